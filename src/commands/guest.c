@@ -10,6 +10,7 @@
 #include "commands/common/command.h"
 #include "commands/common/guest.h"
 #include "commands/common/output.h"
+#include "commands/common/vm_options.h"
 
 struct guest_given guest_given = {.interval_ns = 2000000000, .retries = 3};
 
@@ -92,6 +93,8 @@ static int run(int argc, char **argv, char **rest)
 				     "leaks)");
 	if (!output_is("text") && !output_is("json"))
 		return command_usage("invalid format (supported: text, json)");
+	if (vm_options_given() && !guest_given.vm)
+		return command_usage("--vm-user and --tcg require --vm");
 	for (size_t i = 0; i < sizeof(actions) / sizeof(*actions); i++)
 		if (!strcmp(argv[0], actions[i].name))
 			return actions[i].run(argc - 1, argv + 1);
@@ -133,6 +136,7 @@ const struct command guest_command = {
 		    "  hostrace guest download https://10.0.0.7:8000/ --cacert ca.pem \\\n"
 		    "      --cert client.pem --key client.key -o guest.trace",
 	.options = (const struct option_row *const[]){rest_options, memory_options,
+						      vm_user_options, vm_tcg_options,
 						      output_file_options, NULL},
 	.run = run,
 };

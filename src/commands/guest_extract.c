@@ -13,6 +13,7 @@
 #include "commands/common/command.h"
 #include "commands/common/guest.h"
 #include "commands/common/output.h"
+#include "commands/common/vm_options.h"
 #include "fetch/osv_guest.h"
 #include "readers/osv/osv.h"
 #include "vm/vm.h"
@@ -49,7 +50,7 @@ int guest_memory_options(struct osv_guest_options *ret)
 		return 0;
 	if (guest_given.remote)
 		return fail_usage(-EINVAL, "--vm excludes --remote");
-	err = vm_find(guest_given.vm, &vm);
+	err = vm_find_given(guest_given.vm, &vm);
 	if (err)
 		return err;
 	ret->vm = (struct osv_live_vm){.pid = vm.pid,

@@ -15,6 +15,7 @@
 #include "commands/common/confined.h"
 #include "commands/common/guest.h"
 #include "commands/common/output.h"
+#include "commands/common/vm_options.h"
 #include "commands/guest_linux.h"
 #include "vm/linux/modules.h"
 
@@ -31,7 +32,7 @@ int guest_linux_open(const char *action, struct linux_guest *ret)
 				  "'guest %s' reads the memory of --vm; --remote and --exe are for "
 				  "OSv guests",
 				  action);
-	err = vm_find(guest_given.vm, &vm);
+	err = vm_find_given(guest_given.vm, &vm);
 	if (err)
 		return err;
 	if (vm.has_kvm && kvm_look(&state)) /* the RAM is searched then */

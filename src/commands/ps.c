@@ -12,9 +12,10 @@
 #include "collector/kvm_look.h"
 #include "commands/common/command.h"
 #include "commands/common/output.h"
+#include "commands/common/vm_options.h"
 #include "vm/vm.h"
 
-enum { NAME_COLUMN = 18, MACHINE_COLUMN = 14 };
+enum { NAME_COLUMN = 16, USER_COLUMN = 8, MACHINE_COLUMN = 12 };
 
 /* 1073741824 is 1G; a size that is not a whole number of a unit is printed in the next smaller one. */
 static const char *memory_text(uint64_t bytes, char *buf, size_t size)
@@ -54,13 +55,13 @@ static void devices_print(const struct vm *vm, FILE *out, int width)
 
 static void text_print(const struct vm *vms, unsigned int nr, const struct output *out)
 {
-	fprintf(out->file, "%7s %-*s %5s %6s %-5s %-*s DEVICES\n", "PID", NAME_COLUMN, "NAME",
-		"VCPUS", "MEMORY", "ACCEL", MACHINE_COLUMN, "MACHINE");
+	fprintf(out->file, "%7s %-*s %-*s %5s %6s %-5s %-*s DEVICES\n", "PID", NAME_COLUMN,
+		"NAME", USER_COLUMN, "USER", "VCPUS", "MEMORY", "ACCEL", MACHINE_COLUMN, "MACHINE");
 	for (unsigned int i = 0; i < nr; i++) {
 		const struct vm *vm = &vms[i];
 		char memory[32];
-		int used = fprintf(out->file, "%7d %-*.40s %5u %6s %-5s %-*.24s", vm->pid,
-				   NAME_COLUMN, vm->name, vm->nr_vcpus,
+		int used = fprintf(out->file, "%7d %-*.40s %-*.32s %5u %6s %-5s %-*.24s", vm->pid,
+				   NAME_COLUMN, vm->name, USER_COLUMN, vm->user, vm->nr_vcpus,
 				   memory_text(vm->memory_bytes, memory, sizeof(memory)), vm->accel,
 				   MACHINE_COLUMN, *vm->machine ? vm->machine : "-");
 
@@ -126,6 +127,37 @@ static void json_print(const struct vm *vms, unsigned int nr, const struct outpu
 	json_decref(all);
 }
 
+/* Those that use KVM come first, and alone without --tcg; the others are counted. Frees those that are not listed. */
+static void emulated_note(struct vm *vms, unsigned int *nr, const struct vm_scope *scope)
+{
+	unsigned int kept = 0;
+
+	for (unsigned int i = 0; i < *nr; i++) {
+		if (vms[i].has_kvm || scope->tcg)
+			vms[kept++] = vms[i];
+		else
+			vm_free(&vms[i]);
+	}
+	if (kept < *nr)
+		command_note("%u processes with QEMU's name do not use KVM; --tcg lists them",
+			     *nr - kept);
+	*nr = kept;
+}
+
+static int vms_read(struct vm **ret, unsigned int *ret_nr)
+{
+	struct vm_scope scope, all;
+	int err = vm_scope_given(&scope);
+
+	all = scope;
+	all.tcg = true;
+	if (!err)
+		err = vm_list(&all, ret, ret_nr);
+	if (!err)
+		emulated_note(*ret, ret_nr, &scope);
+	return err;
+}
+
 static int run(int argc, char **argv, char **rest)
 {
 	struct output out;
@@ -136,7 +168,7 @@ static int run(int argc, char **argv, char **rest)
 		return command_usage("unexpected argument '%s'", argc ? argv[0] : "--");
 	if (output_open("text json", &out))
 		return command_failed();
-	if (vm_list(&vms, &nr)) {
+	if (vms_read(&vms, &nr)) {
 		output_cancel(&out);
 		return command_failed();
 	}
@@ -166,10 +198,12 @@ const struct command ps_command = {
 	.args = "",
 	.summary = "List the virtual machines of this host.",
 	.group = "Live (needs privileges)",
-	.details = "A VM is a process that uses KVM, or a QEMU process. Listing other users' VMs "
-		   "needs root.",
+	.details =
+		"A VM is a process that uses KVM; with --tcg also one that only has QEMU's name.\n"
+		"Listing other users' VMs needs root.",
 	.examples = "  hostrace ps\n"
 		    "  sudo hostrace ps -f json",
-	.options = (const struct option_row *const[]){output_options, NULL},
+	.options = (const struct option_row *const[]){vm_user_options, vm_tcg_options,
+						      output_options, NULL},
 	.run = run,
 };

@@ -12,6 +12,7 @@
 #include "commands/common/input.h"
 #include "commands/common/output.h"
 #include "commands/common/reports.h"
+#include "commands/common/vm_options.h"
 #include "commands/virtio_state.h"
 #include "output/queue_report.h"
 #include "output/report.h"
@@ -28,7 +29,7 @@ static const struct option_row state_options[] = {
 /* clang-format on */
 
 static const struct option_row *const options[] = {input_rows, output_file_options, state_options,
-						   NULL};
+						   vm_user_options, vm_tcg_options, NULL};
 
 struct pass {
 	struct queues *queues;
@@ -138,6 +139,8 @@ static int run(int argc, char **argv, char **rest)
 		return command_usage("--state requires a running VM (--vm PID|NAME) and no files");
 	if (qmp && !state)
 		return command_usage("--qmp requires --state");
+	if (vm_options_given() && !state)
+		return command_usage("--vm-user and --tcg require --state");
 	return state ? virtio_state_run(input_given.vms.item[0], qmp) : run_report();
 }
 

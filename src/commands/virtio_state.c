@@ -6,6 +6,7 @@
 #include "base/json_text.h"
 #include "commands/common/command.h"
 #include "commands/common/output.h"
+#include "commands/common/vm_options.h"
 #include "commands/virtio_state.h"
 #include "output/report.h"
 #include "output/virtq_list.h"
@@ -45,7 +46,7 @@ int virtio_state_run(const char *name, const char *socket)
 
 	if (output_open("text json csv", &out))
 		return command_failed();
-	int err = vm_find(name, &vm);
+	int err = vm_find_given(name, &vm);
 
 	if (!err)
 		err = virtq_list_read(&vm, socket, &list);

@@ -64,6 +64,7 @@ static void labels_make(struct exported_vm *e, const struct vm *vm)
 	metric_label_number(&e->labels, "pid", (uint64_t)vm->pid);
 	e->info = e->labels;
 	metric_label(&e->info, "uuid", vm->uuid);
+	metric_label(&e->info, "user", vm->user ? vm->user : "");
 	metric_label(&e->info, "libvirt_domain", domain);
 	metric_label(&e->info, "cgroup", cgroup);
 	metric_label(&e->info, "kubernetes_pod_uid", pod.uid);

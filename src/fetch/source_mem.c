@@ -117,11 +117,9 @@ static int symbol_find(const char *file, const char *name, uint64_t *ret)
 static uint64_t ram_bytes_of(pid_t pid)
 {
 	uint64_t bytes = 0;
-	char text[16];
 	struct vm vm;
 
-	snprintf(text, sizeof(text), "%d", (int)pid);
-	if (vm_find(text, &vm))
+	if (vm_by_pid(pid, &vm))
 		return 0;
 	bytes = vm.memory_bytes;
 	vm_free(&vm);

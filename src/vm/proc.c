@@ -66,6 +66,20 @@ uint64_t proc_start(pid_t pid)
 	return start;
 }
 
+bool proc_owner(pid_t pid, uid_t *ret)
+{
+	_cleanup_fclose_ FILE *f = proc_open(pid, "status");
+	uid_t real, effective, saved;
+	char line[256];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "Uid: %u %u %u", &real, &effective, &saved) == 3) {
+			*ret = real ? real : effective ? effective : saved;
+			return true;
+		}
+	return false;
+}
+
 pid_t proc_parent(pid_t pid)
 {
 	_cleanup_fclose_ FILE *f = proc_open(pid, "status");

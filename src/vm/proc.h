@@ -19,6 +19,12 @@ bool proc_exists(pid_t pid, pid_t *ret_leader);
  */
 uint64_t proc_start(pid_t pid);
 
+/*
+ * Whose process it is: of its real, effective and saved user the first that is not root, so that a program which a user
+ * started with another one's rights (setuid), or which dropped its own, is that user's. False: it has ended.
+ */
+bool proc_owner(pid_t pid, uid_t *ret);
+
 /* The process that started it; 0 if unknown. */
 pid_t proc_parent(pid_t pid);
 

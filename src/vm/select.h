@@ -19,11 +19,27 @@ bool vm_item_is_glob(const char *item);
  */
 int vm_items_each(const char *argument, int (*fn)(void *arg, const char *item), void *arg);
 
+enum { VM_LABEL_TEXT = 128 };
+
+/* "web (pid 12)", or, if it is not the caller's, "web (pid 12, user ann)". Returns buf of VM_LABEL_TEXT bytes. */
+const char *vm_label(const struct vm *vm, char *buf, size_t size);
+
+/* "web (pid 12), db (pid 13)", and how many more there are. */
+void vm_list_print(const struct vm *vms, unsigned int nr, char *buf, size_t size);
+
+/*
+ * The VM that a user means by a pid, a name or a UUID. A pid is that process; a name and a UUID, which are a process's
+ * own words, only select VMs of the scope, of users of vm_is_of_user(), and before others those that use KVM. -ESRCH:
+ * no such process or no VM of that name; -EACCES: it is not visible, or a process has the name but is not selected by
+ * it; -EINVAL: the process is not a VM; -EEXIST: the name fits two VMs (the error message lists them).
+ */
+int vm_find(const char *pid_or_name, const struct vm_scope *scope, struct vm *ret);
+
 /*
  * The running VMs that the items select, each once, in the order of the items; an item may be several, separated by
- * commas. *ret is allocated; free with vm_list_free(). -ESRCH: an item selects none; -EEXIST: a name that is no glob
- * fits two VMs; both with the error message set, which lists the VMs. Otherwise as vm_find().
+ * commas, and a glob may match several. *ret is allocated; free with vm_list_free(). Errors are those of vm_find().
  */
-int vm_select(const struct text_list *items, struct vm **ret, unsigned int *ret_nr);
+int vm_select(const struct text_list *items, const struct vm_scope *scope, struct vm **ret,
+	      unsigned int *ret_nr);
 
 #endif

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Finding VMs. A process is a VM if it holds a KVM VM descriptor, whatever its name; or if it is a
- * QEMU, which then emulates (TCG), or whose descriptors this user may not see.
+ * Finding VMs. A process is a VM if it holds a KVM VM descriptor, whatever its name. A QEMU without one emulates (TCG),
+ * but any user can give a program this name: it is only listed where the user says so.
  */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/process.h"
+#include "base/units.h"
 #include "event/event.h"
 #include "event/exit_reason.h"
 #include "vm/cmdline.h"
@@ -144,6 +147,21 @@ static int name_default(struct vm *vm, const char *path, const char *comm)
 	return vm->name ? 0 : -ENOMEM;
 }
 
+/* Its number, where the name is unknown or cannot be looked up any more. */
+static char *user_name(uid_t uid)
+{
+	const struct passwd *user = getpwuid(uid);
+	char *name = NULL;
+
+	if (user)
+		name = strdup(user->pw_name);
+	else if (asprintf(&name, "%u", uid) < 0)
+		name = NULL;
+	if (name)
+		text_neutralise(name);
+	return name;
+}
+
 static int gone(pid_t pid)
 {
 	return fail(-ESTALE, "process %d has ended, and its pid is another process's now", pid);
@@ -171,11 +189,14 @@ static int vm_look(pid_t pid, struct vm *ret)
 			       : fail(-EACCES, "process %d (%s) belongs to another user; try: sudo",
 				      pid, comm);
 	exe_fill(&vm, path);
+	if (!proc_owner(pid, &vm.uid))
+		vm.uid = VM_USER_UNKNOWN;
+	vm.user = user_name(vm.uid);
 	err = cmdline_fill(&vm, is_qemu, !fd_err, nr_fds);
 	if (!err)
 		err = name_default(&vm, path, comm);
-	if (!err && (!vm.uuid || !vm.exe || !vm.exe_open || !vm.version || !vm.build_id ||
-		     !vm.cmdline || !vm.accel))
+	if (!err && (!vm.user || !vm.uuid || !vm.exe || !vm.exe_open || !vm.version ||
+		     !vm.build_id || !vm.cmdline || !vm.accel))
 		err = fail(-ENOMEM, "out of memory");
 	if (!err && proc_start(pid) != vm.start)
 		err = gone(pid);
@@ -200,7 +221,28 @@ int vm_pidfd(const struct vm *vm)
 	return fd;
 }
 
-int vm_list(struct vm **ret, unsigned int *ret_nr)
+bool vm_is_of_user(const struct vm *vm, const struct vm_scope *scope)
+{
+	const char *sudo = file_owner() ? NULL : secure_getenv("SUDO_UID");
+	uint64_t caller;
+
+	if (!vm->uid || vm->uid == file_owner())
+		return true;
+	if (sudo && !parse_u64(sudo, &caller) && vm->uid == caller)
+		return true;
+	for (unsigned int i = 0; i < scope->nr_users; i++)
+		if (scope->user[i] == vm->uid)
+			return true;
+	return false;
+}
+
+static bool is_listed(const struct vm *vm, const struct vm_scope *scope)
+{
+	return (vm->has_kvm || scope->tcg) &&
+	       (!scope->nr_users || vm_is_of_user(vm, scope));
+}
+
+int vm_list(const struct vm_scope *scope, struct vm **ret, unsigned int *ret_nr)
 {
 	_cleanup_closedir_ DIR *dir = opendir("/proc");
 	struct vm *vms = NULL, one;
@@ -215,6 +257,10 @@ int vm_list(struct vm **ret, unsigned int *ret_nr)
 
 		if (!pid || pid == getpid() || vm_look(pid, &one) != 1)
 			continue;
+		if (!is_listed(&one, scope)) {
+			vm_free(&one);
+			continue;
+		}
 		more = realloc(vms, (nr + 1) * sizeof(*vms));
 		if (!more) {
 			vm_free(&one);
@@ -236,68 +282,7 @@ void vm_list_free(struct vm *vms, unsigned int nr)
 	free(vms);
 }
 
-static bool is_called(const struct vm *vm, const char *name)
-{
-	return !strcmp(vm->name, name) || (*vm->uuid && !strcasecmp(vm->uuid, name));
-}
-
-/* Those with this name, or all. */
-static void names_list(const struct vm *vms, unsigned int nr, const char *only, char *buf,
-		       size_t size)
-{
-	size_t len = 0;
-
-	*buf = '\0';
-	for (unsigned int i = 0; i < nr; i++) {
-		if (only && !is_called(&vms[i], only))
-			continue;
-		if (len + 100 > size) {
-			snprintf(buf + len, size - len, " and more ('hostrace ps' lists all)");
-			break;
-		}
-		len += (size_t)snprintf(buf + len, size - len, "%s%.60s (pid %d)", len ? ", " : "",
-					vms[i].name, vms[i].pid);
-	}
-}
-
-void vm_list_print(const struct vm *vms, unsigned int nr, char *buf, size_t size)
-{
-	names_list(vms, nr, NULL, buf, size);
-}
-
-static int find_by_name(const char *name, struct vm *ret)
-{
-	struct vm *vms, *hit = NULL;
-	unsigned int nr, hits = 0;
-	char list[VM_NAMES_TEXT];
-	int err = vm_list(&vms, &nr);
-
-	if (err)
-		return err;
-	for (unsigned int i = 0; i < nr; i++)
-		if (is_called(&vms[i], name)) {
-			hit = &vms[i];
-			hits++;
-		}
-	names_list(vms, nr, hits ? name : NULL, list, sizeof(list));
-	if (hits > 1)
-		err = fail(-EEXIST, "'%s' matches %u VMs: %s; try: --vm PID", name, hits,
-			   list);
-	else if (!hits && nr)
-		err = fail(-ESRCH, "no VM named '%s'; running VMs: %s", name, list);
-	else if (!hits)
-		err = fail(-ESRCH,
-			   "no VM named '%s'; no running VM is visible to this user",
-			   name);
-	if (!err) {
-		*ret = *hit;
-		*hit = (struct vm){0};
-	}
-	vm_list_free(vms, nr);
-	return err;
-}
-
-static int find_by_pid(pid_t pid, struct vm *ret)
+int vm_by_pid(pid_t pid, struct vm *ret)
 {
 	char comm[64];
 	pid_t leader;
@@ -319,28 +304,6 @@ static int find_by_pid(pid_t pid, struct vm *ret)
 		    pid, comm);
 }
 
-int vm_find(const char *pid_or_name, struct vm *ret)
-{
-	char *end, why[512];
-	long pid;
-	int err;
-
-	if (!*pid_or_name)
-		return fail(-ESRCH, "the name of a VM must not be empty");
-	errno = 0;
-	pid = strtol(pid_or_name, &end, 10);
-	if (!isdigit((unsigned char)*pid_or_name) || *end)
-		return find_by_name(pid_or_name, ret);
-	if (errno || pid <= 0 || pid > INT_MAX)
-		return fail(-ESRCH, "no process %s", pid_or_name);
-	err = find_by_pid((pid_t)pid, ret);
-	if (!err)
-		return 0;
-	/* A name may be all digits too; the error about the pid is then dropped. */
-	snprintf(why, sizeof(why), "%s", error_text());
-	return find_by_name(pid_or_name, ret) == 0 ? 0 : fail(err, "%s", why);
-}
-
 void vm_free(struct vm *vm)
 {
 	for (unsigned int i = 0; i < vm->nr_devices; i++)
@@ -348,6 +311,7 @@ void vm_free(struct vm *vm)
 	free(vm->devices);
 	free(vm->vcpus);
 	free(vm->name);
+	free(vm->user);
 	free(vm->uuid);
 	free(vm->exe);
 	free(vm->exe_open);
@@ -369,15 +333,16 @@ json_t *vm_json(const struct vm *vm)
 						"tid", (int)vm->vcpus[i].tid));
 	for (unsigned int i = 0; i < vm->nr_devices; i++)
 		json_array_append_new(devices, json_string(vm->devices[i]));
-	return json_pack("{s:i,s:s,s:s*,s:s,s:s,s:s,s:s,s:s,s:I,s:i,s:s,s:o,s:o,s:s*,s:o*,s:o*}",
-			 "pid", (int)vm->pid, "name", vm->name, "uuid",
-			 vm->uuid && *vm->uuid ? vm->uuid : NULL, "exe", vm->exe, "build_id",
-			 vm->build_id, "version", vm->version, "accel", vm->accel, "machine",
-			 vm->machine, "memory_bytes", (json_int_t)vm->memory_bytes, "isa",
-			 (int)vm_host_isa(), "cmdline", vm->cmdline, "vcpus", vcpus, "devices",
-			 devices, "encryption", vm->encryption, "hypervisor",
-			 vm->hypervisor ? json_true() : NULL, "clock_ahead_ns",
-			 vm->clock_ahead_ns ? json_integer(vm->clock_ahead_ns) : NULL);
+	return json_pack(
+		"{s:i,s:s,s:o*,s:s*,s:s*,s:s,s:s,s:s,s:s,s:s,s:I,s:i,s:s,s:o,s:o,s:s*,s:o*,s:o*}",
+		"pid", (int)vm->pid, "name", vm->name, "uid",
+		vm->user ? json_integer((json_int_t)vm->uid) : NULL, "user", vm->user, "uuid",
+		vm->uuid && *vm->uuid ? vm->uuid : NULL, "exe", vm->exe, "build_id", vm->build_id,
+		"version", vm->version, "accel", vm->accel, "machine", vm->machine, "memory_bytes",
+		(json_int_t)vm->memory_bytes, "isa", (int)vm_host_isa(), "cmdline", vm->cmdline,
+		"vcpus", vcpus, "devices", devices, "encryption", vm->encryption, "hypervisor",
+		vm->hypervisor ? json_true() : NULL, "clock_ahead_ns",
+		vm->clock_ahead_ns ? json_integer(vm->clock_ahead_ns) : NULL);
 }
 
 static bool cpu_has_flag(const char *flag)

@@ -2,7 +2,8 @@
 /*
  * Which virtual machines run here, as /proc shows them: no privilege beyond reading the process is needed.
  *
- * A VM is a process that holds a KVM file descriptor ("anon_inode:kvm-vm"), or a QEMU that runs under TCG.
+ * A VM is a process that holds a KVM file descriptor ("anon_inode:kvm-vm"). What only has QEMU's name may be anything:
+ * it is a VM that QEMU emulates (TCG) where the user says so, or gives its pid.
  */
 #ifndef HOSTRACE_VM_H
 #define HOSTRACE_VM_H
@@ -18,6 +19,16 @@
 enum {
 	VM_VCPUS_MAX = 4096,
 	VM_NAMES_TEXT = 512, /* bytes for vm_list_print() */
+	VM_USERS_MAX = 64,
+};
+
+#define VM_USER_UNKNOWN ((uid_t)-1)
+
+/* Which processes are looked at as VMs; zero-initialised: all that use KVM. */
+struct vm_scope {
+	bool tcg; /* also those that only have QEMU's name */
+	uid_t user[VM_USERS_MAX];
+	unsigned int nr_users; /* if any: of these users, root and the caller only */
 };
 
 struct vm_vcpu {
@@ -30,6 +41,8 @@ struct vm {
 	int64_t clock_ahead_ns; /* clock_offset(), which failed with clock_err */
 	int clock_err;
 	uint64_t start; /* proc_start(); 0: a process of ours that has not become the VM yet */
+	uid_t uid;	/* proc_owner() or VM_USER_UNKNOWN */
+	char *user;	/* its name, or its number as text */
 	char *name;	/* -name, or libvirt's guest=; else the executable's name */
 	char *uuid;	/* -uuid, "" if not given */
 	char *exe;	/* path of the executable, without "(deleted)" */
@@ -50,18 +63,21 @@ struct vm {
 	bool hypervisor;	/* it runs guests of its own, as far as KVM knows */
 };
 
-/* All VMs of this host that this user may see. *ret is allocated; free with vm_list_free(). 0 or -errno. */
-int vm_list(struct vm **ret, unsigned int *ret_nr);
+/*
+ * May a name select it? It is the caller's (of sudo, too), root's, or of a user of the scope: with others, a name
+ * proves nothing.
+ */
+bool vm_is_of_user(const struct vm *vm, const struct vm_scope *scope);
+
+/* The VMs of this host that this user may see. *ret is allocated; free with vm_list_free(). 0 or -errno. */
+int vm_list(const struct vm_scope *scope, struct vm **ret, unsigned int *ret_nr);
 void vm_list_free(struct vm *vms, unsigned int nr);
 
-/* "web (pid 12), db (pid 13)", and how many more there are. */
-void vm_list_print(const struct vm *vms, unsigned int nr, char *buf, size_t size);
-
 /*
- * The VM that a user means by a pid, a name or a UUID. -ESRCH: no such process or no VM of that name; -EINVAL: the
- * process is not a VM; -EEXIST: the name fits two VMs (the error message lists them); -EACCES. select.h has globs.
+ * The VM of this process, also one that QEMU emulates (TCG). -ESRCH: no such process; -EINVAL: it is not a VM; -EACCES;
+ * all with the error message set. select.h has names.
  */
-int vm_find(const char *pid_or_name, struct vm *ret);
+int vm_by_pid(pid_t pid, struct vm *ret);
 void vm_free(struct vm *vm);
 
 /*
@@ -71,8 +87,8 @@ void vm_free(struct vm *vm);
 int vm_pidfd(const struct vm *vm);
 
 /*
- * {"pid","name","uuid" (if known),"exe","build_id","version","accel","machine","memory_bytes","isa","cmdline",
- *  "vcpus":[{"index","tid"}],"devices":[..],"encryption" (if any),"hypervisor" (if it is true),
+ * {"pid","name","uid","user","uuid" (if known),"exe","build_id","version","accel","machine","memory_bytes","isa",
+ *  "cmdline","vcpus":[{"index","tid"}],"devices":[..],"encryption" (if any),"hypervisor" (if it is true),
  *  "clock_ahead_ns" (of the host's, in a time namespace)}
  */
 json_t *vm_json(const struct vm *vm);

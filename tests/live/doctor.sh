@@ -51,7 +51,7 @@ done
 [ -s pid ] || bail "QEMU did not start: $(cat qemu.err)"
 
 plan 19
-"$HOSTRACE" doctor --vm doctor-$$ -f json >doctor.json 2>err
+"$HOSTRACE" doctor --tcg --vm doctor-$$ -f json >doctor.json 2>err
 is $? 0 "recording is possible" err
 follows doctor doctor.json
 "$HOSTRACE" doctor --vm "$(cat pid)" >doctor.txt 2>err
@@ -73,7 +73,7 @@ is "$(jq '[.rows[] | select(.how != "absent" and .where == "")] | length' doctor
 	"what is there has a place"
 is "$(jq -r '.rows[] | select(.event == "sched_switch") | .how' doctor.json)" tracepoint "sched_switch"
 is "$(jq -r '.result.vms[0].analyzers | .virtqueue + .pio' doctor.json)" okqemu-pio "virtqueues can be measured, and ports through QEMU" doctor.json
-"$HOSTRACE" ps -f json >ps.json
+"$HOSTRACE" ps --tcg -f json >ps.json
 is "$(jq -r '.result.vms[0].version' doctor.json)" \
 	"$(jq -r ".rows[] | select(.pid == $(cat pid)) | .version" ps.json)" "the version is ps's"
 is "$(jq -r '[.rows[].places[]? | select(.insn == "nop" and .offset > 0 and .cheap)] | length' doctor.json)" 0 \

@@ -25,7 +25,7 @@ vm() {
 
 # row PID FILTER: a value of that VM's row
 row() {
-	"$HOSTRACE" ps -f json | jq -r ".rows[] | select(.pid == $1) | $2"
+	"$HOSTRACE" ps --tcg -f json | jq -r ".rows[] | select(.pid == $1) | $2"
 }
 
 esc=$(printf '\033[31m')
@@ -41,7 +41,7 @@ for _ in $(seq 1200); do # its vCPUs start after the file with its pid is writte
 	! grep -qs '^CPU 2/TCG' /proc/"$one"/task/*/comm || break
 	sleep .05
 done
-"$HOSTRACE" ps -f json >ps.json
+"$HOSTRACE" ps --tcg -f json >ps.json
 follows ps ps.json
 is "$(row "$one" .name)" "$tag-a" "name"
 is "$(row "$one" .vcpus)" 3 "vCPUs"
@@ -53,19 +53,19 @@ version=$(qemu-system-x86_64 --version | sed -n 's/^QEMU emulator version \([0-9
 is "$(row "$one" .version)" "$version" "version, without running it"
 is "$(row "$two" .memory_bytes)" $((64 << 20)) "memory as a fraction"
 is "$(row "$two" '.devices[0]')" "virtio-net-pci,type=user" "device of -nic"
-"$HOSTRACE" ps -f json | jq -r ".rows[] | select(.pid == $one) | .vcpu_threads[].tid" | sort >tids
+"$HOSTRACE" ps --tcg -f json | jq -r ".rows[] | select(.pid == $one) | .vcpu_threads[].tid" | sort >tids
 for t in /proc/"$one"/task/*; do
 	grep -q '^CPU [0-9]*/TCG' "$t/comm" && basename "$t"
 done | sort >threads
 is "$(cat tids)" "$(cat threads)" "vCPU threads"
 is "$(row "$four" .name)" "$tag-?[31mx" "a hostile name is defused"
-"$HOSTRACE" ps >text
+"$HOSTRACE" ps --tcg >text
 is "$(grep -cF "$esc" text)" 0 "also in the table"
 is "$(grep -c " $tag-a .* 3 *48M tcg *q35 " text)" 1 "the table says the same" text
 is "$(awk 'length > 80' text)" "" "it fits 80 columns" text
 
 fails() {
-	"$HOSTRACE" doctor --vm "$1" >out 2>err
+	"$HOSTRACE" doctor --tcg --vm "$1" >out 2>err
 	echo $?
 }
 

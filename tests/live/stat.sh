@@ -41,9 +41,9 @@ live_needs_tools qemu-system-x86_64 jq script
 qemu-system-x86_64 -name tcg$$ -accel tcg -m 16 -S -nodefaults -display none -pidfile tcg.pid > tcg.out 2>&1 &
 tcg_waiter=$!
 until_line '^[0-9]' tcg.pid || bail "QEMU did not start: $(cat tcg.out)"
-timeout 200 "$HOSTRACE" stat --vm tcg$$ -d 1s > out 2> err
+timeout 200 "$HOSTRACE" stat --vm "$(cat tcg.pid)" -d 1s > out 2> err
 is "$? $(grep -c 'does not use KVM' err)" "1 1" "a VM without KVM has nothing to count" err
-timeout 200 "$HOSTRACE" top --batch --vm tcg$$ -d 1s > out 2> err
+timeout 200 "$HOSTRACE" top --batch --vm "$(cat tcg.pid)" -d 1s > out 2> err
 is "$? $(grep -c 'does not use KVM' err)" "1 1" "... top says so, too" err
 kill "$(cat tcg.pid)"
 wait "$tcg_waiter"

@@ -179,17 +179,17 @@ static void not_found(void **state)
 	char pid[16];
 
 	(void)state;
-	assert_int_equal(-ESRCH, vm_find("no-such-vm-xyzzy", &vm));
+	assert_int_equal(-ESRCH, vm_find("no-such-vm-xyzzy", &(struct vm_scope){0}, &vm));
 	assert_non_null(strstr(error_text(), "no-such-vm-xyzzy"));
-	assert_int_equal(-ESRCH, vm_find("", &vm));
-	assert_int_equal(-ESRCH, vm_find("99999999999999999999", &vm));
-	assert_int_equal(-ESRCH, vm_find("4194999", &vm)); /* above the kernel's limit of pids */
+	assert_int_equal(-ESRCH, vm_find("", &(struct vm_scope){0}, &vm));
+	assert_int_equal(-ESRCH, vm_find("99999999999999999999", &(struct vm_scope){0}, &vm));
+	assert_int_equal(-ESRCH, vm_find("4194999", &(struct vm_scope){0}, &vm)); /* above the kernel's limit of pids */
 	child = fork();
 	if (!child)
 		for (;;)
 			pause();
 	snprintf(pid, sizeof(pid), "%d", child);
-	assert_int_equal(-EINVAL, vm_find(pid, &vm));
+	assert_int_equal(-EINVAL, vm_find(pid, &(struct vm_scope){0}, &vm));
 	assert_non_null(strstr(error_text(), "is not a virtual machine"));
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);

@@ -13,6 +13,7 @@
 #include "collector/kvm_look.h"
 #include "commands/common/command.h"
 #include "commands/common/output.h"
+#include "commands/common/vm_options.h"
 #include "output/live/doctor.h"
 
 static const char *vm_option;
@@ -81,7 +82,7 @@ static int run(int argc, char **argv, char **rest)
 		return command_usage("unexpected argument '%s'; select a VM with --vm",
 				     argc ? argv[0] : "--");
 	each_event |= common.verbose;
-	if (vm_option ? vm_find(vm_option, &one) : vm_list(&vms, &nr))
+	if (vm_option ? vm_find_given(vm_option, &one) : vm_list_given(&vms, &nr))
 		return command_failed();
 	if (output_open("text json", &out)) {
 		status = command_failed();
@@ -111,6 +112,7 @@ const struct command doctor_command = {
 		"possible, 1 if not; the message says what to do.",
 	.examples = "  hostrace doctor\n"
 		    "  hostrace doctor --vm web1 -f json",
-	.options = (const struct option_row *const[]){options, output_options, NULL},
+	.options = (const struct option_row *const[]){options, vm_user_options, vm_tcg_options,
+						      output_options, NULL},
 	.run = run,
 };

@@ -20,6 +20,7 @@
 #include "base/version.h"
 #include "collector/collector.h"
 #include "commands/common/command.h"
+#include "commands/common/vm_options.h"
 #include "commands/live/exporter_events.h"
 #include "commands/live/exporter_push.h"
 #include "commands/live/exporter_server.h"
@@ -514,6 +515,6 @@ const struct command exporter_command = {
 		    "  hostrace exporter --queues --vcpu-group 1\n"
 		    "  hostrace exporter --listen unix:/run/hostrace/metrics.sock\n"
 		    "  hostrace exporter --otlp http://127.0.0.1:4318",
-	.options = (const struct option_row *const[]){options, NULL},
+	.options = (const struct option_row *const[]){options, vm_user_options, NULL},
 	.run = run,
 };

@@ -30,6 +30,7 @@
 #include "commands/live/record.h"
 #include "event/event.h"
 #include "tracefile/tracefile.h"
+#include "vm/select.h"
 
 enum {
 	SUMMARY_TYPES = 6, /* event types named in the summary */
@@ -227,13 +228,14 @@ static void started_several(const struct recording *r)
 /* Scripts wait for this line: from now on events are recorded. */
 static void started(const struct recording *r)
 {
+	char label[VM_LABEL_TEXT];
+
 	if (r->follow.active && !r->watch[0].is_qemu)
 		command_note("recording the VMs that '%s' (pid %d) starts to %s; stops when the "
 			     "command and its VMs have ended",
 			     r->vms[0].name, r->vms[0].pid, record_opt.output);
 	else if (r->nr_vms == 1)
-		command_note("recording %s (pid %d) to %s; %s",
-			     r->vms[0].name ? r->vms[0].name : "VM", r->vms[0].pid,
+		command_note("recording %s to %s; %s", vm_label(&r->vms[0], label, sizeof(label)),
 			     record_opt.output,
 			     r->argv ? "stops when the command ends" : "stop with ^C");
 	else

@@ -17,9 +17,11 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "commands/common/command.h"
+#include "commands/common/vm_options.h"
 #include "commands/live/record.h"
 #include "event/event.h"
 #include "vm/proc.h"
+#include "vm/select.h"
 
 /* A daemon forks twice (os_daemonize() in os-posix.c of QEMU); one that has not by this time will not. */
 #define FORK_AGAIN_NS (300 * NS_PER_MS)
@@ -77,7 +79,7 @@ static int vms_before_read(struct recording *r)
 {
 	struct vm *vms = NULL;
 	unsigned int nr = 0;
-	int err = vm_list(&vms, &nr);
+	int err = vm_list_given(&vms, &nr);
 
 	if (err)
 		return err;
@@ -145,8 +147,7 @@ static void vm_read(pid_t pid, const char *comm, struct vm *ret)
 	char text[64], path[4096] = "";
 	const char *base;
 
-	snprintf(text, sizeof(text), "%d", pid);
-	if (!vm_find(text, ret)) {
+	if (!vm_by_pid(pid, ret)) {
 		ret->has_kvm |= !strncmp(ret->accel, "kvm", 3);
 		if (*ret->cmdline)
 			return;
@@ -214,10 +215,13 @@ static int vm_take(struct recording *r, pid_t pid, const char *comm, uint64_t ti
 
 static void vm_announce(struct recording *r, unsigned int i, const char *how)
 {
+	char label[VM_LABEL_TEXT];
+
 	if (r->watch[i].told || !i)
 		return;
 	r->watch[i].told = true;
-	command_note("also recording %s (pid %d), %s", r->vms[i].name, r->vms[i].pid, how);
+	vm_label(&r->vms[i], label, sizeof(label));
+	command_note("also recording %s, %s", label, how);
 }
 
 /* ---- processes ---- */
@@ -390,6 +394,10 @@ static bool ran_before(const struct recording *r, pid_t pid)
 
 static bool named_by_command(const struct recording *r, const struct vm *vm)
 {
+	struct vm_scope scope;
+
+	if (vm_scope_given(&scope) || !vm_is_of_user(vm, &scope))
+		return false;
 	for (char **word = r->argv + 1; *word; word++)
 		if (!strcmp(*word, vm->name))
 			return true;
@@ -410,7 +418,7 @@ static unsigned int strangers_list(const struct recording *r, struct vm **ret)
 	unsigned int nr = 0, kept = 0;
 	struct vm *vms = NULL;
 
-	if (vm_list(&vms, &nr))
+	if (vm_list_given(&vms, &nr))
 		nr = 0;
 	for (unsigned int i = 0; i < nr; i++) {
 		struct vm vm = vms[i];
@@ -476,6 +484,7 @@ bool record_follow_ended(struct recording *r)
 int record_follow_stop(struct recording *r)
 {
 	uint64_t missed = collector_follow_missed(r->collector);
+	char label[VM_LABEL_TEXT];
 	unsigned int nr;
 	struct vm *vms;
 
@@ -487,9 +496,9 @@ int record_follow_stop(struct recording *r)
 	nr = strangers_list(r, &vms);
 	for (unsigned int i = 0; i < nr; i++)
 		command_note(
-			"VM %s (pid %d) was started meanwhile, but not by the command; to record "
-			"it: hostrace record --vm %d",
-			vms[i].name, vms[i].pid, vms[i].pid);
+			"VM %s was started meanwhile, but not by the command; to record it: "
+			"hostrace record --vm %d",
+			vm_label(&vms[i], label, sizeof(label)), vms[i].pid);
 	vm_list_free(vms, nr);
 	return fail(-ESRCH, "'%s' started no VM: nothing was recorded", r->vms[0].name);
 }

@@ -5,6 +5,7 @@
  */
 #include <stddef.h>
 
+#include "commands/common/vm_options.h"
 #include "commands/live/record.h"
 
 static const struct record_part *const parts[] = {
@@ -22,6 +23,8 @@ static const struct record_part *const parts[] = {
 
 const struct option_row *const record_option_tables[] = {
 	record_own_options,
+	vm_user_options,
+	vm_tcg_options,
 	record_cost_options,
 	record_guest_options,
 	record_sample_options,

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "collector/kvm_look.h"
 #include "commands/common/command.h"
+#include "commands/common/vm_options.h"
 #include "commands/live/record.h"
 #include "vm/select.h"
 
@@ -19,7 +20,7 @@ static int vms_choose(struct recording *r)
 	int err;
 
 	if (record_opt.vms.nr)
-		return vm_select(&record_opt.vms, &r->vms, &r->nr_vms);
+		return vm_select_given(&record_opt.vms, &r->vms, &r->nr_vms);
 	if (r->argv && !record_opt.all) {
 		r->vms = calloc(1, sizeof(*r->vms));
 		if (!r->vms)
@@ -27,12 +28,13 @@ static int vms_choose(struct recording *r)
 		r->nr_vms = 1;
 		return launch_vm(&r->launch, r->argv, r->vms);
 	}
-	err = vm_list(&r->vms, &r->nr_vms);
+	err = vm_list_given(&r->vms, &r->nr_vms);
 	if (err)
 		return err;
 	if (!r->nr_vms)
-		return fail(-ESRCH, "no running VM is visible to this user; try: sudo hostrace ps, "
-				    "or hostrace record -- qemu-system-x86_64 ...");
+		return fail(-ESRCH, "no running VM that uses KVM is visible to this user; try: "
+				    "sudo hostrace ps --tcg, or hostrace record -- "
+				    "qemu-system-x86_64 ...");
 	if (r->nr_vms == 1 || record_opt.all)
 		return 0;
 	vm_list_print(r->vms, r->nr_vms, list, sizeof(list));
@@ -169,11 +171,9 @@ static bool vm_complete(const struct vm *vm, const struct vm_watch *w)
 
 static bool vm_refresh(struct recording *r, unsigned int i)
 {
-	char pid[16];
 	struct vm vm;
 
-	snprintf(pid, sizeof(pid), "%d", r->vms[i].pid);
-	if (vm_find(pid, &vm))
+	if (vm_by_pid(r->vms[i].pid, &vm))
 		return false;
 	if (!*vm.cmdline) { /* in the middle of execve(): the program is there, its words are not */
 		vm_free(&vm);

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "commands/common/command.h"
+#include "commands/common/vm_options.h"
 #include "commands/live/record.h"
 #include "vm/select.h"
 
@@ -54,23 +55,22 @@ int record_wait_check(const struct recording *r)
 	return 0;
 }
 
-/* In the child: until there is what --vm selects. */
+/* In the child: until there is what --vm selects. A process that only has its name is reported (-EACCES). */
 static int vm_wait(void)
 {
-	bool logged = false;
-	int err = privileges_check();
+	int logged = 0, err = privileges_check();
 
 	while (!err) {
 		struct vm *vms = NULL;
 		unsigned int nr = 0;
 
-		err = vm_select(&record_opt.vms, &vms, &nr);
+		err = vm_select_given(&record_opt.vms, &vms, &nr);
 		vm_list_free(vms, nr);
-		if (err != -ESRCH)
+		if (err != -ESRCH && err != -EACCES)
 			break;
-		if (!logged)
-			command_note("waiting for VM %s", record_opt.vms.item[0]);
-		logged = true;
+		if (logged != err)
+			command_note("waiting for VM %s: %s", record_opt.vms.item[0], error_text());
+		logged = err;
 		err = 0;
 		sleep(1);
 	}

@@ -21,6 +21,8 @@
 #include "collector/stat.h"
 #include "commands/common/command.h"
 #include "commands/common/output.h"
+#include "commands/common/vm_options.h"
+#include "vm/select.h"
 #include "commands/live/stat_lines.h"
 #include "confine/confine.h"
 #include "event/exit_reason.h"
@@ -226,6 +228,7 @@ static bool ended_before(struct watching *w, uint64_t until)
 
 static int loop(struct watching *w)
 {
+	char label[VM_LABEL_TEXT];
 	uint64_t end, next;
 	int err = 0;
 
@@ -235,8 +238,7 @@ static int loop(struct watching *w)
 				       .nr_vcpus = opt.by ? (int)stat_nr_vcpus(w->stat) : 0};
 	end = opt.duration_ns ? w->start_ns + opt.duration_ns : UINT64_MAX;
 	next = w->start_ns;
-	command_note("watching %s (pid %d); stop with ^C", w->vm.name ? w->vm.name : "VM",
-		     w->vm.pid);
+	command_note("watching %s; stop with ^C", vm_label(&w->vm, label, sizeof(label)));
 	do {
 		next = opt.interval_ns ? next + opt.interval_ns : UINT64_MAX;
 		if (ended_before(w, next < end ? next : end) || monotonic_ns() >= end)
@@ -257,8 +259,8 @@ static int vm_choose(struct vm *ret)
 	int err;
 
 	if (opt.vm)
-		return vm_find(opt.vm, ret);
-	err = vm_list(&vms, &nr);
+		return vm_find_given(opt.vm, ret);
+	err = vm_list_given(&vms, &nr);
 	if (err)
 		return err;
 	if (nr == 1) {
@@ -358,6 +360,7 @@ const struct command stat_command = {
 	.examples = "  hostrace stat --vm web1 -d 10s\n"
 		    "  hostrace stat --vm 4711 --interval 1s\n"
 		    "  hostrace stat --by vcpu -f json -d 1m",
-	.options = (const struct option_row *const[]){options, output_options, NULL},
+	.options =
+		(const struct option_row *const[]){options, vm_user_options, output_options, NULL},
 	.run = run,
 };

@@ -19,6 +19,7 @@
 #include "collector/unwind.h"
 #include "commands/common/command.h"
 #include "commands/common/output.h"
+#include "commands/common/vm_options.h"
 #include "commands/live/stuck_facts.h"
 #include "commands/live/stuck_guard.h"
 #include "commands/live/stuck_kvm.h"
@@ -47,7 +48,8 @@ static const struct option_row rows[] = {
 };
 /* clang-format on */
 
-static const struct option_row *const options[] = {rows, output_file_options, NULL};
+static const struct option_row *const options[] = {rows, vm_user_options, vm_tcg_options,
+						   output_file_options, NULL};
 
 static json_t *head(const struct input_set *in, const json_t *caveats)
 {
@@ -272,7 +274,7 @@ static int report(struct stuck_guard *guard)
 
 	if (output_open("text json csv", &out))
 		return command_failed();
-	int err = vm_find(vm_option, &l.vm);
+	int err = vm_find_given(vm_option, &l.vm);
 
 	if (!err)
 		kvm_look_complete(&l.vm, 1);

@@ -24,6 +24,7 @@
 #include "collector/collector.h"
 #include "commands/common/command.h"
 #include "commands/common/output.h"
+#include "commands/common/vm_options.h"
 #include "commands/live/top.h"
 #include "confine/confine.h"
 #include "event/exit_reason.h"
@@ -501,6 +502,7 @@ const struct command top_command = {
 		    "  hostrace top --vm web1 --interval 250ms\n"
 		    "  hostrace top --batch -n 1\n"
 		    "  hostrace top -f json -d 1m",
-	.options = (const struct option_row *const[]){options, output_file_options, NULL},
+	.options = (const struct option_row *const[]){options, vm_user_options, output_file_options,
+						      NULL},
 	.run = run,
 };

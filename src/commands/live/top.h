@@ -18,6 +18,7 @@ struct top_watched {
 
 struct top_vms {
 	struct stat *stat;
+	struct vm_scope scope; /* of all, if none was selected */
 	bool only; /* one VM was selected */
 	struct top_watched *vm;
 	unsigned int nr;

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "commands/common/vm_options.h"
 #include "commands/live/top.h"
 
 enum { SPARE_VCPUS = 32, TASK_VMS_MAX = 32 /* whose guest tasks are counted */ };
@@ -101,18 +102,21 @@ static int again(struct top_vms *t, struct top_model *m, struct vm *vm)
 	return watch(t, vm, kernel);
 }
 
+static bool is_in_scope(const struct top_vms *t, const struct vm *vm)
+{
+	return !t->scope.nr_users || vm_is_of_user(vm, &t->scope);
+}
+
 static int look_at(struct top_vms *t, struct top_model *m, pid_t pid)
 {
 	struct vm vm = {0};
-	char text[16];
 	int err = 0;
 
-	snprintf(text, sizeof(text), "%d", (int)pid);
-	if (vm_find(text, &vm))
+	if (vm_by_pid(pid, &vm))
 		return 0; /* no VM, or it has ended */
 	if (watched_find(t, pid))
 		err = again(t, m, &vm);
-	else if (is_countable(&vm))
+	else if (is_countable(&vm) && is_in_scope(t, &vm))
 		err = watch(t, &vm, 0);
 	vm_free(&vm);
 	return err;
@@ -141,7 +145,7 @@ int top_vms_scan(struct top_vms *t)
 {
 	struct vm *vms = NULL;
 	unsigned int nr = 0;
-	int err = vm_list(&vms, &nr);
+	int err = vm_list(&t->scope, &vms, &nr);
 
 	for (unsigned int i = 0; i < nr && !err; i++)
 		if (is_countable(&vms[i]) && !watched_find(t, vms[i].pid))
@@ -212,7 +216,7 @@ static int open_one(struct top_vms *t, const char *selected, bool tasks)
 {
 	struct stat_request request = {.details = true, .nr_kernels = tasks};
 	struct vm vm = {0};
-	int err = vm_find(selected, &vm);
+	int err = vm_find_given(selected, &vm);
 
 	if (!err)
 		err = stat_vm_check(&vm);
@@ -234,8 +238,10 @@ static int open_all(struct top_vms *t, bool pages, bool tasks)
 	struct stat_request request = {.details = true, .pages = pages, .steals = pages};
 	struct vm *vms = NULL;
 	unsigned int nr = 0, kernels = 0;
-	int err = vm_list(&vms, &nr);
+	int err = vm_scope_given(&t->scope);
 
+	if (!err)
+		err = vm_list(&t->scope, &vms, &nr);
 	for (unsigned int i = 0; i < nr; i++)
 		if (is_countable(&vms[i]))
 			request.nr_vcpus += vms[i].nr_vcpus;

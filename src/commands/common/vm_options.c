@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <pwd.h>
+
+#include "base/error.h"
+#include "base/process.h"
+#include "base/units.h"
+#include "commands/common/command.h"
+#include "commands/common/vm_options.h"
+#include "vm/select.h"
+
+static struct text_list users;
+static bool tcg;
+
+/* clang-format off */
+const struct option_row vm_user_options[] = {
+	{0, "vm-user", OPT_LIST, &users, "USER", "VMs of this user, of root and of the caller (default for names: of the last two); repeatable, needs root"},
+	{0},
+};
+
+const struct option_row vm_tcg_options[] = {
+	{0, "tcg", OPT_FLAG, &tcg, NULL, "also QEMU processes that do not use KVM, which only their name makes a VM"},
+	{0},
+};
+/* clang-format on */
+
+bool vm_options_given(void)
+{
+	return users.nr || tcg;
+}
+
+static int user_find(const char *name, uid_t *ret)
+{
+	const struct passwd *user = getpwnam(name);
+	uint64_t number;
+
+	if (!user && (parse_u64(name, &number) || number >= VM_USER_UNKNOWN))
+		return fail_usage(-EINVAL, "--vm-user: no user '%s'", name);
+	*ret = user ? user->pw_uid : (uid_t)number;
+	return 0;
+}
+
+int vm_scope_given(struct vm_scope *ret)
+{
+	*ret = (struct vm_scope){.tcg = tcg};
+	if (users.nr && file_owner())
+		return fail(-EPERM, "--vm-user requires root: other users' VMs are not yours");
+	for (unsigned int i = 0; i < users.nr && ret->nr_users < VM_USERS_MAX; i++) {
+		int err = user_find(users.item[i], &ret->user[ret->nr_users++]);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int vm_find_given(const char *pid_or_name, struct vm *ret)
+{
+	struct vm_scope scope;
+	int err = vm_scope_given(&scope);
+
+	return err ? err : vm_find(pid_or_name, &scope, ret);
+}
+
+int vm_select_given(const struct text_list *items, struct vm **ret, unsigned int *ret_nr)
+{
+	struct vm_scope scope;
+	int err = vm_scope_given(&scope);
+
+	return err ? err : vm_select(items, &scope, ret, ret_nr);
+}
+
+int vm_list_given(struct vm **ret, unsigned int *ret_nr)
+{
+	struct vm_scope scope;
+	int err = vm_scope_given(&scope);
+
+	return err ? err : vm_list(&scope, ret, ret_nr);
+}

@@ -1,0 +1,146 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Which process a VM's name selects: not one that only has the name of QEMU and of the VM, whoever's it is, and not a VM
+# of another user. Needs $HOSTRACE and $BUILD; prints TAP.
+set -u
+. "$(dirname "$0")/demo-lib.inc"
+live_needs_kvm
+live_needs_root
+live_needs_tools jq setpriv qemu-system-x86_64 curl
+. "$ROOT/tests/live/record-lib.inc"
+. "$ROOT/tests/live/exporter-lib.inc"
+
+name=web$$
+shared=$(mktemp -d)
+chmod 755 "$shared"
+fakes=()
+trap 'kill "${fakes[@]}" 2>/dev/null; rm -rf "$scratch" "$shared"' EXIT
+
+cat >"$shared/idle.c" <<'END'
+#include <fcntl.h>
+#include <linux/kvm.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+/* With "kvm" as the last word: has a VM and a vCPU, as root made them possible. */
+int main(int argc, char **argv)
+{
+	if (!strcmp(argv[argc - 1], "kvm")) {
+		int vm = ioctl(open("/dev/kvm", O_RDWR), KVM_CREATE_VM, 0);
+
+		if (vm < 0 || ioctl(vm, KVM_CREATE_VCPU, 0) < 0)
+			return 1;
+		if (setuid(65534))
+			return 1;
+	}
+	printf("ready %d\n", getpid());
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+END
+${CC:-gcc} -o "$shared/qemu-system-x86_64" "$shared/idle.c" || bail "cannot build the fake"
+chmod 755 "$shared/qemu-system-x86_64"
+uuid=6ba7b810-9dad-11d1-80b4-00c04fd43$((RANDOM % 900 + 100))
+
+# fake_start UID WORD: $fake is its pid; with "kvm" it has a VM of KVM, and UID must be 0 before it becomes 65534
+fake_start() {
+	rm -f fake.out
+	setpriv --reuid "$1" --clear-groups -- "$shared/qemu-system-x86_64" -name "$name" -uuid "$uuid" -accel kvm "$2" >fake.out 2>fake.err &
+	fakes+=($!)
+	until_line '^ready' fake.out || bail "the fake did not start: $(cat fake.err)"
+	fake=$(sed -n 's/^ready //p' fake.out)
+}
+
+# real_start: a VM of that name which uses KVM; its pid is $real
+real_start() {
+	rm -f real.pid
+	timeout -s KILL 200 qemu-system-x86_64 -accel kvm -name "$name" -uuid "$uuid" -m 32 -nodefaults -display none -pidfile real.pid \
+		>qemu.out 2>&1 </dev/null &
+	fakes+=($!)
+	until_line '^[0-9]' real.pid || bail "QEMU did not start: $(cat qemu.out)"
+	real=$(cat real.pid)
+	until_vcpus 1 "$real"
+}
+
+# refused WHAT REGEXP COMMAND...: status 1, with that message
+refused() {
+	local what=$1 says=$2
+	shift 2
+	timeout -s KILL 100 "$@" >refused.out 2>refused.err
+	is "$? $(grep -c "$says" refused.err)" "1 1" "$what" refused.err
+}
+
+plan 33
+fake_start 65534 none
+plain=$fake
+is "$("$HOSTRACE" ps -f json 2>ps.err | jq "[.rows[] | select(.pid == $plain)] | length")" 0 "ps: QEMU's name alone is no VM" ps.err
+is "$(grep -c 'do not use KVM; --tcg lists them' ps.err)" 1 "... it is counted" ps.err
+is "$("$HOSTRACE" ps --tcg -f json | jq -r ".rows[] | select(.pid == $plain) | \"\(.uid) \(.user)\"")" "65534 nobody" \
+	"ps --tcg lists it, with its owner"
+refused "stat --vm NAME" "no VM of the name '$name' uses KVM, but $name (pid $plain, user nobody) has it" \
+	"$HOSTRACE" stat --vm "$name" -d 100ms
+refused "--vm UUID" "no VM of the name '$uuid' uses KVM, but" "$HOSTRACE" stat --vm "$uuid" -d 100ms
+refused "a glob" "no VM of the name '${name}\*' uses KVM, but" "$HOSTRACE" record --vm "$name*" -d 100ms
+refused "--tcg: still another user's" "no VM of root or of the caller matches '$name', but" "$HOSTRACE" doctor --tcg --vm "$name"
+"$HOSTRACE" doctor --tcg --vm-user nobody --vm "$name" -f json >doctor.json 2>doctor.err
+is "$(jq .result.vms[0].pid doctor.json)" "$plain" "--tcg --vm-user: it is selected" doctor.err
+"$HOSTRACE" doctor --vm "$plain" -f json >doctor.json 2>doctor.err
+is "$(jq .result.vms[0].pid doctor.json)" "$plain" "its PID selects it" doctor.err
+
+# The recorder of a service
+: >wait.err
+timeout -s KILL 200 "$HOSTRACE" record --vm "$name" --wait -o wait.hrt --trigger vm-end --after 0s 2>wait.err &
+waiter=$!
+until_line "waiting for VM $name: no VM of the name '$name' uses KVM, but $name (pid $plain, user nobody) has it" wait.err
+is $? 0 "record --wait does not take it, and says so" wait.err
+
+fake_start 0 kvm
+other=$fake
+is "$("$HOSTRACE" ps -f json | jq -r ".rows[] | select(.pid == $other) | \"\(.user) \(.accelerator)\"")" "nobody kvm" \
+	"a VM with KVM of another user: listed with its owner"
+"$HOSTRACE" ps >ps.out 2>ps.err
+is "$(grep -c "^ *$other $name *nobody " ps.out)" 1 "... in text" ps.out
+refused "stat --vm NAME" "but $name (pid $other, user nobody) does; select it by its PID, or with --vm-user nobody" \
+	"$HOSTRACE" stat --vm "$name" -d 100ms
+refused "top" "with --vm-user nobody" "$HOSTRACE" top --batch --vm "$name" -d 100ms
+refused "stuck" "with --vm-user nobody" "$HOSTRACE" stuck --vm "$name"
+refused "doctor" "with --vm-user nobody" "$HOSTRACE" doctor --vm "$name"
+refused "guest" "with --vm-user nobody" "$HOSTRACE" guest ps --vm "$name"
+refused "virtio --state" "with --vm-user nobody" "$HOSTRACE" virtio --state --vm "$name"
+refused "record" "with --vm-user nobody" "$HOSTRACE" record --vm "$name" -d 100ms
+refused "record, of several" "with --vm-user nobody" "$HOSTRACE" record --vm "$name,$plain" -d 100ms
+refused "record, a glob" "with --vm-user nobody" "$HOSTRACE" record --vm "$name*" -d 100ms
+timeout 100 "$HOSTRACE" stat --vm-user nobody --vm "$name" -d 100ms >stat.out 2>stat.err
+is "$? $(grep -c "watching $name (pid $other, user nobody)" stat.err)" "0 1" "--vm-user selects it" stat.err
+timeout 100 "$HOSTRACE" stat --vm-user 65534 --vm "$other" -d 100ms >stat.out 2>stat.err
+is $? 0 "... also by number" stat.err
+refused "--vm-user of somebody else" "belongs to user nobody, who is not one of --vm-user" \
+	"$HOSTRACE" stat --vm-user daemon --vm "$other" -d 100ms
+timeout 100 "$HOSTRACE" stat --vm-user no-such-user --vm "$other" -d 100ms >stat.out 2>stat.err
+is "$? $(grep -c "no user 'no-such-user'" stat.err)" "2 1" "an unknown user is wrong usage" stat.err
+setpriv --reuid 65534 --clear-groups "$HOSTRACE" ps --vm-user root >ps.out 2>ps.err
+is "$? $(grep -c -- '--vm-user requires root' ps.err)" "1 1" "it is for root" ps.err
+
+# The real one, next to both
+real_start
+until_line "recording $name (pid $real)" wait.err
+is $? 0 "record --wait takes the real one" wait.err
+kill "$(pgrep -P "$waiter" | head -n 1)"
+wait "$waiter"
+timeout 100 "$HOSTRACE" stat --vm "$name" -d 100ms >stat.out 2>stat.err
+is "$? $(grep -c "watching $name (pid $real)" stat.err)" "0 1" "a name is that of the real one" stat.err
+is "$("$HOSTRACE" doctor --vm "$uuid" -f json | jq '[.result.vms[].pid] == ['"$real"']')" true "so is a UUID"
+is "$("$HOSTRACE" doctor --tcg --vm "$name" -f json | jq '[.result.vms[].pid] == ['"$real"']')" true "KVM is preferred, with --tcg, too"
+
+exporter_start --listen 127.0.0.1:0
+until_sample 1 hostrace_vm_info "pid=\"$real\"" 'user="root"'
+is "$(sample hostrace_vm_info "pid=\"$other\"" 'user="nobody"')" 1 "exporter: the owner is a label" page
+is "$(sample hostrace_vm_info "pid=\"$plain\"")" none "... what has only the name is none" page
+exporter_end
+exporter_start --listen 127.0.0.1:0 --vm-user daemon
+until_sample 1 hostrace_vm_info "pid=\"$real\"" 'user="root"'
+is "$(sample hostrace_vm_info "pid=\"$other\"")" none "exporter --vm-user: other users' VMs are left out" page
+exporter_end
+finish
