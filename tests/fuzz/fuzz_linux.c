@@ -3,9 +3,10 @@
  * The untrusted input of `guest symbols`: the RAM of a guest. It is that of tests/unit/linux_image.h, with changes: the
  * first byte is the layout, then each 6 bytes are a place (4) and what is written there (2).
  */
+#define IMAGE_SMALL
+#define IMAGE_SYMBOLS 264 /* two blocks of kallsyms */
 #include "../unit/linux_image.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "walk.h"
 
 static void stacks_walk(struct linux_guest *g, const struct btf_types *types,
 			const struct linux_task *task, size_t nr)
@@ -23,71 +24,92 @@ static void stacks_walk(struct linux_guest *g, const struct btf_types *types,
 	linux_unwinder_close(u);
 }
 
-static void lists_walk(struct linux_guest *g)
+static void tasks_walk(struct linux_guest *g, const struct btf_types *types)
 {
 	struct linux_task *task = NULL;
-	struct linux_module *module = NULL;
 	struct linux_log log = {0};
+	size_t nr = 0;
+
+	linux_tasks_read(g, types, &task, &nr);
+	linux_log_read(g, types, &log);
+	linux_modules_symbols(g, types);
+	stacks_walk(g, types, task, nr);
+	free(task);
+	linux_log_deinit(&log);
+}
+
+static void devices_walk(struct linux_guest *g, const struct btf_types *types)
+{
+	struct linux_module *module = NULL;
 	struct linux_current current = {0};
 	struct linux_interrupts interrupts = {0};
 	struct linux_virtqueue *queue = NULL;
-	struct btf_types types;
-	size_t nr = 0, nr_modules = 0, nr_queues = 0;
+	size_t nr_modules = 0, nr_queues = 0;
 
-	if (!linux_types_read(g, &types)) {
-		linux_tasks_read(g, &types, &task, &nr);
-		linux_modules_read(g, &types, &module, &nr_modules);
-		linux_log_read(g, &types, &log);
-		linux_current_find(g, &types, &current);
-		linux_interrupts_read(g, &types, &interrupts);
-		linux_virtqueues_read(g, &types, &queue, &nr_queues);
-		linux_modules_symbols(g, &types);
-		stacks_walk(g, &types, task, nr);
-	}
-	btf_types_deinit(&types);
-	free(task);
+	linux_modules_read(g, types, &module, &nr_modules);
+	linux_current_find(g, types, &current);
+	linux_interrupts_read(g, types, &interrupts);
+	linux_virtqueues_read(g, types, &queue, &nr_queues);
 	free(module);
 	free(queue);
-	linux_log_deinit(&log);
 	linux_current_deinit(&current);
 	linux_interrupts_deinit(&interrupts);
 }
 
+/* Of an input, one of both. */
+static void lists_walk(struct linux_guest *g, const uint8_t *data, size_t size)
+{
+	struct btf_types types;
+
+	if (!linux_types_read(g, &types)) {
+		if (walk_part(data, size, 0, 2))
+			devices_walk(g, &types);
+		if (walk_part(data, size, 1, 2))
+			tasks_walk(g, &types);
+	}
+	btf_types_deinit(&types);
+}
+
+enum { CHANGE_BYTES = 6 };
+
+/* Where the i-th change is: anywhere, in the types and what they describe, or in the symbols. */
+static uint32_t place_of(const uint8_t *change)
+{
+	uint32_t at;
+
+	memcpy(&at, change, 4);
+	return at % 4 == 3   ? at / 4 % (IMAGE_BYTES - 2)
+	       : at % 4 == 2 ? at / 4 % 0xd000 + IMAGE_BTF
+			     : at / 4 % 32768 + IMAGE_TABLES;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static uint8_t *images[IMAGE_LAYOUTS];
+	static uint8_t *images[IMAGE_LAYOUTS], *changed[IMAGE_LAYOUTS];
 	unsigned int layout = size ? data[0] % IMAGE_LAYOUTS : 0;
 	struct memory_range range;
 	struct linux_guest g;
-	uint8_t *image;
 	uint64_t *list = NULL;
 	size_t nr;
 
-	if (!images[layout])
+	if (!images[layout]) {
 		images[layout] = image_make(layout);
-	image = malloc(IMAGE_BYTES);
-	if (!image)
-		abort();
-	memcpy(image, images[layout], IMAGE_BYTES);
-	for (size_t i = 1; i + 6 <= size; i += 6) {
-		uint32_t at;
-
-		memcpy(&at, data + i, 4);
-		at = at % 4 == 3   ? at / 4 % (IMAGE_BYTES - 2)
-		     : at % 4 == 2 ? at / 4 % 0xb000 + IMAGE_BTF /* and what it describes */
-				   : at / 4 % 65536 + IMAGE_TABLES;
-		memcpy(image + at, data + i + 4, 2);
+		changed[layout] = image_make(layout);
 	}
-	g = image_guest(image, &range);
+	for (size_t i = 1; i + CHANGE_BYTES <= size; i += CHANGE_BYTES)
+		memcpy(changed[layout] + place_of(data + i), data + i + 4, 2);
+	g = image_guest(changed[layout], &range);
 	g.ram.memory = &g.memory;
 	if (!linux_guest_find(&g, 0)) {
 		linux_list_read(&g, linux_symbol(&g, "modules"), 100, &list, &nr);
 		if (nr > 100)
 			abort();
 		free(list);
-		lists_walk(&g);
+		lists_walk(&g, data, size);
 	}
 	kallsyms_deinit(&g.symbols);
-	free(image);
+	for (size_t i = 1; i + CHANGE_BYTES <= size; i += CHANGE_BYTES)
+		memcpy(changed[layout] + place_of(data + i), images[layout] + place_of(data + i),
+		       2);
 	return 0;
 }

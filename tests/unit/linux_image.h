@@ -36,10 +36,18 @@ enum image_layout {
 #endif
 
 enum {
+#ifdef IMAGE_SMALL /* for a fuzzer, which searches it at each run: less would not be taken for RAM */
+	IMAGE_BYTES = 1 << 20,
+	IMAGE_RODATA = 0,
+	IMAGE_DATA = 128 << 10,
+	IMAGE_FUNCTIONS = IMAGE_DATA + 0x18000,
+#else
 	IMAGE_BYTES = 4 << 20,
 	IMAGE_RODATA = 2 << 20, /* offset */
-	IMAGE_TABLES = IMAGE_RODATA + 0x2000,
 	IMAGE_DATA = 1 << 20,
+	IMAGE_FUNCTIONS = IMAGE_RODATA + 0x1000,
+#endif
+	IMAGE_TABLES = IMAGE_RODATA + 0x2000,
 	IMAGE_JIFFIES = IMAGE_DATA + 24,
 	IMAGE_PGD = IMAGE_DATA + 0x1000,
 	IMAGE_BTF = IMAGE_DATA + 0x8000,
@@ -140,7 +148,7 @@ static uint32_t image_symbol(enum image_layout layout, unsigned int i, char *ret
 		snprintf(ret, size, "t%0200d", 7);
 	else
 		snprintf(ret, size, "tfunction_%u", i);
-	return IMAGE_RODATA + 0x1000 + i;
+	return IMAGE_FUNCTIONS + i;
 }
 
 static uint8_t *image_offsets(uint8_t *image, uint8_t *p, enum image_layout layout)
@@ -242,7 +250,7 @@ static void image_paging(uint8_t *image)
 
 	image_put(image + IMAGE_PGD + 511 * 8, pud | 1, 8);
 	image_put(image + pud + 510 * 8, pmd | 1, 8);
-	for (uint64_t i = 0; i < IMAGE_BYTES >> 21; i++)
+	for (uint64_t i = 0; i << 21 < IMAGE_BYTES; i++)
 		image_put(image + pmd + (index + i) * 8, i << 21 | 0x81, 8);
 }
 

@@ -254,7 +254,7 @@ static void stacks(void **state)
 	assert_string_equal("first+0x5 [made_up]",
 			    linux_frame_print(u, s.frame[2], text, sizeof(text)));
 	snprintf(text_end, sizeof(text_end), "function_%d+0x%x", IMAGE_SYMBOLS - 1,
-		 IMAGE_CODE + 0x205 - (IMAGE_RODATA + 0x1000 + IMAGE_SYMBOLS - 1));
+		 IMAGE_CODE + 0x205 - (IMAGE_FUNCTIONS + IMAGE_SYMBOLS - 1));
 	assert_string_equal(text_end, linux_frame_print(u, s.frame[3], text, sizeof(text)));
 	stack_hostile(image, u);
 	linux_unwinder_close(u);
