@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "base/batch_test.h"
+#include "base/saturate.h"
 
 #include <math.h>
 
@@ -51,5 +52,5 @@ double batch_test(const double *a, size_t nr_a, const double *b, size_t nr_b,
 		return difference != 0 ? 0 : 1;
 	double freedom = var * var * (BATCHES - 1) / (var_a * var_a + var_b * var_b); /* Welch */
 
-	return student_two_sided(difference / sqrt(var), (unsigned int)freedom);
+	return student_two_sided(difference / sqrt(var), uint32_of_double(freedom));
 }

@@ -11,21 +11,21 @@
 #include <string.h>
 
 /* The nearest value that the integer can have; NaN: 0. Rounds toward 0. */
-static inline uint64_t u64_of_double(double v)
+static inline uint64_t uint64_of_double(double v)
 {
 	if (!(v > 0))
 		return 0;
 	return v >= 0x1p64 ? UINT64_MAX : (uint64_t)v;
 }
 
-static inline uint32_t u32_of_double(double v)
+static inline uint32_t uint32_of_double(double v)
 {
-	uint64_t u = u64_of_double(v);
+	uint64_t u = uint64_of_double(v);
 
 	return u > UINT32_MAX ? UINT32_MAX : (uint32_t)u;
 }
 
-static inline int64_t i64_of_double(double v)
+static inline int64_t int64_of_double(double v)
 {
 	if (v >= 0x1p63)
 		return INT64_MAX;

@@ -172,12 +172,3 @@ const char *seconds_print(uint64_t ns, char *buf, size_t size)
 	snprintf(buf, size, "%" PRIu64 ".%09" PRIu64, ns / NS_PER_S, ns % NS_PER_S);
 	return buf;
 }
-
-int64_t int64_of_double(double v)
-{
-	if (v >= 0x1p63)
-		return INT64_MAX;
-	if (v < -0x1p63)
-		return INT64_MIN;
-	return v == v ? (int64_t)v : 0;
-}

@@ -30,7 +30,4 @@ const char *duration_print_wide(double ns, char *buf, size_t size);
 /* "12.000000345". buf has at least 32 bytes. */
 const char *seconds_print(uint64_t ns, char *buf, size_t size);
 
-/* Without its fraction; a number outside int64_t becomes its limit, NaN becomes 0. */
-int64_t int64_of_double(double v);
-
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/saturate.h"
 #include "clock/align_internal.h"
 #include "readers/readers.h"
 
@@ -246,13 +247,14 @@ static int map_take(struct align *a, const struct trace_info *info)
 	static const uint64_t at[] = {1ull << 20, 1ull << 50};
 	int err = 0;
 
-	if (!map || a->nr_pairs || k <= 0)
+	if (!map || a->nr_pairs || !(k > 0))
 		return 0;
 	for (int i = 0; !err && i < 2; i++) {
 		err = array_room(a->pair, a->nr_pairs);
 		if (!err)
 			a->pair[a->nr_pairs++] = (struct clock_pair){
-				.tsc = at[i], .ns = (uint64_t)((double)at[i] * k + 0.5) + offset};
+				.tsc = at[i],
+				.ns = uint64_of_double((double)at[i] * k + 0.5) + offset};
 	}
 	return err;
 }

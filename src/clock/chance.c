@@ -19,6 +19,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/saturate.h"
 #include "clock/clock.h"
 #include "clock/protocols.h"
 
@@ -246,7 +247,7 @@ static void slack_measure(const struct chance *x, int64_t *ret_back, int64_t *re
 
 		for (unsigned int k = 0; k < g->nr; k++) {
 			const struct clock_span *s = &in->span[clock_span_before(in, g->host[k])];
-			int64_t error = (int64_t)x->host_error,
+			int64_t error = int64_of_double(x->host_error),
 				back = (int64_t)(g->host[k] - s->enter) + error,
 				on = (int64_t)(s->leave - g->host[k]) + error;
 

@@ -176,14 +176,14 @@ static struct clock_segment segment_of(const struct fit_job *j, const struct fit
 				 : 1;
 	struct clock_segment s = {.scale = j->base.scale,
 				  .scale_bits = j->base.scale ? j->base.bits : 0};
-	int64_t x = i64_of_double(rint(f->x_mid));
+	int64_t x = int64_of_double(rint(f->x_mid));
 	uint64_t guest = j->base.guest,
-		 host = j->base.host + (uint64_t)x + (uint64_t)i64_of_double(rint(a));
+		 host = j->base.host + (uint64_t)x + (uint64_t)int64_of_double(rint(a));
 
-	guest += (uint64_t)(s.scale_bits ? i64_of_double(rint((double)x * nominal)) : x);
+	guest += (uint64_t)(s.scale_bits ? int64_of_double(rint((double)x * nominal)) : x);
 	if (j->opt->drift_max_ppb > 0) {
 		s.scale_bits = 48;
-		s.scale = u64_of_double(rint(ldexp(nominal / stretch, 48)));
+		s.scale = uint64_of_double(rint(ldexp(nominal / stretch, 48)));
 	}
 	s.offset = 0;
 	s.offset = (int64_t)(guest - clock_segment_guest(&s, host));

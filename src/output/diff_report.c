@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/rank_test.h"
+#include "base/saturate.h"
 #include "base/units.h"
 #include "output/report.h"
 
@@ -61,7 +62,7 @@ static struct cell value_text(struct table *t, enum figure_of of, double v)
 	char buf[32];
 
 	if (of == FIGURE_LATENCY)
-		return text_of(t, duration_print((uint64_t)(v + 0.5), buf, sizeof(buf)));
+		return text_of(t, duration_print(uint64_of_double(v + 0.5), buf, sizeof(buf)));
 	snprintf(buf, sizeof(buf), v < 100 ? "%.3g/s" : "%.0f/s", v);
 	return text_of(t, buf);
 }

@@ -2,6 +2,7 @@
 #include "output/durations.h"
 
 #include "base/json_text.h"
+#include "base/saturate.h"
 
 void durations_columns(struct table *t, bool userspace)
 {
@@ -25,7 +26,7 @@ void durations_columns(struct table *t, bool userspace)
 /* As COL_PERCENT wants it. */
 static uint64_t share(uint64_t part, uint64_t whole)
 {
-	return whole ? (uint64_t)((double)part * 100000 / (double)whole + 0.5) : 0;
+	return whole ? uint64_of_double((double)part * 100000 / (double)whole + 0.5) : 0;
 }
 
 void durations_cells(struct cell *c, const struct durations *d, uint64_t all_ns, bool userspace)

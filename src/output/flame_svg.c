@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/order.h"
+#include "base/saturate.h"
 #include "base/units.h"
 #include "flame_js.h"
 #include "output/escape.h"
@@ -312,7 +313,7 @@ static void names_draw(const struct flames *f, FILE *out)
 			continue;
 		fprintf(out, "<text x=\"%.1f\" y=\"%u\">", EDGE + (double)x->start * scale + 3,
 			TOP + (f->deepest + 1 - x->depth) * ROW - 5);
-		name_put(x, (size_t)(width - 6) / LETTER, out);
+		name_put(x, uint64_of_double(width - 6) / LETTER, out);
 		fputs("</text>\n", out);
 	}
 	fputs("</g>\n", out);

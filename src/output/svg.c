@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/saturate.h"
 #include "base/units.h"
 #include "output/escape.h"
 #include "output/svg.h"
@@ -37,7 +38,7 @@ static void put_color(FILE *f, double heat)
 {
 	static const double stop[5][3] = {
 		{255, 247, 188}, {254, 196, 79}, {240, 96, 62}, {168, 24, 92}, {58, 10, 84}};
-	double at = heat * 4;
+	double at = heat > 0 ? heat * 4 : 0;
 	int i = at >= 4 ? 3 : (int)at;
 	double part = at - i;
 
@@ -106,7 +107,7 @@ uint64_t svg_axis_step(uint64_t span_ns, unsigned int most)
 static void draw_time_axis(const struct layout *l, FILE *f)
 {
 	double span = (double)l->h->column_ns * l->h->nr_columns;
-	uint64_t step = svg_axis_step((uint64_t)fmin(span, 1.8e19), TIME_STEPS);
+	uint64_t step = svg_axis_step(uint64_of_double(fmin(span, 1.8e19)), TIME_STEPS);
 	uint64_t from = l->since_ns % step, ns = from ? step - from : 0;
 	unsigned int y = TOP + l->height;
 	char text[16];
@@ -161,7 +162,7 @@ static void draw_scale(const struct heatmap *h, FILE *f)
 		if (count <= shown)
 			continue;
 		shown = count;
-		heat = heat_of((uint64_t)count, h->max);
+		heat = heat_of(uint64_of_double(count), h->max);
 		fprintf(f, "<rect x=\"%d\" y=\"%u\" width=\"54\" height=\"14\" fill=\"",
 			x, y);
 		put_color(f, heat);

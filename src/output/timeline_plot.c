@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/saturate.h"
 #include "output/escape.h"
 #include "output/timeline_picture.h"
 
@@ -37,6 +38,10 @@ static void spread(struct pixel *px, enum slice_kind kind, double x, double end,
 {
 	double width = end - x;
 
+	if (!(width > 0)) { /* times so large that both are the same double */
+		px[x > 0 && x < PICTURE_PLOT ? (int)x : 0].share[kind] += amount;
+		return;
+	}
 	x = x < 0 ? 0 : x;
 	end = end > PICTURE_PLOT ? PICTURE_PLOT : end;
 	for (int i = (int)x; i < PICTURE_PLOT && i < end; i++) {
@@ -54,7 +59,7 @@ static void pixels_fill(const struct timeline_picture *p, const struct band_trac
 	for (uint32_t i = 0; i < t->nr; i++) {
 		const struct band_item *item = &t->item[i];
 		double x = x_of(p, item->start_ns), width = x_of(p, p->since_ns + item->ns);
-		int at = x < PICTURE_PLOT ? (int)x : PICTURE_PLOT - 1;
+		int at = x < PICTURE_PLOT ? (x > 0 ? (int)x : 0) : PICTURE_PLOT - 1;
 
 		if (item->is_band)
 			spread(px, item->kind, x, x_of(p, item->start_ns + resolution),
@@ -79,7 +84,7 @@ static struct stack stack_of(const struct pixel *px)
 		if (k == SLICE_INSTANT)
 			continue;
 		sum += px->share[k];
-		unsigned int to = (unsigned int)(sum * HALVES + 0.5);
+		unsigned int to = uint32_of_double(sum * HALVES + 0.5);
 
 		to = to > HALVES ? HALVES : to;
 		s.half[k] = (uint8_t)(to - drawn);

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "base/error.h"
+#include "base/saturate.h"
 #include "output/durations.h"
 #include "pairing/groups.h"
 #include "views/view.h"
@@ -126,7 +127,8 @@ static void summary_row(const struct folding *f, struct table *t, struct group *
 					    .min_ns = q->min,
 					    .mean_ns = quantiles_mean(q),
 					    .max_ns = q->max,
-					    .deviation_ns = (uint64_t)(quantiles_stddev(q) + 0.5),
+					    .deviation_ns =
+						    uint64_of_double(quantiles_stddev(q) + 0.5),
 					    .p50_ns = quantiles_at(q, .5),
 					    .p90_ns = quantiles_at(q, .9),
 					    .p99_ns = quantiles_at(q, .99),

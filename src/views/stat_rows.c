@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/saturate.h"
 #include "views/stat_rows.h"
 
 static struct stat_row *row_of(struct stat_rows *rows, int vcpu, bool other, uint32_t reason)
@@ -182,7 +183,7 @@ static uint64_t deviation(const struct stat_cell *cell)
 
 		sum += (double)cell->bucket[b] * off * off;
 	}
-	return (uint64_t)(sqrt(sum / (double)cell->count) + .5);
+	return uint64_of_double(sqrt(sum / (double)cell->count) + .5);
 }
 
 /* ---- the table ---- */

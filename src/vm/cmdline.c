@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/saturate.h"
 #include "event/event.h"
 #include "vm/cmdline.h"
 
@@ -109,7 +110,7 @@ static uint64_t size_parse(const char *text, uint64_t unit)
 	if (letter)
 		unit = UINT64_C(1) << 10 * (letter - letters);
 	v *= (double)unit;
-	return v < 0x1p63 ? (uint64_t)v : 0;
+	return v < 0x1p63 ? uint64_of_double(v) : 0;
 }
 
 static void text_set(char **to, const char *value)

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/order.h"
+#include "base/saturate.h"
 
 /* ---- the longest exits: a heap, the shortest of them first ---- */
 
@@ -67,7 +68,7 @@ static int exit_copy(const struct blame_exit *x, struct blame_exit *ret)
 
 	if (!part)
 		return fail(-ENOMEM, "out of memory");
-	memcpy(part, x->part, x->nr_parts * sizeof(*part));
+	copy_array(part, x->part, x->nr_parts * sizeof(*part));
 	*ret = *x;
 	ret->part = part;
 	return 0;

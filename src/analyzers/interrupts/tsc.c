@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "analyzers/interrupts/tsc.h"
+#include "base/saturate.h"
 
 enum { VCPUS_MAX = 1 << 14 };
 
@@ -72,6 +73,6 @@ uint64_t tsc_clock_ns(const struct tsc_clock *c, const struct event *ev, uint64_
 	ns_per_tick = (double)(c->pair[1].ns - c->pair[0].ns) /
 		      (double)(c->pair[1].tsc - c->pair[0].tsc);
 	return c->pair[1].ns +
-	       (uint64_t)(int64_t)((double)(int64_t)((uint64_t)host - c->pair[1].tsc) *
-				   ns_per_tick);
+	       (uint64_t)int64_of_double((double)(int64_t)((uint64_t)host - c->pair[1].tsc) *
+					 ns_per_tick);
 }

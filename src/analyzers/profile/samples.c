@@ -10,6 +10,7 @@
 
 #include "analyzers/profile/samples_internal.h"
 #include "base/error.h"
+#include "base/saturate.h"
 #include "readers/ftrace/tracedat.h"
 #include "readers/ring/stream_reader.h"
 
@@ -207,8 +208,9 @@ int samples_hold(struct samples *x, const struct event *ev, uint32_t tracepoint,
 	h->s = (struct sample){
 		.tp = &x->base.types[tracepoint],
 		.thread = ev->tid,
-		.time_ns = x->ns_per_tick > 0 ? (uint64_t)((double)ev->time_ns * x->ns_per_tick)
-					      : ev->time_ns,
+		.time_ns = x->ns_per_tick > 0
+				   ? uint64_of_double((double)ev->time_ns * x->ns_per_tick)
+				   : ev->time_ns,
 		.guest_ns = x->in.first_source ? ev->guest_ns : 0,
 		.args = h->args,
 		.args_len = (uint32_t)len,
@@ -402,8 +404,8 @@ void samples_span(const struct sample_trace *t, uint64_t *ret_start, uint64_t *r
 	const struct samples *x = (const struct samples *)t;
 	double scale = x->ns_per_tick > 0 ? x->ns_per_tick : 1;
 
-	*ret_start = (uint64_t)((double)x->reader->info.start_ns * scale);
-	*ret_end = (uint64_t)((double)x->reader->info.end_ns * scale);
+	*ret_start = uint64_of_double((double)x->reader->info.start_ns * scale);
+	*ret_end = uint64_of_double((double)x->reader->info.end_ns * scale);
 	if (scale == 1) { /* doubles end at 2^53 */
 		*ret_start = x->reader->info.start_ns;
 		*ret_end = x->reader->info.end_ns;

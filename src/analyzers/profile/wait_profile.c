@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "analyzers/profile/wait_profile.h"
+#include "base/saturate.h"
 
 struct wait_profile {
 	struct wait_causes *causes;
@@ -12,10 +13,10 @@ static unsigned int split(void *arg, const struct sample *s, double start_ns, do
 	static const char *const frames[CAUSES] = {"[preempted]", "[vmm]",   "[device]", "[halted]",
 						   "[kernel]",	  "[guest]", "[unknown]"};
 	struct wait_profile *p = arg;
-	uint64_t part[CAUSES], start = (uint64_t)start_ns;
+	uint64_t part[CAUSES], start = uint64_of_double(start_ns);
 	unsigned int nr = 0;
 
-	wait_causes_of(p->causes, s->cpu, start, start + (uint64_t)ns, part);
+	wait_causes_of(p->causes, s->cpu, start, start + uint64_of_double(ns), part);
 	for (int i = 0; i < CAUSES; i++) {
 		p->sums->ns[i] += part[i];
 		if (part[i])

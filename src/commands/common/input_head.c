@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/json_text.h"
+#include "base/saturate.h"
 #include "clock/align.h"
 #include "commands/common/command.h"
 #include "commands/common/input.h"
@@ -152,7 +153,7 @@ json_t *input_head(const struct input_set *set, const json_t *more)
 		"{s:{s:s, s:s}, s:o, s:{s:s, s:I, s:o*, s:s*}, s:o}", "hostrace", "version",
 		HOSTRACE_VERSION, "command", command_now->name, "inputs", inputs, "clock",
 		"method", g ? g->relation.protocol->name : "host", "error_ns",
-		(json_int_t)(g ? ceil(g->error_ns) : 0), "refuted", refuted, "verdict",
+		int64_of_double(g ? ceil(g->error_ns) : 0), "refuted", refuted, "verdict",
 		g ? clock_verdict_name(verdict) : NULL, "caveats", caveats_json(set, more));
 
 	return trace_info_in_ticks(&set->reader->info) ? report_json_in_ticks(head) : head;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <math.h>
 
+#include "base/saturate.h"
 #include "clock/align.h"
 #include "commands/common/requests_read.h"
 
@@ -29,7 +30,7 @@ static uint64_t clock_error_ns(const struct input_set *in)
 		if (!input_set_align(in, (int)i, &a, &g))
 			worst = fmax(worst, g->error_ns);
 	}
-	return (uint64_t)ceil(worst);
+	return uint64_of_double(ceil(worst));
 }
 
 int requests_read(struct requests *q, struct input_set *in, const struct request **ret,

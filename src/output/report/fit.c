@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/saturate.h"
 #include "output/report/page.h"
 
 enum { PARTS_MAX = 200 }; /* of one exit */
@@ -118,7 +119,7 @@ static void trees_fit(json_t *data, json_t *rows, size_t max, json_t *cut)
 	}
 	for (double part = 1e-5; part < 1 && page_json_bytes(data) > max; part *= 2)
 		json_array_foreach (rows, i, tree)
-			tree_prune(tree, (json_int_t)(part * (double)total) + 1);
+			tree_prune(tree, int64_of_double(part * (double)total) + 1);
 	json_array_foreach (rows, i, tree)
 		shown += nodes_in(tree);
 	cut_add(cut, "nodes", shown, all);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "analyzers/profile/calltree_nodes.h"
 #include "base/decimal.h"
+#include "base/saturate.h"
 #include "base/units.h"
 #include "output/folded.h"
 #include "output/samples/calltree_print.h"
@@ -136,7 +137,7 @@ static uint64_t weight(const struct folding *f, uint32_t node)
 {
 	const struct calltree_node *n = &f->t->node[node];
 
-	return f->times ? (uint64_t)(n->time_ns + 0.5) : n->hits;
+	return f->times ? uint64_of_double(n->time_ns + 0.5) : n->hits;
 }
 
 /* Of a node without its children; rounded times may add up to more. */

@@ -5,6 +5,7 @@
 
 #include "analyzers/profile/memory_tree.h"
 #include "base/decimal.h"
+#include "base/saturate.h"
 #include "output/samples/samples_output.h"
 
 enum { DEPTH_MAX = 512 };
@@ -79,7 +80,7 @@ static void draw_group(struct drawing *d, const struct memory_node *n, unsigned 
 	if (n->lost_bytes > 0) {
 		char *p = put_text(begin_line(d, level), "unused: ");
 
-		end_line(d, p + sprintf(p, "%d%%", (int)memory_unused_percent(n)));
+		end_line(d, p + sprintf(p, "%u%%", uint32_of_double(memory_unused_percent(n))));
 	}
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json_text.h"
+#include "base/saturate.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "event/event.h"

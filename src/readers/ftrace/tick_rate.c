@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/saturate.h"
 #include "event/reader.h"
 #include "readers/ftrace/tick_rate.h"
 
@@ -130,7 +131,7 @@ double tick_rate_describe(struct trace_info *info, double ns_per_tick, const cha
 		return 1;
 	}
 	json_object_set_new(info->meta, "tsc_khz",
-			    json_integer((json_int_t)(1e6 / ns_per_tick + 0.5)));
+			    json_integer(int64_of_double(1e6 / ns_per_tick + 0.5)));
 	if (event && strcmp(event, "kvm_pvclock_update"))
 		trace_info_caveat(info,
 				  "%s: the frequency of the trace's clock, %.3f MHz, is estimated "

@@ -3,6 +3,7 @@
 #ifndef HOSTRACE_TRACEDAT_READER_H
 #define HOSTRACE_TRACEDAT_READER_H
 
+#include "base/saturate.h"
 #include "readers/ftrace/cpu_stream.h"
 #include "readers/ftrace/vm_threads.h"
 
@@ -58,7 +59,7 @@ static inline uint64_t tracedat_time(const struct tracedat *t, uint64_t time)
 {
 	if (!t->ticks)
 		return time;
-	return (uint64_t)((double)time * t->ns_per_tick + 0.5) + (uint64_t)t->ns_offset;
+	return uint64_of_double((double)time * t->ns_per_tick + 0.5) + (uint64_t)t->ns_offset;
 }
 
 /*

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/saturate.h"
 #include "readers/osv/osv.h"
 
 static void put_le(FILE *out, uint64_t v, size_t len)
@@ -79,7 +80,7 @@ static void put_args(FILE *out, const struct sample *s)
 		fwrite(s->args, 1, s->args_len, out);
 		return;
 	}
-	memcpy(block, s->args, s->args_len);
+	copy_array(block, s->args, s->args_len);
 	for (int i = 0; i < nr; i++) {
 		uint8_t *p = block + place[i].offset;
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/saturate.h"
 #include "base/units.h"
 #include "readers/osv/osv.h"
 #include "readers/osv/raw.h"
@@ -208,7 +209,7 @@ static void text_put(uint8_t *to, const struct sample_arg *a)
 {
 	unsigned int len = a->len < TEXT_BYTES - 1 ? a->len : TEXT_BYTES - 1;
 
-	memcpy(to, a->bytes, len);
+	copy_array(to, a->bytes, len);
 	to[len] = 0;
 }
 

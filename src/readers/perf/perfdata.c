@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/saturate.h"
 #include "readers/perf/perfdata_scan.h"
 
 enum {
@@ -240,7 +241,7 @@ int perfdata_time_conv(struct perfdata *p, const struct perfdata_record *rec)
 	json_object_set_new(meta, "tsc_map",
 			    json_pack("{s:f, s:I}", "ns_per_tick", k, "ns_offset",
 				      (json_int_t)zero));
-	json_object_set_new(meta, "tsc_khz", json_integer((json_int_t)(1e6 / k + 0.5)));
+	json_object_set_new(meta, "tsc_khz", json_integer(int64_of_double(1e6 / k + 0.5)));
 	return 0;
 }
 

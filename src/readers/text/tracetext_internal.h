@@ -8,6 +8,7 @@
 #define HOSTRACE_TRACETEXT_INTERNAL_H
 
 #include "base/hash.h"
+#include "base/saturate.h"
 #include "event/reader.h"
 #include "readers/ftrace/vm_threads.h"
 #include "readers/text/lines.h"
@@ -97,7 +98,7 @@ static inline bool tracetext_is_kept(const struct tracetext *t, uint64_t line)
 /* A time of the file in ns. */
 static inline uint64_t tracetext_ns(const struct tracetext *t, uint64_t time)
 {
-	return t->ns_per_tick > 0 ? (uint64_t)((double)time * t->ns_per_tick + 0.5) : time;
+	return t->ns_per_tick > 0 ? uint64_of_double((double)time * t->ns_per_tick + 0.5) : time;
 }
 
 /* The first pass. 0 or -errno with the error message set; the lines are rewound. */
