@@ -56,9 +56,11 @@ is "$(jq '.result.stopped_ns > 0' out) $(cmp t1 t2 && echo same)" "true same" "a
 is "$(status)" running "the guest runs on"
 timeout 200 "$HOSTRACE" extract -e "$BUILD/osvguest.elf" -r "$gdb" t9 >out 2>err
 is "$? $(cmp t1 t9 && cmp t1.symbols t9.symbols && cat out)" "0 " "as OSv's own tool: silent" out
+status >state # and all that QEMU said before
 stops=$(said '"event": "STOP"')
 live extract -o t10 --symbols
 is "$? $(cmp t1 t10 && cmp t1.symbols t10.symbols && echo same)" "0 same" "of the guest that runs: the same" err
+status >state
 is "$(said '"event": "STOP"')" "$stops" "and it was not stopped" qmp.log
 extract --raw -o raw
 "$HOSTRACE" list -b -x raw >raw.out

@@ -12,7 +12,7 @@ ask() {
 	timeout 200 "$HOSTRACE" guest "$@" -e "$BUILD/osvguest.elf" -r "$gdb" >out 2>err
 }
 
-plan 41
+plan 42
 vm '' unix:gdb.sock
 
 # The location's function, of the thread with this number, in out.
@@ -21,7 +21,7 @@ location() {
 }
 
 ask threads
-is "$? $(tail -n 1 out)" "0 Number of threads: 14" "threads of 20,928 bytes, complete in another file than where they are used" err
+is "$? $(tail -n 1 out)" "0 Number of threads: 15" "threads of 20,928 bytes, complete in another file than where they are used" err
 is "$(sed -n 's/^  11 (0x[0-9a-f]*) \(.*\) at .*threads.cc:[0-9]*$/\1/p' out | tr -s ' ')" \
 	"a thread's name cpu2 waiting 0.25 2000000 waiter_main()" "one that waits: where it left the CPU, by its physical frames" out
 is "$(sed -n 's/^  11 .*threads.cc:\([0-9]*\)$/\1/p' out)" \
@@ -33,6 +33,13 @@ is "$(grep -c '^  12 .* new  *cpu? unstarted  *inf .* thread_main at ' out)" 1 "
 is "$(sed -n 's/^  1[4-9] .* cpu\|^  2[0-3] .* cpu//p' out | awk '{ printf "%s ", $2 }')" \
 	"invalid prestarted unstarted waiting sending_lock running queued waking terminating terminated " "each status" out
 is "$(grep -c 'the guest was stopped for' err)" 1 "for how long the guest stood still" err
+mkdir -p kernel
+cp "$BUILD/osvguest.elf" kernel/loader.elf
+echo "/usr/lib/libtest.so: $BUILD/osvguest/lib/libtest.so" >kernel/usr.manifest
+timeout 200 "$HOSTRACE" guest threads -e kernel/loader.elf -r "$gdb" -f json >out 2>err
+is "$(jq -r '.rows[14] | .frames[], .location' out | tr '\n' ' ')" \
+	"0x100000001008 $(printf '%#x' $((0x$(nm kernel/loader.elf | sed -n 's/ . thread_main$//p') + 7))) app_main at tests/live/osvguest/libtest.c:7 " \
+	"one in an application, by that one's file" out
 ask threads -f json
 is "$(jq -c '[.rows[:4][] | [.id, .name, .cpu, .cpu_id, .status, .vruntime, .total_cpu_time_ns]]' out)" \
 	"[[10,\"init\",0,0,\"running\",0.25,1000000],[11,\"a thread's name\",2,1,\"waiting\",0.25,2000000],[12,\"new\",null,null,\"unstarted\",null,3000000],[13,\"locker\",4,2,\"waiting\",0.25,4000000]]" \

@@ -90,8 +90,6 @@ static u8 *head_put(u8 *p, tracepoint_base *tp, sched::thread *t, u64 time, int 
 
 /* ---- modules: libtest.so, its text at 0x1000 of where it was loaded ---- */
 
-enum : u64 { MODULE_BASE = 0x100000000000 };
-
 static elf::file modules[4];
 static elf::object *module_list[16];
 static const char long_path[] = "/usr/lib/libtest.so";

@@ -65,7 +65,7 @@ void memory_map()
 	linear_map(MAIN_AREA, true);
 	linear_map(0x500000000000, false);
 	linear_map(MEMPOOL_AREA, false);
-	*entry_of(0x100000000000, 1) = physical(file_page) | PRESENT | NO_EXECUTE;
+	*entry_of(MODULE_BASE, 1) = physical(file_page) | PRESENT | NO_EXECUTE;
 	for (int i = 0; i < 4; i++) /* a thread's stack */
 		*entry_of(0x200000300000 + i * PAGE, 1) = physical(anonymous[i]) | PRESENT | WRITABLE | NO_EXECUTE;
 	for (int i = 4; i < ANONYMOUS_PAGES; i++) /* rings */

@@ -336,6 +336,7 @@ extern bool tracker_enabled;
 /* ---- areas of its address space ---- */
 
 constexpr u64 KERNEL_SHIFT = 0x40000000;     /* of the kernel: virtual address less physical one */
+constexpr u64 MODULE_BASE = 0x100000000000;  /* of the first shared object */
 constexpr u64 MAIN_AREA = 0x400000000000;    /* all physical memory */
 constexpr u64 MEMPOOL_AREA = 0x600000000000; /* the same memory */
 

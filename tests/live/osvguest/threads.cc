@@ -8,12 +8,13 @@
  *   2  new               has no vCPU yet
  *   3  locker            waits in a function without frame pointer
  *   4  ...               one for each status, never run
+ *  14  application       in the module libtest.so, whose .eh_frame leads out of it; it has no frame pointer
  */
 #include "sched.hh"
 
 using sched::thread;
 
-enum { RUNNABLE = 4, THREADS = RUNNABLE + 10, STACK = 16384 };
+enum { RUNNABLE = 4, APPLICATION = RUNNABLE + 10, THREADS, STACK = 16384 };
 
 void *operator new(unsigned long, void *at)
 {
@@ -112,6 +113,18 @@ static void thread_make(int nr, const char *name, int cpu, thread::status st)
 	nodes[nr] = {nr + 1 < THREADS ? heap(&nodes[nr + 1]) : nullptr, t->_id, t};
 }
 
+/* As if libtest.so's function had been called by thread_main. */
+static void application_make()
+{
+	static u64 stack[8];
+	thread *t = thread_of(APPLICATION);
+
+	thread_make(APPLICATION, "application", 3, thread::status::queued);
+	t->_attr._stack = {heap(stack), sizeof(stack), nullptr};
+	stack[6] = (u64)thread_main + 8;
+	t->_state = {nullptr, heap(&stack[6]), (void *)0x5678, (void *)(MODULE_BASE + 0x1008), {}};
+}
+
 /* Until it waits. */
 static void thread_start(int nr, void (*function)())
 {
@@ -125,7 +138,8 @@ void threads_make()
 	thread_make(1, "a thread's name", 1, thread::status::waiting);
 	thread_make(2, "new", -1, thread::status::unstarted);
 	thread_make(3, "locker", 2, thread::status::waiting);
-	for (int i = RUNNABLE; i < THREADS; i++)
+	application_make();
+	for (int i = RUNNABLE; i < APPLICATION; i++)
 		thread_make(i, "idle", i % CPUS, (thread::status)(i - RUNNABLE));
 	sched::boot_thread = (thread *)boot_storage;
 	tls_make(sched::boot_thread, RUNNABLE);
