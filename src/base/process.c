@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -58,6 +59,7 @@ pid_t process_start(char *const *argv, int in, int out, int err_out, int death)
 	stream_set(in, STDIN_FILENO);
 	stream_set(out, STDOUT_FILENO);
 	stream_set(err_out, STDERR_FILENO);
+	syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, 0); /* also what this program inherited */
 	execvp(argv[0], argv);
 	dprintf(STDERR_FILENO, "%s: %s\n", argv[0], strerror(errno));
 	_exit(127);

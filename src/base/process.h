@@ -20,8 +20,8 @@ char *self_path(char *buf);
 int installed_file_find(const char *name, char *path, size_t size);
 
 /*
- * Starts argv[0] (found by PATH) with these as its standard streams; -1 leaves ours. It gets
- * `death` when we die. Returns the pid or -errno with the error message set.
+ * Starts argv[0] (found by PATH) with these as its standard streams; -1 leaves ours. It has no other descriptors, and
+ * gets `death` when we die. Returns the pid or -errno with the error message set.
  */
 pid_t process_start(char *const *argv, int in, int out, int err_out, int death);
 

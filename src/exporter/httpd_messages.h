@@ -7,6 +7,7 @@
  *	HTTPD_CERT       ->              the certificate, with its chain, and the key as PEM; both make it use TLS
  *	HTTPD_KEY        ->
  *	HTTPD_USERS      ->              lines USER:HASH; without them everyone may read the pages
+ *	HTTPD_HOST       ->              a further name that a Host header may have; may be repeated
  *	HTTPD_LISTEN     ->              "127.0.0.1:9972", "[::1]:9972", "unix:/run/x.sock"; port 0: any
  *	                                 Other hosts cannot reach it, unless it has all of the former.
  *	HTTPD_LISTEN_INSECURE ->         the same with any address
@@ -23,6 +24,7 @@ enum {
 	HTTPD_CERT = 1,
 	HTTPD_KEY,
 	HTTPD_USERS,
+	HTTPD_HOST,
 	HTTPD_LISTEN,
 	HTTPD_LISTEN_INSECURE,
 	HTTPD_READY,

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -80,6 +81,7 @@ static FILE *pager_start(const char *command, pid_t *ret)
 			;
 		if (!(p.revents & POLLIN) || dup2(fd[0], STDIN_FILENO) < 0)
 			_exit(0);
+		syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, 0);
 		execl("/bin/sh", "sh", "-c", command, NULL);
 		_exit(127);
 	}

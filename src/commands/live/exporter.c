@@ -48,6 +48,7 @@ static struct {
 /* clang-format off */
 static const struct option_row options[] = {
 	{0, "listen",     OPT_TEXT, &opt.server.listen,          "ADDR:PORT", "address to listen on, or unix:PATH (default: 127.0.0.1:9972)"},
+	{0, "host",       OPT_LIST, &opt.server.hosts,           "NAME",      "also answer requests whose Host header is NAME; repeatable (default: localhost, loopback addresses, the address of the connection)"},
 	{0, "tls-cert",   OPT_TEXT, &opt.server.cert,            "FILE",      "use TLS: the certificate, with its chain (PEM)"},
 	{0, "tls-key",    OPT_TEXT, &opt.server.key,             "FILE",      "the certificate's key (PEM)"},
 	{0, "password-file", OPT_TEXT, &opt.server.passwords,    "FILE",      "users who may read the metrics: lines USER:HASH (htpasswd -B)"},

@@ -44,6 +44,9 @@ int exporter_server_start(const struct exporter_server *s, struct helper *httpd,
 		err = file_send(httpd, HTTPD_KEY, s->key, message);
 	if (!err)
 		err = file_send(httpd, HTTPD_USERS, s->passwords, message);
+	for (unsigned int i = 0; !err && i < s->hosts.nr; i++)
+		err = helper_send(httpd, HTTPD_HOST, s->hosts.item[i],
+				  strlen(s->hosts.item[i]) + 1);
 	if (!err)
 		err = helper_send(httpd, kind, s->listen, strlen(s->listen) + 1);
 	if (!err)

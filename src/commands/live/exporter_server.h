@@ -6,9 +6,11 @@
 #include <stdbool.h>
 
 #include "base/helper.h"
+#include "base/options.h"
 
 struct exporter_server {
 	const char *listen, *cert, *key, *passwords; /* files, or NULL */
+	struct text_list hosts; /* --host */
 	bool insecure; /* listens also without TLS and passwords on addresses that other hosts can reach */
 };
 

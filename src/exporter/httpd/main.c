@@ -12,24 +12,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/helper.h"
 #include "confine/confine.h"
 #include "exporter/format.h"
+#include "exporter/httpd/connections.h"
+#include "exporter/httpd/hosts.h"
 #include "exporter/httpd/listen.h"
 #include "exporter/httpd/users.h"
 #include "exporter/httpd_messages.h"
 
 enum {
-	CONNECTIONS_MAX = 64,
+	ACCEPTED_AT_ONCE = 16,
 	CONNECTION_MEMORY = 16 << 10, /* bytes for a request's head */
-	IDLE_SECONDS = 15,
 };
 
 struct server {
 	struct MHD_Daemon *daemon;
+	int listening;
+	struct connections connections;
+	struct hosts hosts;
 	char *cert, *key, *passwords; /* malloc()ed texts; NULL: none */
 	struct users users;	      /* in passwords */
 	char problem[256];	      /* the first one that libmicrohttpd reports */
@@ -145,12 +151,45 @@ static enum MHD_Result password_demand(struct MHD_Connection *c)
 	return ret;
 }
 
+struct host_check {
+	const struct hosts *hosts;
+	struct sockaddr_storage local;
+	bool foreign;
+};
+
+static enum MHD_Result host_check(void *arg, enum MHD_ValueKind kind, const char *key,
+				  const char *value)
+{
+	struct host_check *c = arg;
+
+	(void)kind;
+	if (!strcasecmp(key, MHD_HTTP_HEADER_HOST))
+		c->foreign |= !value ||
+			      !hosts_has(c->hosts, value, (const struct sockaddr *)&c->local);
+	return MHD_YES;
+}
+
+/* Each Host header; browsers send one. */
+static bool is_foreign(const struct server *s, struct MHD_Connection *c)
+{
+	struct host_check check = {.hosts = &s->hosts};
+	socklen_t len = sizeof(check.local);
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	if (!info || getsockname(info->connect_fd, (struct sockaddr *)&check.local, &len))
+		return true;
+	MHD_get_connection_values(c, MHD_HEADER_KIND, host_check, &check);
+	return check.foreign;
+}
+
 static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *url,
 			      const char *method, const char *version, const char *upload,
 			      size_t *upload_len, void **state)
 {
 	struct server *s = arg;
 	struct MHD_Response *page;
+	bool allowed;
 
 	(void)version, (void)upload;
 	if (!*state) { /* the head has arrived; the body, if there is one, has not */
@@ -161,7 +200,14 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 		*upload_len = 0;
 		return MHD_YES;
 	}
-	if (!is_allowed(s, c))
+	if (is_foreign(s, c)) {
+		connections_answer(&s->connections, c, false);
+		return text_reply(c, MHD_HTTP_MISDIRECTED_REQUEST,
+				  "unknown host; see --host in hostrace-exporter(1)\n");
+	}
+	allowed = is_allowed(s, c);
+	connections_answer(&s->connections, c, allowed && s->passwords);
+	if (!allowed)
 		return password_demand(c);
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
 		return text_reply(c, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n");
@@ -188,7 +234,7 @@ static void problem_keep(void *arg, const char *format, va_list values)
 	s->problem[strcspn(s->problem, "\n")] = '\0';
 }
 
-static int daemon_start(struct server *s, int fd)
+static int daemon_start(struct server *s)
 {
 	const struct MHD_OptionItem tls[] = {
 		{MHD_OPTION_HTTPS_MEM_CERT, 0, s->cert},
@@ -197,12 +243,17 @@ static int daemon_start(struct server *s, int fd)
 		{MHD_OPTION_END, 0, NULL},
 	};
 	const struct MHD_OptionItem plain[] = {{MHD_OPTION_END, 0, NULL}};
-	unsigned int flags = MHD_USE_EPOLL | MHD_USE_ERROR_LOG | (s->cert ? MHD_USE_TLS : 0);
+	unsigned int flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG |
+			     (s->cert ? MHD_USE_TLS : 0);
 
 	s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, answer, s, /* the logger comes first */
 				     MHD_OPTION_EXTERNAL_LOGGER, problem_keep, s,
-				     MHD_OPTION_LISTEN_SOCKET, fd,
-				     MHD_OPTION_CONNECTION_LIMIT, (unsigned int)CONNECTIONS_MAX,
+				     MHD_OPTION_CONNECTION_LIMIT,
+				     (unsigned int)(sizeof(s->connections.list) /
+						    sizeof(s->connections.list[0])),
+				     MHD_OPTION_NOTIFY_CONNECTION, connections_notify,
+				     &s->connections, MHD_OPTION_NOTIFY_COMPLETED,
+				     connections_completed, &s->connections,
 				     MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
 				     MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)IDLE_SECONDS,
 				     MHD_OPTION_ARRAY, s->cert ? tls : plain, MHD_OPTION_END);
@@ -221,6 +272,8 @@ static int setting_keep(struct server *s, const struct helper_head *head)
 		    : head->kind == HTTPD_USERS ? &s->passwords
 						: NULL;
 
+	if (head->kind == HTTPD_HOST && head->len && !s->message[head->len - 1])
+		return hosts_add(&s->hosts, (char *)s->message);
 	if (!to || *to || !head->len || s->message[head->len - 1])
 		return fail(-EPROTO, "hostrace-httpd is started by 'hostrace exporter' only");
 	*to = strdup((char *)s->message);
@@ -256,31 +309,42 @@ static int serve_start(struct server *s, char *address, size_t size)
 	struct confinement c = {.phase = CONFINE_SERVE};
 	struct helper_head head;
 	bool local;
-	int fd, err = settings_receive(s, &head);
+	int err = settings_receive(s, &head);
 
 	if (err)
 		return err;
 	local = head.kind == HTTPD_LISTEN && !(s->cert && s->key && s->passwords);
-	fd = listen_open((char *)s->message, local, address, size);
-	err = fd < 0 ? fd : daemon_start(s, fd);
+	s->listening = listen_open((char *)s->message, local, address, size);
+	err = s->listening < 0 ? s->listening : daemon_start(s);
 	return err ? err : confine(&c);
 }
 
 static int loop(struct server *s)
 {
 	const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-	struct pollfd p[2] = {{.fd = info->epoll_fd, .events = POLLIN},
-			      {.fd = STDIN_FILENO, .events = POLLIN}};
+	struct pollfd p[3] = {{.fd = info->epoll_fd, .events = POLLIN},
+			      {.fd = STDIN_FILENO, .events = POLLIN},
+			      {.fd = s->listening, .events = POLLIN}};
 
 	while (!s->ended) {
 		MHD_UNSIGNED_LONG_LONG left;
+		int until = connections_expire(&s->connections);
 		int timeout = MHD_get_timeout(s->daemon, &left) == MHD_YES ? (int)left : -1;
 
-		if (poll(p, 2, timeout) < 0 && errno != EINTR)
+		unsigned int nr = 0;
+
+		p[2].events = connections_free(&s->connections) ? POLLIN : 0;
+		if (until >= 0 && (timeout < 0 || until < timeout))
+			timeout = until;
+		if (poll(p, 3, timeout) < 0 && errno != EINTR)
 			return EXIT_FAILURE;
 		if (p[1].revents) /* hostrace sends only what was requested: it has ended */
 			break;
-		MHD_run(s->daemon);
+		/* Each is read at once, so that what it has sent is answered before it can be ended. */
+		do
+			MHD_run(s->daemon);
+		while (p[2].revents && nr++ < ACCEPTED_AT_ONCE &&
+		       connections_accept(&s->connections, s->listening, s->daemon));
 	}
 	return EXIT_SUCCESS;
 }
@@ -293,6 +357,7 @@ int main(void)
 
 	signal(SIGPIPE, SIG_IGN);
 	helper_ignore_signals();
+	connections_init(&s.connections);
 	if (!s.message)
 		return EXIT_FAILURE;
 	if (serve_start(&s, address, sizeof(address))) {

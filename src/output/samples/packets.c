@@ -5,6 +5,7 @@
 #include <pcap/pcap.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -245,7 +246,8 @@ static int tcpdump_run(FILE *in, int out, const char *const *argv)
 	if (!pid) {
 		signal(SIGPIPE, SIG_DFL);
 		if (dup2(fileno(in), STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
-		    dup2(out, STDERR_FILENO) >= 0)
+		    dup2(out, STDERR_FILENO) >= 0 &&
+		    !syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, 0))
 			execvp(argv[0], (char *const *)argv);
 		_exit(127);
 	}

@@ -1,0 +1,143 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Scrapes of `exporter` next to connections that are slow or say nothing, Host headers, and what its processes inherit.
+# Needs $HOSTRACE and $BUILD; prints TAP.
+set -u
+. "$(dirname "$0")/demo-lib.inc"
+live_needs_kvm
+live_needs_root
+live_needs_tools curl python3
+. "$ROOT/tests/live/exporter-lib.inc"
+
+cat >client.py <<'END'
+import select, socket, sys, time
+host, port, what, nr = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+begin = time.monotonic()
+head = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n"
+def one():
+    s = socket.create_connection((host, port))
+    if what == "body":
+        s.sendall(head + b"Content-Length: 100000\r\n\r\n")
+    elif what != "silent":
+        s.sendall(head)
+    return s
+connections = [one() for _ in range(nr)]
+print("ready", flush=True)
+while connections and time.monotonic() - begin < 60:
+    time.sleep(.2)
+    for s in list(connections):
+        try:
+            if what != "silent":
+                s.send(b"x" if what == "body" else b"X-A: b\r\n"[:1] if what == "drip" else b"")
+            if select.select([s], [], [], 0)[0] and not s.recv(4096):
+                raise OSError
+        except OSError:
+            connections.remove(s)
+            if nr == 1:
+                print("ended after %.0f s" % (time.monotonic() - begin), flush=True)
+    if nr > 1:  # as an attacker does: what was ended is begun again
+        connections += [one() for _ in range(nr - len(connections))]
+END
+
+slow=
+trap '[ -z "$slow" ] || kill $slow 2>/dev/null; rm -rf "$scratch"' EXIT
+
+# slow_start WHAT: 70 connections
+slow_start() {
+	: >slow.out
+	python3 client.py 127.0.0.1 "${address##*:}" "$1" 70 >slow.out 2>slow.err &
+	slow=$!
+	until_line ready slow.out || bail "no connections: $(cat slow.err)"
+}
+
+slow_end() {
+	kill "$slow"
+	wait "$slow" 2>wait.err
+	slow=
+}
+
+# scrapes NR: how many are answered within 10 s
+scrapes() {
+	local answered=0
+	for _ in $(seq "$1"); do
+		[ "$(curl -sS -o page -w '%{http_code}' --max-time 10 "http://$address/metrics" 2>curl.err)" = 200 ] && answered=$((answered + 1))
+		sleep .2
+	done
+	echo "$answered"
+}
+
+# host_status HOST: of a request with this header
+host_status() {
+	curl -sS -o page -w '%{http_code}' --max-time 60 -H "Host: $1" "http://$address/metrics" 2>curl.err
+}
+
+plan 21
+exec 7</etc/passwd # what a careless parent leaves open
+exporter_start --listen 127.0.0.1:0 --host node1.example --host '2001:db8::1'
+ls -l "/proc/$httpd/fd" >fds
+is "$(grep -c /etc/passwd fds)" 0 "hostrace-httpd has no descriptor that hostrace inherited" fds
+is "$(grep -cvE ' -> (socket:.*|anon_inode:\[eventpoll\]|/dev/null|/dev/pts/.*|pipe:.*|'"$PWD"'/exporter.err)$|^total' fds)" 0 \
+		"... and none but its sockets and the messages" fds
+exec 7<&-
+is "$(scrapes 1)" 1 "a scrape" curl.err
+for what in silent head drip body; do
+	slow_start "$what"
+	is "$(scrapes 11)" 11 "70 connections ($what): 11 scrapes of 11" curl.err
+	slow_end
+done
+for what in silent drip body; do
+	timeout 100 python3 client.py 127.0.0.1 "${address##*:}" "$what" 1 >one.out 2>one.err
+	is "$(sed -n 's/^ended after 1[0-2] s$/in time/p' one.out)" "in time" "one connection ($what) is ended after 10 s" one.out
+done
+curl -sS -o page -o page -w '%{http_code}' --max-time 10 "http://$address/" "http://$address/metrics" >codes 2>curl.err
+is "$(cat codes)" 200200 "two requests on one connection" curl.err
+
+is "$(host_status evil.example) $(grep -c -- --host page)" "421 1" "a foreign Host header is not answered" page
+is "$(host_status evil.example:9972) $(host_status 10.1.2.3) $(host_status '[2001:db8::2]') $(host_status localhost.evil.example)" \
+	"421 421 421 421" "... with a port, an address, a longer name"
+is "$(host_status localhost) $(host_status 'LocalHost:1') $(host_status localhost.)" "200 200 200" "localhost is"
+is "$(host_status 127.0.0.1) $(host_status 127.0.0.9:80) $(host_status '[::1]:80')" "200 200 200" "loopback addresses are"
+is "$(host_status node1.example) $(host_status NODE1.example:9972) $(host_status '[2001:db8::1]')" "200 200 200" "--host adds names"
+exec 6<>"/dev/tcp/127.0.0.1/${address##*:}"
+printf 'GET /metrics HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nConnection: close\r\n\r\n' >&6
+is "$(head -n 1 <&6 | grep -c -E ' (421|400) ')" 1 "two Host headers: not answered"
+exec 6>&-
+exporter_end
+is $? 0 "it ends" exporter.err
+timeout 100 "$HOSTRACE" exporter --listen 127.0.0.1:0 --host 'a b' 2>err
+is "$? $(grep -c "invalid host 'a b'" err)" "1 1" "an invalid name" err
+
+# With passwords, who gave one keeps its place.
+printf 'user:%s\n' "$(openssl passwd -6 secret)" >users
+exporter_start --listen 127.0.0.1:0 --password-file users
+cat >keep.py <<'END'
+import base64, http.client, sys, time
+c = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]), timeout=60)
+auth = {"Authorization": "Basic " + base64.b64encode(b"user:secret").decode()}
+def get():
+    c.request("GET", "/metrics", headers=auth)
+    r = c.getresponse()
+    r.read()
+    return r.status
+print(get(), flush=True)
+here = c.sock
+sys.stdin.readline()
+print(get() if c.sock is here else "ended", c.sock is here, flush=True)
+END
+mkfifo more
+python3 keep.py "${address##*:}" <more >keep.out 2>keep.err &
+keeper=$!
+exec 5>more
+until_line 200 keep.out
+slow_start silent
+sleep 2
+echo more >&5
+wait "$keeper"
+is "$(tail -n 1 keep.out)" "200 True" "a connection of a user keeps its place" keep.err
+slow_end
+exporter_end
+
+exporter_start --listen "unix:$PWD/socket"
+is "$(curl -sS -o page -w '%{http_code}' --max-time 60 --unix-socket socket -H 'Host: any.example' http://x/metrics)" 200 "a Unix socket: any Host"
+exporter_end
+finish
