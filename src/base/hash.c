@@ -1,22 +1,71 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <stdlib.h>
+#include <sys/auxv.h>
+#include <sys/random.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 
-enum { SLOTS_MIN = 64 };
+enum {
+	SLOTS_MIN = 64,
+	DISTANCE_MAX = 4096, /* of an entry from its first slot: 100 are rare in a table of 2^30 */
+};
 
-uint64_t hash_bytes(const void *bytes, size_t len)
+static uint64_t key_make(void)
+{
+	uint64_t key = 0;
+
+	/* without either, it is as good as the clock */
+	if (getrandom(&key, sizeof(key), GRND_NONBLOCK) != sizeof(key) && getauxval(AT_RANDOM))
+		memcpy(&key, (const void *)getauxval(AT_RANDOM), sizeof(key));
+	return key ? key : monotonic_ns() | 1;
+}
+
+uint64_t hash_key(void)
+{
+	static uint64_t process_wide;
+	uint64_t key = __atomic_load_n(&process_wide, __ATOMIC_RELAXED), made;
+
+	if (key)
+		return key;
+	made = key_make();
+	return __atomic_compare_exchange_n(&process_wide, &key, made, false, __ATOMIC_RELAXED,
+					   __ATOMIC_RELAXED)
+		       ? made
+		       : key; /* of another thread */
+}
+
+static uint64_t bytes_by(uint64_t key, const void *bytes, size_t len)
 {
 	const uint8_t *p = bytes;
-	uint64_t h = hash_u64(len), word[2];
+	uint64_t h = hash_pair_by(key, len, 0), word[2];
 
 	for (; len >= sizeof(word); p += sizeof(word), len -= sizeof(word)) {
 		memcpy(word, p, sizeof(word));
-		h = hash_pair(h ^ word[0], word[1]);
+		h = hash_pair_by(key, h ^ word[0], word[1]);
 	}
 	memset(word, 0, sizeof(word));
 	memcpy(word, p, len);
-	return hash_pair(h ^ word[0], word[1]);
+	return hash_pair_by(key, h ^ word[0], word[1]);
+}
+
+uint64_t hash_bytes(const void *bytes, size_t len)
+{
+	return bytes_by(0, bytes, len);
+}
+
+uint64_t hash_keyed_bytes(const void *bytes, size_t len)
+{
+	return bytes_by(hash_key(), bytes, len);
+}
+
+static uint64_t words_by(uint64_t key, const uint64_t *word, unsigned int nr)
+{
+	uint64_t h = hash_pair_by(key, word[0], nr > 1 ? word[1] : 0);
+
+	for (unsigned int i = 2; i < nr; i++)
+		h = hash_pair_by(key, h, word[i]);
+	return h;
 }
 
 void hash_deinit(struct hash_table *t)
@@ -84,9 +133,55 @@ static bool grow(struct hash_table *t)
 	return true;
 }
 
-static void *add(struct hash_table *t, uint64_t hash, const void *key, bool *ret_new)
+/* Of a key, or of what the entry begins with; the lowest bit marks a slot as used. */
+static uint64_t hash_of(const struct hash_table *t, const void *key)
 {
-	uint64_t *slot = t->slots ? slot_of(t, hash, key) : NULL;
+	return 1 | (t->key_words ? words_by(t->seed, key, t->key_words)
+				 : bytes_by(t->seed, key, strlen(key)));
+}
+
+static uint64_t hash_of_entry(const struct hash_table *t, const uint64_t *entry)
+{
+	return hash_of(t, t->key_words ? (const void *)entry
+				       : *(const char *const *)(const void *)entry);
+}
+
+/* So many entries have one place that their keys were chosen: all get other ones. Without memory nothing changes. */
+static uint64_t *reseed(struct hash_table *t, uint64_t *slot, const void *key)
+{
+	struct hash_table other = *t;
+
+	other.seed = hash_key();
+	other.slots = calloc(other.mask + 1ul, t->slot_size);
+	if (!other.slots)
+		return slot;
+	for (uint64_t from = 0; from <= t->mask; from++) {
+		const uint64_t *old = hash_slot_(t, from);
+		uint64_t hash, to;
+
+		if (!*old)
+			continue;
+		hash = hash_of_entry(&other, old + 1);
+		for (to = hash >> 32; *hash_slot_(&other, to);)
+			to++;
+		memcpy(hash_slot_(&other, to), old, t->slot_size);
+		*hash_slot_(&other, to) = hash;
+	}
+	free(t->slots);
+	*t = other;
+	return slot_of(t, hash_of(t, key), key);
+}
+
+static bool is_far(const struct hash_table *t, const uint64_t *slot, uint64_t hash)
+{
+	uint64_t at = (uint64_t)((const uint8_t *)slot - t->slots) / t->slot_size;
+
+	return ((at - (hash >> 32)) & t->mask) > DISTANCE_MAX;
+}
+
+static void *add(struct hash_table *t, const void *key, bool *ret_new)
+{
+	uint64_t hash = hash_of(t, key), *slot = t->slots ? slot_of(t, hash, key) : NULL;
 	bool full = !t->slots || t->nr * 2ul > t->mask;
 
 	*ret_new = false;
@@ -98,6 +193,10 @@ static void *add(struct hash_table *t, uint64_t hash, const void *key, bool *ret
 	}
 	if (full)
 		slot = slot_of(t, hash, key);
+	if (!t->seed && is_far(t, slot, hash)) {
+		slot = reseed(t, slot, key);
+		hash = hash_of(t, key);
+	}
 	memset(slot + 1, 0, t->slot_size - sizeof(*slot));
 	*slot = hash;
 	t->nr++;
@@ -107,14 +206,14 @@ static void *add(struct hash_table *t, uint64_t hash, const void *key, bool *ret
 
 void *hash_find_words_(const struct hash_table *t, const uint64_t *key)
 {
-	const uint64_t *slot = slot_of(t, hash_words(key, t->key_words) | 1, key);
+	const uint64_t *slot = slot_of(t, hash_of(t, key), key);
 
 	return *slot ? (void *)(slot + 1) : NULL;
 }
 
 void *hash_find_text(const struct hash_table *t, const char *key)
 {
-	uint64_t *slot = t->nr ? slot_of(t, hash_text(key) | 1, key) : NULL;
+	uint64_t *slot = t->nr ? slot_of(t, hash_of(t, key), key) : NULL;
 
 	return slot && *slot ? slot + 1 : NULL;
 }
@@ -122,7 +221,7 @@ void *hash_find_text(const struct hash_table *t, const char *key)
 void *hash_add_words(struct hash_table *t, const uint64_t *key, bool *ret_new)
 {
 	bool fresh;
-	void *e = add(t, hash_words(key, t->key_words) | 1, key, &fresh);
+	void *e = add(t, key, &fresh);
 
 	if (ret_new)
 		*ret_new = fresh;
@@ -137,7 +236,7 @@ void *hash_add_u64(struct hash_table *t, uint64_t key, bool *ret_new)
 void *hash_add_text(struct hash_table *t, const char *key, bool *ret_new)
 {
 	bool fresh;
-	void *e = add(t, hash_text(key) | 1, key, &fresh);
+	void *e = add(t, key, &fresh);
 
 	if (ret_new)
 		*ret_new = fresh;

@@ -12,7 +12,9 @@
  *
  * Open addressing with linear probing, at most half full; removal leaves no tombstone. A table allocates on
  * its first entry and doubles up to its limit. Pointers to entries are valid until the next entry is added or removed.
- * Hash values are the same in every run, so that output is reproducible; they must not be stored in files.
+ * Hash values are the same in every run, so that output is reproducible; they must not be stored in files. So input can
+ * be made with keys that have one hash: a table that gets such keys takes a random seed; for an index, the caller uses
+ * the keyed functions, whose values differ in each process.
  */
 #ifndef HOSTRACE_HASH_H
 #define HOSTRACE_HASH_H
@@ -50,6 +52,27 @@ static inline uint64_t hash_words(const uint64_t *word, unsigned int nr)
 
 uint64_t hash_bytes(const void *bytes, size_t len);
 
+/* A random number, the same for the whole process. */
+uint64_t hash_key(void);
+
+/* Both halves of the key differ, and each is unknown to whoever makes the input. */
+static inline uint64_t hash_pair_by(uint64_t key, uint64_t a, uint64_t b)
+{
+	return hash_pair(a ^ key, b ^ (key << 32 | key >> 32));
+}
+
+static inline uint64_t hash_keyed_pair(uint64_t a, uint64_t b)
+{
+	return hash_pair_by(hash_key(), a, b);
+}
+
+uint64_t hash_keyed_bytes(const void *bytes, size_t len);
+
+static inline uint64_t hash_keyed_text(const char *text)
+{
+	return hash_keyed_bytes(text, strlen(text));
+}
+
 static inline uint64_t hash_text(const char *text)
 {
 	return hash_bytes(text, strlen(text));
@@ -61,6 +84,7 @@ struct hash_table {
 	uint32_t nr, max;
 	uint32_t slot_size, key_words; /* key_words 0: the key is a text */
 	uint64_t refused; /* entries not added because the table was full or out of memory */
+	uint64_t seed;	  /* 0: none is needed */
 };
 
 /* An empty table of entries that begin with `words` numbers as their key; at most `limit` of them (below 2^30). */
@@ -93,7 +117,7 @@ static inline void *hash_find_u64(const struct hash_table *t, uint64_t key)
 
 	if (!t->nr)
 		return NULL;
-	for (uint64_t i = hash_u64(key) >> 32; *(slot = hash_slot_(t, i)); i++)
+	for (uint64_t i = hash_pair_by(t->seed, key, 0) >> 32; *(slot = hash_slot_(t, i)); i++)
 		if (slot[1] == key)
 			return (void *)(slot + 1);
 	return NULL;
@@ -110,7 +134,8 @@ static inline void *hash_find_words(const struct hash_table *t, const uint64_t *
 		return NULL;
 	if (t->key_words != 2)
 		return hash_find_words_(t, key);
-	for (uint64_t i = hash_pair(key[0], key[1]) >> 32; *(slot = hash_slot_(t, i)); i++)
+	for (uint64_t i = hash_pair_by(t->seed, key[0], key[1]) >> 32; *(slot = hash_slot_(t, i));
+	     i++)
 		if (slot[1] == key[0] && slot[2] == key[1])
 			return (void *)(slot + 1);
 	return NULL;

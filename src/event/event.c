@@ -96,11 +96,12 @@ static bool fields_equal(const struct event_type *a, const struct event_type *b)
 /* Of what fields_equal() compares. */
 static uint64_t content_hash(const struct event_type *t)
 {
-	uint64_t h = hash_pair(hash_text(t->name), (uint64_t)t->size << 16 | t->nr_fields);
+	uint64_t h =
+		hash_keyed_pair(hash_keyed_text(t->name), (uint64_t)t->size << 16 | t->nr_fields);
 
 	for (unsigned int i = 0; i < t->nr_fields; i++) {
 		const struct field *f = &t->fields[i];
-		uint64_t word[] = {h, hash_text(f->name), hash_text(f->fmt),
+		uint64_t word[] = {h, hash_keyed_text(f->name), hash_keyed_text(f->fmt),
 				   (uint64_t)f->offset << 32 | (uint64_t)f->size << 8 | f->kind};
 
 		h = hash_words(word, sizeof(word) / sizeof(word[0]));
@@ -210,7 +211,7 @@ static void type_free(const struct event_type *t)
 
 static const struct event_type *type_named(const struct registry *r, const char *name)
 {
-	uint64_t probe = 0, hash = hash_text(name);
+	uint64_t probe = 0, hash = hash_keyed_text(name);
 
 	for (uint32_t i; (i = hash_index_next(&r->by_name, hash, &probe)) != HASH_NONE;)
 		if (!strcmp(r->type[i]->name, name))
@@ -234,7 +235,7 @@ static const struct event_type *type_equal(const struct registry *r, const struc
 static void index_add(struct registry *r, const struct event_type *t)
 {
 	if (!type_named(r, t->name))
-		hash_index_add(&r->by_name, hash_text(t->name), t->index);
+		hash_index_add(&r->by_name, hash_keyed_text(t->name), t->index);
 	hash_index_add(&r->by_content, content_hash(t), t->index);
 }
 

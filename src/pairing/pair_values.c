@@ -207,7 +207,7 @@ static uint64_t text_number(struct pairing *p, const struct event *ev, const str
 	uint64_t hash, number;
 
 	field_print(ev, f, text, sizeof(text));
-	hash = hash_text(text);
+	hash = hash_keyed_text(text);
 	number = text_find(p, TEXT_OF_EVENTS, hash, text);
 	return number ? number : text_keep(p, TEXT_OF_EVENTS, hash, text);
 }

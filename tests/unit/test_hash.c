@@ -264,6 +264,71 @@ static void test_index(void **state)
 	assert_false(index_has(&x, 7, 0));
 }
 
+/*
+ * Keys that were chosen: whatever the first number is, all have the hash 0. The table takes a seed, once. Without it,
+ * this takes 10^10 comparisons.
+ */
+static void test_chosen_numbers(void **state)
+{
+	enum { NR = 150000 };
+	struct hash_table t = HASH_TABLE(struct entry, 2, NR);
+
+	(void)state;
+	for (uint64_t i = 0; i < NR; i++) {
+		struct entry *e = hash_add_words(&t, (uint64_t[]){i, HASH_FACTOR_2}, NULL);
+
+		assert_non_null(e);
+		e->value = (uint32_t)i;
+	}
+	assert_int_not_equal(t.seed, 0);
+	for (uint64_t i = 0; i < NR; i++) {
+		const struct entry *e = hash_find_words(&t, (uint64_t[]){i, HASH_FACTOR_2});
+
+		assert_non_null(e);
+		assert_int_equal(e->value, i);
+		assert_null(hash_find_words(&t, (uint64_t[]){i, HASH_FACTOR_2 + 1}));
+	}
+	hash_deinit(&t);
+}
+
+/* The same with texts, of which the second half makes the first one irrelevant. */
+static void test_chosen_texts(void **state)
+{
+	enum { NR = 20000, BYTES = 17 };
+	static char text[NR][BYTES];
+	struct hash_table t = HASH_TABLE_OF_TEXTS(struct word, NR);
+	const uint64_t factor = HASH_FACTOR_2;
+
+	(void)state;
+	for (int i = 0; i < NR; i++) {
+		snprintf(text[i], BYTES, "%08d", i);
+		memcpy(text[i] + 8, &factor, sizeof(factor));
+		if (i) {
+			assert_int_equal(hash_text(text[i]), hash_text(text[0]));
+			assert_int_not_equal(hash_keyed_text(text[i]), hash_keyed_text(text[0]));
+		}
+		assert_non_null(hash_add_text(&t, text[i], NULL));
+	}
+	assert_int_not_equal(t.seed, 0);
+	for (int i = 0; i < NR; i++)
+		assert_non_null(hash_find_text(&t, text[i]));
+	assert_int_equal(hash_keyed_text(text[0]), hash_keyed_text(text[0]));
+	hash_deinit(&t);
+}
+
+/* The order in which entries are visited is the same in every run, unless the keys were chosen. */
+static void test_no_seed_without_need(void **state)
+{
+	struct hash_table t = HASH_TABLE(struct entry, 2, 1 << 20);
+
+	(void)state;
+	for (uint64_t i = 0; i < 500000; i++)
+		hash_add_words(&t, (uint64_t[]){i % 2 ? i << 40 : i, i % 7}, NULL);
+	assert_int_equal(t.nr, 500000);
+	assert_int_equal(t.seed, 0);
+	hash_deinit(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -274,6 +339,9 @@ int main(void)
 		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_functions),
 		cmocka_unit_test(test_index),
+		cmocka_unit_test(test_chosen_numbers),
+		cmocka_unit_test(test_chosen_texts),
+		cmocka_unit_test(test_no_seed_without_need),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -113,7 +113,7 @@ int calltree_root(struct calltree *t, const char *label, uint32_t *ret_node)
 
 static int step(struct calltree *t, uint32_t parent, uint32_t frame, uint32_t *ret)
 {
-	uint64_t hash = hash_pair(parent, frame);
+	uint64_t hash = hash_keyed_pair(parent, frame);
 	int err;
 
 	for (uint64_t probe = 0; (*ret = hash_index_next(&t->by_step, hash, &probe)) != HASH_NONE;)

@@ -196,7 +196,7 @@ static int allocation_add(struct memory_profile *m, const struct sample *s)
 		err = list_room(m);
 	if (err)
 		return err;
-	uint64_t hash = hash_u64(a.buffer);
+	uint64_t hash = hash_keyed_pair(a.buffer, 0);
 	uint32_t known = first_find(m, hash, a.buffer), number = m->nr;
 
 	a.last = number;

@@ -23,7 +23,7 @@ enum { LISTED_MAX = 4 };
 
 static uint64_t child_hash(uint32_t parent_id, uint64_t value)
 {
-	return hash_pair(parent_id, value);
+	return hash_keyed_pair(parent_id, value);
 }
 
 static int child_index(struct memory_tree *t, uint32_t number)

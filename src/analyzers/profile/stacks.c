@@ -54,7 +54,7 @@ static int stack_add(struct stacks *s, const struct sample *sample, uint64_t has
 int stacks_number(struct stacks *s, const struct sample *sample, uint32_t *ret)
 {
 	size_t len = 8ul * sample->nr_backtrace;
-	uint64_t hash = hash_bytes(sample->backtrace, len);
+	uint64_t hash = hash_keyed_bytes(sample->backtrace, len);
 	uint32_t i;
 
 	for (uint64_t probe = 0; (i = hash_index_next(&s->by_hash, hash, &probe)) != HASH_NONE;) {

@@ -76,7 +76,7 @@ static void on_device(struct queues *q, const struct event *ev)
 
 static uint64_t name_hash(uint32_t pid, uint64_t vdev, const char *path, uint32_t index)
 {
-	return hash_words((uint64_t[]){pid, *path ? hash_text(path) : vdev, index}, 3);
+	return hash_keyed_pair((uint64_t)pid << 32 | index, *path ? hash_keyed_text(path) : vdev);
 }
 
 static struct queue *queue_add(struct queues *q, uint32_t pid, uint64_t vdev, const char *path,

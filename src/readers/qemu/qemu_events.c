@@ -162,7 +162,7 @@ static const struct event_type *type_make(const struct qemu_events *e, struct te
 struct qemu_name *qemu_event_name(struct qemu_events *e, struct text_slice name,
 				  const struct read_hint *hint)
 {
-	uint64_t hash = hash_bytes(name.at, name.len);
+	uint64_t hash = hash_keyed_bytes(name.at, name.len);
 	struct qemu_name *n = &e->name[e->nr_names];
 	uint32_t i;
 

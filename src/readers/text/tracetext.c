@@ -170,7 +170,7 @@ static struct text_name *name_add(struct tracetext *t, struct text_slice key, ui
 struct text_name *tracetext_name(struct tracetext *t, const struct read_hint *hint)
 {
 	struct text_slice key = name_key(&t->line);
-	uint64_t hash = hash_bytes(key.at, key.len);
+	uint64_t hash = hash_keyed_bytes(key.at, key.len);
 	struct text_name *n;
 	uint32_t i;
 
