@@ -26,6 +26,7 @@ struct vcpu {
 	struct step *step;
 	size_t nr, capacity;
 	bool known, off, ready, in_user, halted, in_kernel;
+	bool lost; /* no event of KVM has proved since then what it does, or sleeps for */
 };
 
 struct thread {
@@ -49,6 +50,7 @@ struct wait_causes {
 	uint64_t *never; /* ordinals of pops without a fill, ascending */
 	size_t nr_never, at_never;
 	uint64_t last_ns;
+	uint64_t lost_until_ns; /* events before that may be missing */
 };
 
 static bool wants(const char *event, void *arg)
@@ -56,7 +58,7 @@ static bool wants(const char *event, void *arg)
 	static const char *const names[] = {"kvm_exit",	     "kvm_entry",      "kvm_userspace_exit",
 					    "kvm_run",	     "sched_switch",   "sched_wakeup",
 					    "virtqueue_pop", "virtqueue_fill", "virtqueue_detach",
-					    "virtqueue_unpop"};
+					    "virtqueue_unpop", "lost",		"gap"};
 
 	(void)arg;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -129,6 +131,8 @@ static enum wait_cause cause_of(const struct wait_causes *c, const struct vcpu *
 		return CAUSE_UNKNOWN;
 	if (v->off && v->ready)
 		return CAUSE_PREEMPTED;
+	if (v->lost)
+		return CAUSE_UNKNOWN;
 	if (v->in_user)
 		return CAUSE_VMM;
 	if (c->elements.nr)
@@ -229,7 +233,7 @@ static int ran(struct wait_causes *c, const struct event *ev)
 	if (!v)
 		return 0;
 	v->known = true;
-	v->off = v->ready = false; /* it acts, so it is on a CPU */
+	v->off = v->ready = v->lost = false; /* it acts, so it is on a CPU */
 	switch (ev->type->id) {
 	case EV_kvm_exit:
 		reason = exit_reason_name((uint32_t)event_value(ev, "reason"),
@@ -248,6 +252,38 @@ static int ran(struct wait_causes *c, const struct event *ev)
 		break;
 	}
 	return step_add(c, v, ev->time_ns);
+}
+
+static bool is_lost(const struct wait_causes *c, const struct event *ev)
+{
+	return ev->time_ns < c->lost_until_ns;
+}
+
+/*
+ * Events may be missing from here until `until`: what each vCPU does is unknown until its next event after that, which
+ * proves it. Which CPU a gap is of does not matter, as vCPUs may have come to it meanwhile.
+ */
+static int events_lost(struct wait_causes *c, const struct event *ev)
+{
+	uint64_t until = event_value(ev, "until");
+	int err = 0;
+
+	if (ev->type->id == EV_lost) {
+		uint64_t type = event_value(ev, "lost_event");
+
+		if (type && type != EV_sched_switch && type != EV_sched_wakeup &&
+		    type > EV_kvm_run)
+			return 0;
+	}
+	c->lost_until_ns = until > c->lost_until_ns ? until : c->lost_until_ns;
+	for (unsigned int i = 0; i < c->nr_vcpus && !err; i++) {
+		struct vcpu *v = &c->vcpu[i];
+
+		v->known = v->off = v->ready = v->in_user = v->halted = v->in_kernel = false;
+		v->lost = true;
+		err = step_add(c, v, ev->time_ns);
+	}
+	return err;
 }
 
 /* What is in flight concerns all vCPUs. */
@@ -281,14 +317,17 @@ static int pass_vcpus(struct wait_causes *c, const struct event *ev)
 		return err;
 	c->last_ns = ev->time_ns;
 	switch (ev->type->id) {
+	case EV_lost:
+	case EV_gap:
+		return events_lost(c, ev);
 	case EV_sched_switch:
 	case EV_sched_wakeup:
-		return scheduled(c, ev);
+		return is_lost(c, ev) ? 0 : scheduled(c, ev);
 	case EV_kvm_exit:
 	case EV_kvm_entry:
 	case EV_kvm_userspace_exit:
 	case EV_kvm_run:
-		return ran(c, ev);
+		return is_lost(c, ev) ? 0 : ran(c, ev);
 	case EV_virtqueue_pop:
 	case EV_virtqueue_fill:
 	case EV_virtqueue_detach:

@@ -307,6 +307,16 @@ static void off_handle(struct timeline_host *h, struct vcpu *v, const struct eve
 	}
 }
 
+/* A thread that slept is ready, and waits for a CPU until it is switched to. */
+static void wakeup_handle(struct timeline_host *h, const struct event *ev)
+{
+	struct host_thread *th = thread_get(h, (uint32_t)event_value(ev, "wake_tid"));
+	struct vcpu *v = th && th->vcpu >= 0 ? vcpu_of(h, th) : NULL;
+
+	if (v && v->off.on && v->off.kind != SLICE_PREEMPTED)
+		part_begin(h, v, &v->off, "off CPU", ev->time_ns, SLICE_PREEMPTED, "ready");
+}
+
 static void thread_on(struct timeline_host *h, struct host_thread *th, const struct event *ev)
 {
 	uint32_t tid = (uint32_t)th->tid;
@@ -377,12 +387,13 @@ void timeline_host_event(struct timeline_host *h, const struct event *ev)
 		return;
 	if (id == EV_sched_switch) {
 		switch_handle(h, ev);
+	} else if (id == EV_sched_wakeup) {
+		wakeup_handle(h, ev);
 	} else if (id == EV_lost) {
 		lost_handle(h, ev->time_ns);
 	} else if (id == EV_gap) {
 		gap_pass(h, ev);
-	} else if (id < EV_clock_pair ? id != EV_sched_wakeup
-				      : id == EV_thread || id == EV_guest_task) {
+	} else if (id < EV_clock_pair || id == EV_thread || id == EV_guest_task) {
 		thread_learn(h, ev);
 		if (id == EV_kvm_entry || id == EV_kvm_exit || id == EV_kvm_userspace_exit ||
 		    id == EV_kvm_run || id == EV_guest_task)
