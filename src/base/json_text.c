@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,6 +50,15 @@ static char *real_put(char *to, const char *p, size_t len)
 	return to + len;
 }
 
+/* Is the number of `len` bytes at p a real? */
+static bool is_real(const char *p, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (strchr(".eE", p[i]))
+			return true;
+	return false;
+}
+
 /* The end of the string that begins at p. */
 static const char *string_end(const char *p)
 {
@@ -65,7 +75,7 @@ char *json_text_shorten(char *text)
 	while (*p) {
 		size_t len = *p == '"' ? (size_t)(string_end(p) - p) : strspn(p, "+-.0123456789eE");
 
-		if (*p != '"' && strcspn(p, ".eE") < len) {
+		if (*p != '"' && is_real(p, len)) {
 			to = real_put(to, p, len);
 		} else {
 			len = len ? len : 1;
