@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""CPU time and memory of every command that reads a trace grow in proportion to the trace, as TAP.
+
+    run.py [--table] [--only COMMAND] [DIMENSION...]
+
+For each dimension of dimensions.py each command reads a trace of 4 N, and, if that costs more than SMALL_S, one of N:
+the larger one may cost FACTOR times as much CPU time. What the command costs with a trace of few events is subtracted.
+CPU time is that of the process and its helpers (getrusage), the least of several runs where the limit is exceeded; wall
+time is not looked at. --table prints the worst commands of each dimension for doc/testing.md.
+"""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import re
+import resource
+import shutil
+import subprocess
+import tempfile
+import threading
+
+import dimensions
+
+hostrace = os.path.realpath(os.environ.get("HOSTRACE", "build/hostrace"))
+
+FACTOR = 6
+TRIES = 6
+JOBS = int(os.environ.get("SCALE_JOBS", "2"))
+SMALL_S = 0.06  # below it, what another process leaves in the caches matters
+LIMIT_S = 60  # of CPU time
+MEMORY_KIB = 64 * 1024
+WITH_MEMORY = {"exits", "list", "blame", "sched", "virtio", "info"}
+
+# What commands are run as; others with their file only. FILE: the trace, OUT: a file or folder to be written.
+CALLS = {
+    "exits": ["exits", "exits --by vm,vcpu,rip"],
+    "blame": ["blame --by reason,vcpu", "blame -f json", "blame -f folded"],
+    "sched": ["sched", "sched --by task", "sched --by handler"],
+    "interrupts": ["interrupts", "interrupts --timers"],
+    "profile": ["profile -x"],
+    "timeline": ["timeline -f json", "timeline -f html"],
+    "diff": ["diff FILE FILE"],
+    "report": ["report -o OUT"],
+    "summary": ["summary virtqueue", "summary sched-out", "summary pair:mutex_lock,mutex_locked,mutex"],
+    "count": ["count pio --by port"],
+    "histogram": ["histogram exit-latency"],
+    "heatmap": ["heatmap bql-wait"],
+    "list-spans": ["list-spans virtio-kick"],
+    "prof-timed": ["prof-timed -t kvm_exit"],
+    "import": ["import FILE -o OUT"],
+    "export": ["export text", "export trace.dat -o OUT", "export ctf -o OUT"],
+}
+
+# Pairs that are not judged, with the reason.
+EXEMPT = {}
+
+
+class Cost:
+    def __init__(self, usage, status):
+        self.seconds = usage.ru_utime + usage.ru_stime
+        self.kib = usage.ru_maxrss
+        self.status = os.waitstatus_to_exitcode(status)
+
+
+def remove(path):
+    if os.path.isdir(path):
+        shutil.rmtree(path)
+    elif os.path.exists(path):
+        os.unlink(path)
+
+
+def run(call, trace, guest, work):
+    out = f"{work}/out-{threading.get_ident()}"
+    words = call.split()
+    words += [] if "FILE" in words else ["FILE"]
+    words = [{"FILE": trace, "OUT": out}.get(word, word) for word in words]
+    words += ["--guest", guest, "--clock", "0"] if guest else []
+    remove(out)
+    child = subprocess.Popen([hostrace, *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL, cwd=work,
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (LIMIT_S, LIMIT_S)))
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = status
+    return Cost(usage, status)
+
+
+def calls():
+    """Of all commands that read a trace, as the program lists them."""
+    def print_help(*words):
+        return subprocess.run([hostrace, *words, "--help"], capture_output=True, text=True, check=True).stdout
+
+    for command in re.findall(r"^  ([a-z][a-z-]*) ", print_help(), re.M):
+        if "--input FILE" in print_help(command):
+            yield from CALLS.get(command, [command])
+
+
+def write_traces(work, name, n):
+    """The trace, read from the text form once, and the guest's own or None."""
+    text, trace = f"{work}/{name}-{n}.txt", f"{work}/{name}-{n}.hrt"
+    with open(text, "w") as f:
+        f.writelines(line + "\n" for line in ["# hostrace text 1", *dimensions.dimensions[name][1](n)])
+    subprocess.run([hostrace, "import", "-q", text, "-o", trace], check=True)
+    if name not in dimensions.guests:
+        return trace, None
+    guest = f"{work}/{name}-{n}.guest"
+    with open(guest, "w") as f:
+        f.writelines(line + "\n" for line in ["# tracer: nop", "#", *dimensions.guests[name](n)])
+    return trace, guest
+
+
+class Result:
+    def __init__(self, call, dimension, start):
+        self.call, self.dimension, self.start = call, dimension, start
+        self.small = self.large = None
+
+    def measure(self, traces, work):
+        """Both, again and again if they differ too much: the least counts."""
+        for nr in range(TRIES):
+            self.large = self.least(self.large, run(self.call, *traces[1], work))
+            if self.large.seconds - self.start.seconds < SMALL_S:
+                return self
+            self.small = self.least(self.small, run(self.call, *traces[0], work))
+            if self.factor() <= FACTOR or self.large.status < 0 or (nr and self.factor() > 2 * FACTOR):
+                return self
+        return self
+
+    @staticmethod
+    def least(a, b):
+        return a if a and a.seconds < b.seconds else b
+
+    def factor(self):
+        return (self.large.seconds - self.start.seconds) / max(self.small.seconds - self.start.seconds, 0.001)
+
+    def faults(self):
+        kib = self.large.kib - self.start.kib
+        if (self.call.split()[0], self.dimension) in EXEMPT:
+            return
+        if self.large.status < 0:
+            yield f"ended by signal {-self.large.status} after {self.large.seconds:.1f} s"
+        elif self.large.status == 2:
+            yield "wrong usage: CALLS needs an entry"
+        elif self.small and self.factor() > FACTOR:
+            yield f"{self.factor():.1f} times the time: {self.small.seconds:.2f} and {self.large.seconds:.2f} s"
+        if self.call.split()[0] in WITH_MEMORY and kib > MEMORY_KIB:
+            yield f"{kib // 1024} MiB of memory"
+
+    def row(self):
+        return self.factor(), f"{self.call} {self.factor():.1f} ({self.large.seconds - self.start.seconds:.2f} s)"
+
+
+def measure(name, n, starts, pool, work):
+    traces = write_traces(work, name, n), write_traces(work, name, 4 * n)
+    results = list(pool.map(lambda call: Result(call, name, starts[call]).measure(traces, work), starts))
+    for path in pathlib.Path(work).glob(name + "-*"):
+        path.unlink()
+    return results
+
+
+def least_start(call, trace, work):
+    return min((run(call, trace, None, work) for _ in range(3)), key=lambda cost: cost.seconds)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--only", default="")
+    parser.add_argument("dimension", nargs="*")
+    args = parser.parse_args()
+    names = args.dimension or list(dimensions.dimensions)
+    failed = 0
+    with tempfile.TemporaryDirectory() as work, concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        pathlib.Path(work, "start.txt").write_text("\n".join(["# hostrace text 1", *dimensions.few_events(), ""]))
+        chosen = [call for call in calls() if call.startswith(args.only)]
+        starts = dict(zip(chosen, pool.map(lambda call: least_start(call, f"{work}/start.txt", work), chosen)))
+        for nr, name in enumerate(names, 1):
+            n = dimensions.dimensions[name][0]
+            results = measure(name, n, starts, pool, work)
+            faults = [f"{result.call}: {fault}" for result in results for fault in result.faults()]
+            failed += bool(faults)
+            print("not ok" if faults else "ok", f"{nr} - {name}: {n} and {4 * n}", flush=True)
+            print("".join(f"# {fault}\n" for fault in faults), end="", flush=True)
+            if args.table:
+                worst = sorted((result.row() for result in results if result.small), reverse=True)[:3]
+                print(f"# | {name} | {n} | {4 * n} | {', '.join(text for _, text in worst)} |", flush=True)
+    print(f"1..{len(names)}")
+    raise SystemExit(failed > 0)
+
+
+main()
