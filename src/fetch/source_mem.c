@@ -21,13 +21,14 @@
 #include "fetch/source_internal.h"
 #include "readers/ring/ring_image.h"
 #include "vm/guest_ram.h"
+#include "vm/proc.h"
 #include "vm/space_qmp.h"
 #include "vm/vm.h"
 
 struct guest_memory {
 	char *words; /* arg, cut at its commas */
 	const char *where, *qmp, *elf;
-	uint64_t address, ram_bytes;
+	uint64_t address, ram_bytes, start; /* proc_start() of the process */
 	struct guest_space space;
 	bool paged; /* cr3 or qmp was given */
 	struct memory process;
@@ -133,7 +134,8 @@ static int mem_prepare(struct guest_source *s)
 	int err = 0;
 
 	if (m)
-		*m = (struct guest_memory){.words = strdup(s->arg), .name = s->text};
+		*m = (struct guest_memory){
+			.words = strdup(s->arg), .name = s->text, .start = proc_start(s->pid)};
 	if (!m || !m->words)
 		return fail(-ENOMEM, "out of memory");
 	m->where = strtok_r(m->words, ",", &save);
@@ -222,7 +224,7 @@ static int mem_find(struct guest_source *s)
 		return fail(-EINVAL, "%s: the ring's address must be a multiple of %d", m->name,
 			    RING_ALIGN);
 	memory_close(&m->process);
-	err = memory_open(s->pid, 0, &m->process);
+	err = memory_open(s->pid, m->start, &m->process);
 	if (!err && m->qmp) {
 		uint64_t begun = user_rights_begin();
 

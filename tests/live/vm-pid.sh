@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Two VMs are recorded, one ends, and another process gets its pid: that process is not recorded.
+# Two VMs are recorded, one ends, and another process gets its pid: that process is not recorded. And what stuck, stat and
+# top do when this happens between two looks.
 # Needs $HOSTRACE and $BUILD; prints TAP.
 set -u
 . "$(dirname "$0")/demo-lib.inc"
@@ -30,7 +31,7 @@ stranger_start() {
 	return 1
 }
 
-plan 5
+plan 11
 vmm_start 100
 first=$vmm
 first_waiter=$vmm_waiter
@@ -52,4 +53,48 @@ wait "$recorder_waiter"
 is $? 0 "the recording ends with the second VM" record.err
 is "$("$HOSTRACE" list --wide -i pid.hrt 2>list.err | grep -c stranger)" 0 "nothing of the other process is recorded" list.err
 is "$("$HOSTRACE" list --wide -i pid.hrt --event kvm_pio 2>list.err | grep -c kvm_pio)" 302 "all of the VMs is"
+
+# Between the two looks of stuck: it ends with an error, not with a report about the other process.
+# reused_while WHAT: the VM ends, and another process gets its pid
+reused_while() {
+	vmm_go
+	vmm_end
+	stranger_start "$vmm"
+	is $? 0 "$1: another process gets the VM's pid"
+}
+
+# until_pidfd PROCESS: it watches the VM, by a descriptor that another process with its pid does not end
+until_pidfd() {
+	for _ in $(seq 600); do
+		grep -qs "^Pid:[[:space:]]*$vmm\$" /proc/"$1"/fdinfo/* && return
+		sleep .05
+	done
+	return 1
+}
+
+sed -i 's/seq 100/seq 2000/' stranger # it outlives the second look
+vmm_start 100
+timeout -s KILL 100 "$HOSTRACE" stuck --vm "$vmm" --interval 8s >stuck.out 2>stuck.err &
+waiter=$!
+for _ in $(seq 600); do
+	stuck=$(pgrep -P "$waiter" | head -n 1)
+	[ -z "$stuck" ] || for child in $(pgrep -P "$stuck"); do until_pidfd "$child" && break 2; done
+	sleep .05
+done
+sleep 2 # the first look
+reused_while stuck
+wait "$waiter"
+is "$? $(grep -c 'ended while\|has exited' stuck.err) $(wc -c <stuck.out)" "1 1 0" "stuck: an error, and no report" stuck.err
+kill "$(pgrep -f "^/bin/bash ./stranger $vmm\$")"
+
+for command in stat "top --batch"; do
+	vmm_start 100
+	timeout -s KILL 100 "$HOSTRACE" $command --vm "$vmm" --interval 200ms -f json -o watch.out 2>watch.err &
+	waiter=$!
+	until_pidfd "$(pgrep -P "$waiter" | head -n 1)"
+	reused_while "$command"
+	wait "$waiter"
+	is $? 0 "$command: ends with the VM, though its pid is in use" watch.err
+	kill "$(pgrep -f "^/bin/bash ./stranger $vmm\$")"
+done
 finish

@@ -290,6 +290,9 @@ bool record_vm_counts(const struct recording *r, unsigned int i);
 /* Gives back what the collector holds for VMs that have ended; called about once a second. */
 void record_vms_give_back(struct recording *r);
 
+/* Has it ended, so that its pid may be another process's? */
+bool record_vm_ended(const struct recording *r, unsigned int i);
+
 /* VMs that are still running. */
 unsigned int record_vms_running(struct recording *r);
 

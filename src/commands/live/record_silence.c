@@ -27,6 +27,7 @@ struct vcpu_run {
 	int fd;		 /* of its schedstat; -1: the clock instead */
 	clockid_t clock; /* of the process */
 	uint64_t first_ns, last_ns;
+	unsigned int vm; /* in the recording */
 };
 
 struct vcpu_runs {
@@ -78,14 +79,14 @@ static void run_keep(struct vcpu_runs *s, struct vcpu_run v)
 	}
 }
 
-static void vm_open(struct vcpu_runs *s, const struct vm *vm)
+static void vm_open(struct vcpu_runs *s, const struct vm *vm, unsigned int index)
 {
-	struct vcpu_run process = {.fd = -1};
+	struct vcpu_run process = {.fd = -1, .vm = index};
 	bool unknown = false;
 	char path[64];
 
 	for (unsigned int i = 0; i < vm->nr_vcpus && s->nr < THREADS_MAX - 1; i++) {
-		struct vcpu_run v = {.fd = -1};
+		struct vcpu_run v = {.fd = -1, .vm = index};
 
 		snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)vm->pid,
 			 (int)vm->vcpus[i].tid);
@@ -118,7 +119,7 @@ static int runs_open(struct recording *r)
 		return fail(-ENOMEM, "out of memory");
 	for (unsigned int i = 0; i < r->nr_vms; i++)
 		if (r->vms[i].has_kvm)
-			vm_open(r->runs, &r->vms[i]);
+			vm_open(r->runs, &r->vms[i], i);
 	return 0;
 }
 
@@ -130,8 +131,13 @@ static int runs_read(struct recording *r, uint64_t now_ns)
 	(void)now_ns;
 	if (n->events || n->lost)
 		runs_close(r);
-	for (unsigned int i = 0; r->runs && i < r->runs->nr; i++)
-		ran_read(&r->runs->vcpu[i], &r->runs->vcpu[i].last_ns);
+	for (unsigned int i = 0; r->runs && i < r->runs->nr; i++) {
+		struct vcpu_run *v = &r->runs->vcpu[i];
+		uint64_t ns;
+
+		if (ran_read(v, &ns) && !record_vm_ended(r, v->vm)) /* else the pid may be reused */
+			v->last_ns = ns;
+	}
 	return 0;
 }
 

@@ -59,6 +59,11 @@ static bool watch_ended(const struct vm_watch *w)
 	return w->pidfd < 0 || poll(&p, 1, 0) > 0;
 }
 
+bool record_vm_ended(const struct recording *r, unsigned int i)
+{
+	return watch_ended(&r->watch[i]);
+}
+
 static void watch_look(struct vm_watch *w)
 {
 	if (w->pidfd < 0 || !watch_ended(w))

@@ -123,6 +123,7 @@ struct looking {
 	struct stuck_kvm kvm;
 	struct memory memory; /* closed if memory_error says why */
 	char *memory_error;
+	int pidfd; /* whether it still has its pid, by which threads and descriptors are read */
 	struct unwinder *unwinder; /* NULL: no stacks in user mode */
 	struct addresses *symbols;
 	char symbols_path[32]; /* of the descriptor: opened with the user's rights */
@@ -132,8 +133,10 @@ struct looking {
 /* What can only be opened with privileges, or by an unconfined process. */
 static int looking_open(struct looking *l)
 {
-	int err = stuck_facts_start(&l->facts, &l->vm), fd;
+	int err, fd;
 
+	l->pidfd = vm_pidfd(&l->vm);
+	err = l->pidfd < 0 ? l->pidfd : stuck_facts_start(&l->facts, &l->vm);
 	if (err)
 		return err;
 	if (memory_open(l->vm.pid, l->vm.start, &l->memory)) {
@@ -159,6 +162,8 @@ static void looking_close(struct looking *l)
 	addresses_close(l->symbols);
 	unwinder_close(l->unwinder);
 	memory_close(&l->memory);
+	if (l->pidfd >= 0)
+		close(l->pidfd);
 	free(l->memory_error);
 	vm_free(&l->vm);
 }
@@ -212,6 +217,16 @@ static int look(struct looking *l, struct stuck_look *ret)
 	return err ? err : stuck_look_memory(&l->vm, &l->memory, ret);
 }
 
+/* What was read may be of another process then, which has its pid. */
+static int ended_check(const struct looking *l)
+{
+	struct pollfd p = {.fd = l->pidfd, .events = POLLIN};
+
+	return poll(&p, 1, 0) > 0 ? fail(-ESRCH, "the VM (process %d) ended while it was looked at",
+					 (int)l->vm.pid)
+				  : 0;
+}
+
 static int look_twice(struct looking *l)
 {
 	int err = look(l, &l->before);
@@ -223,7 +238,7 @@ static int look_twice(struct looking *l)
 	if (!err && l->unwinder)
 		stuck_stacks_read(l->unwinder, &l->memory, &l->now);
 	l->now.kvm = stuck_kvm_state(&l->kvm);
-	return err;
+	return ended_check(l) ? -ESRCH : err;
 }
 
 static int peers_add(const struct looking *l, struct stuck_report *r)
@@ -268,7 +283,7 @@ static int look_and_draw(struct looking *l, struct stuck_guard *guard, const str
 
 static int report(struct stuck_guard *guard)
 {
-	struct looking l = {0};
+	struct looking l = {.pidfd = -1};
 	struct output out;
 	bool found = false;
 

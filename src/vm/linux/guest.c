@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "vm/kvm_memory.h"
 #include "vm/linux/guest.h"
+#include "vm/proc.h"
 #include "vm/space_qmp.h"
 
 /* Of a VM whose memory the host cannot read: QEMU's objects for SEV, SEV-SNP and TDX. */
@@ -67,6 +68,8 @@ int linux_guest_open(const struct vm *vm, const struct kvm_vm *kvm, const char *
 	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)vm->pid);
 	ret->ram.pagemap = open(path, O_RDONLY | O_CLOEXEC);
 	ret->ram.memory = &ret->memory;
+	if (vm->start && proc_start(vm->pid) != vm->start)
+		return fail(-ESRCH, "process %d has exited", (int)vm->pid);
 	return 0;
 }
 
