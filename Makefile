@@ -67,7 +67,7 @@ NO_LIBC	 = -fno-builtin $(if $(findstring clang,$(CC)),,-fno-tree-loop-distribut
 # Hardening; not together with sanitizers, which do the same checks and do not see into _FORTIFY_SOURCE's functions.
 HARDEN_CFLAGS := -fPIC -fno-semantic-interposition -fstack-protector-strong $(if $(filter -O0,$(OPT)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2) \
 	    $(if $(findstring x86_64,$(shell $(CC) -dumpmachine)),-fcf-protection=full)
-HARDEN_LDFLAGS = -Wl,-z,relro,-z,now,-z,noexecstack
+HARDEN_LDFLAGS = -Wl,-z,relro,-z,now,-z,noexecstack $(if $(findstring x86_64,$(shell $(CC) -dumpmachine)),-z shstk)
 # float-cast-overflow is not part of gcc's "undefined".
 SANITIZE := -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=undefined,float-cast-overflow
 # clang's counters, mapped into the profile file: SIGKILL, _exit() and a changed user do not lose them.

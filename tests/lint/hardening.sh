@@ -37,9 +37,8 @@ for program in "$build/hostrace" "$build/hostrace-http" "$build/hostrace-httpd" 
 	has "$name: the stack is not executable" '^ *GNU_STACK .* RW +0x' readelf -lW "$program"
 	has "$name: stack protector" . protected_functions "$program"
 	has "$name: _FORTIFY_SOURCE" ' _+v?[sf]n?printf_chk' readelf -sW "$program"
-	# The linker marks the program only if the startup code of the C library is marked, which not every C library is.
 	[ "$(uname -m)" != x86_64 ] ||
-		has "$name: CET" 'endbr64' objdump -d --no-show-raw-insn --disassemble=main "$program"
+		has "$name: shadow stack" 'SHSTK' readelf -nW "$program"
 done
 echo "1..$n"
 exit $failed
