@@ -43,6 +43,8 @@ static int targets_make(struct collector *c, const struct vm *vms, unsigned int 
 /* BPF knows processes by the pids of the first namespace. */
 #define PID_NAMESPACE_INIT 0xeffffffcu /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 
+enum { FILES_MIN = 64 }; /* some 25 descriptors per VM, and those of the programs and maps */
+
 /* What no capability can help with. */
 int collector_kernel_check(void)
 {
@@ -62,11 +64,16 @@ int collector_kernel_check(void)
 			    clock_own()->err == -ESTALE
 				    ? ": its children are in another one; try: unshare --fork"
 				    : " (/proc/self/timens_offsets)");
-	if (!getrlimit(RLIMIT_NOFILE, &files)) { /* some 25 descriptors per VM */
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
-	return 0;
+	if (getrlimit(RLIMIT_NOFILE, &files))
+		return 0;
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+	return files.rlim_max >= FILES_MIN
+		       ? 0
+		       : fail(-EMFILE,
+			      "the limit of open files is %llu, and hostrace needs %d and more: "
+			      "raise it (ulimit -n, LimitNOFILE= of systemd)",
+			      (unsigned long long)files.rlim_max, FILES_MIN);
 }
 
 int collector_open(const struct vm *vms, unsigned int nr_vms, const struct collector_options *opt,
