@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -251,8 +252,17 @@ static int run(int argc, char **argv)
 	return c ? run_command(c, argc - at, argv + at) : unknown_command(name);
 }
 
+/* A write beyond `ulimit -f` fails with EFBIG, and is reported. Unlike SIG_IGN, started programs do not inherit it. */
+static void file_size_exceeded(int nr)
+{
+	(void)nr;
+}
+
 int main(int argc, char **argv)
 {
+	const struct sigaction size = {.sa_handler = file_size_exceeded, .sa_flags = SA_RESTART};
+
+	sigaction(SIGXFSZ, &size, NULL);
 	memory_init();
 	file_map_init();
 	if (user_is_another()) {

@@ -8,7 +8,7 @@ live_needs_kvm
 live_needs_root
 . "$ROOT/tests/live/record-lib.inc"
 
-plan 24
+plan 25
 
 # by its duration, while the VM continues
 vmm_start 1000
@@ -69,19 +69,19 @@ is $? 0 "... and listed" list.err
 vmm_end
 is $? 0 "... and the VM did all its work" vmm.err
 
-# by a full disk
+# by a limit (ulimit -f), whose signal would end the process
 vmm_start 60000
 : >record.err
 (
 	ulimit -f 256 # blocks of 512 or 1024 bytes: small in any case
-	trap '' XFSZ
 	exec timeout -s KILL 200 "$HOSTRACE" record --vm "$vmm" -o full.hrt 2>record.err
 ) &
 recorder_waiter=$!
 until_line 'recording' record.err
 vmm_go
 wait "$recorder_waiter"
-is $? 1 "a full disk ends it as failed" record.err
+is $? 1 "a limit of the file's size ends it as failed" record.err
+is "$(grep -c 'full.hrt: File too large' record.err)" 1 "... with a message, not by SIGXFSZ" record.err
 timeout 200 "$HOSTRACE" info -i full.hrt >info.out 2>&1
 is $? 0 "... with a file that can be read" info.out
 vmm_end
