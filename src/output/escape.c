@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "event/event.h"
 #include "output/escape.h"
 
-void put_markup(FILE *f, const char *text)
+void put_markup(FILE *f, const char *raw)
 {
-	for (; *text; text++)
-		switch (*text) {
+	_cleanup_free_ char *safe = strdup(raw);
+
+	if (safe)
+		text_neutralise(safe);
+	for (const char *text = safe ? safe : ""; *text; text++, raw++)
+		switch (*raw == '\n' || *raw == '\t' ? *raw : *text) {
 		case '<':
 			fputs("&lt;", f);
 			break;
@@ -19,6 +26,10 @@ void put_markup(FILE *f, const char *text)
 			break;
 		case '"':
 			fputs("&quot;", f);
+			break;
+		case '\n':
+		case '\t':
+			fputc(*raw, f);
 			break;
 		default:
 			fputc(*text, f);

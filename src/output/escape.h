@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* Between tags and in attributes of SVG and HTML. */
+/* Between tags and in attributes of SVG and HTML. Controls but tab and newline become "?", as by text_neutralise(). */
 void put_markup(FILE *f, const char *text);
 
 /* A JSON string with its quotes. */

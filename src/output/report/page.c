@@ -81,7 +81,7 @@ int page_write(const json_t *page, FILE *f)
 	fputs("<main id=\"main\">\n", f);
 	put_summary(page, f);
 	fputs("</main>\n<script type=\"application/json\" id=\"data\">", f);
-	if (json_dump_callback(page, put_escaped, f, PAGE_JSON_FLAGS))
+	if (json_dump_callback(page, put_escaped, f, JSON_ENSURE_ASCII | PAGE_JSON_FLAGS))
 		return fail(-ENOMEM, "out of memory");
 	fputs("</script>\n<script>", f);
 	fwrite(page_script, 1, sizeof(page_script), f);
