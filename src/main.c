@@ -74,8 +74,8 @@ static void print_help(const struct command *c)
 		print_paragraphs(c->details);
 	}
 	printf("\nOptions\n");
-	options_help(c->options, stdout);
-	options_help((const struct option_row *const[]){common_options, NULL}, stdout);
+	options_help(c->options, c->unused, stdout);
+	options_help((const struct option_row *const[]){common_options, NULL}, NULL, stdout);
 	if (c->examples)
 		printf("\nExamples\n%s\n", c->examples);
 }
@@ -171,6 +171,8 @@ static int run_command(const struct command *c, int argc, char **argv)
 		print_help(c);
 		return EXIT_FINE;
 	}
+	if (option_rules_check(c))
+		return command_usage("%s", error_text());
 	if (has_table(c, input_rows) && input_spool_all(nr, argv))
 		return command_failed();
 

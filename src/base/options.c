@@ -328,9 +328,42 @@ static void help_row(const struct option_row *o, FILE *out)
 	fputc('\n', out);
 }
 
-void options_help(const struct option_row *const *tables, FILE *out)
+void options_help(const struct option_row *const *tables, const char *unused, FILE *out)
 {
 	for (; *tables; tables++)
 		for (const struct option_row *o = *tables; o->name; o++)
-			help_row(o, out);
+			if (!word_is_listed(unused, o->name))
+				help_row(o, out);
+}
+
+bool word_is_listed(const char *list, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (; list && *list; list += strcspn(list, " "), list += *list == ' ')
+		if (strcspn(list, " ") == len && !strncmp(list, word, len))
+			return true;
+	return false;
+}
+
+bool option_is_given(const struct option_row *o)
+{
+	switch (o->kind) {
+	case OPT_FLAG:
+		return *(const bool *)o->to;
+	case OPT_TEXT:
+		return *(const char *const *)o->to;
+	case OPT_LIST:
+	case OPT_WORDS:
+		return ((const struct text_list *)o->to)->given;
+	case OPT_NUMBERS:
+		return ((const struct number_list *)o->to)->nr;
+	case OPT_TIME:
+		return ((const struct time_arg *)o->to)->text;
+	case OPT_U64:
+	case OPT_DURATION:
+	case OPT_SIZE:
+		break;
+	}
+	return *(const uint64_t *)o->to;
 }

@@ -69,7 +69,13 @@ int options_parse_leading(int argc, char **argv, const struct option_row *const 
 /* Copies the variables of all options to `buf`, or back from it. False: `size` is too small. */
 bool options_copy(const struct option_row *const *tables, char *buf, size_t size, bool back);
 
-/* Prints one row per option, wrapped at 80 columns. */
-void options_help(const struct option_row *const *tables, FILE *out);
+/* Was it given, with a value that is not that of its absence? For a variable that is empty, 0 or false at first. */
+bool option_is_given(const struct option_row *o);
+
+/* Prints one row per option, wrapped at 80 columns; not those of `unused`: names separated by blanks, may be NULL. */
+void options_help(const struct option_row *const *tables, const char *unused, FILE *out);
+
+/* Is the word in the list, whose words are separated by blanks? The list may be NULL. */
+bool word_is_listed(const char *list, const char *word);
 
 #endif

@@ -245,6 +245,20 @@ static int run(int argc, char **argv, char **rest)
 	return report_end(err, &out, in, false);
 }
 
+/* Symbols name what the guest executed: in lists, JSON and by --by symbol. */
+static int blame_check(void)
+{
+	const char *symbols = symbols_option_given();
+
+	if (symbols && !list && !output_is("json") && !(by && strstr(by, "symbol")))
+		return fail(-EINVAL,
+			    "%s has no effect on 'blame' without --list, --by symbol or -f json",
+			    symbols);
+	return 0;
+}
+
+static const struct option_rule blame_rules[] = {{"event", .with = "around"}, {0}};
+
 const struct command blame_command = {
 	.name = "blame",
 	.args = "[FILE...]",
@@ -262,5 +276,7 @@ const struct command blame_command = {
 		    "  hostrace blame --diff before.hrt after.hrt -f svg -o changed.svg\n"
 		    "  hostrace blame -i vm.hrt --by symbol --symbols guest.kallsyms",
 	.options = options,
+	.rules = blame_rules,
+	.check = blame_check,
 	.run = run,
 };

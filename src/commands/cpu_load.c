@@ -48,5 +48,7 @@ const struct command cpu_load_command = {
 	.details = "Needs the tracepoint sched_load.",
 	.examples = "  hostrace cpu-load -f csv tracefile",
 	.options = options,
+	.unused = "wide backtrace multiline no-header debug exe symbols no-resolve no-inlined-by "
+		  "show-line-number show-address show-file-name use-symbols-file",
 	.run = run,
 };

@@ -313,5 +313,7 @@ const struct command diff_command = {
 	.examples = "  hostrace diff before.hrt after.hrt\n"
 		    "  hostrace diff before.hrt after.hrt --by reason --fail-over +10%",
 	.options = options,
+	.unused = "no-guest",
+	.rules = (const struct option_rule[]){{"clock", .with = "guest"}, {0}},
 	.run = run,
 };

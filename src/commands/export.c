@@ -15,7 +15,7 @@
 #include "tracefile/tracefile.h"
 
 static const char *output_path;
-static struct export_clickhouse clickhouse = {.database = "hostrace"};
+static struct export_clickhouse clickhouse;
 
 /* clang-format off */
 static const struct option_row export_options[] = {
@@ -171,6 +171,15 @@ static int export(struct destination *to, struct input_set **in)
 	return destination_close(to, err);
 }
 
+/* An option that other formats do not have, or NULL. */
+static const char *clickhouse_option_given(void)
+{
+	for (const struct option_row *o = export_options; o->name; o++)
+		if (!strncmp(o->help, "clickhouse:", 11) && option_is_given(o))
+			return o->name;
+	return NULL;
+}
+
 static int run(int argc, char **argv, char **rest)
 {
 	_cleanup_input_set_ struct input_set *in = NULL;
@@ -193,6 +202,11 @@ static int run(int argc, char **argv, char **rest)
 	if (input_add_args(argc - 1, argv + 1, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
 	to.is_clickhouse = !strcmp(to.format, "clickhouse");
+	if (!to.is_clickhouse && clickhouse_option_given())
+		return command_usage("--%s has no effect on format '%s' (supported: clickhouse)",
+				     clickhouse_option_given(), to.format);
+	if (!clickhouse.database)
+		clickhouse.database = "hostrace";
 	if (to.is_clickhouse && clickhouse.schema)
 		return export_clickhouse_schema();
 	if (to.is_clickhouse && !clickhouse.url == !output_path)

@@ -69,5 +69,6 @@ const struct command info_command = {
 	.examples = "  hostrace info vm.hrt\n"
 		    "  hostrace info vm.hrt -f json | jq .result.events",
 	.options = options,
+	.unused = "limit sort",
 	.run = run,
 };

@@ -35,6 +35,12 @@ static const struct option_row *const options[] = {
 	input_rows,	     output_options,	     list_options,   list_osv_options,
 	sample_line_options, profile_symbol_options, compat_options, NULL};
 
+/* An option that only the rows of an OSv trace have, or NULL. */
+static const char *osv_option_given(void)
+{
+	return prefix ? "--tracepoint" : with_tcpdump ? "--tcpdump" : sample_option_given();
+}
+
 static int list_osv(const char *path)
 {
 	struct sample_list_options opt = {
@@ -81,10 +87,11 @@ static int run(int argc, char **argv, char **rest)
 		return command_usage("%s", error_text());
 	const char *osv = osv_only_input();
 
-	if (osv && !given.columns && !output_is("csv") && !output_is("jsonl"))
+	if (osv && !given.columns && !given.max_frames && !output_sort() && !output_is("csv") &&
+	    !output_is("jsonl"))
 		return list_osv(osv);
-	if (sample_option_given())
-		return command_usage("%s requires exactly one OSv trace", sample_option_given());
+	if (osv_option_given())
+		return command_usage("%s requires exactly one OSv trace", osv_option_given());
 	if (output_open("text json jsonl csv", &out))
 		return command_failed();
 	if (out.sort && strcmp(out.sort, "time")) {
@@ -120,5 +127,6 @@ const struct command list_command = {
 		    "  hostrace list vm.hrt --event kvm_exit --columns time_ns,vcpu,reason -f csv\n"
 		    "  hostrace list vm.hrt -f json | jq '.rows[] | select(.event == \"kvm_pio\")'",
 	.options = options,
+	.unused = "no-header",
 	.run = run,
 };

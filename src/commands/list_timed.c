@@ -46,5 +46,6 @@ const struct command list_timed_command = {
 		   "begin.",
 	.examples = "  hostrace list-timed --sort duration --limit 10 -x tracefile",
 	.options = options,
+	.unused = "wide no-header",
 	.run = run,
 };

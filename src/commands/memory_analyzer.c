@@ -88,5 +88,6 @@ const struct command memory_analyzer_command = {
 	.examples = "  hostrace memory-analyzer -S -s unused tracefile\n"
 		    "  hostrace memory-analyzer --no-backtrace tracefile -g allocator requested",
 	.options = options,
+	.unused = "limit wide",
 	.run = run,
 };

@@ -146,7 +146,7 @@ static int run_prof_flame(int argc, char **argv, char **rest)
 	return sample_run_close(&run, err);
 }
 
-#define PROF_COMMAND(ident, command_name, table, text, more, sample)                               \
+#define PROF_COMMAND(ident, command_name, table, text, more, sample, without)                      \
 	const struct command ident##_command = {                                                   \
 		.name = command_name,                                                              \
 		.args = "[FILE...]",                                                               \
@@ -155,27 +155,36 @@ static int run_prof_flame(int argc, char **argv, char **rest)
 		.details = more,                                                                   \
 		.examples = sample,                                                                \
 		.options = table,                                                                  \
+		.unused = without,                                                                 \
 		.run = run_##ident,                                                                \
 	}
 
+/* Trees are no rows. */
+#define NO_ROWS "limit wide"
+#define FLAME_UNUSED                                                                               \
+	"wide min-duration max-levels caller-oriented group-by show-line-number "        \
+	"show-address show-file-name"
+
 PROF_COMMAND(prof, "prof", named, "Show samples as a tree of call paths.",
 	     "Every sample with a backtrace counts once.",
-	     "  hostrace prof -e loader.elf tracefile\n  hostrace prof -t sampler_tick -S -r");
+	     "  hostrace prof -e loader.elf tracefile\n  hostrace prof -t sampler_tick -S -r",
+	     NO_ROWS);
 PROF_COMMAND(prof_timed, "prof-timed", named,
 	     "Show the time between begin and end events, by call path.",
 	     "A span lasts from the event NAME to NAME_ret or NAME_err in the same thread.",
-	     "  hostrace prof-timed -t vfs_pwritev -e loader.elf tracefile");
+	     "  hostrace prof-timed -t vfs_pwritev -e loader.elf tracefile", NO_ROWS);
 PROF_COMMAND(prof_wait, "prof-wait", waits, "Show the time that threads waited, by call path.",
-	     NULL, "  hostrace prof-wait -g thread --min-duration 1ms -S tracefile");
+	     NULL, "  hostrace prof-wait -g thread --min-duration 1ms -S tracefile", NO_ROWS);
 PROF_COMMAND(prof_lock, "prof-lock", plain,
 	     "Show the time that threads waited for mutexes, by call path.", NULL,
-	     "  hostrace prof-lock -L -S tracefile");
+	     "  hostrace prof-lock -L -S tracefile", NO_ROWS);
 PROF_COMMAND(prof_idle, "prof-idle", plain,
 	     "Show what threads waited for while their CPU was idle.", NULL,
-	     "  hostrace prof-idle -S tracefile");
+	     "  hostrace prof-idle -S tracefile", NO_ROWS);
 PROF_COMMAND(prof_flame, "prof-flame", flames, "Print folded stacks for flame graphs.",
 	     "Each line is \"outermost;...;innermost HITS\", as flamegraph.pl and speedscope "
 	     "expect it.\n"
 	     "-f svg draws the flame graph.",
 	     "  hostrace prof-flame -S tracefile -f svg -o flame.svg\n"
-	     "  hostrace prof-flame --diff a.hrt b.hrt -f svg -o changed.svg");
+	     "  hostrace prof-flame --diff a.hrt b.hrt -f svg -o changed.svg",
+	     FLAME_UNUSED);

@@ -238,5 +238,6 @@ const struct command profile_command = {
 		    "  hostrace profile --host --symbols vmlinux -f svg -o flame.svg\n"
 		    "  hostrace profile --host --by reason --symbols guest.kallsyms",
 	.options = options,
+	.unused = "limit wide",
 	.run = run,
 };

@@ -279,13 +279,29 @@ static int write_page(json_t *all, const struct output *out)
 					    : page_write(page, out->file);
 }
 
-static int make(const struct output *out)
+/* Did an input lose events? `info` has read all. */
+static bool has_lost(const json_t *all)
 {
+	const json_t *info = json_object_get(json_object_get(all, "info"), "data"), *input;
+	size_t i;
+
+	json_array_foreach (json_object_get(info, "inputs"), i, input)
+		if (json_integer_value(json_object_get(input, "lost")))
+			return true;
+	return false;
+}
+
+static int make(const struct output *out, bool *lost)
+{
+	_cleanup_input_set_ struct input_set *in = NULL;
 	json_auto_t *all = json_object();
 	int err = command_confine(output_file());
 
+	if (!err && input_given.clock) /* is there a guest's trace that it is of? */
+		err = input_make(true, &in);
 	if (!err)
 		err = sections_make(all);
+	*lost = has_lost(all);
 	return err ? err : write_page(all, out);
 }
 
@@ -303,13 +319,16 @@ static int run(int argc, char **argv, char **rest)
 		return command_usage("missing file; name the page with -o FILE.html");
 	if (output_open("html json", &out))
 		return command_failed();
-	int err = make(&out);
+	bool lost = false;
+	int err = make(&out, &lost);
 
 	if (err)
 		output_cancel(&out);
 	else
 		err = output_close(&out);
-	return err ? command_failed() : EXIT_FINE;
+	if (err)
+		return command_failed();
+	return input_given.strict && lost ? EXIT_FOUND : EXIT_FINE;
 }
 
 const struct command report_command = {
@@ -323,5 +342,6 @@ const struct command report_command = {
 	.examples = "  hostrace report -i vm.hrt -o report.html\n"
 		    "  hostrace report vm.hrt --since 1s --period 5s -o moment.html",
 	.options = options,
+	.unused = "limit wide",
 	.run = run,
 };

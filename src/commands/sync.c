@@ -140,5 +140,6 @@ const struct command sync_command = {
 		    "  hostrace sync -i vm.hrt --guest guest.dat --clock fit -f json\n"
 		    "  hostrace sync -i vm.hrt --guest guest.dat --check",
 	.options = options,
+	.unused = "since until period event reason limit sort",
 	.run = run,
 };

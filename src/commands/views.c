@@ -3,6 +3,7 @@
  * `hostrace VIEW ANALYZER` for every view and analyzer, and the named reports that people need
  * daily: a view and an analyzer each.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "commands/common/sample_run.h"
 #include "readers/osv/osv.h"
 #include "commands/common/input.h"
+#include "commands/common/symbol_options.h"
 #include "commands/common/view_run.h"
 
 extern const struct view summary_view, count_view, histogram_view, heatmap_view, list_spans_view;
@@ -43,6 +45,21 @@ static const struct option_row *const heatmap_options[] = {
 	input_rows, output_options, by_options, symbols_options, link_options, view_options, NULL};
 static const struct option_row *const mmio_options[] = {
 	input_rows, output_options, by_options, symbols_options, exact_options, view_options, NULL};
+
+static const struct option_rule heatmap_rules[] = {{"link", .formats = "svg"}, {0}};
+
+/* Symbols are those of addresses, which rows have by --by rip. */
+static int keys_check(void)
+{
+	const char *symbols = symbols_option_given();
+
+	if (symbols && !(by && strstr(by, "rip")))
+		return fail(-EINVAL, "%s has no effect on '%s' without --by rip", symbols,
+			    command_now->name);
+	if (exact && by && *by == '=')
+		return fail(-EINVAL, "--exact has no effect together with --by %s", by);
+	return 0;
+}
 
 /* `hostrace VIEW ANALYZER [FILE...]` */
 static int run_view(const struct view *view, int argc, char **argv)
@@ -85,15 +102,16 @@ static int run_summary(int argc, char **argv, char **rest)
 	return run_view(&summary_view, argc, argv);
 }
 
-#define VIEW_COMMAND(ident, view_name, text, more)                                                 \
+/* The last arguments are further members of the command. */
+#define VIEW_COMMAND(ident, view_name, text, more, ...)                                            \
 	static int run_##ident(int argc, char **argv, char **rest)                                 \
 	{                                                                                          \
 		(void)rest;                                                                        \
 		return run_view(&ident##_view, argc, argv);                                        \
 	}                                                                                          \
-	VIEW_COMMAND_ROW(ident, view_name, "ANALYZER [FILE...]", text, more, options)
+	VIEW_COMMAND_ROW(ident, view_name, "ANALYZER [FILE...]", text, more, options, __VA_ARGS__)
 
-#define VIEW_COMMAND_ROW(ident, view_name, arguments, text, more, table)                           \
+#define VIEW_COMMAND_ROW(ident, view_name, arguments, text, more, table, ...)                      \
 	const struct command ident##_command = {                                                   \
 		.name = view_name,                                                                 \
 		.args = arguments,                                                                 \
@@ -107,18 +125,22 @@ static int run_summary(int argc, char **argv, char **rest)
 		.examples = more,                                                                  \
 		.options = table,                                                                  \
 		.run = run_##ident,                                                                \
+		__VA_ARGS__                                                                        \
 	}
+
+/* Of pictures: what tables have. */
+#define NO_TABLE "by symbols no-resolve limit sort"
 
 VIEW_COMMAND_ROW(summary, "summary", "ANALYZER [FILE...] | OSV-TRACE",
 		 "Summarize durations by group: count, total, percentiles.",
 		 "  hostrace summary virtqueue -i vm.hrt\n  hostrace summary "
 		 "pair:kvm_msi_set_irq,kvm_entry,pid"
 		 "\n  hostrace summary --timed tracefile",
-		 summary_options);
+		 summary_options, .check = keys_check);
 VIEW_COMMAND(count, "count", "Count spans or events by group.",
-	     "  hostrace count irq-inject -i vm.hrt --by vcpu");
+	     "  hostrace count irq-inject -i vm.hrt --by vcpu", .check = keys_check);
 VIEW_COMMAND(histogram, "histogram", "Show a histogram of durations, by powers of two.",
-	     "  hostrace histogram exit-latency -i vm.hrt");
+	     "  hostrace histogram exit-latency -i vm.hrt", .unused = NO_TABLE);
 static int run_heatmap(int argc, char **argv, char **rest)
 {
 	(void)rest;
@@ -129,9 +151,10 @@ VIEW_COMMAND_ROW(
 	heatmap, "heatmap", "ANALYZER [FILE...]", "Show durations over time as a heat map.",
 	"  hostrace heatmap exit-latency -i vm.hrt\n  hostrace heatmap virtqueue -f svg -o "
 	"virtqueue.svg",
-	heatmap_options);
+	heatmap_options, .unused = NO_TABLE, .rules = heatmap_rules);
 VIEW_COMMAND(list_spans, "list-spans", "List spans one by one, ordered by their end.",
-	     "  hostrace list-spans exit-latency --sort duration_ns --limit 10");
+	     "  hostrace list-spans exit-latency --sort duration_ns --limit 10",
+	     .unused = "symbols no-resolve");
 
 /* "=dir,addr,size" takes the place of the page; --by adds to either. */
 static const char *mmio_keys(char *keys, size_t size)
@@ -157,6 +180,7 @@ static const char *mmio_keys(char *keys, size_t size)
 		.examples = sample,                                                                \
 		.options = table,                                                                  \
 		.run = run_##ident,                                                                \
+		.check = keys_check,                                                               \
 	}
 
 REPORT_COMMAND(exits, "Show VM-exits by reason: count, latency, userspace exits.", &summary_view,

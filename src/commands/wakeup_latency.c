@@ -35,5 +35,6 @@ const struct command wakeup_latency_command = {
 		   "sched_wait, sched_wait_ret and sched_wake.",
 	.examples = "  hostrace wakeup-latency tracefile",
 	.options = options,
+	.unused = "wide",
 	.run = run,
 };

@@ -17,7 +17,7 @@ database() {
 
 	shift
 	for trace; do
-		timeout 300 "$HOSTRACE" export clickhouse --no-guest "$trace" --url "$one" --database "$name" --create-tables >upload.out 2>upload.err ||
+		timeout 300 "$HOSTRACE" export clickhouse "$trace" --url "$one" --database "$name" --create-tables >upload.out 2>upload.err ||
 			bail "upload of $trace: $(cat upload.err)"
 	done
 }
@@ -50,7 +50,7 @@ is "$queries,$failed_queries" "11," "all queries run"
 exits='.rows[] | [.reason, .count, .total_ns, .min_ns, .avg_ns, .max_ns, .userspace_count]'
 for name in exits-lost exits-guest-task exits-moved; do
 	database "$name" "$cases/$name"/*.txt
-	report "$exits" exits --no-guest "$cases/$name"/*.txt >listed
+	report "$exits" exits "$cases/$name"/*.txt >listed
 	query exits "$name" 1-7 >sql
 	is "$(wc -l <listed | grep -c '^0'), $(cmp listed sql 2>&1)" "0, " "exits of $name" sql
 done

@@ -44,6 +44,11 @@ void command_keep_errors(bool keep)
 	errors_are_kept = keep;
 }
 
+bool command_is_section(void)
+{
+	return errors_are_kept;
+}
+
 int command_failed(void)
 {
 	if (error_is_usage())

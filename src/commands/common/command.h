@@ -16,6 +16,14 @@ enum exit_status {
 	EXIT_FOUND = 3, /* it ran and found what it checks for */
 };
 
+/* When an option has an effect. */
+struct option_rule {
+	const char *option;  /* its long name; NULL ends the rules */
+	const char *formats; /* in these formats only, separated by blanks; NULL: in all */
+	const char *with;    /* with one of these options only, separated by blanks; NULL: always */
+	const char *unless;  /* not with one of these; NULL: always */
+};
+
 struct command {
 	const char *name;
 	const char *args;    /* after "hostrace NAME [OPTIONS]" */
@@ -24,6 +32,14 @@ struct command {
 	const char *details; /* paragraphs for --help; may be NULL */
 	const char *examples;
 	const struct option_row *const *options; /* NULL-terminated array of tables */
+
+	/*
+	 * An option that has no effect is an error. Those of its tables that it never uses, separated by blanks: they
+	 * are not in --help; and those that it uses sometimes, besides the rules for all commands. May be NULL.
+	 */
+	const char *unused;
+	const struct option_rule *rules;
+	int (*check)(void); /* what no rule can say: 0, or -EINVAL with the error message set; may be NULL */
 
 	/* argv[0..argc) are the arguments; `rest` those after "--" (NULL-terminated, or NULL). */
 	int (*run)(int argc, char **argv, char **rest);
@@ -36,6 +52,9 @@ struct command {
 };
 
 extern const struct command *const commands[]; /* ends with NULL */
+
+/* Has every option that was given an effect on the command? Else -EINVAL with the error message set. */
+int option_rules_check(const struct command *c);
 
 /* The command being run, for messages and for the JSON head; NULL before it is known. */
 extern const struct command *command_now;
@@ -61,6 +80,9 @@ int command_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Until it is called with false, the two functions above do not print: the message is error_text(). */
 void command_keep_errors(bool keep);
+
+/* Is the command run by another one (section.h), whose options it has? */
+bool command_is_section(void);
 
 /* From now on a terminal shows how much has been read (base/progress.h), unless --quiet. */
 void command_progress(void);

@@ -99,15 +99,31 @@ int input_check_output(const char *output)
 	return err;
 }
 
+/* Options that have no effect without a guest's trace. */
+static int guest_options_check(bool with_guests, const struct input_set *set)
+{
+	if (command_is_section()) /* they are of the command that runs it */
+		return 0;
+	if (input_given.no_guest && !with_guests)
+		return fail_usage(-EINVAL, "--no-guest has no effect: this command merges no guest "
+					   "trace by itself");
+	if (input_given.clock && !set->nr_guests)
+		return fail_usage(-EINVAL, "--clock has no effect without a guest trace (--guest)");
+	return 0;
+}
+
 int input_make(bool with_guests, struct input_set **ret)
 {
 	int err = command_confine(output_file());
 
 	if (!err)
 		err = input_set_new(&input_given, ret);
+	if (!err && with_guests)
+		input_set_add_companions(*ret, command_note);
+	if (!err)
+		err = guest_options_check(with_guests, *ret);
 	if (err || !with_guests)
 		return err;
-	input_set_add_companions(*ret, command_note);
 	for (unsigned int i = 0; i < (*ret)->nr_companions && !err; i++) {
 		command_note("%s, the guest's own trace, is merged (disable with --no-guest)",
 			     (*ret)->companion[i]);

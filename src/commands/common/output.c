@@ -130,9 +130,14 @@ static int terminal_width(FILE *f)
 	return WIDTH_DEFAULT;
 }
 
+const char *output_format(void)
+{
+	return given.format ? given.format : "text";
+}
+
 bool output_is(const char *format)
 {
-	return !strcmp(given.format ? given.format : "text", format);
+	return !strcmp(output_format(), format);
 }
 
 bool output_in_color(void)
@@ -261,7 +266,7 @@ static void progress_start(struct output *out)
 
 int output_open(const char *formats, struct output *ret)
 {
-	const char *format = given.format ? given.format : "text";
+	const char *format = output_format();
 	int err = 0;
 
 	if (common.color && !format_known("auto always never", common.color))

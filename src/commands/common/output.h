@@ -34,6 +34,9 @@ void output_fields(struct output *out, int indent);
 /* Is this the format that was given? For decisions before output_open(). */
 bool output_is(const char *format);
 
+/* The format that was given, or "text". */
+const char *output_format(void);
+
 /* The format if -f is not given, instead of text. Before output_open(). */
 void output_default(const char *format);
 

@@ -120,6 +120,11 @@ const char *profile_symbol_option_given(void)
 				      : NULL;
 }
 
+const char *symbols_option_given(void)
+{
+	return symbols.map ? "--symbols" : symbols.none ? "--no-resolve" : NULL;
+}
+
 int addresses_given(struct addresses **ret)
 {
 	const char *map = map_given(), *path = map ? map : symbols.elf;

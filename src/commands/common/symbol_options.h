@@ -20,6 +20,9 @@ struct frames_options frames_given(void);
  */
 int addresses_given(struct addresses **ret);
 
+/* "--symbols" or "--no-resolve" if one of them was given, or NULL. */
+const char *symbols_option_given(void);
+
 /* Was an option given that is only of use with backtraces? The first one's name, or NULL. */
 const char *profile_symbol_option_given(void);
 

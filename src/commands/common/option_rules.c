@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * An option that has no effect is an error: who gives it expects one. Commands share tables of options, so a command
+ * lists those that it does not use, and rules say in which formats, or together with what, an option is used.
+ * tests/options/run.py tries every option of every command.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "commands/common/command.h"
+#include "commands/common/compat_option.h"
+#include "commands/common/output.h"
+
+/* Of every command that has these options, unless it has a rule of its own for one. */
+static const struct option_rule common_rules[] = {
+	{"wide", .formats = "text"},
+	{"multiline", .with = "backtrace"},
+	{"exe", .unless = "no-resolve"},
+	{"debug", .unless = "no-resolve"},
+	{"symbols", .unless = "no-resolve"},
+	{"use-symbols-file", .unless = "no-resolve"},
+	{"no-inlined-by", .unless = "no-resolve"},
+	{"show-line-number", .unless = "no-resolve"},
+	{"show-file-name", .unless = "no-resolve"},
+	{"show-address", .unless = "no-resolve"},
+	{0},
+};
+
+static const struct option_row *row_find(const struct command *c, const char *option)
+{
+	for (const struct option_row *const *t = c->options; *t; t++)
+		for (const struct option_row *o = *t; o->name; o++)
+			if (!strcmp(o->name, option))
+				return o;
+	return NULL;
+}
+
+static bool is_given(const struct command *c, const char *option)
+{
+	const struct option_row *o = row_find(c, option);
+
+	return o && option_is_given(o);
+}
+
+/* The commands that use the option. */
+static void users_print(const char *option, char *buf, size_t size)
+{
+	*buf = '\0';
+	for (const struct command *const *c = commands; *c; c++) {
+		size_t len = strlen(buf);
+
+		if (row_find(*c, option) && !word_is_listed((*c)->unused, option))
+			snprintf(buf + len, size - len, "%s%s", len ? ", " : "", (*c)->name);
+	}
+}
+
+static int unused_check(const struct command *c)
+{
+	char option[64], users[512];
+
+	for (const char *p = c->unused; p && *p; p += strcspn(p, " "), p += *p == ' ') {
+		snprintf(option, sizeof(option), "%.*s", (int)strcspn(p, " "), p);
+		if (!is_given(c, option))
+			continue;
+		users_print(option, users, sizeof(users));
+		return fail(-EINVAL, "'%s' does not support --%s (supported by: %s)", c->name,
+			    option, *users ? users : "no command");
+	}
+	return 0;
+}
+
+static bool is_any_given(const struct command *c, const char *list)
+{
+	char option[64];
+
+	for (const char *p = list; *p; p += strcspn(p, " "), p += *p == ' ') {
+		snprintf(option, sizeof(option), "%.*s", (int)strcspn(p, " "), p);
+		if (is_given(c, option))
+			return true;
+	}
+	return false;
+}
+
+/* "a b c" as "--a, --b, --c" */
+static void options_print(const char *list, char *buf, size_t size)
+{
+	*buf = '\0';
+	for (const char *p = list; *p; p += strcspn(p, " "), p += *p == ' ') {
+		size_t len = strlen(buf);
+
+		snprintf(buf + len, size - len, "%s--%.*s", len ? ", " : "", (int)strcspn(p, " "),
+			 p);
+	}
+}
+
+static int rule_check(const struct command *c, const struct option_rule *r)
+{
+	char with[256];
+
+	if (!is_given(c, r->option))
+		return 0;
+	if (r->formats && !word_is_listed(r->formats, output_format()))
+		return fail(-EINVAL,
+			    "--%s has no effect on '%s' in format '%s' (supported: %s)",
+			    r->option, c->name, output_format(), r->formats);
+	if (r->unless && is_any_given(c, r->unless)) {
+		options_print(r->unless, with, sizeof(with));
+		return fail(-EINVAL, "--%s has no effect on '%s' together with %s", r->option,
+			    c->name, with);
+	}
+	if (!r->with || is_any_given(c, r->with))
+		return 0;
+	options_print(r->with, with, sizeof(with));
+	return fail(-EINVAL, "--%s has no effect on '%s' without %s%s", r->option, c->name,
+		    strchr(r->with, ' ') ? "one of " : "", with);
+}
+
+static const struct option_rule *rule_find(const struct option_rule *rules, const char *option)
+{
+	while (rules && rules->option && strcmp(rules->option, option) != 0)
+		rules++;
+	return rules && rules->option ? rules : NULL;
+}
+
+int option_rules_check(const struct command *c)
+{
+	int err;
+
+	if (compat_given) /* OSv's tool accepts options that it ignores */
+		return 0;
+	err = unused_check(c);
+	for (const struct option_rule *r = c->rules; !err && r && r->option; r++)
+		err = rule_check(c, r);
+	for (const struct option_rule *r = common_rules; !err && r->option; r++)
+		err = rule_find(c->rules, r->option) ? 0 : rule_check(c, r);
+	return err || !c->check ? err : c->check();
+}

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Every option of every command changes what the command does, or is an error of usage (status 2).
+
+Commands and options are those that --help prints. tests/options/runs has for each command what it is run with, and
+values of options. A command is run without and with each option, which must change its output, its messages, its status
+or the file that it writes. Prints TAP, one result per command.
+
+    tests/options/run.py [COMMAND...]
+"""
+import concurrent.futures
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+here = os.path.dirname(os.path.abspath(__file__))
+cases = os.path.join(here, "..", "cases")
+hostrace = os.path.realpath(os.environ.get("HOSTRACE", "build/hostrace"))
+SECONDS = 20 * int(os.environ.get("TAP_SLOWER", "1"))
+COMMON = {"help", "quiet", "verbose", "color", "no-pager"}  # of every command, about the terminal
+environment = {"PATH": os.environ.get("PATH", ""), "HOME": "/", "TZ": "UTC", "LC_ALL": "C", "TERM": "dumb",
+               "COLUMNS": "40"}  # --wide has an effect on most lines
+
+
+def table_read(path):
+    """COMMAND: ARGUMENTS; COMMAND --OPTION[=VALUE][: ARGUMENTS]; COMMAND - REASON; COMMAND --OPTION - REASON. '*' is
+    every command."""
+    base, value, exempt = {}, {}, {}
+    for line in open(path):
+        line = line.rstrip("\n")
+        if not line or line.startswith("#"):
+            continue
+        m = re.fullmatch(r"(\S+)(?: --([a-z,-]+)(?:=(\S+))?)?(?: - (.*)|: (.*))?", line)
+        if not m:
+            sys.exit(f"Bail out! {path}: {line}")
+        command, options, text, reason, arguments = m.groups()
+        for option in options.split(",") if options else [None]:
+            if reason:
+                exempt[command, option] = reason
+            if arguments is not None:
+                base[command, option] = arguments
+            if text is not None:
+                value[command, option] = text
+    return base, value, exempt
+
+
+def commands():
+    text = subprocess.run([hostrace, "--help"], capture_output=True, text=True, check=True).stdout
+    return re.findall(r"^  ([a-z][a-z-]*) +\S", text, re.M)
+
+
+def options_of(command):
+    """(name, whether it needs a value)"""
+    text = subprocess.run([hostrace, command, "--help"], capture_output=True, text=True, check=True).stdout
+    text = text[text.index("\nOptions\n"):]
+    found = re.findall(r"^  (?:-.,|   ) --([a-z-]+)(?: (\S+))?(?:  |$)", text, re.M)
+    return [(name, bool(arg)) for name, arg in found if name not in COMMON]
+
+
+def inputs_make(work):
+    """The cases' folders; a trace in ticks of an unknown TSC; recordings with a guest's trace
+    and with symbols next to them."""
+    for name in os.listdir(cases):
+        os.symlink(os.path.join(cases, name), os.path.join(work, name))
+    with open(os.path.join(work, "ticks.txt"), "w") as f:
+        for t in range(0, 2000000, 100000):
+            f.write(f"  qemu-101 [019] {t}: kvm_exit: reason HLT rip 0x1000 info 0 0\n"
+                    f"  qemu-101 [019] {t + 50000}: kvm_entry: vcpu 0\n")
+    size = os.path.getsize(os.path.join(cases, "guest-beside", "vm.guest"))
+    meta = {"guests": [{"source": "serial:/run/vm", "file": "/x/vm.guest", "kind": "guest-stream", "bytes": size,
+                        "units": 1, "damaged": 0, "error": ""}]}
+    with open(os.path.join(work, "vm.hrt"), "w") as f:
+        f.write(f"# hostrace text 1\n# meta {json.dumps(meta)}\n")
+        f.write(open(os.path.join(cases, "guest-beside", "host.txt")).read())
+    shutil.copy(os.path.join(cases, "guest-beside", "vm.guest"), work)
+    shutil.copy(os.path.join(cases, "exits-symbols", "trace.txt"), os.path.join(work, "saved.hrt"))
+    shutil.copy(os.path.join(cases, "exits-symbols", "kallsyms"), os.path.join(work, "saved.guest.kallsyms"))
+
+
+def run(work, words):
+    """What a run shows: its status, output, messages, and the file or directory that it writes."""
+    place = tempfile.mkdtemp(dir=work)
+    out = os.path.join(place, "out")
+    words = [w.replace("OUT", out) for w in words]
+    try:
+        r = subprocess.run([hostrace, *words], capture_output=True, stdin=subprocess.DEVNULL, cwd=work, env=environment,
+                           timeout=SECONDS)
+        shown = [r.returncode, r.stdout, r.stderr]
+    except subprocess.TimeoutExpired:
+        return [-1, b"", b"does not end"]
+    for folder, _, files in sorted(os.walk(place)):
+        for f in sorted(files):
+            shown.append(f)
+            path = os.path.join(folder, f)
+            data = open(path, "rb").read()
+            if data.startswith(b"HOSTRACE"):  # its header has a random identifier
+                data = subprocess.run([hostrace, "export", "text", path], capture_output=True).stdout
+            shown.append(data)
+    shutil.rmtree(place)
+    return [s.replace(place.encode(), b"") if isinstance(s, bytes) else s for s in shown]
+
+
+def check(work, table, command, option, needs_value):
+    """What is wrong, or None."""
+    base, value, exempt = table
+    if (command, option) in exempt or ("*", option) in exempt:
+        return None
+    arguments = base.get((command, option))
+    if arguments is None and ("*", option) in base:
+        arguments = f"{base.get((command, 'what'), '')} {base['*', option]}"
+    if arguments is None:
+        arguments = base.get((command, None), "")
+    arguments = arguments.split()
+    given = value.get((command, option), value.get(("*", option)))
+    if needs_value and given is None:
+        return f"--{option}: no value in tests/options/runs"
+    with_option = [command, *arguments, f"--{option}={given}" if needs_value else f"--{option}"]
+    before, after = run(work, [command, *arguments]), run(work, with_option)
+    if before[0] not in (0, 3) and after[0] not in (0, 3) and (command, option) not in base:
+        return f"fails with and without --{option}: {command} {' '.join(arguments)}: {before[2].decode()}"
+    if after[0] != 2 and after == before:
+        return f"no effect: {' '.join(with_option)}"
+    return None
+
+
+def main():
+    table = table_read(os.path.join(here, "runs"))
+    names = [c for c in commands() if not sys.argv[1:] or c in sys.argv[1:]]
+    bad = 0
+    with tempfile.TemporaryDirectory() as work, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        inputs_make(work)
+        for nr, command in enumerate(names, 1):
+            if (command, None) in table[2]:
+                print(f"ok {nr} - {command}: {table[2][command, None]}")
+                continue
+            options = options_of(command)
+            wrong = [w for w in pool.map(lambda o: check(work, table, command, *o), options) if w]
+            if (command, None) not in table[0]:
+                wrong = [f"'{command}' is not in tests/options/runs"]
+            print(f"{'not ok' if wrong else 'ok'} {nr} - {command}: {len(options)} options", flush=True)
+            for w in wrong:
+                print("#", w.replace("\n", "\n# "))
+            bad += bool(wrong)
+    print(f"1..{len(names)}")
+    sys.exit(bad > 0)
+
+
+main()
