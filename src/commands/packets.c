@@ -38,7 +38,8 @@ static int run_tcpdump(int argc, char **argv, char **rest)
 	if (status != SAMPLE_RUN_BEGUN)
 		return status;
 	err = run.sink.json ? samples_print(run.trace, &list, &run.sink)
-			    : packets_tcpdump(run.trace, compat_given, run.out.file, &n);
+			    : packets_tcpdump(run.trace, &list.range, compat_given, run.out.file,
+					      &n);
 	packets_end(&run, &n);
 	return sample_run_close(&run, err);
 }
@@ -75,9 +76,9 @@ static int run_pcap_dump(int argc, char **argv, char **rest)
 	if (!strcmp(run.out.format, "pcapng")) {
 		const struct packets_clock clock = clock_of(run.in);
 
-		err = packets_pcapng(run.trace, &clock, run.out.file, &n);
+		err = packets_pcapng(run.trace, &range, &clock, run.out.file, &n);
 	} else {
-		err = packets_pcap_dump(run.trace, compat_given, run.out.file, &n);
+		err = packets_pcap_dump(run.trace, &range, compat_given, run.out.file, &n);
 	}
 	packets_end(&run, &n);
 	return sample_run_close(&run, err);
@@ -94,6 +95,8 @@ const struct command tcpdump_command = {
 	.details = "Needs the tracepoints net_packet_in and net_packet_out, and tcpdump.",
 	.examples = "  hostrace tcpdump tracefile",
 	.options = options,
+	.unused = "wide",
+	.rules = (const struct option_rule[]){{"limit", .formats = "json"}, {0}},
 	.run = run_tcpdump,
 };
 
@@ -107,5 +110,6 @@ const struct command pcap_dump_command = {
 	.examples = "  hostrace pcap-dump tracefile > guest.pcap\n"
 		    "  hostrace pcap-dump -f pcapng -i vm.hrt --guest tracefile -o vm.pcapng",
 	.options = options,
+	.unused = "limit wide",
 	.run = run_pcap_dump,
 };

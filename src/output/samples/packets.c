@@ -163,7 +163,8 @@ static int writer_put(struct writer *w, const struct sample *s, struct timeval w
 	return 0;
 }
 
-int packets_pcap_dump(struct sample_trace *t, bool compat, FILE *out, struct packet_counts *ret)
+int packets_pcap_dump(struct sample_trace *t, const struct time_range *range, bool compat,
+		      FILE *out, struct packet_counts *ret)
 {
 	struct writer w;
 	struct sample s;
@@ -171,7 +172,7 @@ int packets_pcap_dump(struct sample_trace *t, bool compat, FILE *out, struct pac
 
 	sample_rewind(t);
 	while (!err && (r = sample_next(t, &s)) > 0) {
-		if (is_dumped(&s))
+		if (is_dumped(&s) && time_range_has(range, s.time_ns))
 			err = writer_put(&w, &s,
 					 compat ? compat_packet_time(s.time_ns)
 						: packet_time(s.time_ns));
@@ -207,8 +208,8 @@ static int packet_put_ng(const struct sample *s, int64_t realtime_offset, uint8_
 	return 1;
 }
 
-int packets_pcapng(struct sample_trace *t, const struct packets_clock *clock, FILE *out,
-		   struct packet_counts *ret)
+int packets_pcapng(struct sample_trace *t, const struct time_range *range,
+		   const struct packets_clock *clock, FILE *out, struct packet_counts *ret)
 {
 	_cleanup_free_ uint8_t *frame = malloc(ETHERNET_HEADER + PACKET_MAX);
 	struct sample s;
@@ -220,7 +221,7 @@ int packets_pcapng(struct sample_trace *t, const struct packets_clock *clock, FI
 	pcapng_begin("hostrace " HOSTRACE_VERSION, "net_packet", clock->name, out);
 	sample_rewind(t);
 	while ((r = sample_next(t, &s)) > 0) {
-		if (!is_dumped(&s))
+		if (!is_dumped(&s) || !time_range_has(range, s.time_ns))
 			continue;
 		if (packet_put_ng(&s, clock->realtime_offset, frame, out))
 			ret->written++;
@@ -262,14 +263,15 @@ static int tcpdump_run(FILE *in, int out, const char *const *argv)
 	return 0;
 }
 
-int packets_tcpdump(struct sample_trace *t, bool compat, FILE *out, struct packet_counts *ret)
+int packets_tcpdump(struct sample_trace *t, const struct time_range *range, bool compat, FILE *out,
+		    struct packet_counts *ret)
 {
 	static const char *const argv[] = {"tcpdump", "-nn", "-r", "-", NULL};
 	_cleanup_fclose_ FILE *pcap = tmpfile();
 	int err = pcap ? 0 : fail(-errno, "cannot write a temporary file: %s", strerror(errno));
 
 	if (!err)
-		err = packets_pcap_dump(t, compat, pcap, ret);
+		err = packets_pcap_dump(t, range, compat, pcap, ret);
 	fflush(out);
 	return err ? err : tcpdump_run(pcap, fileno(out), argv);
 }

@@ -6,6 +6,7 @@
 #ifndef HOSTRACE_PACKETS_H
 #define HOSTRACE_PACKETS_H
 
+#include "analyzers/profile/time_range.h"
 #include "event/sample.h"
 
 #include <jansson.h>
@@ -21,11 +22,12 @@ struct packet_counts {
 };
 
 /*
- * Writes all packets as pcap (Ethernet, microseconds since boot). 0, or -errno with the error message
+ * Writes the packets of a time range as pcap (Ethernet, microseconds since boot). 0, or -errno with the error message
  * set; a packet of a protocol without a known Ethernet type is -EPROTO with `compat`, else it is
  * skipped.
  */
-int packets_pcap_dump(struct sample_trace *t, bool compat, FILE *out, struct packet_counts *ret);
+int packets_pcap_dump(struct sample_trace *t, const struct time_range *range, bool compat,
+		      FILE *out, struct packet_counts *ret);
 
 /* Of the samples' times: a name for people; from them to what the file has, ns. */
 struct packets_clock {
@@ -34,11 +36,12 @@ struct packets_clock {
 };
 
 /* The same as pcapng, with ns, directions, and comments with the times of host and guest. */
-int packets_pcapng(struct sample_trace *t, const struct packets_clock *clock, FILE *out,
-		   struct packet_counts *ret);
+int packets_pcapng(struct sample_trace *t, const struct time_range *range,
+		   const struct packets_clock *clock, FILE *out, struct packet_counts *ret);
 
 /* The same through `tcpdump -nn -r -`; its messages are part of the text. */
-int packets_tcpdump(struct sample_trace *t, bool compat, FILE *out, struct packet_counts *ret);
+int packets_tcpdump(struct sample_trace *t, const struct time_range *range, bool compat, FILE *out,
+		    struct packet_counts *ret);
 
 /* ---- one line per packet, for list --tcpdump ---- */
 
