@@ -6,7 +6,7 @@ set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_kvm
 live_needs_root
-live_needs_tools curl openssl
+live_needs_tools curl openssl python3
 . "$ROOT/tests/live/exporter-lib.inc"
 
 # rejected MESSAGE ARGS...: the exporter does not start
@@ -22,7 +22,7 @@ status_of() {
 	curl -sS -o page -w '%{http_code}' --max-time 60 --cacert cert.pem "$@" "https://127.0.0.1:${address##*:}/metrics" 2>curl.err
 }
 
-plan 22
+plan 27
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -keyout key.pem -out cert.pem -subj /CN=test \
 	-addext subjectAltName=IP:127.0.0.1 >openssl.out 2>&1 || bail "openssl: $(cat openssl.out)"
 openssl genpkey -algorithm ec -pkeyopt ec_paramgen_curve:prime256v1 -out other.pem 2>openssl.out || bail "openssl: $(cat openssl.out)"
@@ -65,8 +65,36 @@ curl -sS --max-time 60 -u bcrypt:test "http://127.0.0.1:${address##*:}/metrics" 
 is "$(grep -c hostrace_ page)" 0 "no page without TLS" page
 head -c 100000 /dev/urandom | timeout 200 socat -t 5 - "TCP:127.0.0.1:${address##*:}" >out 2>&1
 is "$(status_of -u bcrypt:test)" 200 "it answers after a request of random bytes" page
+cat >half.py <<'END'
+# 80 connections that begin a TLS handshake and do not go on, until standard input ends.
+import socket, sys
+hello = bytes.fromhex("16030100c8010000c40303") + bytes(20)
+peers = []
+for i in range(80):
+	peers.append(socket.create_connection(("127.0.0.1", int(sys.argv[1]))))
+	peers[-1].sendall(hello[: 1 + i % len(hello)])
+print("ready", flush=True)
+sys.stdin.read()
+END
+mkfifo half.in
+python3 half.py "${address##*:}" <half.in >half.out 2>&1 &
+half=$!
+exec 5>half.in
+until_line ready half.out || bail "no connections: $(cat half.out)"
+is "$(status_of -u bcrypt:test)" 200 "80 others do not go on with their handshake: a page for a user" page
+exec 5>&-
+wait $half
+for version in 1 1_1; do
+	echo Q | timeout 60 openssl s_client -tls$version -cipher ALL:@SECLEVEL=0 -connect "127.0.0.1:${address##*:}" >tls.out 2>&1
+	is "$(grep -c 'Cipher is (NONE)' tls.out)" 1 "no TLS $version" tls.out
+done
+{ for _ in 1 2 3; do sleep .2; echo R; done; sleep 1; } |
+	timeout 60 openssl s_client -tls1_2 -connect "127.0.0.1:${address##*:}" >tls.out 2>&1
+is "$(grep -c RENEGOTIATING tls.out) $(status_of -u bcrypt:test)" "1 200" "it does not renegotiate" tls.out
 exporter_end
 exporter_start --listen 0.0.0.0:0 --insecure
 is "$(curl -sS -o page -w '%{http_code}' --max-time 60 "http://127.0.0.1:${address##*:}/metrics")" 200 "--insecure: a page for everyone" page
+timeout 100 "$HOSTRACE" guest download "https://127.0.0.1:${address##*:}/" -o nothing >out 2>err
+is "$? $(grep -c 'does not speak TLS' err)" "1 1" "download from a server that does not speak TLS" err
 exporter_end
 finish

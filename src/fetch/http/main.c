@@ -257,10 +257,20 @@ static int client_refused(CURLcode code, const struct request *rq, const char *u
 		    why, rq->cert ? "" : "; give one with --cert and --key");
 }
 
+/* What OpenSSL and GnuTLS say of a reply that is no TLS record. */
+static bool is_plain(const char *why)
+{
+	return strstr(why, "wrong version number") || strstr(why, "packet length too long") ||
+	       strstr(why, "unexpected TLS packet") || strstr(why, "http request");
+}
+
 static int failed(CURLcode code, const struct request *rq, const char *why)
 {
 	const char *url = rq->url;
 
+	if (code == CURLE_SSL_CONNECT_ERROR && is_plain(why))
+		return fail(-EPROTO, "%s: the server does not speak TLS (%s); try: http://", url,
+			    why);
 	if (code == CURLE_SSL_CERTPROBLEM || (broke_off(code) && !strncmp(url, "https:", 6)))
 		return client_refused(code, rq, url, why);
 	switch (code) {
