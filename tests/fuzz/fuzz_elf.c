@@ -25,6 +25,9 @@ static void names_walk(const char *path)
 		for (unsigned int k = 0; k < nr; k++)
 			if (frames[k].name && strlen(frames[k].name) > 1 << 24)
 				abort();
+		if (nr && frames[0].file)
+			elf_names_short_path(e, frames[0].file);
+		elf_names_symbol(e, FIRST + i * STEP);
 	}
 	elf_names_close(e);
 }
@@ -34,6 +37,7 @@ static void layout_walk(const char *path)
 	struct layout *l;
 	uint32_t offset, size, other;
 	uint64_t address;
+	int64_t from_fs;
 	uint8_t bytes[16];
 	const struct layout_member members[] = {{"thread", "name", &offset, &size},
 						{"thread", "inner.id", &other, NULL}};
@@ -42,6 +46,7 @@ static void layout_walk(const char *path)
 		return;
 	if (!layout_symbol(l, "work", &address))
 		layout_symbol_at(l, address);
+	layout_thread_local(l, "work", &from_fs);
 	layout_constants(l, &address, bytes, sizeof(bytes));
 	if (!layout_members(l, members, sizeof(members) / sizeof(members[0])))
 		layout_size(l, "thread");
