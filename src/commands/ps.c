@@ -103,9 +103,28 @@ static int vms_sort(struct vm *vms, unsigned int nr, const char *column)
 
 /* ---- JSON ---- */
 
+enum { CMDLINE_SHOWN = 16 << 10 }; /* bytes of a command line */
+
+/* A process chooses its command line, which may be a MiB. */
+static void cmdline_shorten(json_t *row)
+{
+	const char *text = json_string_value(json_object_get(row, "cmdline"));
+	char shown[CMDLINE_SHOWN + sizeof("...")];
+	size_t len = CMDLINE_SHOWN;
+
+	if (!text || strlen(text) <= len)
+		return;
+	while (len && ((unsigned char)text[len] & 0xc0) == 0x80) /* not within a character */
+		len--;
+	snprintf(shown, sizeof(shown), "%.*s...", (int)len, text);
+	json_object_set_new(row, "cmdline", json_string(shown));
+}
+
 static json_t *row_make(const struct vm *vm)
 {
 	json_t *row = vm_json(vm);
+
+	cmdline_shorten(row);
 
 	json_object_set_new(row, "vcpu_threads", json_incref(json_object_get(row, "vcpus")));
 	json_object_set_new(row, "vcpus", json_integer(vm->nr_vcpus));

@@ -20,6 +20,7 @@ struct trace_writer_options {
 	bool sync;	     /* the file is on the disk when the writer is closed, a dump when it is written */
 	uint64_t sync_ns;    /* also at the end of a round after this time; 0: no */
 	uint64_t max_bytes;  /* flight recorder: keep about this many bytes of the newest records; 0 = all */
+	uint64_t *written;   /* EV_LIMIT: the records of each of our types that the file has; may be NULL */
 };
 
 /*

@@ -163,7 +163,12 @@ static int chunk_write(void *arg, const struct trace_chunk *c)
 	int err = schema_write(t, c);
 
 	h.kind = CHUNK_RECORDS;
-	return err ? err : trace_out_chunk(t->out, &h, c->counts, t->w->types, c->data, c->len);
+	if (!err)
+		err = trace_out_chunk(t->out, &h, c->counts, t->w->types, c->data, c->len);
+	for (unsigned int i = 0; !err && t->w->opt.written && i < h.nr_counts; i++)
+		if (c->counts[i].type < EV_LIMIT)
+			t->w->opt.written[c->counts[i].type] += c->counts[i].count;
+	return err;
 }
 
 /* Passes the current chunk on. `watermark_ns` is that of the rounds that have ended. */

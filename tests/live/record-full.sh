@@ -13,7 +13,7 @@ mkdir disk
 mount -t tmpfs -o size=1M tmpfs disk 2>mount.err || skip_all "kernel: cannot mount a tmpfs: $(cat mount.err)"
 trap 'guests_kill; umount -l disk; rm -rf "$scratch"' EXIT
 
-plan 7
+plan 8
 guest_start full
 record_start --vm "$vm" -o disk/full.hrt
 guest_set full GUEST_GO 1
@@ -32,5 +32,7 @@ is "$("$HOSTRACE" list -f csv -i disk/full.hrt --event kvm_pio 2>list.err |
 	awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } $at["val"] % 256 != n++ % 256 { print NR; exit }')" "" \
 	"... without gaps" list.err
 is "$(lost disk/full.hrt kvm_pio)" 0 "... as it says"
+is "$(sed -n 's/.*[( ]kvm_pio \([0-9]*\)[,)].*/\1/p' record.err)" "$(events kvm_pio disk/full.hrt)" \
+	"... and the summary counts what is in the file" record.err
 kill -s KILL "$vm"
 finish

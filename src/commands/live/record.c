@@ -298,7 +298,8 @@ static int setup(struct recording *r)
 {
 	struct trace_writer_options wopt = {.zstd = record_opt.zstd,
 					    .sync = record_opt.sync.at_end,
-					    .sync_ns = record_opt.sync.every_ns};
+					    .sync_ns = record_opt.sync.every_ns,
+					    .written = r->written};
 	struct collector_options copt = {.follow = r->follow.active};
 	json_t *meta;
 	int err = events_wanted(&copt);
@@ -352,9 +353,24 @@ static uint64_t output_bytes(void)
 	return stat(record_opt.output, &st) ? 0 : (uint64_t)st.st_size;
 }
 
+/* What the file has: less than was recorded if writing failed. Memory of a flight recorder counts as well. */
+static struct collector_counts counts_kept(const struct recording *r)
+{
+	struct collector_counts n = *collector_counts(r->collector);
+
+	for (unsigned int i = 0; i < EV_LIMIT && r->stop == STOP_ERROR; i++) {
+		if (record_opt.ring_bytes || r->written[i] >= n.by_type[i])
+			continue;
+		n.events -= n.by_type[i] - r->written[i];
+		n.by_type[i] = r->written[i];
+	}
+	return n;
+}
+
 static void summary(struct recording *r)
 {
-	const struct collector_counts *n = collector_counts(r->collector);
+	const uint64_t recorded = collector_counts(r->collector)->events;
+	const struct collector_counts counts = counts_kept(r), *n = &counts;
 	unsigned int order[EV_LIMIT];
 	char line[512] = "", kept[DUMP_PATH_MAX + 32] = "";
 	size_t len = 0;
@@ -371,6 +387,9 @@ static void summary(struct recording *r)
 	command_note("%" PRIu64 " events in %.1f s (%s), %" PRIu64 " lost%s; ended by: %s",
 		     n->events, (double)(monotonic_ns() - r->start_ns) / 1e9, len ? line : "none",
 		     n->lost, kept, record_stop_words[r->stop]);
+	if (n->events < recorded)
+		command_note("warning: %" PRIu64 " more events could not be written",
+			     recorded - n->events);
 	if (n->lost > n->skipped)
 		command_note("warning: %" PRIu64
 			     " events were lost: buffers were full; try: --buffer %" PRIu64

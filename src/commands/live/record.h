@@ -153,6 +153,7 @@ struct recording {
 	struct guest_watch *tasks; /* of --guest-tasks, one per VM */
 	unsigned int nr_tasks;
 	unsigned int dumps;
+	uint64_t written[EV_LIMIT]; /* records in the file, by type */
 	struct vcpu_runs *runs; /* of vCPUs, while there is no event; else NULL */
 	struct flight *flight; /* of --trigger, else NULL */
 	enum stop stop;
