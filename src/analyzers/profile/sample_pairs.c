@@ -5,6 +5,7 @@
 
 #include "analyzers/profile/sample_pairs.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "pairing/open_table.h"
 
 enum {
@@ -35,6 +36,7 @@ struct sample_pairs {
 	const struct open_entry *rest; /* the last one that sample_pairs_rest() returned, or NULL */
 	uint64_t last_ns;
 	uint8_t *handed; /* arguments of the pair returned last, see open_entry.args */
+	struct hash_index by_name; /* of the trace's types */
 };
 
 /* Length of the base name of an end, 0 if the name ends nothing. */
@@ -53,13 +55,18 @@ static size_t base_length(const char *name, bool compat)
 	return 0;
 }
 
-static uint32_t tracepoint_named(const struct sample_trace *t, const char *name, size_t len,
+/* The first one of this name. */
+static uint32_t tracepoint_named(const struct sample_pairs *p, const char *name, size_t len,
 				 uint32_t none)
 {
-	for (uint32_t i = 0; i < t->nr_types; i++)
-		if (!strncmp(t->types[i].name, name, len) && !t->types[i].name[len])
-			return i;
-	return none;
+	const struct sample_trace *t = p->trace;
+	uint64_t probe = 0, hash = hash_bytes(name, len);
+	uint32_t first = HASH_NONE;
+
+	for (uint32_t i; (i = hash_index_next(&p->by_name, hash, &probe)) != HASH_NONE;)
+		if (i < first && !strncmp(t->types[i].name, name, len) && !t->types[i].name[len])
+			first = i;
+	return first == HASH_NONE ? none : first;
 }
 
 /* For samples of other events, the sample's kind defines it. */
@@ -100,7 +107,7 @@ static void name_init(struct sample_pairs *p, uint32_t i)
 	}
 	if (!len)
 		len = strlen(name);
-	n->base = tracepoint_named(t, base, len, i);
+	n->base = tracepoint_named(p, base, len, i);
 	n->per_cpu = len == strlen("sched_idle") && !strncmp(base, "sched_idle", len);
 	if (n->ends && (!p->compat || !strcmp(base, "mutex_lock_wait")))
 		p->timed[n->base] = true;
@@ -123,6 +130,10 @@ int sample_pairs_open(const struct sample_trace *t, bool compat, struct sample_p
 	p->earliest_ns = calloc(CPUS_MAX, sizeof(*p->earliest_ns));
 	if (!p->names || !p->timed || !p->earliest_ns)
 		return fail(-ENOMEM, "out of memory");
+	p->by_name = HASH_INDEX((uint32_t)nr);
+	for (uint32_t i = 0; i < t->nr_types; i++)
+		if (!hash_index_add(&p->by_name, hash_text(t->types[i].name), i))
+			return fail(-ENOMEM, "out of memory");
 	for (uint32_t i = 0; i < t->nr_types; i++)
 		name_init(p, i);
 	*ret = take_ptr(p);
@@ -139,6 +150,7 @@ void sample_pairs_close(struct sample_pairs *p)
 	for (struct open_entry *e = open_oldest(&p->open); e; e = open_newer(&p->open, e))
 		free(e->args);
 	free(p->handed);
+	hash_index_deinit(&p->by_name);
 	open_table_deinit(&p->open);
 	free(p);
 }
