@@ -200,7 +200,7 @@ int safe_path_resolve(const char *path, char **ret)
 
 /*
  * The directory of a resolved path, and the name in it. AT_FDCWD and the whole path: a kernel before Linux 5.6, or a
- * confined process, whose supervisor does it.
+ * confined process, which has no openat2(2) and whose supervisor does it.
  */
 static int parent_open(const char *path, const char **ret_name)
 {

@@ -233,6 +233,9 @@ int calls_supervise(void)
 							  SCMP_SYS(unlink)))
 		    : -ENOMEM;
 
+	/* which the supervisor does not do: programs then use openat() */
+	if (!err)
+		err = seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(openat2), 0);
 	/* fstat() is newfstatat() with AT_EMPTY_PATH in some C libraries */
 	if (!err)
 		err = seccomp_rule_add(f, SCMP_ACT_NOTIFY, SCMP_SYS(newfstatat), 1,
