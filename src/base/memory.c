@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <jansson.h>
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -166,7 +167,12 @@ static void *json_malloc(size_t size)
 	return at <= RESERVE_BYTES - room ? memory()->reserve + at : NULL;
 }
 
+/*
+ * No fastbins: where many small blocks were freed, as those of a large JSON document, the C library merges all of them
+ * each time that a block of 64 KiB comes together. Most small blocks are in its per-thread cache anyway.
+ */
 void memory_init(void)
 {
+	mallopt(M_MXFAST, 0);
 	json_set_alloc_funcs(json_malloc, free);
 }

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Directs jansson's allocations here. */
+/* Directs jansson's allocations here, and adapts the C library's allocator. */
 void memory_init(void);
 
 /* Closes a stream of open_memstream(), NULL if that failed. False: out of memory; *text is NULL then. */
