@@ -76,12 +76,13 @@ static void stacks_walk(const uint8_t *data, size_t size)
 static void packets_walk(const char *path)
 {
 	struct packets_clock clock = {"fuzz", 0};
+	const struct time_range all = {0};
 	struct sample_trace *t = NULL;
 	struct packet_counts n;
 
 	if (osv_open(path, &t))
 		return;
-	packets_pcapng(t, &clock, walk_sink(), &n);
+	packets_pcapng(t, &all, &clock, walk_sink(), &n);
 	sample_trace_close(t);
 }
 

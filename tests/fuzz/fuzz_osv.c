@@ -74,7 +74,7 @@ static void reports_walk(struct sample_trace *t, bool compat, bool json, FILE *o
 	summary_walk(t, compat, &sink);
 	flame_walk(t, compat, &sink);
 	memory_walk(t, compat, &sink);
-	packets_pcap_dump(t, compat, out, &packets);
+	packets_pcap_dump(t, &all, compat, out, &packets);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
