@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "readers/ftrace/vm_threads.h"
@@ -57,15 +58,10 @@ void vm_threads_free(struct vm_threads *x)
 /* A new VM's index, NO_VM if there is no capacity. */
 static uint32_t vm_add(struct vm_threads *x, uint32_t tgid)
 {
-	struct vm *grown = x->vm;
-
-	if (!(x->nr_vms & (x->nr_vms - 1)))
-		grown = realloc(x->vm, (x->nr_vms ? 2 * x->nr_vms : 1) * sizeof(*x->vm));
-	if (!grown || x->nr_vms == VM_THREADS_VMS_MAX) {
+	if (x->nr_vms == VM_THREADS_VMS_MAX || array_room(x->vm, x->nr_vms)) {
 		x->dropped++;
 		return NO_VM;
 	}
-	x->vm = grown;
 	x->vm[x->nr_vms] = (struct vm){.tgid = tgid, .lowest_vcpu = UINT32_MAX};
 	return x->nr_vms++;
 }
