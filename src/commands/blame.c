@@ -245,14 +245,16 @@ static int run(int argc, char **argv, char **rest)
 	return report_end(err, &out, in, false);
 }
 
-/* Symbols name what the guest executed: in lists, JSON and by --by symbol. */
+/* Symbols name what the guest executed: in lists, titles of pictures, JSON and by --by symbol. */
 static int blame_check(void)
 {
 	const char *symbols = symbols_option_given();
 
-	if (symbols && !list && !output_is("json") && !(by && strstr(by, "symbol")))
+	if (symbols && !list && !output_is("json") && !output_is("svg") &&
+	    !(by && strstr(by, "symbol")))
 		return fail(-EINVAL,
-			    "%s has no effect on 'blame' without --list, --by symbol or -f json",
+			    "%s has no effect on 'blame' without --list, --by symbol, -f svg or "
+			    "-f json",
 			    symbols);
 	return 0;
 }
