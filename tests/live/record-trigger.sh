@@ -20,7 +20,7 @@ dumps() {
 	ls "$1"-[a-z]*.hrt 2>/dev/null
 }
 
-plan 29
+plan 36
 
 # One exit of 6 s among 50000, no other is as slow on a busy machine: the dump holds it, and what was before and after it.
 vmm_options="slow=30000 pause=6000" vmm_start 50000
@@ -88,7 +88,7 @@ is "$(sed -n 's/.*triggers: \([0-9]*\), dumps written: \([0-9]*\), triggers supp
 	awk '{ print ($1 >= $2 + $3), ($3 > 0) }') $(grep -c 'could not be written' record.err)" "1 1 0" "... the dumps that exceed it are counted" record.err
 
 # What a killed writer of a dump has left is removed: of an earlier run at the start, and at once of this one, whose
-# writers the kernel kills here, as no file may exceed 8 KiB.
+# writers fail here, as no file may exceed 8 KiB.
 for part in hrt txt; do
 	echo part >killed-exit-latency-20261123T000000.000Z.$part.4194999.tmp # no process has this pid
 done
@@ -101,8 +101,8 @@ vmm_go
 until_line '^outb 12000' vmm.out
 vmm_end
 wait "$recorder_waiter"
-is "$(grep -c 'killed by signal' record.err | sed 's/^[1-9].*/some/') $(ls killed-*.tmp 2>/dev/null)" "some " \
-	"... and what this one's killed writers have" record.err
+is "$(grep -c 'File too large' record.err | sed 's/^[1-9].*/some/') $(ls killed-*.tmp 2>/dev/null)" "some " \
+	"... and what this one's writers have that fail" record.err
 
 # A span that does not end, and a dump at the VM's end.
 vmm_options="slow=100 pause=600000" vmm_start 100
@@ -121,6 +121,30 @@ kill -KILL "$vmm"
 wait "$vmm_waiter" "$recorder_waiter" 2>/dev/null
 exec 3>&-
 is "$(dumps open | grep -c 'open-vm-end-')" 1 "so does the VM's end" record.err
+
+# A signal just after the VM's end, before the recorder has seen it: a shutdown of the host ends both.
+for signal in INT TERM HUP; do
+	vmm_start 100
+	record_start --vm "$vmm" -o "end$signal.hrt" --ring 1M --trigger vm-end
+	vmm_go
+	until_line '^outb 100' vmm.out
+	kill -s STOP "$recorder"
+	until grep -q '^State:.T' "/proc/$recorder/status"; do sleep .02; done
+	vmm_end
+	kill -s "$signal" "$recorder"
+	kill -s CONT "$recorder"
+	wait "$recorder_waiter"
+	is "$? $(dumps "end$signal" | grep -c "end$signal-vm-end-") $(grep -c 'triggers: 1, dumps written: 1' record.err)" "0 1 1" \
+		"SIG$signal just after the VM's end: the dump of its end" record.err
+	is "$(events kvm_pio "$(dumps "end$signal")")" 101 "... with all that the VM did" record.err
+done
+
+# ... and a signal while the VM runs: none.
+vmm_start 100
+record_start --vm "$vmm" -o run.hrt --ring 1M --trigger vm-end
+recorder_end
+is "$? $(dumps run)" "0 " "SIGTERM while the VM runs: no dump of its end" record.err
+vmm_end
 
 "$HOSTRACE" record --trigger 'exit-latncy>5ms' >usage.out 2>&1
 is "$? $(grep -c "did you mean 'exit-latency'" usage.out)" "2 1" "a wrong condition is wrong usage" usage.out

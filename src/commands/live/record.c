@@ -37,6 +37,8 @@ enum {
 	FINAL_ROUNDS = 50, /* to wait for slots that are not published yet */
 	FINAL_PAUSE_US = 2000,
 	DUMP_PATH_MAX = 4096,
+	END_ROUNDS = 250, /* to wait for the end of a VM that is ending: half a second */
+	END_PAUSE_US = 2000,
 	RECORDER_NICE = -10,
 };
 
@@ -270,6 +272,23 @@ static int loop(struct recording *r)
 }
 
 /*
+ * A signal or the end of the time may be read before the VM's end, although that came first: a shutdown of the host
+ * ends both. Nor does a VM end at once, so that its end is waited for, if a trigger wants it.
+ */
+static void end_look(struct recording *r)
+{
+	int left = record_trigger_at_end(r) && r->stop != STOP_ERROR ? END_ROUNDS : 0;
+
+	do {
+		enum stop why = r->stop == STOP_VM || r->stop == STOP_COMMAND
+					? r->stop
+					: stop_reason(r, r->start_ns);
+
+		r->vms_ended = why == STOP_VM || why == STOP_COMMAND;
+	} while (!r->vms_ended && left-- > 0 && !usleep(END_PAUSE_US));
+}
+
+/*
  * Hands over what happened until now. The probes are still there: taking them away may take
  * seconds, and the file need not wait for it.
  */
@@ -278,6 +297,7 @@ static int finish(struct recording *r)
 	uint64_t watermark = 0;
 	int err = 0;
 
+	end_look(r);
 	collector_stop(r->collector);
 	for (int i = 0; i < FINAL_ROUNDS && !err && watermark <= collector_stop_ns(r->collector);
 	     i++) {

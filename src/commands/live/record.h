@@ -157,6 +157,7 @@ struct recording {
 	struct vcpu_runs *runs; /* of vCPUs, while there is no event; else NULL */
 	struct flight *flight; /* of --trigger, else NULL */
 	enum stop stop;
+	bool vms_ended; /* or the command has, when the recording ended, whatever ended it */
 	struct confinement confinement;
 	struct confine_paths *paths; /* of the confinement */
 };
@@ -203,6 +204,9 @@ int record_trigger_round(struct recording *r, uint64_t watermark_ns);
 /* SIGUSR1: a dump of all that is there. */
 void record_trigger_signal(struct recording *r);
 void record_trigger_summary(struct recording *r);
+
+/* Is a dump of the VM's end wanted? */
+bool record_trigger_at_end(const struct recording *r);
 
 /* The dumps that it writes. */
 int record_trigger_paths(const struct recording *r, struct confine_paths *paths);

@@ -191,20 +191,29 @@ void record_trigger_signal(struct recording *r)
 	dump_now(r, "signal", true);
 }
 
+/* The condition without a span: vm-end. NULL: none. */
+static const struct trigger_expression *end_condition(const struct flight *f)
+{
+	for (unsigned int i = 0; f && i < f->nr; i++)
+		if (!f->e[i].analyzer)
+			return &f->e[i];
+	return NULL;
+}
+
+bool record_trigger_at_end(const struct recording *r)
+{
+	return end_condition(r->flight);
+}
+
 static void vm_ended(struct recording *r)
 {
 	struct flight *f = r->flight;
 
-	for (unsigned int i = 0; i < f->nr; i++) {
-		if (f->e[i].analyzer)
-			continue;
-		f->triggered++;
-		if (dumps_have_room(&f->files))
-			dump_now(r, f->e[i].name, false);
-		else
-			f->suppressed++;
-		return;
-	}
+	f->triggered++;
+	if (dumps_have_room(&f->files))
+		dump_now(r, end_condition(f)->name, false);
+	else
+		f->suppressed++;
 }
 
 /* What is pending is written with what there is. */
@@ -219,7 +228,7 @@ static int stop(struct recording *r)
 		dump(r, false);
 	}
 	dumps_reap(&f->files, true);
-	if (r->stop == STOP_VM || r->stop == STOP_COMMAND)
+	if (r->vms_ended && end_condition(f))
 		vm_ended(r);
 	dumps_reap(&f->files, true);
 	return 0;
