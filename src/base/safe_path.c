@@ -19,7 +19,7 @@ enum { LINKS_MAX = 40 }; /* as the kernel's MAXSYMLINKS */
 
 bool is_shared_directory(const struct stat *dir)
 {
-	return dir->st_mode & S_IWOTH || (dir->st_mode & S_ISVTX && dir->st_mode & S_IWGRP);
+	return dir->st_mode & (S_IWGRP | S_IWOTH);
 }
 
 void safe_path_directory(const char *path, char *dir)

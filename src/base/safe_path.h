@@ -4,8 +4,8 @@
  *
  * safe_path_resolve() follows the directories of a path from the root, or from the current directory, and looks at the
  * owner of each: the caller, root or, for root, the user of sudo ($SUDO_UID). A link of these is followed. For an
- * ordinary user this is demanded in directories only that others may write to, such as /tmp; for root everywhere. The
- * result has no links, so that the second step, safe_path_open() and the others, refuses every link
+ * ordinary user this is demanded in directories only that a group or all may write to, such as /tmp; for root
+ * everywhere. The result has no links, so that the second step, safe_path_open() and the others, refuses every link
  * (openat2(2), RESOLVE_NO_SYMLINKS): one that appears later is one of somebody else.
  *
  * A confined process (confine/) does both before it is confined, and its supervisor the second step for it.
@@ -35,7 +35,7 @@ int safe_path_mkdir(const char *path);
 /* The directory that holds `path`; dir has PATH_MAX bytes. */
 void safe_path_directory(const char *path, char *dir);
 
-/* Could anybody put files there? */
+/* Could others than its owner put files there? A group of the owner alone is not told from any other. */
 bool is_shared_directory(const struct stat *dir);
 
 /* Is it the caller's, root's or, for root, that of sudo's user? */

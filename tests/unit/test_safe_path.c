@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -14,7 +15,7 @@
 
 #include "dir_util.h"
 
-enum { OTHER_USER = 65534 };
+enum { OTHER_USER = 65534, THIRD_USER = 65533 };
 
 static bool any(const uint8_t *head, size_t len)
 {
@@ -49,23 +50,74 @@ static void assert_resolved(const char *path, const char *file)
 	free(at);
 }
 
+/* What an ordinary user meets in a directory of a group: status of the process. */
+static int resolve_in_group(void)
+{
+	char *at;
+
+	if (setresgid(THIRD_USER, THIRD_USER, THIRD_USER) ||
+	    setresuid(THIRD_USER, THIRD_USER, THIRD_USER))
+		return 1;
+	if (safe_path_resolve(in_dir("project/link/x"), &at) != -EACCES)
+		return 2;
+	if (safe_path_resolve(in_dir("project/theirs/x"), &at) != -EACCES)
+		return 3;
+	if (safe_path_resolve(in_dir("project/x"), &at))
+		return 4;
+	free(at);
+	if (safe_path_resolve(in_dir("own/deep/x"), &at))
+		return 5;
+	free(at);
+	return 0;
+}
+
+/* The first test: the user that files are made for is asked for once in a process. */
+static void directories_of_a_group_are_shared(void **state)
+{
+	pid_t child;
+	int status;
+
+	(void)state;
+	if (geteuid())
+		skip(); /* only root can make another user's files */
+	assert_int_equal(chmod(test_dir, 0755), 0);
+	assert_int_equal(mkdir(in_dir("project"), 0700), 0);
+	assert_int_equal(mkdir(in_dir("project/theirs"), 0755), 0);
+	assert_int_equal(symlink("theirs", in_dir("project/link")), 0);
+	assert_int_equal(mkdir(in_dir("own"), 0700), 0);
+	assert_int_equal(mkdir(in_dir("own/deep"), 0700), 0);
+	assert_int_equal(chown(in_dir("project"), 0, THIRD_USER), 0);
+	assert_int_equal(chmod(in_dir("project"), 02775), 0);
+	assert_int_equal(lchown(in_dir("project/theirs"), OTHER_USER, THIRD_USER), 0);
+	assert_int_equal(lchown(in_dir("project/link"), OTHER_USER, THIRD_USER), 0);
+	assert_int_equal(chown(in_dir("own"), THIRD_USER, THIRD_USER), 0);
+	assert_int_equal(chmod(in_dir("own"), 0775), 0); /* umask 002: a group of this user alone */
+	assert_int_equal(chown(in_dir("own/deep"), THIRD_USER, THIRD_USER), 0);
+	assert_int_equal(chmod(in_dir("own/deep"), 0775), 0);
+	child = fork();
+	if (!child)
+		_exit(resolve_in_group());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 static void own_links_are_followed(void **state)
 {
 	(void)state;
-	assert_int_equal(mkdir(in_dir("own"), 0755), 0);
-	assert_int_equal(mkdir(in_dir("own/deep"), 0755), 0);
-	assert_int_equal(symlink("own", in_dir("relative")), 0);
-	assert_int_equal(symlink(in_dir("own/deep"), in_dir("own/absolute")), 0);
+	assert_int_equal(mkdir(in_dir("mine"), 0755), 0);
+	assert_int_equal(mkdir(in_dir("mine/deep"), 0755), 0);
+	assert_int_equal(symlink("mine", in_dir("relative")), 0);
+	assert_int_equal(symlink(in_dir("mine/deep"), in_dir("mine/absolute")), 0);
 	assert_int_equal(symlink("loop", in_dir("loop")), 0);
-	assert_resolved(in_dir("relative/absolute/x"), "/own/deep/x");
-	assert_resolved(in_dir("own/./deep//../x"), "/own/x");
-	assert_resolved(in_dir("own/absolute/../x"), "/own/x"); /* as the kernel does it */
+	assert_resolved(in_dir("relative/absolute/x"), "/mine/deep/x");
+	assert_resolved(in_dir("mine/./deep//../x"), "/mine/x");
+	assert_resolved(in_dir("mine/absolute/../x"), "/mine/x"); /* as the kernel does it */
 	assert_opens(in_dir("relative/absolute/x"), 0);
 	assert_opens(in_dir("loop/x"), -ELOOP);
 	assert_opens(in_dir("missing/x"), -ENOENT);
-	assert_int_equal(chdir(in_dir("own")), 0);
-	assert_resolved("x", "/own/x");
-	assert_resolved("deep/x", "/own/deep/x");
+	assert_int_equal(chdir(in_dir("mine")), 0);
+	assert_resolved("x", "/mine/x");
+	assert_resolved("deep/x", "/mine/deep/x");
 	assert_int_equal(chdir("/"), 0);
 }
 
@@ -146,6 +198,7 @@ static void exchanged_directories_are_not_entered(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(directories_of_a_group_are_shared),
 		cmocka_unit_test(own_links_are_followed),
 		cmocka_unit_test(modes_are_private),
 		cmocka_unit_test(other_users_directories_and_links),
