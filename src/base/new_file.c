@@ -22,14 +22,6 @@
 enum { LINKS_MAX = 40, /* as the kernel's MAXSYMLINKS */
        MODE = 0600 };
 
-/* Does `path` exist and is neither a regular file nor a link to one? */
-static bool is_special_file(const char *path)
-{
-	struct stat st;
-
-	return !stat(path, &st) && !S_ISREG(st.st_mode);
-}
-
 bool is_same_file(const char *a, const char *b)
 {
 	struct stat x, y;
@@ -37,63 +29,106 @@ bool is_same_file(const char *a, const char *b)
 	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* `path` becomes what the link at `path` names. */
-static int link_follow(char path[PATH_MAX])
+/* Could anybody but the caller and root have put there what is at `at`? Also if it cannot be told. */
+static bool others_may_write(const char *at)
+{
+	char dir[PATH_MAX];
+	struct stat st;
+
+	safe_path_directory(at, dir);
+	return stat(dir, &st) || is_shared_directory(&st) || is_foreign_user(st.st_uid);
+}
+
+static int owner_check(const char *at, const struct stat *st)
+{
+	if (is_trusted_owner(st->st_uid) || !others_may_write(at))
+		return 0;
+	return fail(-EACCES,
+		    "%s belongs to user %u and is in a directory that other users may write to; "
+		    "not writing to it",
+		    at, st->st_uid);
+}
+
+/* `path` becomes what the link `at` names. */
+static int link_read(const char *at, char path[PATH_MAX])
 {
 	char to[PATH_MAX], dir[PATH_MAX];
-	ssize_t n = readlink(path, to, sizeof(to) - 1);
+	ssize_t n = readlink(at, to, sizeof(to) - 1);
 
 	if (n < 0)
 		return -errno;
 	to[n] = '\0';
-	safe_path_directory(path, dir);
+	safe_path_directory(at, dir);
 	n = snprintf(path, PATH_MAX, "%s%s%s", *to == '/' ? "" : dir, *to == '/' ? "" : "/", to);
 	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-/*
- * Files and links that another user put into a shared directory are neither written, replaced nor followed, as the
- * kernel's fs.protected_symlinks, protected_regular and protected_fifos demand of an open().
- */
-static int check_owners(const char *given)
+/* A link such as /proc/self/fd/1, to what is open and has no name in a directory. */
+static bool is_descriptor(const char *at, struct stat *ret)
 {
-	char path[PATH_MAX], dir[PATH_MAX];
-	struct stat st, parent;
-	int err = snprintf(path, sizeof(path), "%s", given) < PATH_MAX ? 0 : -ENAMETOOLONG;
+	_cleanup_free_ char *named = NULL;
 
-	for (int links = 0; !err && !lstat(path, &st); links++) {
-		safe_path_directory(path, dir);
-		if (!stat(dir, &parent) && is_shared_directory(&parent) &&
-		    st.st_uid != file_owner() && st.st_uid != parent.st_uid)
-			return fail(-EACCES,
-				    "%s belongs to user %u and is in a directory that other users "
-				    "may write to; not writing to it",
-				    path, st.st_uid);
-		if (!S_ISLNK(st.st_mode))
-			return 0;
-		err = links < LINKS_MAX ? link_follow(path) : -ELOOP;
-	}
-	return err ? fail(err, "%s: %s", given, strerror(-err)) : 0;
+	if (strncmp(at, "/proc/", 6) || stat(at, ret))
+		return false;
+	if (S_ISREG(ret->st_mode))
+		named = realpath(at, NULL);
+	return !named;
 }
 
-static int open_special(struct new_file *f, bool devices)
+/*
+ * f->at: what `given` is after all links, of which another user's is not followed. *special: it is no regular file of a
+ * directory; *ret describes it. What another user may have put there is neither written nor replaced, as the kernel's
+ * fs.protected_symlinks, protected_regular and protected_fifos demand of an open() in some of these directories.
+ */
+static int place_find(struct new_file *f, const char *given, struct stat *ret, bool *special)
 {
-	struct stat st;
+	char path[PATH_MAX];
+	int err = snprintf(path, sizeof(path), "%s", given) < PATH_MAX ? 0 : -ENAMETOOLONG;
 
-	if (!stat(f->path, &st) && S_ISDIR(st.st_mode))
+	for (int links = 0; !err; links++) {
+		free(f->at);
+		err = safe_path_resolve(path, &f->at);
+		if (err)
+			return err;
+		*special = false;
+		if (lstat(f->at, ret))
+			return 0; /* nothing is there, or to open it says why not */
+		err = owner_check(f->at, ret);
+		*special = !S_ISREG(ret->st_mode);
+		if (err || !S_ISLNK(ret->st_mode) || is_descriptor(f->at, ret))
+			return err;
+		err = links < LINKS_MAX ? link_read(f->at, path) : -ELOOP;
+	}
+	return fail(err, "%s: %s", given, strerror(-err));
+}
+
+/* What was looked at is what is opened. */
+static int open_special(struct new_file *f, const struct stat *found, bool devices)
+{
+	_cleanup_close_ int same = -1;
+	struct stat st;
+	char name[32];
+	int fd;
+
+	if (S_ISDIR(found->st_mode))
 		return fail(-EISDIR, "%s: %s", f->path, strerror(EISDIR));
 	if (!devices)
 		return fail(-EEXIST, "%s exists and is not a regular file", f->path);
-	f->file = fopen(f->path, "we");
+	same = open(f->at, O_PATH | O_CLOEXEC);
+	if (same < 0 || fstat(same, &st))
+		return fail(-errno, "%s: %s", f->path, strerror(errno));
+	if (st.st_dev != found->st_dev || st.st_ino != found->st_ino)
+		return fail(-EBUSY, "%s was replaced by another process", f->path);
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", same);
+	fd = open(name, O_WRONLY | O_TRUNC | O_NOCTTY | O_CLOEXEC);
+	f->file = fd < 0 ? NULL : fdopen(fd, "w");
 	return f->file ? 0 : fail(-errno, "%s: %s", f->path, strerror(errno));
 }
 
 static int open_temporary(struct new_file *f)
 {
-	int fd, err = safe_path_resolve(f->path, &f->at);
+	int fd, err;
 
-	if (err)
-		return err;
 	if (asprintf(&f->temporary, "%s.%d.tmp", f->at, (int)getpid()) < 0) {
 		f->temporary = NULL;
 		return fail(-ENOMEM, "out of memory");
@@ -148,27 +183,18 @@ void new_file_remove_left(const char *path)
 	user_rights_end(begun);
 }
 
-static int open_any(struct new_file *f, const char *path, bool devices)
+static int open_any(struct new_file *f, const char *given, bool devices)
 {
-	_cleanup_free_ char *at = NULL;
+	bool special = false;
 	struct stat st;
-	bool special = is_special_file(path);
-	int err = safe_path_resolve(path, &at);
+	int err;
 
 	*f = (struct new_file){0};
+	err = place_find(f, given, &st, &special);
+	if (!err && !(f->path = strdup(given)))
+		err = fail(-ENOMEM, "out of memory");
 	if (!err)
-		err = check_owners(path);
-	if (err)
-		return err;
-	if (!lstat(path, &st) && S_ISLNK(st.st_mode) && !special) {
-		f->path = realpath(path, NULL);
-		special = !f->path; /* a link to nothing: it stays, what it names is created */
-	}
-	if (!f->path)
-		f->path = strdup(path);
-	if (!f->path)
-		return fail(-ENOMEM, "out of memory");
-	err = special ? open_special(f, devices) : open_temporary(f);
+		err = special ? open_special(f, &st, devices) : open_temporary(f);
 	return err ? new_file_close(f, err) : 0;
 }
 

@@ -12,16 +12,17 @@
 
 struct new_file {
 	FILE *file;
-	char *path;	 /* owned; of a symbolic link, its target */
-	char *at;	 /* owned; the same, resolved (base/safe_path.h) */
+	char *path;	 /* owned; as it was given */
+	char *at;	 /* owned; what that is after all links, resolved (base/safe_path.h) */
 	char *temporary; /* owned; NULL: a device or a pipe, written directly */
 };
 
 /*
- * A regular file, or a symbolic link to one, is replaced on close; the link stays. A device or a pipe is written if
- * `devices` is set, else it is -EEXIST, as a directory always is -EISDIR. A file or link of another user in a directory
- * that others may write to is -EACCES, as is a path through a directory or link of another user (base/safe_path.h). New
- * files have the mode 0600. -errno with the error message set; then nothing is open.
+ * A regular file, or what a symbolic link names, is replaced or created on close; the link stays. A device or a pipe is
+ * written if `devices` is set, else it is -EEXIST, as a directory always is -EISDIR. A file, link, pipe or device of
+ * another user is -EACCES where that or another user can have put it: in a directory that is another user's or that
+ * others may write to; so is a path through a directory or link of another user (base/safe_path.h). New files have the
+ * mode 0600. -errno with the error message set; then nothing is open.
  */
 int new_file_open(struct new_file *f, const char *path, bool devices);
 

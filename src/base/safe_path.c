@@ -39,12 +39,17 @@ bool is_trusted_owner(uid_t uid)
 }
 
 /* In another user namespace root is somebody's child, and files of unknown owners are what it has. */
-static bool is_root(void)
+static bool users_are_known(void)
 {
-	_cleanup_fclose_ FILE *f = file_owner() ? NULL : fopen("/proc/self/uid_map", "re");
+	_cleanup_fclose_ FILE *f = fopen("/proc/self/uid_map", "re");
 	unsigned int from, to, nr;
 
 	return f && fscanf(f, "%u %u %u", &from, &to, &nr) == 3 && nr == UINT32_MAX;
+}
+
+bool is_foreign_user(uid_t uid)
+{
+	return !is_trusted_owner(uid) && users_are_known();
 }
 
 /* ---- first step ---- */
@@ -176,7 +181,7 @@ static int walk_directories(struct walk *w)
 
 int safe_path_resolve(const char *path, char **ret)
 {
-	struct walk w = {.given = path, .dir = -1, .strict = is_root()};
+	struct walk w = {.given = path, .dir = -1, .strict = !file_owner() && users_are_known()};
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	int err = strlen(path) < PATH_MAX ? 0 : walk_fail(&w, -ENAMETOOLONG);
 

@@ -41,4 +41,7 @@ bool is_shared_directory(const struct stat *dir);
 /* Is it the caller's, root's or, for root, that of sudo's user? */
 bool is_trusted_owner(uid_t uid);
 
+/* It is none of these. False for all in a user namespace, where other users' files have unknown owners. */
+bool is_foreign_user(uid_t uid);
+
 #endif

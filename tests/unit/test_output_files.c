@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -145,6 +146,105 @@ static void other_users_files_in_a_shared_directory(void **state)
 	assert_content("victim", "report");
 }
 
+/* In the current directory another user has a file, a FIFO, and links to root's file, to a new one, and a device. */
+static void assert_their_files_stay(void)
+{
+	static const char *const names[] = {
+		"file", "link", "dangling", "device", "to-link", "fifo",
+	};
+	struct new_file f;
+
+	dir_put("victim", "precious");
+	assert_int_equal(close(creat("file", 0666)), 0);
+	assert_int_equal(symlink("../victim", "link"), 0);
+	assert_int_equal(symlink("../new", "dangling"), 0);
+	assert_int_equal(symlink("/dev/null", "device"), 0);
+	assert_int_equal(symlink("link", "to-link"), 0);
+	assert_int_equal(mkfifo("fifo", 0666), 0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (strcmp(names[i], "to-link"))
+			assert_int_equal(lchown(names[i], OTHER_USER, OTHER_USER), 0);
+		assert_int_equal(new_file_open(&f, names[i], true), -EACCES);
+		assert_non_null(strstr(error_text(), "belongs to user 65534"));
+	}
+	assert_content("victim", "precious");
+	assert_int_equal(access("../new", F_OK), -1);
+}
+
+/* Whoever may write to a directory, or owns it, may put such things there. */
+static void other_users_files_in_any_directory(void **state)
+{
+	(void)state;
+	if (geteuid())
+		skip(); /* only root can make another user's files */
+	assert_int_equal(mkdir(in_dir("team"), 0700), 0);
+	assert_int_equal(chown(in_dir("team"), 0, OTHER_USER), 0);
+	assert_int_equal(chmod(in_dir("team"), 02775), 0); /* neither sticky nor for all */
+	assert_int_equal(chdir(in_dir("team")), 0);
+	assert_their_files_stay();
+	assert_int_equal(mkdir(in_dir("their-home"), 0755), 0);
+	assert_int_equal(chown(in_dir("their-home"), OTHER_USER, OTHER_USER), 0);
+	assert_int_equal(chdir(in_dir("their-home")), 0);
+	assert_their_files_stay();
+	assert_int_equal(chdir("/"), 0);
+}
+
+static void own_link_to_nothing_makes_a_private_file(void **state)
+{
+	struct new_file f;
+	struct stat st;
+
+	(void)state;
+	umask(0);
+	assert_int_equal(symlink("made", in_dir("to-made")), 0);
+	assert_int_equal(new_file_open(&f, in_dir("to-made"), true), 0);
+	assert_int_equal(access(in_dir("made"), F_OK), -1); /* before it is complete */
+	fputs("report", f.file);
+	assert_int_equal(new_file_close(&f, 0), 0);
+	assert_content("made", "report");
+	assert_int_equal(stat(in_dir("made"), &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_int_equal(lstat(in_dir("to-made"), &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
+	assert_int_equal(symlink("round", in_dir("round")), 0);
+	assert_int_equal(new_file_open(&f, in_dir("round"), true), -ELOOP);
+}
+
+/* /dev/fd/N: written as it is if it has no name, else as the file that it is. */
+static void open_descriptors_are_written(void **state)
+{
+	int pipe_ends[2], unnamed = memfd_create("unnamed", MFD_CLOEXEC);
+	char name[32], buf[8] = "";
+	struct new_file f;
+
+	(void)state;
+	assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
+	snprintf(name, sizeof(name), "/dev/fd/%d", pipe_ends[1]);
+	assert_int_equal(new_file_open(&f, name, false), -EEXIST);
+	assert_int_equal(new_file_open(&f, name, true), 0);
+	fputs("pipe", f.file);
+	assert_int_equal(new_file_close(&f, 0), 0);
+	assert_int_equal(read(pipe_ends[0], buf, sizeof(buf)), 4);
+	assert_string_equal(buf, "pipe");
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", unnamed);
+	assert_int_equal(new_file_open(&f, name, true), 0);
+	fputs("memory", f.file);
+	assert_int_equal(new_file_close(&f, 0), 0);
+	assert_int_equal(read(unnamed, buf, sizeof(buf)), 6);
+	assert_int_equal(close(unnamed), 0);
+	dir_put("named", "old");
+	unnamed = open(in_dir("named"), O_WRONLY | O_CLOEXEC);
+	snprintf(name, sizeof(name), "/dev/fd/%d", unnamed);
+	assert_int_equal(new_file_open(&f, name, true), 0);
+	assert_content("named", "old");
+	fputs("new", f.file);
+	assert_int_equal(new_file_close(&f, 0), 0);
+	assert_content("named", "new");
+	assert_int_equal(close(unnamed), 0);
+	assert_int_equal(close(pipe_ends[0]), 0);
+	assert_int_equal(close(pipe_ends[1]), 0);
+}
+
 static bool is_there(const char *file)
 {
 	struct stat st;
@@ -194,6 +294,9 @@ int main(void)
 		cmocka_unit_test(two_writers_of_one_name),
 		cmocka_unit_test(deleted_and_truncated_files_are_noticed),
 		cmocka_unit_test(other_users_files_in_a_shared_directory),
+		cmocka_unit_test(own_link_to_nothing_makes_a_private_file),
+		cmocka_unit_test(open_descriptors_are_written),
+		cmocka_unit_test(other_users_files_in_any_directory),
 		cmocka_unit_test(temporary_files_of_killed_writers_are_removed),
 	};
 
