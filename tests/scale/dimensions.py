@@ -88,6 +88,18 @@ def threads_asleep(n):
         yield switch(2500000 + i, 0, 100 + i, 0, tid=100 + i, cpu=i % 8)
 
 
+@dimension(6000)
+def threads_asleep_in_turn(n):
+    """One runs after the other, the rest sleeps; the CPU is idle in between."""
+    for i in range(n):
+        yield switch(1000000 + i, 100 + i, 99, 1, tid=100 + i)
+    for i in range(n):
+        us = 2000000 + 8 * i
+        yield switch(us, 99, 0, 1, tid=99)
+        yield switch(us + 2, 0, 100 + i, 0, tid=100 + i)
+        yield switch(us + 4, 100 + i, 99, 1, tid=100 + i)
+
+
 @dimension(1600)
 def threads_short(n):
     """Threads that are created and end, one after the other."""

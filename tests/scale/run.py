@@ -21,6 +21,7 @@ import tempfile
 import threading
 
 import dimensions
+import osv
 
 hostrace = os.path.realpath(os.environ.get("HOSTRACE", "build/hostrace"))
 
@@ -47,6 +48,10 @@ CALLS = {
     "histogram": ["histogram exit-latency"],
     "heatmap": ["heatmap bql-wait"],
     "list-spans": ["list-spans virtio-kick"],
+    "prof": ["prof", "prof -g thread"],
+    "prof-wait": ["prof-wait -g thread"],
+    "prof-idle": ["prof-idle", "prof-idle -g thread"],
+    "list-timed": ["list-timed", "list-timed --sort duration"],
     "prof-timed": ["prof-timed -t kvm_exit"],
     "import": ["import FILE -o OUT"],
     "export": ["export text", "export trace.dat -o OUT", "export ctf -o OUT"],
@@ -96,7 +101,10 @@ def calls():
 
 
 def write_traces(work, name, n):
-    """The trace, read from the text form once, and the guest's own or None."""
+    """The trace, read from the text form once, and the guest's own or None; of OSv, its tracefile."""
+    if name in osv.traces:
+        osv.write(f"{work}/{name}-{n}.tracefile", name, n)
+        return f"{work}/{name}-{n}.tracefile", None
     text, trace = f"{work}/{name}-{n}.txt", f"{work}/{name}-{n}.hrt"
     with open(text, "w") as f:
         f.writelines(line + "\n" for line in ["# hostrace text 1", *dimensions.dimensions[name][1](n)])
@@ -167,14 +175,15 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("dimension", nargs="*")
     args = parser.parse_args()
-    names = args.dimension or list(dimensions.dimensions)
+    known = dimensions.dimensions | osv.traces
+    names = args.dimension or list(known)
     failed = 0
     with tempfile.TemporaryDirectory() as work, concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
         pathlib.Path(work, "start.txt").write_text("\n".join(["# hostrace text 1", *dimensions.few_events(), ""]))
         chosen = [call for call in calls() if call.startswith(args.only)]
         starts = dict(zip(chosen, pool.map(lambda call: least_start(call, f"{work}/start.txt", work), chosen)))
         for nr, name in enumerate(names, 1):
-            n = dimensions.dimensions[name][0]
+            n = known[name][0]
             results = measure(name, n, starts, pool, work)
             faults = [f"{result.call}: {fault}" for result in results for fault in result.faults()]
             failed += bool(faults)

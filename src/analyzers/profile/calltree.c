@@ -6,6 +6,7 @@
 #include "analyzers/profile/calltree_nodes.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/order.h"
 
 struct known_text {
 	char *text; /* of `frame` */
@@ -39,8 +40,8 @@ void calltree_close(struct calltree *t)
 }
 
 /* Grows the array for element `nr`, which must be below max. */
-#define bounded_room(array, nr, max) \
-	((nr) == (max) ? fail(-E2BIG, "a profile of more than %u nodes", (max)) \
+#define bounded_room(array, nr, max)                                                               \
+	((nr) == (max) ? fail(-E2BIG, "a profile of more than %u nodes", (max))                    \
 		       : array_room(array, nr))
 
 int calltree_frame(struct calltree *t, const char *text, uint32_t *ret)
@@ -210,16 +211,15 @@ static uint32_t sort_siblings(struct calltree *t, uint32_t first)
 	return head;
 }
 
-static void sort_roots(struct calltree *t)
+/* Roots of equal weight are in order of their creation, which is that of their nodes. */
+static int by_weight(const void *a, const void *b, void *arg)
 {
-	for (unsigned int i = 1; i < t->nr_roots; i++) { /* a few groups: insertion, stable */
-		uint32_t r = t->root[i];
-		unsigned int j = i;
+	const struct calltree *t = arg;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
-		for (; j > 0 && heavier(&t->node[r], &t->node[t->root[j - 1]]); j--)
-			t->root[j] = t->root[j - 1];
-		t->root[j] = r;
-	}
+	return heavier(&t->node[x], &t->node[y])   ? -1
+	       : heavier(&t->node[y], &t->node[x]) ? 1
+						   : order_u64(x, y);
 }
 
 void calltree_finish(struct calltree *t, const struct calltree_options *opt)
@@ -230,7 +230,8 @@ void calltree_finish(struct calltree *t, const struct calltree_options *opt)
 		merge_only_child(t, i);
 	for (uint32_t i = 0; i < t->nr_nodes; i++)
 		t->node[i].child = sort_siblings(t, t->node[i].child);
-	sort_roots(t);
+	if (t->nr_roots)
+		qsort_r(t->root, t->nr_roots, sizeof(*t->root), by_weight, t);
 }
 
 /* ---- output ---- */

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/order.h"
 #include "event/event.h"
 
 enum { GROUPS_MAX = 65536, LEAVES_MAX = 1 << 20, CPUS_MAX = 4096, WAITING_MAX = 1 << 20 };
@@ -34,7 +35,8 @@ struct known_group {
 	uint32_t index;
 };
 
-/* Caches the last node of a backtrace in a group, so that most samples need no walk along their path. */
+/* Caches the last node of a backtrace in a group, so that most samples need no walk along their
+ * path. */
 struct leaf {
 	uint64_t key; /* group and backtrace */
 	uint32_t node;
@@ -102,7 +104,7 @@ static int group_of(struct profile *p, const struct sample *s, uint32_t *ret)
 }
 
 /* Adds a weight to the sample's path. */
-static int add(struct profile *p, const struct sample *s, double time_ns)
+static int add(struct profile *p, const struct sample *s, uint64_t hits, double time_ns)
 {
 	const uint32_t *path;
 	unsigned int nr;
@@ -126,7 +128,7 @@ static int add(struct profile *p, const struct sample *s, double time_ns)
 		if (leaf) /* else its path is walked again */
 			leaf->node = node;
 	}
-	calltree_weigh(p->tree, node, 1, time_ns);
+	calltree_weigh(p->tree, node, hits, time_ns);
 	return 0;
 }
 
@@ -175,7 +177,7 @@ static int add_trimmed(struct profile *p, const struct sample *s, uint64_t start
 
 	if (!time_range_trim(&p->opt->range, start_ns, duration_ns, &ns))
 		return 0;
-	return p->opt->split ? add_split(p, s, start_ns, ns) : add(p, s, ns);
+	return p->opt->split ? add_split(p, s, start_ns, ns) : add(p, s, 1, ns);
 }
 
 /* ---- hits: every sample with a backtrace ---- */
@@ -195,7 +197,7 @@ static int fold_hits(struct profile *p)
 		if (!in || !s.nr_backtrace || (s.tp->kind && s.stands_in) ||
 		    (p->opt->tracepoint && !sample_type_is(s.tp, p->opt->tracepoint)))
 			continue;
-		r = add(p, &s, 0);
+		r = add(p, &s, 1, 0);
 		if (r)
 			return r;
 	}
@@ -222,63 +224,147 @@ static int fold_timed(struct profile *p)
 
 /* ---- idle: where threads waited while their CPU was idle ---- */
 
+/*
+ * An idle period is added to each wait that is open in it. Only waits that began since the last one
+ * are visited, as their first period may be a part; of the others, what their CPU's periods add up
+ * to is added when the wait ends.
+ */
 struct waiting {
 	struct sample s;
-	struct waiting *next; /* in order of insertion */
+	uint64_t position;		 /* in order of insertion */
+	struct waiting *previous, *next; /* in idle_cpu.recent, unless it is counted */
+	bool counted;
+	uint64_t nr_periods; /* of the CPU, up to where they were added to the wait */
+	double periods_ns;
+};
+
+struct known_wait {
+	uint64_t thread, cpu;
+	struct waiting *waiting;
 };
 
 struct idle_cpu {
 	uint64_t since_ns;
 	bool idle, seen;
-	struct waiting *first;
+	struct waiting *recent; /* began since the last period; the latest one first */
+	uint32_t nr_recent;
+	uint64_t nr_periods; /* so far, in the report's range of time */
+	double periods_ns;
 };
 
 struct idle {
 	struct idle_cpu cpu[CPUS_MAX];
-	uint32_t nr_waiting, nr_seen, seen[CPUS_MAX]; /* seen: CPUs in order of appearance */
+	struct hash_table waits;
+	uint64_t nr_waits;		  /* ever */
+	uint32_t nr_seen, seen[CPUS_MAX]; /* CPUs in order of appearance */
 };
 
-static void wait_end(struct idle *x, struct idle_cpu *c, uint64_t thread)
+static void recent_add(struct idle_cpu *c, struct waiting *w)
 {
-	for (struct waiting **w = &c->first; *w; w = &(*w)->next)
-		if ((*w)->s.thread == thread) {
-			struct waiting *gone = *w;
+	w->counted = false;
+	w->previous = NULL;
+	w->next = c->recent;
+	if (w->next)
+		w->next->previous = w;
+	c->recent = w;
+	c->nr_recent++;
+}
 
-			*w = gone->next;
-			free(gone);
-			x->nr_waiting--;
-			return;
-		}
+static void recent_remove(struct idle_cpu *c, struct waiting *w)
+{
+	*(w->previous ? &w->previous->next : &c->recent) = w->next;
+	if (w->next)
+		w->next->previous = w->previous;
+	c->nr_recent--;
+	w->counted = true;
+	w->nr_periods = c->nr_periods;
+	w->periods_ns = c->periods_ns;
+}
+
+/* The wait is over: adds the periods that it was open in, and is in no list then. */
+static int wait_close(struct profile *p, struct idle_cpu *c, struct waiting *w)
+{
+	uint64_t nr = w->counted ? c->nr_periods - w->nr_periods : 0;
+
+	if (!w->counted)
+		recent_remove(c, w);
+	return nr && w->s.nr_backtrace ? add(p, &w->s, nr, c->periods_ns - w->periods_ns) : 0;
+}
+
+static int wait_end(struct profile *p, struct idle *x, struct idle_cpu *c, const struct sample *s)
+{
+	struct known_wait *known =
+		hash_find_words(&x->waits, (uint64_t[]){s->thread, s->cpu % CPUS_MAX});
+	_cleanup_free_ struct waiting *w = known ? known->waiting : NULL;
+
+	if (!known)
+		return 0;
+	hash_remove(&x->waits, known);
+	return wait_close(p, c, w);
 }
 
 /* A thread that waits again keeps its position, as a key in the dictionary of OSv's tool does. */
-static int wait_begin(struct idle *x, struct idle_cpu *c, const struct sample *s)
+static int wait_begin(struct profile *p, struct idle *x, struct idle_cpu *c, const struct sample *s)
 {
-	struct waiting **w = &c->first;
-
-	while (*w && (*w)->s.thread != s->thread)
-		w = &(*w)->next;
-	if (!*w) {
-		if (x->nr_waiting == WAITING_MAX || !(*w = calloc(1, sizeof(**w))))
-			return fail(-E2BIG, "more than %d waiting threads", WAITING_MAX);
-		x->nr_waiting++;
-	}
-	(*w)->s = *s;
-	return 0;
-}
-
-static int idle_end(struct profile *p, struct idle_cpu *c, uint64_t now_ns)
-{
+	bool is_new;
+	struct known_wait *known =
+		hash_add_words(&x->waits, (uint64_t[]){s->thread, s->cpu % CPUS_MAX}, &is_new);
 	int err = 0;
 
-	for (struct waiting *w = c->first; w && !err; w = w->next) {
+	if (!known)
+		return fail(-E2BIG, "more than %d waiting threads", WAITING_MAX);
+	if (is_new) {
+		known->waiting = calloc(1, sizeof(*known->waiting));
+		if (!known->waiting)
+			return fail(-ENOMEM, "out of memory");
+		known->waiting->position = x->nr_waits++;
+	} else {
+		err = wait_close(p, c, known->waiting);
+	}
+	known->waiting->s = *s;
+	recent_add(c, known->waiting);
+	return err;
+}
+
+static int by_position(const void *a, const void *b)
+{
+	const struct waiting *const *x = a, *const *y = b;
+
+	return order_u64((*x)->position, (*y)->position);
+}
+
+/* In the order of insertion, which is that of paths of equal weight. */
+static int recent_count(struct profile *p, struct idle_cpu *c, uint64_t now_ns)
+{
+	_cleanup_free_ struct waiting **list = calloc(c->nr_recent + 1u, sizeof(*list));
+	uint32_t nr = 0;
+	int err = list ? 0 : fail(-ENOMEM, "out of memory");
+
+	for (struct waiting *w = c->recent; list && w; w = w->next)
+		list[nr++] = w;
+	if (list)
+		qsort(list, nr, sizeof(*list), by_position);
+	for (uint32_t i = 0; i < nr && !err; i++) {
+		struct waiting *w = list[i];
 		uint64_t from = w->s.time_ns > c->since_ns ? w->s.time_ns : c->since_ns;
 
 		if (w->s.nr_backtrace)
 			err = add_trimmed(p, &w->s, from, (int64_t)(now_ns - from));
+		recent_remove(c, w);
 	}
-	c->idle = false;
 	return err;
+}
+
+static int idle_end(struct profile *p, struct idle_cpu *c, uint64_t now_ns)
+{
+	double ns;
+
+	c->idle = false;
+	if (time_range_trim(&p->opt->range, c->since_ns, (int64_t)(now_ns - c->since_ns), &ns)) {
+		c->nr_periods++;
+		c->periods_ns += ns;
+	}
+	return c->recent ? recent_count(p, c, now_ns) : 0;
 }
 
 static int idle_sample(struct profile *p, struct idle *x, const struct sample *s)
@@ -296,11 +382,35 @@ static int idle_sample(struct profile *p, struct idle *x, const struct sample *s
 	} else if (!strcmp(name, "sched_idle_ret")) {
 		return c->idle ? idle_end(p, c, s->time_ns) : 0;
 	} else if (!strcmp(name, "sched_wait")) {
-		return wait_begin(x, c, s);
+		return wait_begin(p, x, c, s);
 	} else if (!strcmp(name, "sched_wait_ret")) {
-		wait_end(x, c, s->thread);
+		return wait_end(p, x, c, s);
 	}
 	return 0;
+}
+
+/* At the end of the trace: CPUs are still idle, and threads wait. */
+static int idle_close(struct profile *p, struct idle *x, uint64_t last_ns)
+{
+	struct known_wait *known;
+	int err = 0;
+
+	for (unsigned int i = 0; i < x->nr_seen && !err; i++)
+		if (x->cpu[x->seen[i]].idle)
+			err = idle_end(p, &x->cpu[x->seen[i]], last_ns);
+	for (uint32_t at = 0; (known = hash_next(&x->waits, &at)) && !err;)
+		err = wait_close(p, &x->cpu[known->cpu], known->waiting);
+	return err;
+}
+
+static void idle_free(struct idle *x)
+{
+	struct known_wait *known;
+
+	for (uint32_t at = 0; (known = hash_next(&x->waits, &at));)
+		free(known->waiting);
+	hash_deinit(&x->waits);
+	free(x);
 }
 
 static int fold_idle(struct profile *p)
@@ -308,23 +418,20 @@ static int fold_idle(struct profile *p)
 	struct idle *x = calloc(1, sizeof(*x));
 	struct sample s;
 	uint64_t last_ns = 0;
-	int r = 0, err = x ? 0 : fail(-ENOMEM, "out of memory");
+	int r = 0, err = 0;
 
+	if (!x)
+		return fail(-ENOMEM, "out of memory");
+	x->waits = HASH_TABLE(struct known_wait, 2, WAITING_MAX);
 	while (!err && (r = sample_next(p->trace, &s)) > 0) {
 		err = idle_sample(p, x, &s);
 		last_ns = s.time_ns;
 	}
 	if (!err)
 		err = r;
-	for (unsigned int i = 0; x && i < x->nr_seen; i++) {
-		struct idle_cpu *c = &x->cpu[x->seen[i]];
-
-		if (!err && c->idle)
-			err = idle_end(p, c, last_ns);
-		while (c->first)
-			wait_end(x, c, c->first->s.thread);
-	}
-	free(x);
+	if (!err)
+		err = idle_close(p, x, last_ns);
+	idle_free(x);
 	return err;
 }
 
