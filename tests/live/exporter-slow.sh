@@ -10,13 +10,17 @@ live_needs_tools curl python3
 . "$ROOT/tests/live/exporter-lib.inc"
 
 cat >client.py <<'END'
-import select, socket, sys, time
+import base64, select, socket, sys, time
 host, port, what, nr = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 begin = time.monotonic()
+wrong = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic " + base64.b64encode(b"user:wrong") + b"\r\n\r\n"
 head = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n"
 def one():
     s = socket.create_connection((host, port))
-    if what == "body":
+    if what == "wrong":
+        s.settimeout(60)
+        s.sendall(wrong)
+    elif what == "body":
         s.sendall(head + b"Content-Length: 100000\r\n\r\n")
     elif what != "silent":
         s.sendall(head)
@@ -27,10 +31,12 @@ while connections and time.monotonic() - begin < 60:
     time.sleep(.2)
     for s in list(connections):
         try:
-            if what != "silent":
+            if what != "silent" and what != "wrong":
                 s.send(b"x" if what == "body" else b"X-A: b\r\n"[:1] if what == "drip" else b"")
             if select.select([s], [], [], 0)[0] and not s.recv(4096):
                 raise OSError
+            elif what == "wrong":
+                s.sendall(wrong)
         except OSError:
             connections.remove(s)
             if nr == 1:
@@ -56,11 +62,12 @@ slow_end() {
 	slow=
 }
 
-# scrapes NR: how many are answered within 10 s
+# scrapes NR CURL-ARGS...: how many are answered within 10 s
 scrapes() {
-	local answered=0
-	for _ in $(seq "$1"); do
-		[ "$(curl -sS -o page -w '%{http_code}' --max-time 10 "http://$address/metrics" 2>curl.err)" = 200 ] && answered=$((answered + 1))
+	local answered=0 nr=$1
+	shift
+	for _ in $(seq "$nr"); do
+		[ "$(curl -sS "$@" -o page -w '%{http_code}' --max-time 10 "http://$address/metrics" 2>curl.err)" = 200 ] && answered=$((answered + 1))
 		sleep .2
 	done
 	echo "$answered"
@@ -71,7 +78,18 @@ host_status() {
 	curl -sS -o page -w '%{http_code}' --max-time 60 -H "Host: $1" "http://$address/metrics" 2>curl.err
 }
 
-plan 21
+# login_status CURL-ARGS...: of a request that is repeated, for a minute, while it is to be
+login_status() {
+	local status=429
+	for _ in $(seq 60); do
+		status=$(curl -sS "$@" -o page -w '%{http_code}' --max-time 60 "http://$address/metrics" 2>curl.err)
+		[ "$status" = 429 ] || break
+		sleep 1
+	done
+	echo "$status"
+}
+
+plan 26
 exec 7</etc/passwd # what a careless parent leaves open
 exporter_start --listen 127.0.0.1:0 --host node1.example --host '2001:db8::1'
 ls -l "/proc/$httpd/fd" >fds
@@ -134,6 +152,23 @@ sleep 2
 echo more >&5
 wait "$keeper"
 is "$(tail -n 1 keep.out)" "200 True" "a connection of a user keeps its place" keep.err
+slow_end
+exporter_end
+
+# Passwords whose hash takes a quarter of a second: 70 connections with a wrong one.
+{
+	printf 'user:%s\n' '$2b$12$abcdefghijklmnopqrstuuT1Iwu6o8Wx7BoOyIMHfgVJq6JO/IJhW'
+	printf 'other:%s\n' '$2b$12$abcdefghijklmnopqrstuuT1Iwu6o8Wx7BoOyIMHfgVJq6JO/IJhW'
+} >users
+exporter_start --listen 127.0.0.1:0 --password-file users
+is "$(scrapes 1 -u user:secret)" 1 "a scrape with a password" curl.err
+slow_start wrong
+is "$(scrapes 10 -u user:secret)" 10 "70 connections with a wrong password: 10 more scrapes of 10" curl.err
+is "$(login_status -u other:secret --interface 127.0.0.2)" 200 "... and the first one of another user, from another address" curl.err
+is "$(curl -sS -o page -D heads -w '%{http_code}' --max-time 60 -u user:wrong "http://$address/metrics" 2>curl.err) $(grep -ci '^Retry-After: 5' heads)" \
+	"429 1" "... whose address is to try later" heads
+is "$(login_status -u user:wrong --interface 127.0.0.2)" 401 \
+	"a wrong password of a user who gave the right one before" curl.err
 slow_end
 exporter_end
 

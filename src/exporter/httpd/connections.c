@@ -19,11 +19,11 @@ void connections_init(struct connections *c)
 /* All of a Unix socket are one peer. */
 static void peer_of(const struct sockaddr_storage *at, uint8_t *ret)
 {
-	memset(ret, 0, 8);
+	memset(ret, 0, CONNECTION_PEER);
 	if (at->ss_family == AF_INET)
 		memcpy(ret, &((const struct sockaddr_in *)at)->sin_addr, 4);
 	else if (at->ss_family == AF_INET6)
-		memcpy(ret, &((const struct sockaddr_in6 *)at)->sin6_addr, 8);
+		memcpy(ret, &((const struct sockaddr_in6 *)at)->sin6_addr, CONNECTION_PEER);
 }
 
 static bool is_open(const struct connection *e)
@@ -138,6 +138,13 @@ static struct connection *entry_of(struct connections *c, struct MHD_Connection 
 		if (c->list[i].fd == info->connect_fd)
 			return &c->list[i];
 	return NULL;
+}
+
+const uint8_t *connections_peer(struct connections *c, struct MHD_Connection *connection)
+{
+	const struct connection *e = entry_of(c, connection);
+
+	return e ? e->peer : NULL;
 }
 
 void connections_notify(void *arg, struct MHD_Connection *connection, void **context,

@@ -22,13 +22,14 @@ enum {
 	REQUEST_SECONDS = 10,	      /* for head and body */
 	IDLE_SECONDS = 15,	      /* between two requests */
 	ANSWER_SECONDS = 60,	      /* to receive an answer */
+	CONNECTION_PEER = 8,	      /* bytes of an address that count */
 };
 
 struct connection {
 	int fd; /* libmicrohttpd's; -1: this entry is free */
 	bool ending, answered, of_user;
 	uint64_t number, begin_ms, until_ms;
-	uint8_t peer[8]; /* its address, as far as it counts */
+	uint8_t peer[CONNECTION_PEER];
 };
 
 /* Zeroed, then connections_init(). */
@@ -53,6 +54,9 @@ void connections_notify(void *arg, struct MHD_Connection *connection, void **con
 			enum MHD_ConnectionNotificationCode code);
 void connections_completed(void *arg, struct MHD_Connection *connection, void **state,
 			   enum MHD_RequestTerminationCode code);
+
+/* CONNECTION_PEER bytes; NULL: unknown. */
+const uint8_t *connections_peer(struct connections *c, struct MHD_Connection *connection);
 
 /* The request of this connection is complete, and gets its answer; a user gave the password. */
 void connections_answer(struct connections *c, struct MHD_Connection *connection, bool of_user);

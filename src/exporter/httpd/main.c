@@ -23,7 +23,7 @@
 #include "exporter/httpd/connections.h"
 #include "exporter/httpd/hosts.h"
 #include "exporter/httpd/listen.h"
-#include "exporter/httpd/users.h"
+#include "exporter/httpd/logins.h"
 #include "exporter/httpd_messages.h"
 
 enum {
@@ -37,7 +37,7 @@ struct server {
 	struct connections connections;
 	struct hosts hosts;
 	char *cert, *key, *passwords; /* malloc()ed texts; NULL: none */
-	struct users users;	      /* in passwords */
+	struct logins logins;	      /* of users in passwords */
 	char problem[256];	      /* the first one that libmicrohttpd reports */
 	uint8_t *message; /* HELPER_MESSAGE_MAX bytes */
 	char *page;	  /* malloc()ed, being received */
@@ -102,20 +102,23 @@ static struct MHD_Response *page_response(struct server *s, enum metric_format f
 
 /* ---- requests ---- */
 
-static bool is_allowed(const struct server *s, struct MHD_Connection *c)
+static enum login login_of(struct server *s, struct MHD_Connection *c)
 {
+	static const uint8_t unknown[CONNECTION_PEER];
+	const uint8_t *peer = connections_peer(&s->connections, c);
 	char *password = NULL, *name;
-	bool allowed;
+	enum login login = LOGIN_WRONG;
 
 	if (!s->passwords)
-		return true;
+		return LOGIN_FINE;
 	name = MHD_basic_auth_get_username_password(c, &password);
-	allowed = name && password && users_check(&s->users, name, password);
+	if (name && password)
+		login = login_check(&s->logins, peer ? peer : unknown, name, password);
 	if (password)
 		explicit_bzero(password, strlen(password));
 	MHD_free(password);
 	MHD_free(name);
-	return allowed;
+	return login;
 }
 
 static enum MHD_Result reply(struct MHD_Connection *c, unsigned int status, struct MHD_Response *r)
@@ -134,14 +137,22 @@ static enum MHD_Result text_reply(struct MHD_Connection *c, unsigned int status,
 	if (!r)
 		return MHD_NO;
 	MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, "text/html; charset=utf-8");
+	if (status == MHD_HTTP_TOO_MANY_REQUESTS)
+		MHD_add_response_header(r, MHD_HTTP_HEADER_RETRY_AFTER,
+					LOGIN_LATER_TEXT);
 	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
 		MHD_add_response_header(r, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
 	return reply(c, status, r);
 }
 
-static enum MHD_Result password_demand(struct MHD_Connection *c)
+/* Demands a password, or another one, now or later. */
+static enum MHD_Result password_reply(struct MHD_Connection *c, enum login login)
 {
 	static const char text[] = "a user and a password are needed\n";
+
+	if (login == LOGIN_LATER)
+		return text_reply(c, MHD_HTTP_TOO_MANY_REQUESTS, "too many wrong passwords\n");
+
 	struct MHD_Response *r = MHD_create_response_from_buffer(strlen(text), (void *)text,
 								  MHD_RESPMEM_PERSISTENT);
 	enum MHD_Result ret = r ? MHD_queue_basic_auth_fail_response(c, "hostrace", r) : MHD_NO;
@@ -189,7 +200,7 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 {
 	struct server *s = arg;
 	struct MHD_Response *page;
-	bool allowed;
+	enum login login;
 
 	(void)version, (void)upload;
 	if (!*state) { /* the head has arrived; the body, if there is one, has not */
@@ -205,10 +216,10 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 		return text_reply(c, MHD_HTTP_MISDIRECTED_REQUEST,
 				  "unknown host; see --host in hostrace-exporter(1)\n");
 	}
-	allowed = is_allowed(s, c);
-	connections_answer(&s->connections, c, allowed && s->passwords);
-	if (!allowed)
-		return password_demand(c);
+	login = login_of(s, c);
+	connections_answer(&s->connections, c, login == LOGIN_FINE && s->passwords);
+	if (login != LOGIN_FINE)
+		return password_reply(c, login);
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
 		return text_reply(c, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n");
 	if (!strcmp(url, "/"))
@@ -280,7 +291,7 @@ static int setting_keep(struct server *s, const struct helper_head *head)
 	explicit_bzero(s->message, head->len);
 	if (!*to)
 		return fail(-ENOMEM, "out of memory");
-	return to == &s->passwords ? users_parse(&s->users, s->passwords) : 0;
+	return to == &s->passwords ? users_parse(&s->logins.users, s->passwords) : 0;
 }
 
 static bool is_address(const struct helper_head *head)
@@ -311,6 +322,8 @@ static int serve_start(struct server *s, char *address, size_t size)
 	bool local;
 	int err = settings_receive(s, &head);
 
+	if (!err)
+		err = logins_init(&s->logins);
 	if (err)
 		return err;
 	local = head.kind == HTTPD_LISTEN && !(s->cert && s->key && s->passwords);

@@ -76,17 +76,21 @@ static bool is_same(const char *a, const char *b)
 	return !differ;
 }
 
-bool users_check(const struct users *u, const char *name, const char *password)
+int users_find(const struct users *u, const char *name)
 {
-	const struct user *found = NULL;
-	char *hash;
-	bool same;
+	int found = -1;
 
 	for (unsigned int i = 0; i < u->nr; i++)
 		if (!strcmp(u->user[i].name, name))
-			found = &u->user[i];
-	hash = hash_of(password, found ? found->hash : u->user[0].hash);
-	same = hash && found && is_same(hash, found->hash);
+			found = (int)i;
+	return found;
+}
+
+bool users_check(const struct users *u, int user, const char *password)
+{
+	char *hash = hash_of(password, u->user[user < 0 ? 0 : user].hash);
+	bool same = hash && user >= 0 && is_same(hash, u->user[user].hash);
+
 	free(hash);
 	return same;
 }

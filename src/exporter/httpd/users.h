@@ -24,7 +24,10 @@ struct users {
  */
 int users_parse(struct users *u, char *text);
 
-/* Takes as long for an unknown user as for a wrong password. */
-bool users_check(const struct users *u, const char *name, const char *password);
+/* -1: there is none of this name. */
+int users_find(const struct users *u, const char *name);
+
+/* Is it the password of the user that users_find() has found? Takes as long for an unknown user as for a wrong one. */
+bool users_check(const struct users *u, int user, const char *password);
 
 #endif
