@@ -266,13 +266,13 @@ static void sections_fit(json_t *all)
 	}
 }
 
-static int write_page(json_t *all, const struct output *out)
+static int write_page(json_t *all, const json_t *left_out, const struct output *out)
 {
 	json_auto_t *page = json_pack("{s:s,s:o,s:o,s:o,s:O}", "version", HOSTRACE_VERSION, "title",
 				      page_title_make(all), "findings", findings_make(all), "notes",
 				      page_notes_make(all), "sections", all);
 
-	if (!page)
+	if (!page || json_array_extend(json_object_get(page, "notes"), (json_t *)left_out))
 		return fail(-ENOMEM, "out of memory");
 	sections_fit(all);
 	return !strcmp(out->format, "json") ? page_write_json(page, out->file)
@@ -291,18 +291,48 @@ static bool has_lost(const json_t *all)
 	return false;
 }
 
-static int make(const struct output *out, bool *lost)
+static bool wants_none(const char *event, void *arg)
+{
+	(void)event, (void)arg;
+	return false;
+}
+
+/*
+ * A companion that cannot be merged is tried once, and not by each section. *ret: the notes about it. What else is
+ * wrong with the inputs, the sections say; but --clock needs a guest's trace.
+ */
+static int companions_try(json_t **ret)
 {
 	_cleanup_input_set_ struct input_set *in = NULL;
-	json_auto_t *all = json_object();
+	bool quiet = common.quiet;
+	int err;
+
+	common.quiet = true; /* of what is merged */
+	err = input_make(true, &in);
+	common.quiet = quiet;
+	*ret = json_array();
+	if (err)
+		return input_given.clock ? err : 0;
+	if (in->nr_companions)
+		input_set_open(in, wants_none, NULL);
+	for (unsigned int i = 0; i < in->nr_left_out; i++)
+		caveat_add(*ret, "guest trace %s is left out", in->left_out[i]);
+	if (in->nr_left_out && !in->nr_guests)
+		input_given.no_guest = true;
+	return 0;
+}
+
+static int make(const struct output *out, bool *lost)
+{
+	json_auto_t *all = json_object(), *left_out = NULL;
 	int err = command_confine(output_file());
 
-	if (!err && input_given.clock) /* is there a guest's trace that it is of? */
-		err = input_make(true, &in);
+	if (!err)
+		err = companions_try(&left_out);
 	if (!err)
 		err = sections_make(all);
-	*lost = has_lost(all);
-	return err ? err : write_page(all, out);
+	*lost = has_lost(all) || json_array_size(left_out);
+	return err ? err : write_page(all, left_out, out);
 }
 
 static int run(int argc, char **argv, char **rest)

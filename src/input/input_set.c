@@ -101,8 +101,27 @@ void input_set_add_companions(struct input_set *set, void (*note)(const char *fm
 
 	if (!set->nr_guests && !o->no_guest && set->nr_hosts == 1 && guests_selected(o))
 		nr = companions_find(set->input[0].path, note, found, OPTION_LIST_MAX);
+	set->note = note;
 	for (unsigned int i = 0; i < nr; i++)
 		companion_add(set, found[i]);
+}
+
+/* Input i, a companion that could not be opened, which the error message explains. Those after it take its place. */
+static void companion_leave_out(struct input_set *set, unsigned int i)
+{
+	unsigned int k = i - set->nr_hosts;
+	char *path = set->companion[k];
+
+	if (set->note)
+		set->note("guest trace %s is left out: %s (disable with --no-guest)", path,
+			  error_text());
+	set->nr_companions--;
+	set->nr_guests--;
+	for (; k < set->nr_companions; k++, i++) {
+		set->companion[k] = set->companion[k + 1];
+		set->input[i].path = set->companion[k];
+	}
+	set->left_out[set->nr_left_out++] = path;
 }
 
 static void reader_drop(struct input_set *set)
@@ -125,6 +144,8 @@ void input_set_close(struct input_set *set)
 	}
 	for (unsigned int i = 0; i < set->nr_companions; i++)
 		free(set->companion[i]);
+	for (unsigned int i = 0; i < set->nr_left_out; i++)
+		free(set->left_out[i]);
 	free(set);
 }
 
@@ -202,7 +223,7 @@ uint64_t input_set_host_end_ns(const struct input_set *set)
 
 bool input_set_strict_failed(const struct input_set *set)
 {
-	return set->options->strict && set->reader->info.lost;
+	return set->options->strict && (set->reader->info.lost || set->nr_left_out);
 }
 
 static bool recorded(const json_t *meta, const char *event)
@@ -292,12 +313,9 @@ static void inputs_close(struct input_set *set)
 
 static int input_open(struct input_set *set, struct input *in, const struct read_hint *hint)
 {
-	int err = in->is_guest ? align_make(set) : 0;
+	int err = in->is_guest ? align_open(set->clocks->align, in->path, hint, &in->reader)
+			       : reader_open(in->path, hint, &in->reader);
 
-	if (err)
-		return err;
-	err = in->is_guest ? align_open(set->clocks->align, in->path, hint, &in->reader)
-			   : reader_open(in->path, hint, &in->reader);
 	if (err)
 		in->reader = NULL;
 	if (err == -ENOENT && !set->options->files.nr && !in->is_guest)
@@ -305,12 +323,30 @@ static int input_open(struct input_set *set, struct input *in, const struct read
 	return err;
 }
 
+static bool can_leave_out(const struct input_set *set, const struct input *in, int err)
+{
+	return in->is_guest && set->nr_companions && !set->options->clock && err != -ENOMEM;
+}
+
+/* Guests are aligned when they are opened, after all hosts. */
 static int inputs_open(struct input_set *set, const struct read_hint *hint)
 {
 	int err = 0;
 
-	for (unsigned int i = 0; !err && i < input_set_nr(set); i++)
-		err = input_open(set, &set->input[i], hint);
+	for (unsigned int i = 0; !err && i < input_set_nr(set);) {
+		struct input *in = &set->input[i];
+
+		err = in->is_guest ? align_make(set) : 0;
+		if (err)
+			break;
+		err = input_open(set, in, hint);
+		if (err && can_leave_out(set, in, err)) {
+			companion_leave_out(set, i);
+			err = 0;
+		} else {
+			i++;
+		}
+	}
 	if (err)
 		inputs_close(set);
 	return err;

@@ -40,6 +40,9 @@ struct input_set {
 
 	char *companion[OPTION_LIST_MAX]; /* owned: paths of the first guests, from input_set_add_companions() */
 	unsigned int nr_companions;
+	void (*note)(const char *fmt, ...); /* for them; may be NULL */
+	char *left_out[OPTION_LIST_MAX];    /* owned: paths of companions that are not merged */
+	unsigned int nr_left_out;
 	struct input_clocks *clocks; /* how guests relate to the host; shared by input_set_copy() */
 };
 
@@ -56,7 +59,9 @@ DEFINE_CLEANUP(input_set, struct input_set *, input_set_close);
 
 /*
  * Adds the companion files of the only recording, unless the options name guests or disable them.
- * note() is called for each one that is missing or does not match. To be called before the set is opened.
+ * note() is called for each one that is missing or does not match. To be called before the set is opened. One that
+ * turns out then to be unreadable or whose clock cannot be determined is left out, unless --clock was given: what the
+ * guest writes must not keep the host's events from being reported.
  */
 void input_set_add_companions(struct input_set *set, void (*note)(const char *fmt, ...));
 

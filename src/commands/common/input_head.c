@@ -106,6 +106,8 @@ static json_t *caveats_json(const struct input_set *set, const json_t *more)
 		caveat_budget(list, &set->input[n].reader->info);
 	if (info->lost)
 		caveat_lost(list, set);
+	for (unsigned int n = 0; n < set->nr_left_out; n++)
+		caveat_add(list, "guest trace %s is left out", set->left_out[n]);
 	for (unsigned int g = 0; g < set->nr_guests; g++) {
 		const struct align_guest *guest;
 		struct align *align;
