@@ -19,87 +19,13 @@
 #include "base/temporary.h"
 #include "base/user_rights.h"
 
-enum { LINKS_MAX = 40, /* as the kernel's MAXSYMLINKS */
-       MODE = 0600 };
+enum { MODE = 0600 };
 
 bool is_same_file(const char *a, const char *b)
 {
 	struct stat x, y;
 
 	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
-/* Could anybody but the caller and root have put there what is at `at`? Also if it cannot be told. */
-static bool others_may_write(const char *at)
-{
-	char dir[PATH_MAX];
-	struct stat st;
-
-	safe_path_directory(at, dir);
-	return stat(dir, &st) || is_shared_directory(&st) || is_foreign_user(st.st_uid);
-}
-
-static int owner_check(const char *at, const struct stat *st)
-{
-	if (is_trusted_owner(st->st_uid) || !others_may_write(at))
-		return 0;
-	return fail(-EACCES,
-		    "%s belongs to user %u and is in a directory that other users may write to; "
-		    "not writing to it",
-		    at, st->st_uid);
-}
-
-/* `path` becomes what the link `at` names. */
-static int link_read(const char *at, char path[PATH_MAX])
-{
-	char to[PATH_MAX], dir[PATH_MAX];
-	ssize_t n = readlink(at, to, sizeof(to) - 1);
-
-	if (n < 0)
-		return -errno;
-	to[n] = '\0';
-	safe_path_directory(at, dir);
-	n = snprintf(path, PATH_MAX, "%s%s%s", *to == '/' ? "" : dir, *to == '/' ? "" : "/", to);
-	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
-}
-
-/* A link such as /proc/self/fd/1, to what is open and has no name in a directory. */
-static bool is_descriptor(const char *at, struct stat *ret)
-{
-	_cleanup_free_ char *named = NULL;
-
-	if (strncmp(at, "/proc/", 6) || stat(at, ret))
-		return false;
-	if (S_ISREG(ret->st_mode))
-		named = realpath(at, NULL);
-	return !named;
-}
-
-/*
- * f->at: what `given` is after all links, of which another user's is not followed. *special: it is no regular file of a
- * directory; *ret describes it. What another user may have put there is neither written nor replaced, as the kernel's
- * fs.protected_symlinks, protected_regular and protected_fifos demand of an open() in some of these directories.
- */
-static int place_find(struct new_file *f, const char *given, struct stat *ret, bool *special)
-{
-	char path[PATH_MAX];
-	int err = snprintf(path, sizeof(path), "%s", given) < PATH_MAX ? 0 : -ENAMETOOLONG;
-
-	for (int links = 0; !err; links++) {
-		free(f->at);
-		err = safe_path_resolve(path, &f->at);
-		if (err)
-			return err;
-		*special = false;
-		if (lstat(f->at, ret))
-			return 0; /* nothing is there, or to open it says why not */
-		err = owner_check(f->at, ret);
-		*special = !S_ISREG(ret->st_mode);
-		if (err || !S_ISLNK(ret->st_mode) || is_descriptor(f->at, ret))
-			return err;
-		err = links < LINKS_MAX ? link_read(f->at, path) : -ELOOP;
-	}
-	return fail(err, "%s: %s", given, strerror(-err));
 }
 
 /* What was looked at is what is opened. */
@@ -183,15 +109,23 @@ void new_file_remove_left(const char *path)
 	user_rights_end(begun);
 }
 
+static bool is_link(const char *path)
+{
+	struct stat st;
+
+	return !lstat(path, &st) && S_ISLNK(st.st_mode);
+}
+
 static int open_any(struct new_file *f, const char *given, bool devices)
 {
-	bool special = false;
 	struct stat st;
+	bool special;
 	int err;
 
 	*f = (struct new_file){0};
-	err = place_find(f, given, &st, &special);
-	if (!err && !(f->path = strdup(given)))
+	err = safe_path_follow(given, &f->at, &st);
+	special = !err && st.st_mode && !(S_ISREG(st.st_mode) && st.st_nlink);
+	if (!err && !(f->path = strdup(is_link(given) && !special ? f->at : given)))
 		err = fail(-ENOMEM, "out of memory");
 	if (!err)
 		err = special ? open_special(f, &st, devices) : open_temporary(f);

@@ -12,8 +12,8 @@
 
 struct new_file {
 	FILE *file;
-	char *path;	 /* owned; as it was given */
-	char *at;	 /* owned; what that is after all links, resolved (base/safe_path.h) */
+	char *path;	 /* owned; of a symbolic link, its target */
+	char *at;	 /* owned; the same, resolved (base/safe_path.h) */
 	char *temporary; /* owned; NULL: a device or a pipe, written directly */
 };
 

@@ -17,7 +17,8 @@
 
 enum { LINKS_MAX = 40 }; /* as the kernel's MAXSYMLINKS */
 
-bool is_shared_directory(const struct stat *dir)
+/* Could others than its owner put files there? A group of the owner alone is not told from any other. */
+static bool is_shared_directory(const struct stat *dir)
 {
 	return dir->st_mode & (S_IWGRP | S_IWOTH);
 }
@@ -45,11 +46,6 @@ static bool users_are_known(void)
 	unsigned int from, to, nr;
 
 	return f && fscanf(f, "%u %u %u", &from, &to, &nr) == 3 && nr == UINT32_MAX;
-}
-
-bool is_foreign_user(uid_t uid)
-{
-	return !is_trusted_owner(uid) && users_are_known();
 }
 
 /* ---- first step ---- */
@@ -199,6 +195,80 @@ int safe_path_resolve(const char *path, char **ret)
 		return fail(-ENOMEM, "out of memory");
 	}
 	return 0;
+}
+
+/* ---- the last part ---- */
+
+/* Could anybody but the caller and root have put there what is at `at`? Also if it cannot be told. */
+static bool others_may_write(const char *at)
+{
+	char dir[PATH_MAX];
+	struct stat st;
+
+	safe_path_directory(at, dir);
+	return stat(dir, &st) || is_shared_directory(&st) ||
+	       (!is_trusted_owner(st.st_uid) && users_are_known());
+}
+
+/* As the kernel's fs.protected_symlinks, protected_regular and protected_fifos in some of these directories. */
+static int last_check(const char *at, const struct stat *st)
+{
+	if (is_trusted_owner(st->st_uid) || !others_may_write(at))
+		return 0;
+	return fail(-EACCES,
+		    "%s belongs to user %u and is in a directory that other users may write to; "
+		    "not writing to it",
+		    at, st->st_uid);
+}
+
+/* `path` becomes what the link `at` names. */
+static int link_read(const char *at, char path[PATH_MAX])
+{
+	char to[PATH_MAX], dir[PATH_MAX];
+	ssize_t n = readlink(at, to, sizeof(to) - 1);
+
+	if (n < 0)
+		return -errno;
+	to[n] = '\0';
+	safe_path_directory(at, dir);
+	n = snprintf(path, PATH_MAX, "%s%s%s", *to == '/' ? "" : dir, *to == '/' ? "" : "/", to);
+	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+/* A link such as /proc/self/fd/1, to what is open and has no name in a directory. */
+static bool is_descriptor(const char *at, struct stat *st)
+{
+	_cleanup_free_ char *named = NULL;
+
+	if (strncmp(at, "/proc/", 6) || stat(at, st))
+		return false;
+	if (S_ISREG(st->st_mode))
+		named = realpath(at, NULL);
+	if (!named)
+		st->st_nlink = 0;
+	return !named;
+}
+
+int safe_path_follow(const char *given, char **ret, struct stat *st)
+{
+	char path[PATH_MAX];
+	int err = snprintf(path, sizeof(path), "%s", given) < PATH_MAX ? 0 : -ENAMETOOLONG;
+
+	*ret = NULL;
+	for (int links = 0; !err; links++) {
+		free(*ret);
+		err = safe_path_resolve(path, ret);
+		if (err)
+			return err;
+		*st = (struct stat){0};
+		if (lstat(*ret, st))
+			return 0;
+		err = last_check(*ret, st);
+		if (err || !S_ISLNK(st->st_mode) || is_descriptor(*ret, st))
+			return err;
+		err = links < LINKS_MAX ? link_read(*ret, path) : -ELOOP;
+	}
+	return fail(err, "%s: %s", given, strerror(-err));
 }
 
 /* ---- second step ---- */

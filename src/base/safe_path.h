@@ -24,6 +24,14 @@
  */
 int safe_path_resolve(const char *path, char **ret);
 
+/*
+ * The same, with the last part followed if it is a link. *st: what is there; st_mode 0: nothing, or it cannot be told.
+ * st_nlink 0: it has no name in a directory, as what is behind /dev/stdout may have none, and *ret is a link to it.
+ * -EACCES also for a file, link, device, ... of another user where another user can have put it: in a directory of
+ * another user, and in one that a group or all may write to.
+ */
+int safe_path_follow(const char *path, char **ret, struct stat *st);
+
 /* open(2) of a resolved path; O_NOFOLLOW and O_CLOEXEC are implied. -1 and errno, ELOOP for a link. */
 int safe_path_open(const char *path, int flags, mode_t mode);
 
@@ -35,13 +43,7 @@ int safe_path_mkdir(const char *path);
 /* The directory that holds `path`; dir has PATH_MAX bytes. */
 void safe_path_directory(const char *path, char *dir);
 
-/* Could others than its owner put files there? A group of the owner alone is not told from any other. */
-bool is_shared_directory(const struct stat *dir);
-
 /* Is it the caller's, root's or, for root, that of sudo's user? */
 bool is_trusted_owner(uid_t uid);
-
-/* It is none of these. False for all in a user namespace, where other users' files have unknown owners. */
-bool is_foreign_user(uid_t uid);
 
 #endif

@@ -51,8 +51,8 @@ int confine_paths_read(struct confine_paths *p, const char *path);
 
 /*
  * May be created (O_EXCL), and read, renamed and deleted: this file, and "PATH.PID.tmp" with our process id
- * (base/new_file.h, base/growing_file.h). `numbered`: also NAME-1.EXTENSION, NAME-2.EXTENSION, ... Its directory may be
- * opened, for fsync().
+ * (base/new_file.h, base/growing_file.h); of a link, also what it names. `numbered`: also NAME-1.EXTENSION,
+ * NAME-2.EXTENSION, ... Its directory may be opened, for fsync().
  */
 int confine_paths_write(struct confine_paths *p, const char *path, bool numbered);
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/safe_path.h"
 #include "base/user_rights.h"
@@ -140,8 +141,18 @@ int confine_paths_read(struct confine_paths *p, const char *path)
 
 int confine_paths_write(struct confine_paths *p, const char *path, bool numbered)
 {
-	return rule_add(p, path,
-			(struct rule){.write = true, .numbered = numbered, .owner = getpid()});
+	const struct rule rule = {.write = true, .numbered = numbered, .owner = getpid()};
+	uint64_t begun = user_rights_begin();
+	_cleanup_free_ char *target = NULL;
+	struct stat st;
+	int err = safe_path_follow(path, &target, &st);
+
+	user_rights_end(begun);
+	if (!err && strcmp(path, target))
+		err = rule_add(p, target, rule);
+	if (!err || (err != -EACCES && err != -ENOMEM)) /* of others, to open it says more */
+		err = rule_add(p, path, rule);
+	return err;
 }
 
 int confine_paths_dumps(struct confine_paths *p, const char *prefix)

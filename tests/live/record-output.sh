@@ -25,7 +25,7 @@ refused() {
 	is "$(grep -cE "$regexp" refused.err)" 1 "$name: the error message" refused.err
 }
 
-plan 33
+plan 38
 vmm_start 500
 
 echo part >two.guest.kallsyms.4194999.tmp # no process has this pid
@@ -74,6 +74,19 @@ is "$(cat planted.guest)" precious "... which is not touched"
 "$HOSTRACE" info -i two.hrt -o planted.guest 2>report.err
 is $? 1 "a report into another user's file" report.err
 is "$(cat planted.guest)" precious "... which is not touched"
+
+for target in made tree/old; do # a link of one's own, to nothing and to a file
+	mkdir -p tree
+	ln -s $target to-target
+	"$HOSTRACE" info -i two.hrt -o to-target 2>report.err
+	is "$? $(stat -c %a $target) $(stat -c %F to-target)" "0 600 symbolic link" "a report through a link, $target" \
+		report.err
+	timeout -s KILL 200 "$HOSTRACE" stat --vm "$vmm" -d 100ms -f json -o to-target 2>report.err
+	is "$? $(grep -c "\"command\":\"stat\"" $target)" "0 1" "... and of a VM, $target" report.err
+	rm to-target
+done
+is "$(ls ./*.tmp tree/*.tmp 2>/dev/null)" "" "... without a temporary file"
+rm -r tree made
 
 # another user's directory, and that user's link to one of root's
 mkdir theirs ours

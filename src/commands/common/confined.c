@@ -60,15 +60,6 @@ static int inputs_add(struct confine_paths *p)
 	return err;
 }
 
-/* Of a link, what it names is replaced (base/new_file.h). */
-static int output_add(struct confine_paths *p, const char *output)
-{
-	char target[PATH_MAX];
-	int err = confine_paths_write(p, output, false);
-
-	return err || !realpath(output, target) ? err : confine_paths_write(p, target, false);
-}
-
 int command_confine(const char *output)
 {
 	return command_confine_two(output, NULL);
@@ -93,9 +84,9 @@ int command_confine_two(const char *output, const char *other)
 	if (!err)
 		err = symbols_add(p);
 	if (!err && output)
-		err = output_add(p, output);
+		err = confine_paths_write(p, output, false);
 	if (!err && other)
-		err = output_add(p, other);
+		err = confine_paths_write(p, other, false);
 	done = true;
 	return err ? err : confine(&c);
 }
