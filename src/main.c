@@ -137,7 +137,10 @@ static int help_command(const char *name)
 	return EXIT_FINE;
 }
 
-enum { TABLES_MAX = 16 }; /* option tables of one command */
+enum {
+	TABLES_MAX = 16, /* option tables of one command */
+	OPTIONS_BYTES_MAX = 64 << 10, /* the variables of its options */
+};
 
 static bool has_table(const struct command *c, const struct option_row *table)
 {
@@ -160,9 +163,14 @@ static int memory_check(int status)
 static int run_command(const struct command *c, int argc, char **argv)
 {
 	const struct option_row *tables[TABLES_MAX + 2] = {common_options};
+	_cleanup_free_ char *before = malloc(OPTIONS_BYTES_MAX);
 	int nr = 0, rest = 0;
 
 	command_now = c;
+	if (!before || !options_copy(c->options, before, OPTIONS_BYTES_MAX, false)) {
+		fail(-ENOMEM, "out of memory");
+		return command_failed();
+	}
 	for (int i = 0; i < TABLES_MAX && c->options[i]; i++)
 		tables[i + 1] = c->options[i];
 	if (options_parse(argc, argv, tables, &nr, &rest))
@@ -171,7 +179,7 @@ static int run_command(const struct command *c, int argc, char **argv)
 		print_help(c);
 		return EXIT_FINE;
 	}
-	if (option_rules_check(c))
+	if (option_rules_check(c, before))
 		return command_usage("%s", error_text());
 	if (has_table(c, input_rows) && input_spool_all(nr, argv))
 		return command_failed();

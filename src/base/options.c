@@ -296,6 +296,20 @@ bool options_copy(const struct option_row *const *tables, char *buf, size_t size
 	return true;
 }
 
+bool option_changed(const struct option_row *const *tables, const char *buf,
+		    const struct option_row *o)
+{
+	for (; *tables; tables++)
+		for (const struct option_row *row = *tables; row->name; row++) {
+			size_t bytes = option_bytes(row->kind);
+
+			if (row == o)
+				return memcmp(o->to, buf, bytes) != 0;
+			buf += bytes;
+		}
+	return false;
+}
+
 static void help_row(const struct option_row *o, FILE *out)
 {
 	char left[64], letter[8] = "    ";

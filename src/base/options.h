@@ -69,6 +69,10 @@ int options_parse_leading(int argc, char **argv, const struct option_row *const 
 /* Copies the variables of all options to `buf`, or back from it. False: `size` is too small. */
 bool options_copy(const struct option_row *const *tables, char *buf, size_t size, bool back);
 
+/* Did its variable change since options_copy() with the same tables copied it to `buf`? */
+bool option_changed(const struct option_row *const *tables, const char *buf,
+		    const struct option_row *o);
+
 /* Was it given, with a value that is not that of its absence? For a variable that is empty, 0 or false at first. */
 bool option_is_given(const struct option_row *o);
 

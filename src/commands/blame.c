@@ -259,7 +259,14 @@ static int blame_check(void)
 	return 0;
 }
 
-static const struct option_rule blame_rules[] = {{"event", .with = "around"}, {0}};
+static const struct option_rule blame_rules[] = {
+	{"list", .formats = "text"},
+	{"by", .formats = "text csv json folded flame pprof", .unless = "list", .except = "diff"},
+	{"event", .with = "around"},
+	{"limit", .formats = "text csv json svg", .unless = "diff"},
+	{"wide", .formats = "text", .unless = "diff"},
+	{0},
+};
 
 const struct command blame_command = {
 	.name = "blame",

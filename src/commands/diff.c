@@ -298,6 +298,14 @@ static int run(int argc, char **argv, char **rest)
 	return status;
 }
 
+static const struct option_rule diff_rules[] = {
+	{"clock", .with = "guest"},
+	{"all", .formats = "text"},
+	{"margin", .formats = "text json", .except = "fail-over"},
+	{"min-share", .formats = "text json", .except = "fail-over"},
+	{0},
+};
+
 const struct command diff_command = {
 	.name = "diff",
 	.args = "A B",
@@ -314,6 +322,6 @@ const struct command diff_command = {
 		    "  hostrace diff before.hrt after.hrt --by reason --fail-over +10%",
 	.options = options,
 	.unused = "no-guest",
-	.rules = (const struct option_rule[]){{"clock", .with = "guest"}, {0}},
+	.rules = diff_rules,
 	.run = run,
 };

@@ -205,6 +205,9 @@ static int run(int argc, char **argv, char **rest)
 	if (!to.is_clickhouse && clickhouse_option_given())
 		return command_usage("--%s has no effect on format '%s' (supported: clickhouse)",
 				     clickhouse_option_given(), to.format);
+	if (to.is_clickhouse && output_path && !clickhouse.schema &&
+	    options_unused_check("user cacert create-tables database", "without --url"))
+		return command_failed();
 	if (!clickhouse.database)
 		clickhouse.database = "hostrace";
 	if (to.is_clickhouse && clickhouse.schema)

@@ -48,6 +48,8 @@ static int list_osv(const char *path)
 	struct sample_run run;
 	int status;
 
+	if (options_unused_check("wide", "on one OSv trace") || backtrace_options_check())
+		return command_failed();
 	if (with_tcpdump)
 		command_confine_starts_programs();
 	status = sample_run_open_file(path, "text json", &opt.range, &run);
@@ -77,6 +79,24 @@ static bool names_are_before(const struct input_set *in)
 	return false;
 }
 
+/* Addresses have names in text, where fields are shown. */
+static int symbols_check(void)
+{
+	static const char without_fields[] = "time_ns source vm cpu vcpu pid tid comm event";
+	static const char of_names[] = "exe debug symbols use-symbols-file";
+	bool has_field = !given.columns;
+	char column[64];
+
+	if (!output_is("text"))
+		return options_unused_check(of_names, "on events in this format");
+
+	for (const char *p = given.columns; p && *p; p += strcspn(p, ","), p += *p == ',') {
+		snprintf(column, sizeof(column), "%.*s", (int)strcspn(p, ","), p);
+		has_field |= !word_is_listed(without_fields, column);
+	}
+	return has_field ? 0 : options_unused_check(of_names, "on --columns without a field");
+}
+
 static int run(int argc, char **argv, char **rest)
 {
 	_cleanup_input_set_ struct input_set *in = NULL;
@@ -90,9 +110,12 @@ static int run(int argc, char **argv, char **rest)
 	if (osv && !given.columns && !given.max_frames && !output_sort() && !output_is("csv") &&
 	    !output_is("jsonl"))
 		return list_osv(osv);
+	if (osv && osv_option_given())
+		return command_usage("%s has no effect together with --columns, --frames, --sort, "
+				     "-f csv and -f jsonl", osv_option_given());
 	if (osv_option_given())
 		return command_usage("%s requires exactly one OSv trace", osv_option_given());
-	if (output_open("text json jsonl csv", &out))
+	if (symbols_check() || output_open("text json jsonl csv", &out))
 		return command_failed();
 	if (out.sort && strcmp(out.sort, "time")) {
 		output_cancel(&out);
@@ -128,5 +151,7 @@ const struct command list_command = {
 		    "  hostrace list vm.hrt -f json | jq '.rows[] | select(.event == \"kvm_pio\")'",
 	.options = options,
 	.unused = "no-header",
+	.rules = (const struct option_rule[]){
+		{"wide", .formats = "text", .unless = "columns"}, {0}},
 	.run = run,
 };

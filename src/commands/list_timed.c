@@ -44,8 +44,9 @@ const struct command list_timed_command = {
 	.group = "OSv guests",
 	.details = "One line per pair: time of its begin, duration in ms, and the fields of its "
 		   "begin.",
-	.examples = "  hostrace list-timed --sort duration --limit 10 -x tracefile",
+	.examples = "  hostrace list-timed --sort duration --limit 10 tracefile",
 	.options = options,
 	.unused = "wide no-header",
+	.check = backtrace_options_check,
 	.run = run,
 };

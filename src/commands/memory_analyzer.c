@@ -78,6 +78,22 @@ static const struct option_row *const options[] = {input_rows,	   output_file_op
 						   compat_options, profile_symbol_options,
 						   filter_options, NULL};
 
+/* Of call paths. */
+#define PATHS "no-resolve no-backtrace"
+static const struct option_rule rules[] = {
+	{"min-hits", .unless = "no-backtrace"},
+	{"max-levels", .unless = "no-backtrace"},
+	{"debug", .unless = PATHS},
+	{"exe", .unless = PATHS},
+	{"symbols", .unless = PATHS},
+	{"use-symbols-file", .unless = PATHS},
+	{"no-inlined-by", .unless = PATHS},
+	{"show-line-number", .unless = PATHS},
+	{"show-file-name", .unless = PATHS},
+	{"show-address", .unless = PATHS},
+	{0},
+};
+
 const struct command memory_analyzer_command = {
 	.name = "memory-analyzer",
 	.args = "[FILE...]",
@@ -89,5 +105,6 @@ const struct command memory_analyzer_command = {
 		    "  hostrace memory-analyzer --no-backtrace tracefile -g allocator requested",
 	.options = options,
 	.unused = "limit wide",
+	.rules = rules,
 	.run = run,
 };

@@ -146,7 +146,7 @@ static int run_prof_flame(int argc, char **argv, char **rest)
 	return sample_run_close(&run, err);
 }
 
-#define PROF_COMMAND(ident, command_name, table, text, more, sample, without)                      \
+#define PROF_COMMAND(ident, command_name, table, text, more, sample, without, when)  \
 	const struct command ident##_command = {                                                   \
 		.name = command_name,                                                              \
 		.args = "[FILE...]",                                                               \
@@ -156,6 +156,7 @@ static int run_prof_flame(int argc, char **argv, char **rest)
 		.examples = sample,                                                                \
 		.options = table,                                                                  \
 		.unused = without,                                                                 \
+		.rules = when,                                                                     \
 		.run = run_##ident,                                                                \
 	}
 
@@ -165,26 +166,31 @@ static int run_prof_flame(int argc, char **argv, char **rest)
 	"wide min-duration max-levels caller-oriented group-by show-line-number "        \
 	"show-address show-file-name"
 
+static const struct option_rule flame_rules[] = {
+	{"limit", .formats = "text folded json", .unless = "diff"}, {0}};
+
 PROF_COMMAND(prof, "prof", named, "Show samples as a tree of call paths.",
 	     "Every sample with a backtrace counts once.",
 	     "  hostrace prof -e loader.elf tracefile\n  hostrace prof -t sampler_tick -S -r",
-	     NO_ROWS);
+	     NO_ROWS, profile_rules);
 PROF_COMMAND(prof_timed, "prof-timed", named,
 	     "Show the time between begin and end events, by call path.",
 	     "A span lasts from the event NAME to NAME_ret or NAME_err in the same thread.",
-	     "  hostrace prof-timed -t vfs_pwritev -e loader.elf tracefile", NO_ROWS);
+	     "  hostrace prof-timed -t vfs_pwritev -e loader.elf tracefile", NO_ROWS,
+	     profile_rules);
 PROF_COMMAND(prof_wait, "prof-wait", waits, "Show the time that threads waited, by call path.",
-	     NULL, "  hostrace prof-wait -g thread --min-duration 1ms -S tracefile", NO_ROWS);
+	     NULL, "  hostrace prof-wait -g thread --min-duration 1ms -S tracefile", NO_ROWS,
+	     profile_rules);
 PROF_COMMAND(prof_lock, "prof-lock", plain,
 	     "Show the time that threads waited for mutexes, by call path.", NULL,
-	     "  hostrace prof-lock -L -S tracefile", NO_ROWS);
+	     "  hostrace prof-lock -L -S tracefile", NO_ROWS, profile_rules);
 PROF_COMMAND(prof_idle, "prof-idle", plain,
 	     "Show what threads waited for while their CPU was idle.", NULL,
-	     "  hostrace prof-idle -S tracefile", NO_ROWS);
+	     "  hostrace prof-idle -S tracefile", NO_ROWS, profile_rules);
 PROF_COMMAND(prof_flame, "prof-flame", flames, "Print folded stacks for flame graphs.",
 	     "Each line is \"outermost;...;innermost HITS\", as flamegraph.pl and speedscope "
 	     "expect it.\n"
 	     "-f svg draws the flame graph.",
 	     "  hostrace prof-flame -S tracefile -f svg -o flame.svg\n"
 	     "  hostrace prof-flame --diff a.hrt b.hrt -f svg -o changed.svg",
-	     FLAME_UNUSED);
+	     FLAME_UNUSED, flame_rules);

@@ -239,5 +239,6 @@ const struct command profile_command = {
 		    "  hostrace profile --host --by reason --symbols guest.kallsyms",
 	.options = options,
 	.unused = "limit wide",
+	.rules = profile_rules,
 	.run = run,
 };

@@ -243,5 +243,8 @@ const struct command requests_command = {
 		    "  hostrace requests vm.hrt --waterfall --limit 3\n"
 		    "  hostrace requests vm.hrt --waterfall -f svg -o slowest.svg",
 	.options = options,
+	.rules = (const struct option_rule[]){{"sort", .unless = "stages waterfall"},
+					      {"stages", .unless = "waterfall"},
+					      {0}},
 	.run = run,
 };

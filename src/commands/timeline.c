@@ -222,5 +222,6 @@ const struct command timeline_command = {
 		    "  hostrace timeline vm.hrt --since 1s --period 2ms -f svg -o moment.svg\n"
 		    "  hostrace timeline exit-latency vm.hrt --by vcpu",
 	.options = options,
+	.rules = (const struct option_rule[]){{"limit", .formats = "text csv json"}, {0}},
 	.run = run,
 };

@@ -144,6 +144,17 @@ static int run(int argc, char **argv, char **rest)
 	return state ? virtio_state_run(input_given.vms.item[0], qmp) : run_report();
 }
 
+/* --state reads a VM, no trace. */
+static const struct option_rule rules[] = {
+	{"guest", .unless = "state"},  {"no-guest", .unless = "state"},
+	{"clock", .unless = "state"},  {"tsc-khz", .unless = "state"},
+	{"since", .unless = "state"},  {"until", .unless = "state"},
+	{"period", .unless = "state"}, {"vcpu", .unless = "state"},
+	{"tid", .unless = "state"},    {"event", .unless = "state"},
+	{"reason", .unless = "state"}, {"strict", .unless = "state"},
+	{0},
+};
+
 const struct command virtio_command = {
 	.name = "virtio",
 	.args = "[FILE...]",
@@ -156,5 +167,6 @@ const struct command virtio_command = {
 	.examples = "  hostrace virtio -i vm.hrt\n  hostrace virtio vm.hrt -f json\n"
 		    "  hostrace virtio --state --vm web1 --qmp /run/web1.qmp",
 	.options = options,
+	.rules = rules,
 	.run = run,
 };

@@ -36,5 +36,7 @@ const struct command wakeup_latency_command = {
 	.examples = "  hostrace wakeup-latency tracefile",
 	.options = options,
 	.unused = "wide",
+	.rules = (const struct option_rule[]){{"no-header", .formats = "text"}, {0}},
+	.check = backtrace_options_check,
 	.run = run,
 };

@@ -421,6 +421,21 @@ enum window {
 	WINDOW_NONE,   /* there is none */
 };
 
+/* A rate is of use to a host's timestamps that are ticks. */
+static int tsc_khz_check(const struct input_set *set)
+{
+	for (unsigned int i = 0; i < set->nr_hosts; i++) {
+		const json_t *meta = set->input[i].reader->info.meta;
+		const char *clock = json_string_value(json_object_get(meta, "clock"));
+
+		if (clock && !strcmp(clock, "tsc"))
+			return 0;
+	}
+	return set->options->tsc_khz
+		       ? fail_usage(-EINVAL, "--tsc-khz has no effect: no host's trace is in ticks")
+		       : 0;
+}
+
 static int set_open(struct input_set *set, bool (*wants)(const char *event, void *arg), void *arg,
 		    enum window window)
 {
@@ -448,7 +463,8 @@ static int set_open(struct input_set *set, bool (*wants)(const char *event, void
 	set->is_trimmed = window == WINDOW_TRIM || input_options_have_filter(set->options);
 	if (!err)
 		err = inputs_open(set, &hint);
-	if (!err && ((err = input_units_check(set)) || (err = names_read(set))))
+	if (!err && ((err = tsc_khz_check(set)) || (err = input_units_check(set)) ||
+		     (err = names_read(set))))
 		inputs_close(set);
 	return err ? err : inputs_merge(set, &hint, globs);
 }

@@ -3,8 +3,8 @@
 """Every option of every command changes what the command does, or is an error of usage (status 2).
 
 Commands and options are those that --help prints. tests/options/runs has for each command what it is run with, and
-values of options. A command is run without and with each option, which must change its output, its messages, its status
-or the file that it writes. Prints TAP, one result per command.
+values of options. A command is run without and with each option, in each format and on each kind of input listed there,
+which must change its output, its messages, its status or the file that it writes. Prints TAP, one result per command.
 
     tests/options/run.py [COMMAND...]
 """
@@ -27,12 +27,16 @@ environment = {"PATH": os.environ.get("PATH", ""), "HOME": "/", "TZ": "UTC", "LC
 
 
 def table_read(path):
-    """COMMAND: ARGUMENTS; COMMAND --OPTION[=VALUE][: ARGUMENTS]; COMMAND - REASON; COMMAND --OPTION - REASON. '*' is
-    every command."""
-    base, value, exempt = {}, {}, {}
+    """COMMAND: ARGUMENTS; COMMAND + ARGUMENTS; COMMAND = ARGUMENTS; COMMAND --OPTION[=VALUE][: ARGUMENTS];
+    COMMAND - REASON; COMMAND --OPTION - REASON. '*' is every command."""
+    base, value, exempt, modes = {}, {}, {}, {}
     for line in open(path):
         line = line.rstrip("\n")
         if not line or line.startswith("#"):
+            continue
+        m = re.fullmatch(r"(\S+) ([+=]) (.*)", line)
+        if m:
+            modes.setdefault(m[1], []).append((m[2], m[3]))
             continue
         m = re.fullmatch(r"(\S+)(?: --([a-z,-]+)(?:=(\S+))?)?(?: - (.*)|: (.*))?", line)
         if not m:
@@ -45,7 +49,7 @@ def table_read(path):
                 base[command, option] = arguments
             if text is not None:
                 value[command, option] = text
-    return base, value, exempt
+    return base, value, exempt, modes
 
 
 def commands():
@@ -106,7 +110,7 @@ def run(work, words):
 
 def check(work, table, command, option, needs_value):
     """What is wrong, or None."""
-    base, value, exempt = table
+    base, value, exempt, modes = table
     if (command, option) in exempt or ("*", option) in exempt:
         return None
     arguments = base.get((command, option))
@@ -114,13 +118,26 @@ def check(work, table, command, option, needs_value):
         arguments = f"{base.get((command, 'what'), '')} {base['*', option]}"
     if arguments is None:
         arguments = base.get((command, None), "")
-    arguments = arguments.split()
     given = value.get((command, option), value.get(("*", option)))
     if needs_value and given is None:
         return f"--{option}: no value in tests/options/runs"
-    with_option = [command, *arguments, f"--{option}={given}" if needs_value else f"--{option}"]
+    option_word = f"--{option}={given}" if needs_value else f"--{option}"
+    wrong = try_option(work, command, option, arguments.split(), option_word, (command, option) in base)
+    for kind, words in modes.get(command, []):
+        words = words.split()
+        if option == "strict" or (kind == "+" and ("*", option) in base):  # which need an input of their own
+            continue
+        if not wrong and option not in ("format", "output") and "--" + option not in [*arguments.split(), *words]:
+            words = arguments.split() + words if kind == "+" else words
+            wrong = try_option(work, command, option, words, option_word, True)
+    return wrong
+
+
+def try_option(work, command, option, arguments, option_word, may_fail):
+    """What is wrong, or None."""
+    with_option = [command, *arguments, option_word]
     before, after = run(work, [command, *arguments]), run(work, with_option)
-    if before[0] not in (0, 3) and after[0] not in (0, 3) and (command, option) not in base:
+    if before[0] not in (0, 3) and after[0] not in (0, 3) and not may_fail:
         return f"fails with and without --{option}: {command} {' '.join(arguments)}: {before[2].decode()}"
     if after[0] != 2 and after == before:
         return f"no effect: {' '.join(with_option)}"

@@ -22,6 +22,7 @@ struct option_rule {
 	const char *formats; /* in these formats only, separated by blanks; NULL: in all */
 	const char *with;    /* with one of these options only, separated by blanks; NULL: always */
 	const char *unless;  /* not with one of these; NULL: always */
+	const char *except;  /* the rule does not hold with one of these; NULL: always */
 };
 
 struct command {
@@ -53,8 +54,18 @@ struct command {
 
 extern const struct command *const commands[]; /* ends with NULL */
 
-/* Has every option that was given an effect on the command? Else -EINVAL with the error message set. */
-int option_rules_check(const struct command *c);
+/*
+ * Has every option that was given an effect on the command? Else -EINVAL with the error message set. `before`: what
+ * options_copy() copied before they were parsed.
+ */
+int option_rules_check(const struct command *c, const char *before);
+
+/*
+ * For what a command only knows from its arguments or inputs: are none of `list` given, options of the command being
+ * run that are 0 or empty at first, separated by blanks? Else -EINVAL with the error message set: "--OPTION has no
+ * effect WHERE". Always 0 with --compat.
+ */
+int options_unused_check(const char *list, const char *where);
 
 /* The command being run, for messages and for the JSON head; NULL before it is known. */
 extern const struct command *command_now;

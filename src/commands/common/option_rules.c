@@ -16,7 +16,7 @@
 /* Of every command that has these options, unless it has a rule of its own for one. */
 static const struct option_rule common_rules[] = {
 	{"wide", .formats = "text"},
-	{"multiline", .with = "backtrace"},
+	{"multiline", .formats = "text", .with = "backtrace"},
 	{"exe", .unless = "no-resolve"},
 	{"debug", .unless = "no-resolve"},
 	{"symbols", .unless = "no-resolve"},
@@ -37,11 +37,13 @@ static const struct option_row *row_find(const struct command *c, const char *op
 	return NULL;
 }
 
-static bool is_given(const struct command *c, const char *option)
+static bool is_given(const struct command *c, const char *before, const char *option)
 {
 	const struct option_row *o = row_find(c, option);
 
-	return o && option_is_given(o);
+	if (!o)
+		return false;
+	return before ? option_changed(c->options, before, o) : option_is_given(o);
 }
 
 /* The commands that use the option. */
@@ -56,13 +58,13 @@ static void users_print(const char *option, char *buf, size_t size)
 	}
 }
 
-static int unused_check(const struct command *c)
+static int unused_check(const struct command *c, const char *before)
 {
 	char option[64], users[512];
 
 	for (const char *p = c->unused; p && *p; p += strcspn(p, " "), p += *p == ' ') {
 		snprintf(option, sizeof(option), "%.*s", (int)strcspn(p, " "), p);
-		if (!is_given(c, option))
+		if (!is_given(c, before, option))
 			continue;
 		users_print(option, users, sizeof(users));
 		return fail(-EINVAL, "'%s' does not support --%s (supported by: %s)", c->name,
@@ -71,16 +73,26 @@ static int unused_check(const struct command *c)
 	return 0;
 }
 
-static bool is_any_given(const struct command *c, const char *list)
+/* The first of the list that was given, in `buf`; NULL: none was, or there is no list. */
+static const char *given_find(const struct command *c, const char *before, const char *list,
+			      char *buf, size_t size)
 {
-	char option[64];
-
-	for (const char *p = list; *p; p += strcspn(p, " "), p += *p == ' ') {
-		snprintf(option, sizeof(option), "%.*s", (int)strcspn(p, " "), p);
-		if (is_given(c, option))
-			return true;
+	for (const char *p = list; p && *p; p += strcspn(p, " "), p += *p == ' ') {
+		snprintf(buf, size, "%.*s", (int)strcspn(p, " "), p);
+		if (is_given(c, before, buf))
+			return buf;
 	}
-	return false;
+	return NULL;
+}
+
+int options_unused_check(const char *list, const char *where)
+{
+	char buf[64];
+	const char *option = compat_given
+				     ? NULL
+				     : given_find(command_now, NULL, list, buf, sizeof(buf));
+
+	return option ? fail_usage(-EINVAL, "--%s has no effect %s", option, where) : 0;
 }
 
 /* "a b c" as "--a, --b, --c" */
@@ -95,22 +107,21 @@ static void options_print(const char *list, char *buf, size_t size)
 	}
 }
 
-static int rule_check(const struct command *c, const struct option_rule *r)
+static int rule_check(const struct command *c, const char *before, const struct option_rule *r)
 {
-	char with[256];
+	char with[256], other[64];
 
-	if (!is_given(c, r->option))
+	if (!is_given(c, before, r->option) ||
+	    given_find(c, before, r->except, other, sizeof(other)))
 		return 0;
 	if (r->formats && !word_is_listed(r->formats, output_format()))
 		return fail(-EINVAL,
 			    "--%s has no effect on '%s' in format '%s' (supported: %s)",
 			    r->option, c->name, output_format(), r->formats);
-	if (r->unless && is_any_given(c, r->unless)) {
-		options_print(r->unless, with, sizeof(with));
-		return fail(-EINVAL, "--%s has no effect on '%s' together with %s", r->option,
-			    c->name, with);
-	}
-	if (!r->with || is_any_given(c, r->with))
+	if (given_find(c, before, r->unless, other, sizeof(other)))
+		return fail(-EINVAL, "--%s has no effect on '%s' together with --%s", r->option,
+			    c->name, other);
+	if (!r->with || given_find(c, before, r->with, other, sizeof(other)))
 		return 0;
 	options_print(r->with, with, sizeof(with));
 	return fail(-EINVAL, "--%s has no effect on '%s' without %s%s", r->option, c->name,
@@ -124,16 +135,16 @@ static const struct option_rule *rule_find(const struct option_rule *rules, cons
 	return rules && rules->option ? rules : NULL;
 }
 
-int option_rules_check(const struct command *c)
+int option_rules_check(const struct command *c, const char *before)
 {
 	int err;
 
 	if (compat_given) /* OSv's tool accepts options that it ignores */
 		return 0;
-	err = unused_check(c);
+	err = unused_check(c, before);
 	for (const struct option_rule *r = c->rules; !err && r && r->option; r++)
-		err = rule_check(c, r);
+		err = rule_check(c, before, r);
 	for (const struct option_rule *r = common_rules; !err && r->option; r++)
-		err = rule_find(c->rules, r->option) ? 0 : rule_check(c, r);
+		err = rule_find(c->rules, r->option) ? 0 : rule_check(c, before, r);
 	return err || !c->check ? err : c->check();
 }

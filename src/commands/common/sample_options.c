@@ -40,6 +40,25 @@ const struct option_row profile_options[] = {
 };
 /* clang-format on */
 
+/* Folded stacks are of whole call paths, outermost first. */
+const struct option_rule profile_rules[] = {
+	{"caller-oriented", .formats = "text json", .unless = "diff"},
+	{"min-duration", .formats = "text json", .unless = "diff"},
+	{"min-hits", .formats = "text json", .unless = "diff"},
+	{"max-levels", .formats = "text json", .unless = "diff"},
+	{0},
+};
+
+/* Without names, -x has what it asks for. */
+int backtrace_options_check(void)
+{
+	if (backtrace)
+		return 0;
+	return options_unused_check("debug exe symbols use-symbols-file no-inlined-by "
+				    "show-line-number show-file-name show-address",
+				    "without --backtrace");
+}
+
 struct sample_line_options sample_line_given(void)
 {
 	return (struct sample_line_options){.backtrace = backtrace,

@@ -4,18 +4,23 @@
 #define HOSTRACE_COMMANDS_SAMPLE_OPTIONS_H
 
 #include "analyzers/profile/profile.h"
+#include "commands/common/command.h"
 #include "commands/common/compat_option.h"
 #include "commands/common/symbol_options.h"
 #include "output/samples/sample_line.h"
 
 extern const struct option_row sample_line_options[]; /* -b -l --no-header */
 extern const struct option_row profile_options[];     /* -r -g --function --min-* --max-levels */
+extern const struct option_rule profile_rules[];      /* of these */
 extern bool no_header_given;
 
 struct sample_line_options sample_line_given(void);
 
 /* Was an option given that only `list` of an OSv trace has? The first one's name, or NULL. */
 const char *sample_option_given(void);
+
+/* Has each option for names, all of which are in backtraces, an effect? As options_unused_check(). */
+int backtrace_options_check(void);
 
 /* --group-by, the filters, symbols. -EINVAL with the error message set. */
 int profile_given(struct profile_options *ret);

@@ -45,8 +45,11 @@ static int osv_trace_open(const char *path, struct sample_run *run)
 int sample_run_open_file(const char *path, const char *supported, struct time_range *range,
 			 struct sample_run *run)
 {
-	int status = time_range_given(range) ? time_range_wrong() : run_begin(run, supported);
+	int status;
 
+	if (options_unused_check("clock no-guest tsc-khz", "on one OSv trace"))
+		return command_failed();
+	status = time_range_given(range) ? time_range_wrong() : run_begin(run, supported);
 	if (status == SAMPLE_RUN_BEGUN)
 		status = run_opened(run, osv_trace_open(path, run));
 	if (status != SAMPLE_RUN_BEGUN)

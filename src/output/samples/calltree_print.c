@@ -105,7 +105,7 @@ json_t *calltree_json(const struct calltree *t, uint32_t root)
 {
 	struct drawing d = {.t = t, .root = &t->node[root]};
 
-	return node_json(&d, root, 0);
+	return visible(&d, d.root) ? node_json(&d, root, 0) : NULL;
 }
 
 struct folding {
