@@ -56,6 +56,7 @@ struct walk {
 	char real[PATH_MAX]; /* its name, "" for the root */
 	char left[PATH_MAX]; /* the rest of the way */
 	int links;
+	uid_t owner;	     /* of `dir` */
 	bool strict, shared; /* owners count everywhere; `dir` is shared */
 };
 
@@ -71,7 +72,8 @@ static void walk_enter(struct walk *w, int dir)
 	if (w->dir >= 0)
 		close(w->dir);
 	w->dir = dir;
-	w->shared = !fstat(dir, &st) && is_shared_directory(&st);
+	w->owner = fstat(dir, &st) ? (uid_t)-1 : st.st_uid;
+	w->shared = w->owner != (uid_t)-1 && is_shared_directory(&st);
 }
 
 /* The next name of the way, removed from it; "" at its end. */
@@ -133,6 +135,19 @@ static int owner_check(const struct walk *w, const char *part, const struct stat
 		    st->st_uid);
 }
 
+/* Who owns the directory that is left chooses where it is, and with that its parent. */
+static int parent_check(const struct walk *w, const struct stat *st)
+{
+	if (!w->strict)
+		return 0;
+	if (is_trusted_owner(w->owner))
+		return owner_check(w, "..", st);
+	return fail(-EACCES,
+		    "%s: the current directory %s belongs to user %u, who could move it; give a "
+		    "path from the root",
+		    w->given, w->real, w->owner);
+}
+
 /* 1: the directory may not be searched. */
 static int part_enter(struct walk *w, const char *part)
 {
@@ -145,7 +160,7 @@ static int part_enter(struct walk *w, const char *part)
 			close(at);
 		return err;
 	}
-	err = strcmp(part, "..") ? owner_check(w, part, &st) : 0;
+	err = strcmp(part, "..") ? owner_check(w, part, &st) : parent_check(w, &st);
 	if (!err && S_ISLNK(st.st_mode))
 		err = link_enter(w, at);
 	else if (!err)

@@ -162,6 +162,13 @@ static void other_users_directories_and_links(void **state)
 	unsetenv("SUDO_UID");
 	assert_int_equal(chdir(in_dir("theirs")), 0); /* it was chosen, and cannot be exchanged */
 	assert_opens("x", 0);
+	assert_opens("./x", 0);
+	assert_opens("../x", -EACCES); /* of where that user moves it to */
+	assert_non_null(strstr(error_text(), "the current directory"));
+	assert_int_equal(mkdir("sub", 0700), 0);
+	assert_int_equal(chdir("sub"), 0);
+	assert_opens("x", 0);
+	assert_opens("../x", -EACCES);
 	assert_int_equal(chdir("/"), 0);
 }
 
