@@ -74,6 +74,18 @@ void guest_pause_text(const struct osv_pause *p, char *ret, size_t size)
 						       "before (use --qmp to keep it paused)");
 }
 
+void guest_lost_caveats(const struct osv_pause *p, json_t *caveats)
+{
+	char text[400];
+
+	for (unsigned int i = 0; i < p->lost.nr; i++) {
+		osv_lost_text(&p->lost, i, text, sizeof(text));
+		json_array_append_new(caveats, json_string(text));
+	}
+	if (p->lost.end[0])
+		json_array_append_new(caveats, json_string(p->lost.end));
+}
+
 /* NAMESUFFIX, readable by its owner only. */
 static int file_open(struct new_file *f, const char *name, const char *suffix)
 {
@@ -228,6 +240,7 @@ static int answer(const struct osv_extracted *x, const char *file, const struct 
 			 "%" PRIu64 " pages end in an invalid sample", x->counts.bad);
 		json_array_append_new(caveats, json_string(text));
 	}
+	guest_lost_caveats(pause, caveats);
 	modules_note(x, caveats);
 	if (guest_given.vm)
 		json_array_append_new(
@@ -245,7 +258,7 @@ static int answer(const struct osv_extracted *x, const char *file, const struct 
 			caveats);
 	if (!guest_given.terse)
 		printf("%s: %" PRIu64 " samples of %u vCPUs", file, x->counts.records,
-		       x->nr_cpus - x->nr_empty);
+		       x->nr_rings);
 	if (!guest_given.terse && !guest_given.vm)
 		printf("; %s", paused);
 	if (!guest_given.terse)

@@ -23,6 +23,14 @@ static struct osv_names *names_open(const struct osv_guest_options *opt,
 	return osv_names_open(elf, modules, &names) ? NULL : names;
 }
 
+static json_t *lost_json(const struct osv_pause *p)
+{
+	json_t *caveats = json_array();
+
+	guest_lost_caveats(p, caveats);
+	return caveats;
+}
+
 static json_t *address_json(uint64_t address)
 {
 	char text[24];
@@ -33,7 +41,11 @@ static json_t *address_json(uint64_t address)
 
 static int pause_print(const struct osv_pause *p)
 {
+	json_auto_t *lost = lost_json(p);
 	char text[160];
+
+	for (size_t i = 0; i < json_array_size(lost); i++)
+		command_note("%s", json_string_value(json_array_get(lost, i)));
 
 	if (p->live)
 		snprintf(text, sizeof(text),
@@ -156,7 +168,7 @@ int guest_threads(int argc, char **argv)
 	free(modules.module);
 	free(t);
 	if (rows)
-		return guest_json_print("threads", "rows", rows, NULL);
+		return guest_json_print("threads", "rows", rows, lost_json(&pause));
 	printf("Number of threads: %u\n", nr);
 	return pause_print(&pause);
 }
@@ -218,9 +230,13 @@ int guest_virtio(int argc, char **argv)
 		queue_text(&q[i]);
 	}
 	free(q);
-	if (rows)
-		return guest_json_print("virtio", "rows", rows, json_pack("[s]", virtio_caveat));
-	if (!nr)
+	if (rows) {
+		json_t *caveats = lost_json(&pause);
+
+		json_array_insert_new(caveats, 0, json_string(virtio_caveat));
+		return guest_json_print("virtio", "rows", rows, caveats);
+	}
+	if (!nr && !pause.lost.nr)
 		printf("the guest has no virtio driver\n");
 	return pause_print(&pause);
 }
@@ -302,6 +318,7 @@ static int leaks_print(struct osv_names *names, const struct osv_leaks *l,
 		json_array_append_new(rows, leak_json(names, &l->leak[i]));
 	if (!l->enabled)
 		json_array_append_new(caveats, json_string("tracking is off"));
+	guest_lost_caveats(pause, caveats);
 	return guest_json_print("leaks", "rows", rows, caveats);
 }
 

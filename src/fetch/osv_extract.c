@@ -90,8 +90,7 @@ static int ring_find(struct extract *x, uint64_t cpu)
 		return 0;
 	}
 	if (ring.size % OSV_RING_PAGE || ring.size > OSV_RING_BYTES_MAX)
-		return fail(-EBADMSG, "vCPU %u: invalid trace buffer size %" PRIu64 "",
-			    x->nr, ring.size);
+		return fail(-EBADMSG, "invalid trace buffer size %" PRIu64, ring.size);
 	x->total += ring.size;
 	x->address[x->nr] = mem;
 	x->last_at[x->nr] = buf + x->at.last;
@@ -113,8 +112,11 @@ static int rings_find(struct extract *x)
 	x->last_at = calloc(nr + 1u, sizeof(*x->last_at));
 	if (!err && (!x->ring || !x->address || !x->last_at))
 		err = fail(-ENOMEM, "out of memory");
-	for (unsigned int i = 0; i < nr && !err; i++)
+	for (unsigned int i = 0; i < nr && !err; i++) {
 		err = ring_find(x, cpu[i]);
+		if (err)
+			err = osv_guest_lose(&x->g, "vCPU", cpu[i], err);
+	}
 	x->ret->nr_cpus = nr;
 	free(cpu);
 	return err;
@@ -130,10 +132,39 @@ static uint64_t used_bytes(const struct osv_ring *r)
 	return r->last < r->size ? pages * OSV_RING_PAGE : r->size;
 }
 
+static int ring_copy(struct extract *x, unsigned int i, uint8_t *to, uint64_t *done)
+{
+	uint64_t len = used_bytes(&x->ring[i]);
+	int err = 0;
+
+	for (uint64_t at = 0; at < len && !err; at += PIECE) {
+		size_t piece = len - at < PIECE ? len - at : PIECE;
+
+		err = osv_guest_read(&x->g, x->address[i] + at, to + at, piece);
+		*done += piece;
+		if (!err && x->progress)
+			x->progress(*done, x->ret->bytes, x->progress_arg);
+	}
+	if (err)
+		memset(to, 0, len);
+	return err;
+}
+
+/* Those after it take its place. */
+static void ring_drop(struct extract *x, unsigned int i)
+{
+	x->ret->bytes -= used_bytes(&x->ring[i]);
+	x->nr--;
+	memmove(&x->ring[i], &x->ring[i + 1], (x->nr - i) * sizeof(*x->ring));
+	memmove(&x->address[i], &x->address[i + 1], (x->nr - i) * sizeof(*x->address));
+	memmove(&x->last_at[i], &x->last_at[i + 1], (x->nr - i) * sizeof(*x->last_at));
+}
+
 static int rings_copy(struct extract *x)
 {
-	uint64_t total = 0, done = 0;
+	uint64_t done = 0;
 	uint8_t *to;
+	int err = 0;
 
 	x->mem = mmap(NULL, x->total + OSV_RING_PAGE, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -142,25 +173,19 @@ static int rings_copy(struct extract *x)
 		return fail(-ENOMEM, "out of memory");
 	}
 	for (unsigned int i = 0; i < x->nr; i++)
-		total += used_bytes(&x->ring[i]);
+		x->ret->bytes += used_bytes(&x->ring[i]);
 	to = x->mem;
-	for (unsigned int i = 0; i < x->nr; to += x->ring[i++].size) {
-		uint64_t len = used_bytes(&x->ring[i]);
-
-		x->ring[i].mem = to;
-		for (uint64_t at = 0; at < len; at += PIECE) {
-			size_t piece = len - at < PIECE ? len - at : PIECE;
-			int err = osv_guest_read(&x->g, x->address[i] + at, to + at, piece);
-
-			if (err)
-				return err;
-			done += piece;
-			if (x->progress)
-				x->progress(done, total, x->progress_arg);
+	for (unsigned int i = 0; i < x->nr && !err;) {
+		err = ring_copy(x, i, to, &done);
+		if (err) {
+			err = osv_guest_lose(&x->g, "trace buffer", x->address[i], err);
+			ring_drop(x, i);
+			continue;
 		}
+		x->ring[i].mem = to;
+		to += x->ring[i++].size;
 	}
-	x->ret->bytes = total;
-	return 0;
+	return err;
 }
 
 /* ---- of a guest that runs ---- */
@@ -231,11 +256,24 @@ static int tracepoint_read(void *ctx, uint64_t key, struct osv_raw_tracepoint *r
 	return -ENOENT;
 }
 
+/* All that there were are lost. */
+static int rings_lost(struct extract *x)
+{
+	char text[400];
+
+	if (x->nr || !x->g.lost.nr)
+		return 0;
+	osv_lost_text(&x->g.lost, 0, text, sizeof(text));
+	return fail(-EFAULT, "no trace buffer of the guest can be read: %s", text);
+}
+
 static int rings_read(void *walk)
 {
 	struct extract *x = walk;
 	int err = rings_find(x);
 
+	if (!err)
+		err = rings_lost(x);
 	if (!err && !x->nr)
 		err = fail_hint(fail(-ENODATA, "no vCPU of the guest has a trace buffer: tracing "
 					       "was never enabled in it"),
@@ -245,6 +283,8 @@ static int rings_read(void *walk)
 		err = osv_modules_read(&x->g, &x->at.modules, &x->ret->modules);
 	if (!err)
 		err = x->opt->vm.pid ? rings_copy_live(x) : rings_copy(x);
+	if (!err)
+		err = rings_lost(x);
 	if (!err)
 		err = osv_raw_open(x->opt->remote ? x->opt->remote : GDB_DEFAULT, x->ring, x->nr,
 				   tracepoint_read, x, &x->ret->trace, &x->ret->counts);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,7 +78,7 @@ int osv_guest_resume(const struct osv_guest_options *opt, struct osv_guest *g, i
 	_cleanup_free_ char *text = err ? strdup(error_text()) : NULL;
 	int detach_err;
 
-	*ret = (struct osv_pause){.live = opt->vm.pid};
+	*ret = (struct osv_pause){.live = opt->vm.pid, .lost = g->lost};
 	detach_err = g->gdb ? guest_detach(opt, g->gdb, ret) : 0;
 	guest_close(g);
 	if (!err)
@@ -105,6 +107,41 @@ int osv_guest_visit(const struct osv_guest_options *opt, struct osv_guest *g,
 	if (!err)
 		err = read(walk);
 	return osv_guest_resume(opt, g, err, ret_pause);
+}
+
+int osv_guest_lose(struct osv_guest *g, const char *what, uint64_t address, int err)
+{
+	struct osv_lost *l = &g->lost;
+	unsigned int i = 0;
+
+	if (err != -EFAULT && err != -EBADMSG)
+		return err;
+	while (i < l->nr && strcmp(l->kind[i].what, what) != 0)
+		i++;
+	if (i == OSV_LOST_KINDS_MAX)
+		return err;
+	if (i == l->nr) {
+		l->kind[l->nr++].what = what;
+		snprintf(l->kind[i].why, sizeof(l->kind[i].why), "%s", error_text());
+	}
+	if (l->kind[i].nr < OSV_LOST_NAMED)
+		l->kind[i].address[l->kind[i].nr] = address;
+	l->kind[i].nr++;
+	return 0;
+}
+
+void osv_lost_text(const struct osv_lost *lost, unsigned int kind, char *ret, size_t size)
+{
+	uint64_t nr = lost->kind[kind].nr;
+	size_t len = (size_t)snprintf(ret, size, "%" PRIu64 " %s%s cannot be read:", nr,
+				      lost->kind[kind].what, nr == 1 ? "" : "s");
+
+	for (unsigned int i = 0; i < nr && i < OSV_LOST_NAMED && len < size; i++)
+		len += (size_t)snprintf(ret + len, size - len, "%s 0x%" PRIx64, i ? "," : "",
+					lost->kind[kind].address[i]);
+	if (len < size)
+		snprintf(ret + len, size - len, "%s (%s)", nr > OSV_LOST_NAMED ? ", ..." : "",
+			 lost->kind[kind].why);
 }
 
 int osv_guest_read(struct osv_guest *g, uint64_t address, void *ret, size_t len)

@@ -17,11 +17,27 @@
 #include "fetch/osv_live.h"
 #include "readers/osv/raw.h"
 
+/*
+ * Objects of the guest that were left out, as they cannot be read or have impossible contents. A guest that wrote over
+ * one of them, or any other damage, must not keep the rest from being shown.
+ */
+enum { OSV_LOST_KINDS_MAX = 6, OSV_LOST_NAMED = 4 };
+struct osv_lost {
+	struct {
+		const char *what; /* "thread" */
+		uint64_t nr, address[OSV_LOST_NAMED];
+		char why[160]; /* of the first */
+	} kind[OSV_LOST_KINDS_MAX];
+	unsigned int nr;
+	char end[200]; /* "", or why a list was left before its end */
+};
+
 /* How a guest was read. */
 struct osv_pause {
 	bool live;	     /* while it ran */
 	uint64_t stopped_ns; /* by us: 0 if live, and if it was paused before, and stays paused */
 	enum gdb_before before;
+	struct osv_lost lost;
 };
 
 enum {
@@ -40,6 +56,7 @@ struct osv_guest {
 	struct gdb *gdb; /* NULL: live */
 	struct osv_live live;
 	const char *elf;
+	struct osv_lost lost;
 };
 
 struct osv_guest_options {
@@ -92,6 +109,14 @@ int osv_guest_members(struct osv_guest *g, uint64_t object, struct osv_member *m
 /* The pointers of a std::vector<T *> at this address; *ret is allocated. */
 int osv_guest_vector(struct osv_guest *g, uint64_t address, unsigned int max, uint64_t **ret,
 		     unsigned int *ret_nr);
+
+/*
+ * For the object at this address, `err` of reading it: 0 if it is left out, and noted with the error message; -errno
+ * if nothing more can be read.
+ */
+int osv_guest_lose(struct osv_guest *g, const char *what, uint64_t address, int err);
+/* "2 threads cannot be read: 0x..., 0x... (...)"; kind: below lost->nr. */
+void osv_lost_text(const struct osv_lost *lost, unsigned int kind, char *ret, size_t size);
 
 /* ---- modules ---- */
 

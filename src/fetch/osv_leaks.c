@@ -5,6 +5,8 @@
  * innermost first. Those of one chain of calls are one record.
  */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,20 +98,35 @@ static int alive_add(struct walk *w, const uint8_t *element)
 	return 0;
 }
 
+/* Up to the first one that cannot be read. */
 static int elements_read(struct walk *w, uint64_t from, uint64_t nr)
 {
 	uint8_t *mem = malloc(w->at.element * ELEMENTS_AT_ONCE);
 	int err = mem ? 0 : fail(-ENOMEM, "out of memory");
+	uint64_t i = 0, most = ELEMENTS_AT_ONCE;
 
-	for (uint64_t i = 0; i < nr && !err; i += ELEMENTS_AT_ONCE) {
-		uint64_t part = nr - i < ELEMENTS_AT_ONCE ? nr - i : ELEMENTS_AT_ONCE;
+	while (i < nr && !err) {
+		uint64_t part = nr - i < most ? nr - i : most;
 
 		err = osv_guest_read(&w->g, from + i * w->at.element, mem, part * w->at.element);
+		if (err == -EFAULT && most > 1) { /* once more, one by one */
+			most = 1;
+			err = 0;
+			continue;
+		}
 		for (uint64_t j = 0; j < part && !err; j++)
 			err = alive_add(w, mem + j * w->at.element);
+		if (!err)
+			i += part;
 	}
 	free(mem);
-	return err;
+	if (err != -EFAULT)
+		return err;
+	snprintf(w->g.lost.end, sizeof(w->g.lost.end),
+		 "the array of allocations breaks off after %" PRIu64 " of %" PRIu64
+		 " elements: %s",
+		 i, nr, error_text());
+	return 0;
 }
 
 static int tracker_read(void *walk)

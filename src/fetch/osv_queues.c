@@ -6,6 +6,7 @@
  * avail_event and used_event (2.7.10) follow the other one.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <libiberty/demangle.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +53,7 @@ static int places_find(void *walk)
 }
 
 /* "vtable for virtio::net": the class of the object that this vtable pointer belongs to. */
-static bool class_name(struct osv_guest *g, uint64_t vptr, char *ret, size_t size)
+static int class_name(struct osv_guest *g, uint64_t vptr, char *ret, size_t size)
 {
 	static const char head[] = "vtable for ";
 	const char *symbol = layout_symbol_at(g->layout, vptr - VTABLE_HEAD);
@@ -62,7 +63,7 @@ static bool class_name(struct osv_guest *g, uint64_t vptr, char *ret, size_t siz
 	if (is)
 		snprintf(ret, size, "%s", name + sizeof(head) - 1);
 	free(name);
-	return is;
+	return is ? 0 : fail(-EBADMSG, "there is no vtable at 0x%" PRIx64, vptr);
 }
 
 /* Reads a u16 through a pointer that is a member of the queue. */
@@ -111,33 +112,45 @@ static int driver_read(struct walk *w, uint64_t driver, const char *name)
 		err = osv_guest_u64(&w->g, place + 8ull * i, &queue);
 		if (err || !queue)
 			continue;
-		struct osv_queue *q = &w->queue[w->nr++];
+		struct osv_queue *q = &w->queue[w->nr];
 
 		*q = (struct osv_queue){
 			.driver_address = driver, .address = queue, .index = (uint16_t)i};
 		snprintf(q->driver, sizeof(q->driver), "%s", name);
 		err = queue_read(w, q);
+		if (err)
+			err = osv_guest_lose(&w->g, "queue", queue, err);
+		else
+			w->nr++;
 	}
 	return err;
+}
+
+static int any_driver_read(struct walk *w, uint64_t driver)
+{
+	uint64_t vptr;
+	char name[64];
+	int err = osv_guest_u64(&w->g, driver, &vptr);
+
+	if (!err)
+		err = class_name(&w->g, vptr, name, sizeof(name));
+	if (!err && !strncmp(name, "virtio::", 8))
+		err = driver_read(w, driver, name);
+	return err ? osv_guest_lose(&w->g, "driver", driver, err) : 0;
 }
 
 static int drivers_walk(void *walk)
 {
 	struct walk *w = walk;
-	uint64_t manager, vptr, *driver = NULL;
+	uint64_t manager, *driver = NULL;
 	unsigned int nr = 0;
-	char name[64];
 	int err = osv_guest_u64(&w->g, w->at.instance, &manager);
 
 	if (!err)
 		err = osv_guest_vector(&w->g, manager + w->at.drivers, OSV_DRIVERS_MAX, &driver,
 				       &nr);
-	for (unsigned int i = 0; i < nr && !err; i++) {
-		err = osv_guest_u64(&w->g, driver[i], &vptr);
-		if (!err && class_name(&w->g, vptr, name, sizeof(name)) &&
-		    !strncmp(name, "virtio::", 8))
-			err = driver_read(w, driver[i], name);
-	}
+	for (unsigned int i = 0; i < nr && !err; i++)
+		err = any_driver_read(w, driver[i]);
 	free(driver);
 	return err;
 }

@@ -9,18 +9,22 @@
  * the address of the thread's object.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/order.h"
 #include "event/event.h"
 #include "fetch/osv_guest.h"
 #include "fetch/osv_unwind.h"
 
 /* libstdc++'s _Hashtable: buckets, their number, then the node before the first. */
-enum { MAP_FIRST_OFFSET = 16, MAP_COUNT_OFFSET = 24, NODE_THREAD_OFFSET = 16 };
+enum { MAP_FIRST_OFFSET = 16, MAP_COUNT_OFFSET = 24, NODE_WORDS = 3, NODE_THREAD = 2 };
+
+#define STATUS_LOST "?" /* not readable */
 
 struct places {
 	uint64_t map;
@@ -41,6 +45,7 @@ struct walk {
 	unsigned int nr_vcpus;
 	struct osv_thread *thread;
 	unsigned int nr;
+	struct hash_table nodes; /* of the list, that were visited */
 	bool no_location;
 	struct osv_modules *modules;
 	struct osv_unwind *unwind; /* NULL: no_location */
@@ -155,10 +160,9 @@ static int state_read(struct walk *w, uint64_t state, struct osv_thread *t)
 	return 0;
 }
 
-static int thread_read(struct walk *w, uint64_t address)
+static int thread_read(struct walk *w, uint64_t address, struct osv_thread *t)
 {
 	const struct places *at = &w->at;
-	struct osv_thread *t = &w->thread[w->nr++];
 	struct osv_unwind_thread in = {.address = address, .object_size = at->object_size};
 	uint64_t detached;
 	struct osv_member members[] = {
@@ -177,8 +181,14 @@ static int thread_read(struct walk *w, uint64_t address)
 
 	*t = (struct osv_thread){.address = address};
 	err = osv_guest_members(&w->g, address, members, sizeof(members) / sizeof(*members));
-	if (!err)
-		err = state_read(w, detached, t);
+	if (err)
+		return err;
+	err = state_read(w, detached, t);
+	if (err) {
+		t->cpu = t->acpi_id = -1;
+		snprintf(t->status, sizeof(t->status), STATUS_LOST);
+		err = osv_guest_lose(&w->g, "thread state", detached, err);
+	}
 	if (err)
 		return err;
 	text_neutralise(t->name);
@@ -188,10 +198,54 @@ static int thread_read(struct walk *w, uint64_t address)
 	return 0;
 }
 
+static bool is_known(const struct walk *w, uint64_t node)
+{
+	return hash_find_u64(&w->nodes, node);
+}
+
+/* The list ends here, before its end. */
+static int list_leave(struct walk *w, uint64_t node, uint64_t count, const char *why)
+{
+	snprintf(w->g.lost.end, sizeof(w->g.lost.end),
+		 "the list of threads breaks off at 0x%" PRIx64 " after %u of %" PRIu64
+		 " threads: %s",
+		 node, w->nodes.nr, count, why);
+	return 0;
+}
+
+static int list_walk(struct walk *w, uint64_t node, uint64_t count)
+{
+	int err = 0;
+
+	while (node && !err) {
+		uint64_t word[NODE_WORDS], thread;
+
+		if (is_known(w, node))
+			return list_leave(w, node, count, "it returns to that node");
+		if (w->nodes.nr == OSV_THREADS_MAX || w->nodes.nr >= count)
+			return list_leave(w, node, count, "it has more nodes");
+		err = osv_guest_read(&w->g, node, word, sizeof(word));
+		if (err == -EFAULT)
+			return list_leave(w, node, count, error_text());
+		if (err)
+			return err;
+		if (!hash_add_u64(&w->nodes, node, NULL) || array_room(w->thread, w->nr))
+			return fail(-ENOMEM, "out of memory");
+		thread = word[NODE_THREAD];
+		err = thread_read(w, thread, &w->thread[w->nr]);
+		if (err)
+			err = osv_guest_lose(&w->g, "thread", thread, err);
+		else
+			w->nr++;
+		node = word[0];
+	}
+	return err;
+}
+
 static int threads_walk(void *walk)
 {
 	struct walk *w = walk;
-	uint64_t node, thread, max;
+	uint64_t node, count;
 	int err = vcpus_read(w);
 
 	if (!err)
@@ -201,20 +255,8 @@ static int threads_walk(void *walk)
 	if (!err)
 		err = osv_guest_u64(&w->g, w->at.map + MAP_FIRST_OFFSET, &node);
 	if (!err)
-		err = osv_guest_u64(&w->g, w->at.map + MAP_COUNT_OFFSET, &max);
-	while (!err && node) {
-		if (w->nr == OSV_THREADS_MAX || w->nr == max)
-			return fail(-EBADMSG,
-				    "the guest's list of threads is corrupt: it does not end");
-		if (array_room(w->thread, w->nr))
-			return -ENOMEM;
-		err = osv_guest_u64(&w->g, node + NODE_THREAD_OFFSET, &thread);
-		if (!err)
-			err = thread_read(w, thread);
-		if (!err)
-			err = osv_guest_u64(&w->g, node, &node);
-	}
-	return err;
+		err = osv_guest_u64(&w->g, w->at.map + MAP_COUNT_OFFSET, &count);
+	return err ? err : list_walk(w, node, count);
 }
 
 static int by_id(const void *a, const void *b)
@@ -228,8 +270,10 @@ static void statuses_name(struct walk *w, bool live)
 {
 	for (unsigned int i = 0; i < w->nr; i++) {
 		struct osv_thread *t = &w->thread[i];
-		const char *name = layout_enum(w->g.layout, "sched::thread::status",
-					       strtol(t->status, NULL, 10));
+		const char *name = strcmp(t->status, STATUS_LOST) != 0
+					   ? layout_enum(w->g.layout, "sched::thread::status",
+							 strtol(t->status, NULL, 10))
+					   : NULL;
 
 		if (name)
 			snprintf(t->status, sizeof(t->status), "%s", name);
@@ -241,7 +285,9 @@ static void statuses_name(struct walk *w, bool live)
 int osv_threads(const struct osv_guest_options *opt, struct osv_thread **ret, unsigned int *ret_nr,
 		struct osv_modules *ret_modules, struct osv_pause *ret_pause)
 {
-	struct walk w = {.no_location = opt->no_location, .modules = ret_modules};
+	struct walk w = {.no_location = opt->no_location,
+			 .modules = ret_modules,
+			 .nodes = HASH_TABLE(uint64_t, 1, OSV_THREADS_MAX)};
 	int err;
 
 	*ret_modules = (struct osv_modules){0};
@@ -253,6 +299,7 @@ int osv_threads(const struct osv_guest_options *opt, struct osv_thread **ret, un
 	osv_unwind_close(w.unwind);
 	free(w.vcpu);
 	free(w.current);
+	hash_deinit(&w.nodes);
 	if (err) {
 		free(w.thread);
 		free(ret_modules->module);

@@ -12,7 +12,7 @@ ask() {
 	timeout 200 "$HOSTRACE" guest "$@" -e "$BUILD/osvguest.elf" -r "$gdb" >out 2>err
 }
 
-plan 42
+plan 62
 vm '' unix:gdb.sock
 
 # The location's function, of the thread with this number, in out.
@@ -152,12 +152,49 @@ is "$(tr '\n' ' ' <names)" "interrupt() interrupt_entry interrupt_stack_enter in
 	"and its frames, out of the interrupt" names
 end_vm
 
+# Objects that cannot be read: the others are shown.
+vm u unix:gdb.sock
+spoilt() { # HOW ASK
+	$2 threads
+	is "$? $(tail -n 1 out) $(grep -c ' cpu? ?  *0' out)" "0 Number of threads: 14 2" "$1: threads that can be read" err
+	is "$(grep -cE '1 thread cannot be read: 0x123456780000 |2 thread states cannot be read: 0x123456780000, 0x4000' err)" 2 \
+		"$1: and how many cannot" err
+	$2 virtio
+	is "$? $(sed -n 's/ at 0x.*//p' out | tr -s '\n ' ' ')" "0 virtio::net queue 0 virtio::blk queue 0 " "$1: queues that can be read" err
+	is "$(grep -cE '1 (driver|queue) cannot be read: 0x123456780000 ' err)" 2 "$1: and what cannot" err
+	$2 leaks
+	is "$? $(grep -c 'generated 3 records' out) $(grep -c 'breaks off after 21 of 4000000 elements' err)" "0 1 1" \
+		"$1: allocations that there are, of 4 million" err
+}
+spoilt "stopped" ask
+spoilt "running" live
+for of in threads virtio leaks; do
+	ask $of -f json
+	is "$? $(jq -c '[.caveats[] | select(test("cannot be read|breaks off"))] | length' out)" \
+		"0 $([ $of = leaks ] && echo 1 || echo 2)" "$of as JSON" out
+	follows guest out
+done
+extract -o spoilt
+is "$? $("$HOSTRACE" list -x spoilt | grep -c ' tick ') $(grep -cE '2 vCPUs cannot be read: 0x123456780000, 0x4000' err)" "0 281 1" \
+	"extract: the trace buffers that can be read" err
+is "$(status)" running "the guest runs on"
+end_vm
+vm U unix:gdb.sock
+ask threads
+is "$? $(tail -n 1 out) $(grep -c 'list of threads breaks off at 0x123456780000 after 3 of 15 threads' err)" \
+	"0 Number of threads: 3 1" "a list that breaks off" err
+ask virtio
+is "$? $(grep -c '^virtio::blk' out) $(grep -cE '1 driver cannot be read: 0x4000.*there is no vtable at 0x123456780000' err)" "0 1 1" \
+	"an object that is no driver" err
+end_vm
+
 # A guest with endless lists and invalid numbers.
 vm t unix:gdb.sock
 ask threads
-is "$? $(grep -c 'list of threads is corrupt' err)" "1 1" "threads in a circle" err
+is "$? $(tail -n 1 out) $(grep -c 'breaks off at 0x4000.* after 15 of 15 threads: it returns to that node' err)" \
+	"0 Number of threads: 15 1" "threads in a circle" err
 ask virtio
-is "$? $(grep -c 'queues; at most 64 are supported' err)" "1 1" "2^32 queues" err
+is "$? $(grep -c '^virtio::blk' out) $(grep -c 'queues; at most 64 are supported' err)" "0 1 1" "2^32 queues" err
 ask leaks
 is "$? $(grep -c 'allocations; at most' err)" "1 1" "2^50 allocations" err
 is "$(status)" running "the guest runs on"

@@ -52,6 +52,8 @@ struct osv_guest_options;
 struct osv_pause;
 int guest_memory_options(struct osv_guest_options *ret);
 void guest_pause_text(const struct osv_pause *p, char *ret, size_t size);
+/* Adds to a list of texts what was left out. */
+void guest_lost_caveats(const struct osv_pause *p, json_t *caveats);
 
 /*
  * Prints the answer: {"hostrace":{...},"inputs":[],"clock":{},"caveats":[..],KEY:VALUE}; key is

@@ -318,6 +318,20 @@ static void lie(char option)
 	}
 	if (option == 'M') /* more modules than the list can have */
 		elf::program::s_objs._M_impl._M_finish += 1ul << 40;
+	if (option == 'u') { /* objects that cannot be read, among others that can */
+		threads_spoil();
+		drivers[1] = (hw::hw_driver *)NOWHERE;
+		the_net._queues[1] = (virtio::vring *)NOWHERE;
+		cpu_list[1] = (sched::cpu *)NOWHERE;
+		heap(&cpus_storage[3])->percpu_base = (char *)NOWHERE;
+		memcpy(module_page(), allocations, sizeof(allocations));
+		memory::tracker.allocations = (memory::alloc_tracker::alloc_info *)MODULE_BASE;
+		memory::tracker.size_allocations = 4000000;
+	}
+	if (option == 'U') { /* a list that breaks off; an object that is no driver */
+		threads_break_off();
+		*(u64 *)heap(&the_net) = NOWHERE;
+	}
 	if (option == 't') { /* threads, queues and allocations without end */
 		threads_close_circle();
 		the_net._num_queues = 0xffffffff;

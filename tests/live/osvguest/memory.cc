@@ -51,6 +51,11 @@ char *ring_address(int cpu)
 	return (char *)0x200000400038 + (u64)cpu * (RING_PAGES + 1) * PAGE;
 }
 
+void *module_page()
+{
+	return heap(file_page);
+}
+
 static void no_execute_enable()
 {
 	u32 low, high;

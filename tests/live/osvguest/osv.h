@@ -337,6 +337,7 @@ extern bool tracker_enabled;
 
 constexpr u64 KERNEL_SHIFT = 0x40000000;     /* of the kernel: virtual address less physical one */
 constexpr u64 MODULE_BASE = 0x100000000000;  /* of the first shared object */
+constexpr u64 NOWHERE = 0x123456780000;      /* nothing is mapped there */
 constexpr u64 MAIN_AREA = 0x400000000000;    /* all physical memory */
 constexpr u64 MEMPOOL_AREA = 0x600000000000; /* the same memory */
 
@@ -356,6 +357,7 @@ void *memcpy(void *to, const void *from, u64 len);
 void *memset(void *to, int c, u64 len);
 }
 void memory_map();
+void *module_page();
 char *ring_address(int cpu); /* 56 bytes into its mapping */
 
 enum { CPUS = 4, PAGE = 4096, RING_PAGES = 4 };
@@ -366,5 +368,7 @@ void thread_run(void (*function)(), void (*interrupt)());
 sched::thread *thread_of(int nr);
 /* The map's last node points to its first. */
 void threads_close_circle();
+void threads_spoil();
+void threads_break_off();
 
 #endif

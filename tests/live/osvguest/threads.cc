@@ -158,6 +158,18 @@ void threads_close_circle()
 	nodes[THREADS - 1]._M_nxt = heap(nodes);
 }
 
+void threads_spoil()
+{
+	nodes[4].second = (thread *)NOWHERE;
+	thread_of(5)->_detached_state._M_t._M_t._M_head_impl = (thread::detached_state *)NOWHERE;
+	states[6]._cpu = (sched::cpu *)NOWHERE;
+}
+
+void threads_break_off()
+{
+	nodes[2]._M_nxt = (std::hash_node<thread *> *)NOWHERE;
+}
+
 static void (*interrupt_handler)();
 static void (*run_function)();
 
