@@ -55,14 +55,12 @@ static int connect_guarded(struct gdb *g, int family, int type, int protocol,
 	g->fd = socket(family, type | SOCK_CLOEXEC, protocol);
 	if (g->fd < 0)
 		return -errno;
-	err = gdb_guard_start(g->fd, &g->guard);
-	if (g->before == GDB_PAUSED_BEFORE)
-		gdb_guard_tell(&g->guard, GUARD_KEEPS_PAUSED);
+	err = gdb_guard_start(g->fd, g->timeout_ns, &g->guard);
 	if (!err && !connect(g->fd, at, len))
 		return 0;
 	err = err ? err : -errno;
 	gdb_guard_tell(&g->guard, GUARD_HAS_NOTHING);
-	gdb_guard_stop(&g->guard, g->fd);
+	gdb_guard_stop(&g->guard);
 	close(g->fd);
 	g->fd = -1;
 	return err;
@@ -160,9 +158,9 @@ static int byte_get(struct gdb *g, uint64_t until_ns, uint8_t *ret)
 		if (ready < 0 && errno == EINTR)
 			continue;
 		if (!ready)
-			return fail(-ETIMEDOUT,
-				    "%s: no reply; is another debugger attached to the VM?",
-				    g->target);
+			return fail(-ETIMEDOUT, "%s: no reply%s", g->target,
+				    g->attached ? " any more"
+						: "; is another debugger attached to the VM?");
 		ssize_t n = recv(g->fd, g->in, sizeof(g->in), 0);
 
 		if (n < 0 && errno == EINTR)
@@ -178,6 +176,17 @@ static int byte_get(struct gdb *g, uint64_t until_ns, uint8_t *ret)
 
 /* ---- packets ---- */
 
+/*
+ * A VM that does not answer yet may be paused by another debugger, and runs again when that one is gone: only from now
+ * on it is known to stay paused.
+ */
+static void attached_note(struct gdb *g)
+{
+	if (!g->attached && g->before == GDB_PAUSED_BEFORE)
+		gdb_guard_tell(&g->guard, GUARD_KEEPS_PAUSED);
+	g->attached = true;
+}
+
 /* The next packet, not yet confirmed; replies to damaged ones with '-', resends ours when requested. */
 static int packet_get(struct gdb *g)
 {
@@ -189,7 +198,7 @@ static int packet_get(struct gdb *g)
 	while (!(err = byte_get(g, until_ns, &byte))) {
 		switch (gdb_parse(&g->parser, byte)) {
 		case GDB_PACKET:
-			g->attached = true;
+			attached_note(g);
 			return 0;
 		case GDB_NOTIFICATION:
 			if (++skipped > SKIPPED_MAX)
@@ -327,7 +336,7 @@ int gdb_open(const char *target, uint64_t timeout_ns, enum gdb_before before, st
 
 	if (!g || !(g->target = strdup(target)))
 		return fail(-ENOMEM, "out of memory");
-	g->guard = (struct gdb_guard){.pid = -1};
+	g->guard.pid = -1;
 	g->fd = -1;
 	g->chunk = CHUNK_DEFAULT;
 	g->timeout_ns = timeout_ns ? timeout_ns : GDB_TIMEOUT_NS;
@@ -358,7 +367,7 @@ static bool release(struct gdb *g)
 {
 	if (!g->attached)
 		gdb_guard_tell(&g->guard, GUARD_IS_BLIND);
-	return gdb_guard_stop(&g->guard, g->fd);
+	return gdb_guard_stop(&g->guard);
 }
 
 int gdb_detach(struct gdb *g)

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "fetch/gdb_packet.h"
 
 #define GDB_DEFAULT "localhost:1234"
 #define GDB_TIMEOUT_NS (30ull * 1000000000)
@@ -67,10 +68,13 @@ int gdb_vcpus(struct gdb *g, struct gdb_vcpu **ret, unsigned int *ret_nr);
 struct gdb_guard {
 	int pid;
 	int line; /* a socket to it; the guard acts when this end is closed */
+	int socket;
+	uint64_t timeout_ns;
 	bool keeps_paused;
+	struct gdb_parser parser; /* here, as it is too large for a small stack */
 };
 
-/* What it is told; without a word it detaches, and waits until the stub has confirmed that. */
+/* What it is told; without a word it detaches, and waits up to timeout_ns until the stub has confirmed that. */
 enum gdb_guard_word {
 	GUARD_KEEPS_PAUSED = 1, /* the VM was paused before */
 	GUARD_IS_BLIND,		/* the stub never answered: in case that it ever does */
@@ -81,13 +85,13 @@ enum gdb_guard_word {
  * Starts the child that watches over this process: before the socket is connected, as the guest is stopped from
  * that moment on.
  */
-int gdb_guard_start(int socket, struct gdb_guard *ret);
+int gdb_guard_start(int socket, uint64_t timeout_ns, struct gdb_guard *ret);
 void gdb_guard_tell(struct gdb_guard *g, enum gdb_guard_word word);
 
 /*
  * Lets it act, and waits for its end. If it was killed before it detached, this process does it. True: the VM is in the
  * wanted state, as the stub has confirmed. Twice: false, without effect.
  */
-bool gdb_guard_stop(struct gdb_guard *g, int socket);
+bool gdb_guard_stop(struct gdb_guard *g);
 
 #endif

@@ -8,8 +8,10 @@
  * after the reply, even a confirmation, stops the VM again. It is "D;1": once a gdb was connected, QEMU answers a plain
  * "D" with an error, also to later clients. A stub that rejects "D;1" is not detached yet, and gets "D".
  *
- * The guard waits for the reply, however late: closing a socket with unread data also discards what was sent. To
- * distinguish the reply from those to earlier commands, it sends "?" first, whose answer is like no other.
+ * It is sent at once, as what waits in the socket is read even if it was closed meanwhile: by a QEMU that accepts the
+ * connection late (another debugger was attached), or that stood still itself. Unread answers are taken first: closing
+ * a socket that has some discards what was sent. Before it, "?" is asked, whose answer is like no other: it separates
+ * the reply from those to earlier commands.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,10 +27,8 @@
 #include "fetch/gdb.h"
 #include "fetch/gdb_packet.h"
 
-#define REPLY_NS (60ull * 1000000000)
-
 /* "#00" ends a packet that was cut (the stub rejects it), "+" confirms an answer that was not. */
-static const char ask_state[] = "#00+$?#3f", detach_process[] = "+$D;1#b0", detach_all[] = "+$D#44";
+static const char detach_process[] = "#00+$?#3f+$D;1#b0", detach_all[] = "+$D#44";
 
 /* Nothing that others wait for the end of may stay open here: pipes of a shell, files. */
 static void descriptors_keep(int a, int b)
@@ -47,11 +47,11 @@ static bool say(int socket, const char *text)
 	return send(socket, text, strlen(text), MSG_NOSIGNAL) == (ssize_t)strlen(text);
 }
 
-/* Reads until a packet fits; its text is in p->data. */
-static bool await(int socket, struct gdb_parser *p, bool (*fits)(const char *text))
+/* Reads until a packet fits; its text is in g->parser.data. */
+static bool await(struct gdb_guard *g, uint64_t until_ns, bool (*fits)(const char *text))
 {
-	uint64_t until_ns = monotonic_ns() + REPLY_NS, now;
-	struct pollfd answer = {.fd = socket, .events = POLLIN};
+	struct pollfd answer = {.fd = g->socket, .events = POLLIN};
+	uint64_t now;
 	uint8_t byte;
 
 	while ((now = monotonic_ns()) < until_ns) {
@@ -59,9 +59,9 @@ static bool await(int socket, struct gdb_parser *p, bool (*fits)(const char *tex
 
 		if (ready < 0 && errno == EINTR)
 			continue;
-		if (ready <= 0 || recv(socket, &byte, 1, 0) != 1)
+		if (ready <= 0 || recv(g->socket, &byte, 1, 0) != 1)
 			return false;
-		if (gdb_parse(p, byte) == GDB_PACKET && fits(p->data))
+		if (gdb_parse(&g->parser, byte) == GDB_PACKET && fits(g->parser.data))
 			return true;
 	}
 	return false;
@@ -78,25 +78,38 @@ static bool is_detach_reply(const char *text)
 	return !*text || *text == 'E' || !strcmp(text, "OK");
 }
 
-/* `announce`: a socket on which a byte is sent before the request; -1: none. */
-static bool detach(int socket, int announce)
+/* After this nothing unread is in the socket, and nothing arrives. */
+static void answers_drop(int socket)
 {
-	struct gdb_parser p = {0};
+	char bytes[256];
 
-	if (!say(socket, ask_state) || !await(socket, &p, is_state))
-		return false;
-	if (announce >= 0)
-		say(announce, "D");
-	if (!say(socket, detach_process) || !await(socket, &p, is_detach_reply))
-		return false;
-	return !strcmp(p.data, "OK") ||
-	       (say(socket, detach_all) && await(socket, &p, is_detach_reply) &&
-		!strcmp(p.data, "OK"));
+	shutdown(socket, SHUT_RD);
+	while (recv(socket, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		;
 }
 
-static void guard_run(int socket, int line) __attribute__((noreturn));
+/* Sends the request, and waits for its reply until then. */
+static bool request(struct gdb_guard *g, uint64_t until_ns)
+{
+	if (!say(g->socket, detach_process) || !await(g, until_ns, is_state) ||
+	    !await(g, until_ns, is_detach_reply))
+		return false;
+	return !strcmp(g->parser.data, "OK") ||
+	       (say(g->socket, detach_all) && await(g, until_ns, is_detach_reply) &&
+		!strcmp(g->parser.data, "OK"));
+}
 
-static void guard_run(int socket, int line)
+static bool detach(struct gdb_guard *g, uint64_t timeout_ns)
+{
+	bool confirmed = request(g, monotonic_ns() + timeout_ns);
+
+	answers_drop(g->socket);
+	return confirmed;
+}
+
+static void guard_run(struct gdb_guard *g, int line) __attribute__((noreturn));
+
+static void guard_run(struct gdb_guard *g, int line)
 {
 	bool keep_paused = false, blind = false;
 	char word;
@@ -108,7 +121,7 @@ static void guard_run(int socket, int line)
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
-	descriptors_keep(socket, line);
+	descriptors_keep(g->socket, line);
 	say(line, "R"); /* nothing that is sent to our process group reaches this process any more */
 	while ((n = recv(line, &word, 1, 0)) == 1 || (n < 0 && errno == EINTR)) {
 		if (n == 1 && word == GUARD_HAS_NOTHING)
@@ -116,9 +129,10 @@ static void guard_run(int socket, int line)
 		keep_paused |= n == 1 && word == GUARD_KEEPS_PAUSED;
 		blind |= n == 1 && word == GUARD_IS_BLIND;
 	}
-	if (blind)
-		say(socket, detach_process);
-	_exit(keep_paused || (!blind && detach(socket, line)) ? 0 : 1);
+	if (keep_paused)
+		_exit(0);
+	say(line, "D"); /* before the request, of which there must be one */
+	_exit(detach(g, blind ? 0 : g->timeout_ns) ? 0 : 1);
 }
 
 void gdb_guard_tell(struct gdb_guard *g, enum gdb_guard_word word)
@@ -137,7 +151,7 @@ static bool has_detached(const struct gdb_guard *g)
 	return recv(g->line, &byte, 1, MSG_DONTWAIT) == 1;
 }
 
-bool gdb_guard_stop(struct gdb_guard *g, int socket)
+bool gdb_guard_stop(struct gdb_guard *g)
 {
 	int status = 1;
 
@@ -147,7 +161,7 @@ bool gdb_guard_stop(struct gdb_guard *g, int socket)
 	while (waitpid(g->pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (WIFSIGNALED(status) && !has_detached(g))
-		status = g->keeps_paused || detach(socket, -1) ? 0 : 1;
+		status = g->keeps_paused || detach(g, g->timeout_ns) ? 0 : 1;
 	close(g->line);
 	g->pid = -1;
 	return !status;
@@ -163,11 +177,15 @@ static bool is_ready(int line)
 	return n == 1;
 }
 
-int gdb_guard_start(int socket, struct gdb_guard *ret)
+int gdb_guard_start(int socket, uint64_t timeout_ns, struct gdb_guard *ret)
 {
 	int end[2];
 
-	*ret = (struct gdb_guard){-1, -1};
+	ret->pid = ret->line = -1;
+	ret->socket = socket;
+	ret->timeout_ns = timeout_ns;
+	ret->keeps_paused = false;
+	ret->parser.state = 0;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, end))
 		return fail(-errno, "socketpair: %s", strerror(errno));
 	ret->pid = fork();
@@ -178,12 +196,12 @@ int gdb_guard_start(int socket, struct gdb_guard *ret)
 	}
 	if (!ret->pid) {
 		close(end[1]);
-		guard_run(socket, end[0]);
+		guard_run(ret, end[0]);
 	}
 	close(end[0]);
 	ret->line = end[1];
 	if (is_ready(end[1]))
 		return 0;
-	gdb_guard_stop(ret, socket);
+	gdb_guard_stop(ret);
 	return fail(-ECHILD, "the process that continues the VM was killed");
 }

@@ -64,7 +64,63 @@ endings() { # WHEN
 	ended "$1: the process group" KILL group
 }
 
-plan 65
+# is_queued: hostrace's connection to the stub is established
+is_queued() {
+	local inode
+	inode=$(readlink /proc/$job/fd/* | sed -n 's/^socket:\[\(.*\)\]$/\1/p' | paste -sd ' ')
+	awk -v want="$inode" 'BEGIN { nr = split(want, w, " "); for (i in w) is[w[i]] } $7 in is { n += $6 == "03" } END { exit !(n > 1 && n == nr) }' \
+		/proc/net/unix
+}
+
+# ended_queued WHEN SIGNAL: hostrace and its guard are gone before QEMU accepts the connection
+ended_queued() {
+	local resumes job guard
+	mkfifo hold
+	python3 holder.py <hold >holder.out 2>&1 &
+	holder=$!
+	exec 5>hold
+	until_line ready holder.out || bail "no other debugger: $(cat holder.out)"
+	resumes=$(happened RESUME)
+	env --default-signal "$HOSTRACE" guest threads --timeout 3s -e "$elf" -r "$gdb" >out 2>err &
+	job=$!
+	until is_queued 2>/dev/null; do
+		kill -0 $job 2>/dev/null || bail "hostrace did not connect: $(cat err)"
+		sleep .02
+	done
+	guard=$(cat /proc/$job/task/$job/children)
+	kill "-$2" $job
+	wait $job 2>/dev/null
+	while kill -0 $guard 2>/dev/null; do
+		sleep .05
+	done
+	exec 5>&-
+	wait $holder
+	until_happened RESUME $((resumes + 2))
+	is "$? $(status) $(qemu_alive)" "0 running yes" "$1: SIG$2 while another debugger is attached" qmp.log
+	rm hold
+	echo '{"execute":"cont"}' >&4
+}
+
+# QEMU itself stands still until hostrace has given up.
+ended_stopped() { # WHEN
+	local stops code
+	for _ in 1 2 3 4 5 6 7 8 9; do
+		stops=$(happened STOP)
+		"$HOSTRACE" guest extract --timeout 2s -e "$elf" -r "$gdb" -o t8 >out 2>err &
+		job=$!
+		until_happened STOP $((stops + 1)) || bail "the VM was not stopped"
+		kill -STOP "$(cat pid)"
+		wait $job
+		code=$?
+		kill -CONT "$(cat pid)"
+		[ $code = 0 ] || break
+	done
+	is "$code $(grep -c "may still be paused.*'cont' in QEMU's monitor" err)" "1 1" "$1: QEMU stands still" err
+	is "$(status) $(qemu_alive)" "running yes" "$1: ... and continues later: the VM runs on" qmp.log
+	echo '{"execute":"cont"}' >&4
+}
+
+plan 71
 
 # ---- each command ----
 vm '' unix:gdb.sock
@@ -146,9 +202,28 @@ end_vm
 
 # ---- signals ----
 vm b unix:gdb.sock
+cat >holder.py <<'PYTHON'
+# A debugger that is attached until its standard input ends.
+import socket, sys
+stub = socket.socket(socket.AF_UNIX)
+stub.connect("gdb.sock")
+def ask(packet, reply):
+	stub.sendall(packet)
+	answer = b""
+	while reply not in answer:
+		answer += stub.recv(4096)
+ask(b"+$?#3f", b"$T05")
+print("ready", flush=True)
+sys.stdin.read()
+ask(b"+$D;1#b0", b"$OK#9a")
+PYTHON
 endings "plain session"
+ended_stopped "plain session"
+ended_queued "plain session" TERM
 real_gdb
 endings "after gdb"
+ended_stopped "after gdb"
+ended_queued "after gdb" KILL
 
 # The process that would continue the VM is killed itself: hostrace does it.
 for _ in 1 2 3 4 5 6 7 8 9; do
