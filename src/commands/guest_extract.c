@@ -180,19 +180,6 @@ static int raw_write(const struct osv_extracted *x, const char *name)
 
 /* ---- */
 
-/* `arg`: the percentage that is shown. */
-static void progress_show(uint64_t now, uint64_t total, void *arg)
-{
-	int *shown = arg;
-	int percent = total ? (int)(now * 100 / total) : 100;
-
-	if (percent == *shown)
-		return;
-	*shown = percent;
-	fprintf(stderr, "\rthe guest is stopped: %3d%%", percent);
-	fflush(stderr);
-}
-
 /* "2 of 15 modules cannot be read, their code has no names: elf::object at 0x6000..., ..." */
 static void modules_note(const struct osv_extracted *x, json_t *caveats)
 {
@@ -273,20 +260,17 @@ int guest_extract(int argc, char **argv)
 {
 	const char *file = output_file();
 	struct osv_guest_options opt;
-	bool bar = isatty(STDERR_FILENO) && !common.quiet && !guest_given.vm;
 	struct osv_pause pause;
 	uint64_t nr_symbols = 0;
 	struct osv_extracted x;
-	int err, status, shown = -1;
+	int err, status;
 
 	if (argc > 1 || (argc && file))
 		return command_usage("unexpected argument '%s'", argv[argc - 1]);
 	file = file ? file : argc ? argv[0] : "tracefile";
 	if (guest_memory_options(&opt))
 		return command_failed();
-	err = osv_extract(&opt, &x, bar ? progress_show : NULL, &shown, &pause);
-	if (bar)
-		fputc('\n', stderr);
+	err = osv_extract(&opt, &x, &pause);
 	if (!err)
 		err = guest_given.raw ? raw_write(&x, file) : tracefile_write(x.trace, file);
 	if (!err && guest_given.symbols)

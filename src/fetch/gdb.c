@@ -23,8 +23,12 @@ enum {
 	CHUNK_DEFAULT = 512,
 	CHUNK_MAX = GDB_PACKET_MAX / 4,
 	CHUNK_MIN = 16,
+	NR_STOPS = 3,
 	WINDOW = 16, /* reads under way at once: their answers fit a socket's buffer */
 };
+
+/* They stop this process, and the VM would stand still as long: ^Z, and the use of the terminal in the background. */
+static const int stops[NR_STOPS] = {SIGTSTP, SIGTTIN, SIGTTOU};
 
 struct gdb {
 	int fd;
@@ -33,7 +37,7 @@ struct gdb {
 	bool no_ack, attached;
 	bool stop_reported; /* unrequested, before the first answer */
 	enum gdb_before before;
-	struct sigaction on_tstp;
+	struct sigaction on_stop[NR_STOPS];
 	bool several; /* commands may follow each other before they are answered */
 	size_t chunk; /* bytes of memory in one packet */
 	struct gdb_guard guard;
@@ -341,7 +345,8 @@ int gdb_open(const char *target, uint64_t timeout_ns, enum gdb_before before, st
 	g->chunk = CHUNK_DEFAULT;
 	g->timeout_ns = timeout_ns ? timeout_ns : GDB_TIMEOUT_NS;
 	g->before = before;
-	sigaction(SIGTSTP, &ignored, &g->on_tstp); /* ^Z: the VM would stand still as long as we do */
+	for (int i = 0; i < NR_STOPS; i++)
+		sigaction(stops[i], &ignored, &g->on_stop[i]);
 	g->stopped_at_ns = monotonic_ns();
 	err = connect_to(g, target);
 	if (!err)
@@ -387,7 +392,8 @@ void gdb_close(struct gdb *g)
 	release(g);
 	if (g->fd >= 0)
 		close(g->fd);
-	sigaction(SIGTSTP, &g->on_tstp, NULL);
+	for (int i = 0; i < NR_STOPS; i++)
+		sigaction(stops[i], &g->on_stop[i], NULL);
 	free((void *)g->target);
 	free(g);
 }

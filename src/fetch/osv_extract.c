@@ -37,8 +37,6 @@ struct extract {
 	unsigned int nr;
 	uint8_t *mem;
 	uint64_t total;
-	void (*progress)(uint64_t now, uint64_t total, void *arg);
-	void *progress_arg;
 };
 
 static int places_find(void *walk)
@@ -132,7 +130,7 @@ static uint64_t used_bytes(const struct osv_ring *r)
 	return r->last < r->size ? pages * OSV_RING_PAGE : r->size;
 }
 
-static int ring_copy(struct extract *x, unsigned int i, uint8_t *to, uint64_t *done)
+static int ring_copy(struct extract *x, unsigned int i, uint8_t *to)
 {
 	uint64_t len = used_bytes(&x->ring[i]);
 	int err = 0;
@@ -141,9 +139,6 @@ static int ring_copy(struct extract *x, unsigned int i, uint8_t *to, uint64_t *d
 		size_t piece = len - at < PIECE ? len - at : PIECE;
 
 		err = osv_guest_read(&x->g, x->address[i] + at, to + at, piece);
-		*done += piece;
-		if (!err && x->progress)
-			x->progress(*done, x->ret->bytes, x->progress_arg);
 	}
 	if (err)
 		memset(to, 0, len);
@@ -162,7 +157,6 @@ static void ring_drop(struct extract *x, unsigned int i)
 
 static int rings_copy(struct extract *x)
 {
-	uint64_t done = 0;
 	uint8_t *to;
 	int err = 0;
 
@@ -176,7 +170,7 @@ static int rings_copy(struct extract *x)
 		x->ret->bytes += used_bytes(&x->ring[i]);
 	to = x->mem;
 	for (unsigned int i = 0; i < x->nr && !err;) {
-		err = ring_copy(x, i, to, &done);
+		err = ring_copy(x, i, to);
 		if (err) {
 			err = osv_guest_lose(&x->g, "trace buffer", x->address[i], err);
 			ring_drop(x, i);
@@ -292,11 +286,9 @@ static int rings_read(void *walk)
 }
 
 int osv_extract(const struct osv_guest_options *opt, struct osv_extracted *ret,
-		void (*progress)(uint64_t now, uint64_t total, void *arg), void *arg,
 		struct osv_pause *ret_pause)
 {
-	struct extract x = {
-		.opt = opt, .ret = ret, .progress = progress, .progress_arg = arg};
+	struct extract x = {.opt = opt, .ret = ret};
 	int err;
 
 	*ret = (struct osv_extracted){0};

@@ -4,6 +4,8 @@
  * while the guest is stopped, or through its process, while it runs. The DWARF is searched before
  * the guest is stopped.
  *
+ * Nothing is printed while the guest is stopped: a write to a terminal may block (^S) or stop this process.
+ *
  * All data from the guest is checked: counts have limits, pointers are only followed
  * into the guest, texts are neutralised.
  */
@@ -164,9 +166,8 @@ struct osv_extracted {
 	uint64_t mem_bytes;
 };
 
-/* Copies the rings. `progress` (may be NULL) is called with bytes read and to be read, and `arg`. */
+/* Copies the rings. */
 int osv_extract(const struct osv_guest_options *opt, struct osv_extracted *ret,
-		void (*progress)(uint64_t now, uint64_t total, void *arg), void *arg,
 		struct osv_pause *ret_pause);
 /* Also after a failure. */
 void osv_extracted_deinit(struct osv_extracted *x);

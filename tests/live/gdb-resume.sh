@@ -120,7 +120,22 @@ ended_stopped() { # WHEN
 	echo '{"execute":"cont"}' >&4
 }
 
-plan 71
+# by_terminal WHEN HOW: hostrace writes to a terminal that takes nothing (^S), or that stops it (tostop, in the background)
+by_terminal() {
+	local resumes
+	mkfifo hold
+	resumes=$(happened RESUME)
+	python3 terminal.py "$2" "$HOSTRACE" guest extract -e "$elf" -r "$gdb" -o t9 <hold >terminal.out 2>&1 &
+	job=$!
+	exec 5>hold
+	until_happened RESUME $((resumes + 1))
+	is "$? $(status) $(qemu_alive)" "0 running yes" "$1: the VM runs on" terminal.out
+	exec 5>&-
+	wait $job
+	rm hold
+}
+
+plan 73
 
 # ---- each command ----
 vm '' unix:gdb.sock
@@ -189,6 +204,37 @@ ask threads --qmp "$PWD/qmp2.sock"
 is "$? $(status) $(grep -c "^Number of threads" out)" "0 running 1" "the stub does not detach: the monitor continues the VM" err
 kill $deaf
 wait $deaf 2>/dev/null
+end_vm
+
+# ---- terminals ----
+cat >terminal.py <<'PYTHON'
+# Runs a program on a terminal until standard input ends. HOW: held (by ^S), background
+import os, pty, signal, sys, termios
+ready = os.pipe()
+pid, terminal = pty.fork()
+if pid == 0:
+	mode = termios.tcgetattr(0)
+	mode[3] |= termios.TOSTOP
+	termios.tcsetattr(0, termios.TCSANOW, mode)
+	job = os.fork()
+	if job == 0:
+		os.setpgid(0, 0)
+		if sys.argv[1] == "held":
+			signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+			os.tcsetpgrp(0, os.getpid())
+			signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+			termios.tcflow(0, termios.TCOOFF)
+		os.execvp(sys.argv[2], sys.argv[2:])
+	os.write(ready[1], b"%d\n" % job)
+	signal.pause()
+job = int(os.read(ready[0], 20))
+sys.stdin.read()
+os.kill(job, signal.SIGKILL)
+os.kill(pid, signal.SIGKILL)
+PYTHON
+vm b unix:gdb.sock
+by_terminal "^S on its terminal" held
+by_terminal "in the background of a terminal with tostop" background
 end_vm
 
 # ---- failures ----
