@@ -100,6 +100,7 @@ static int sink(void *arg, const struct record_hdr *rec)
 	struct recording *r = arg;
 	int err = trace_writer_record(r->writer, rec);
 
+	record_silence_record(r, rec);
 	return err ? err : record_trigger_record(r, rec);
 }
 

@@ -154,7 +154,7 @@ struct recording {
 	unsigned int nr_tasks;
 	unsigned int dumps;
 	uint64_t written[EV_LIMIT]; /* records in the file, by type */
-	struct vcpu_runs *runs; /* of vCPUs, while there is no event; else NULL */
+	struct vcpu_runs *runs; /* of vCPUs of VMs that have no event; NULL: none is left */
 	struct flight *flight; /* of --trigger, else NULL */
 	enum stop stop;
 	bool vms_ended; /* or the command has, when the recording ended, whatever ended it */
@@ -200,6 +200,9 @@ bool record_has_triggers(void);
  */
 int record_trigger_record(struct recording *r, const struct record_hdr *rec);
 int record_trigger_round(struct recording *r, uint64_t watermark_ns);
+
+/* record_silence.c: the VM of this record has one. Cheap. */
+void record_silence_record(struct recording *r, const struct record_hdr *rec);
 
 /* SIGUSR1: a dump of all that is there. */
 void record_trigger_signal(struct recording *r);

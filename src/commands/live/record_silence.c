@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A recording without any event although vCPUs ran: something is wrong with it (the clock, a probe that never fires),
- * and it must not look like that of an idle VM. The CPU time of vCPU threads is read from files that are opened before
- * privileges are given up; of a vCPU that has not run yet no thread is known, so that its process's time counts. Of a
- * VM that the command starts, the first event says that there is one.
+ * A VM without any event in the recording although its vCPUs ran: something is wrong with it (the clock, a probe that
+ * never fires), and it must not look like an idle VM. The CPU time of vCPU threads is read from files that are opened
+ * before privileges are given up; of a vCPU that has not run yet no thread is known, so that its process's time counts.
+ * It is read in each round, and not after the last one, as what happens later is not recorded. Of a VM that the command
+ * starts, the first event says that there is one. (KVM's own count of exits, in debugfs, is 0 on some hosts whose
+ * tracepoints do not fire either.)
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,10 +19,12 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "commands/live/record.h"
+#include "vm/select.h"
 
 enum {
-	THREADS_MAX = 64, /* looked at; more would add nothing */
-	RAN_MIN_MS = 20,  /* in which a vCPU enters the guest, leaves it, or is switched */
+	THREADS_MAX = 64, /* in all VMs together, but one of each if possible */
+	RAN_MIN_MS = 5,	  /* more than a tick: so much may be of the time before */
+	RAN_MIN_PROCESS_MS = 20, /* of all threads of a process */
 };
 
 struct vcpu_run {
@@ -31,23 +35,21 @@ struct vcpu_run {
 };
 
 struct vcpu_runs {
-	unsigned int nr;
-	struct vcpu_run vcpu[THREADS_MAX];
+	unsigned int nr, per_vm;
+	uint32_t last_pid; /* of an event */
+	struct vcpu_run vcpu[2 * THREADS_MAX];
 };
 
-/* Does the recording have an event that every vCPU which runs causes? */
-static bool events_certain(const struct recording *r)
+/* Is this event recorded? */
+static bool has_event(const struct recording *r, const char *event)
 {
-	static const char *const certain[] = {"kvm_entry", "kvm_exit", "sched_switch"};
 	json_t *all = collector_probes(r->collector), *one;
 	bool found = false;
 	size_t i;
 
 	json_array_foreach(all, i, one)
-		for (size_t e = 0; e < sizeof(certain) / sizeof(certain[0]); e++)
-			found |= !strcmp(certain[e],
-					 json_string_value(json_object_get(one, "event"))) &&
-				 strcmp("absent", json_string_value(json_object_get(one, "how")));
+		found |= !strcmp(event, json_string_value(json_object_get(one, "event"))) &&
+			 strcmp("absent", json_string_value(json_object_get(one, "how")));
 	json_decref(all);
 	return found;
 }
@@ -69,23 +71,32 @@ static bool ran_read(const struct vcpu_run *v, uint64_t *ret_ns)
 	return sscanf(text, "%" SCNu64, ret_ns) == 1;
 }
 
+static void run_close(struct vcpu_run *v)
+{
+	if (v->fd >= 0)
+		close(v->fd);
+}
+
 static void run_keep(struct vcpu_runs *s, struct vcpu_run v)
 {
 	if (ran_read(&v, &v.first_ns)) {
 		v.last_ns = v.first_ns;
 		s->vcpu[s->nr++] = v;
-	} else if (v.fd >= 0) {
-		close(v.fd);
+	} else {
+		run_close(&v);
 	}
 }
 
 static void vm_open(struct vcpu_runs *s, const struct vm *vm, unsigned int index)
 {
 	struct vcpu_run process = {.fd = -1, .vm = index};
+	const unsigned int max = s->nr + s->per_vm;
 	bool unknown = false;
 	char path[64];
 
-	for (unsigned int i = 0; i < vm->nr_vcpus && s->nr < THREADS_MAX - 1; i++) {
+	if (s->nr + s->per_vm + 1 > sizeof(s->vcpu) / sizeof(s->vcpu[0]))
+		return;
+	for (unsigned int i = 0; i < vm->nr_vcpus && s->nr < max; i++) {
 		struct vcpu_run v = {.fd = -1, .vm = index};
 
 		snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)vm->pid,
@@ -97,39 +108,62 @@ static void vm_open(struct vcpu_runs *s, const struct vm *vm, unsigned int index
 		else
 			unknown = true;
 	}
-	if (unknown && s->nr < THREADS_MAX && !clock_getcpuclockid(vm->pid, &process.clock))
+	if (unknown && s->nr < max && !clock_getcpuclockid(vm->pid, &process.clock))
 		run_keep(s, process);
 }
 
 static void runs_close(struct recording *r)
 {
 	for (unsigned int i = 0; r->runs && i < r->runs->nr; i++)
-		if (r->runs->vcpu[i].fd >= 0)
-			close(r->runs->vcpu[i].fd);
+		run_close(&r->runs->vcpu[i]);
 	free(r->runs);
 	r->runs = NULL;
 }
 
 static int runs_open(struct recording *r)
 {
-	if (!events_certain(r))
+	if (!has_event(r, "kvm_entry") && !has_event(r, "kvm_exit") &&
+	    !has_event(r, "sched_switch"))
 		return 0;
 	r->runs = calloc(1, sizeof(*r->runs));
 	if (!r->runs)
 		return fail(-ENOMEM, "out of memory");
+	r->runs->per_vm = r->nr_vms < THREADS_MAX ? THREADS_MAX / r->nr_vms : 1;
 	for (unsigned int i = 0; i < r->nr_vms; i++)
 		if (r->vms[i].has_kvm)
 			vm_open(r->runs, &r->vms[i], i);
 	return 0;
 }
 
-/* Until there is an event; the files of a VM that ends cannot be read any more. */
+/* A VM that has an event is not looked at any more. */
+static void events_seen(struct recording *r, uint32_t pid)
+{
+	struct vcpu_runs *s = r->runs;
+	unsigned int kept = 0;
+
+	s->last_pid = pid;
+	for (unsigned int i = 0; i < s->nr; i++) {
+		if ((uint32_t)r->vms[s->vcpu[i].vm].pid == pid)
+			run_close(&s->vcpu[i]);
+		else
+			s->vcpu[kept++] = s->vcpu[i];
+	}
+	s->nr = kept;
+	if (!kept)
+		runs_close(r);
+}
+
+void record_silence_record(struct recording *r, const struct record_hdr *rec)
+{
+	if (r->runs && rec->pid != r->runs->last_pid)
+		events_seen(r, rec->pid);
+}
+
+/* The files of a VM that ends cannot be read any more. */
 static int runs_read(struct recording *r, uint64_t now_ns)
 {
-	const struct collector_counts *n = collector_counts(r->collector);
-
 	(void)now_ns;
-	if (n->events || n->lost)
+	if (collector_counts(r->collector)->lost) /* they may have been a VM's only ones */
 		runs_close(r);
 	for (unsigned int i = 0; r->runs && i < r->runs->nr; i++) {
 		struct vcpu_run *v = &r->runs->vcpu[i];
@@ -141,20 +175,36 @@ static int runs_read(struct recording *r, uint64_t now_ns)
 	return 0;
 }
 
+static int vm_judge(const struct recording *r, unsigned int vm)
+{
+	char label[VM_LABEL_TEXT];
+	uint64_t ran_ns = 0, min_ms = RAN_MIN_MS;
+
+	for (unsigned int i = 0; i < r->runs->nr; i++) {
+		const struct vcpu_run *v = &r->runs->vcpu[i];
+
+		if (v->vm != vm)
+			continue;
+		ran_ns += v->last_ns - v->first_ns;
+		if (v->fd < 0)
+			min_ms = RAN_MIN_PROCESS_MS;
+	}
+	if (ran_ns < min_ms * NS_PER_MS)
+		return 0;
+	return fail(-ENODATA,
+		    "no event of %s was recorded although its vCPUs ran for %.3f s: the recording "
+		    "does not show what they did; 'hostrace doctor --vm %d' lists what there is",
+		    vm_label(&r->vms[vm], label, sizeof(label)), (double)ran_ns / 1e9,
+		    (int)r->vms[vm].pid);
+}
+
 static int runs_judge(struct recording *r)
 {
-	uint64_t ran_ns = 0;
+	int err = 0;
 
-	runs_read(r, 0);
-	for (unsigned int i = 0; r->runs && i < r->runs->nr; i++)
-		ran_ns += r->runs->vcpu[i].last_ns - r->runs->vcpu[i].first_ns;
-	return ran_ns < RAN_MIN_MS * NS_PER_MS
-		       ? 0
-		       : fail(-ENODATA,
-			      "no event was recorded although vCPUs ran for %.3f s: the recording "
-			      "does not show what they did; 'hostrace doctor --vm %d' lists what "
-			      "is available",
-			      (double)ran_ns / 1e9, (int)r->vms[0].pid);
+	for (unsigned int i = 0; r->runs && i < r->runs->nr && !err; i++)
+		err = vm_judge(r, r->runs->vcpu[i].vm);
+	return err;
 }
 
 const struct record_part record_silence_part = {
