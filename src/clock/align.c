@@ -183,7 +183,7 @@ static int unrelated(const struct align_guest *g, int err)
 	if (!g->path)
 		return fail(
 			err,
-			"no guest trace was given (--guest), and the recording has no TSC offsets");
+			"no guest trace is merged (--guest), and the recording has no TSC offsets");
 	return fail_hint(err, "give the offset with --clock OFFSET[,SCALE]");
 }
 

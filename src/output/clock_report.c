@@ -132,7 +132,7 @@ void clock_report_caveats(const struct align_guest *g, json_t *caveats)
 		caveat_add(caveats, "the error bound is tightened by the guest's kicks, which "
 				    "precede the host's records of them");
 	if (!g->path)
-		caveat_add(caveats, "no guest trace was given (--guest): these are the host "
+		caveat_add(caveats, "no guest trace is merged (--guest): these are the host "
 				    "kernel's values, not checked");
 }
 
