@@ -72,7 +72,7 @@ refused() {
 	is "$? $(grep -c "$says" refused.err)" "1 1" "$what" refused.err
 }
 
-plan 33
+plan 35
 fake_start 65534 none
 plain=$fake
 is "$("$HOSTRACE" ps -f json 2>ps.err | jq "[.rows[] | select(.pid == $plain)] | length")" 0 "ps: QEMU's name alone is no VM" ps.err
@@ -122,6 +122,23 @@ timeout 100 "$HOSTRACE" stat --vm-user no-such-user --vm "$other" -d 100ms >stat
 is "$? $(grep -c "no user 'no-such-user'" stat.err)" "2 1" "an unknown user is wrong usage" stat.err
 setpriv --reuid 65534 --clear-groups "$HOSTRACE" ps --vm-user root >ps.out 2>ps.err
 is "$? $(grep -c -- '--vm-user requires root' ps.err)" "1 1" "it is for root" ps.err
+
+# Where the only VM is another user's
+cat >alone <<END
+#!/bin/bash
+"$shared/qemu-system-x86_64" -name alone kvm >alone.out 2>&1 &
+until grep -q ready alone.out; do sleep .02; done
+"\$@"
+status=\$?
+kill \$!
+exit \$status
+END
+chmod +x alone
+for command in stat record; do
+	refused "$command: the only VM is another user's" \
+		'no VM of root or of the caller is running, but alone (pid [0-9]*, user nobody); select it with --vm PID, or with --vm-user nobody' \
+		unshare --pid --fork --mount-proc -- ./alone "$HOSTRACE" $command -d 100ms
+done
 
 # The real one, next to both
 real_start

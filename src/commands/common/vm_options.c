@@ -77,3 +77,44 @@ int vm_list_given(struct vm **ret, unsigned int *ret_nr)
 
 	return err ? err : vm_list(&scope, ret, ret_nr);
 }
+
+static int only_others(const struct vm *vms, unsigned int nr)
+{
+	char list[VM_NAMES_TEXT];
+
+	vm_list_print(vms, nr, list, sizeof(list));
+	return fail(-EACCES,
+		    "no VM of root or of the caller is running, but %s; select it with --vm PID, "
+		    "or with --vm-user %s",
+		    list, vms->user);
+}
+
+int vm_list_own_given(struct vm **ret, unsigned int *ret_nr)
+{
+	struct vm_scope scope;
+	unsigned int kept = 0, nr;
+	int err = vm_scope_given(&scope);
+
+	if (!err)
+		err = vm_list(&scope, ret, ret_nr);
+	if (err)
+		return err;
+	nr = *ret_nr;
+	for (unsigned int i = 0; i < nr; i++) {
+		struct vm vm = (*ret)[i];
+
+		if (!vm_is_of_user(&vm, &scope))
+			continue;
+		(*ret)[i] = (*ret)[kept];
+		(*ret)[kept++] = vm;
+	}
+	if (nr && !kept) {
+		err = only_others(*ret, nr);
+		vm_list_free(*ret, nr);
+		return err;
+	}
+	for (unsigned int i = kept; i < nr; i++)
+		vm_free(&(*ret)[i]);
+	*ret_nr = kept;
+	return 0;
+}

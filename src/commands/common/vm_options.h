@@ -20,4 +20,10 @@ int vm_find_given(const char *pid_or_name, struct vm *ret);
 int vm_select_given(const struct text_list *items, struct vm **ret, unsigned int *ret_nr);
 int vm_list_given(struct vm **ret, unsigned int *ret_nr);
 
+/*
+ * Those among which a command chooses that no VM is given to: not another user's (vm_is_of_user()), which its owner may
+ * have made to be found. -EACCES with the error message set: there are only such.
+ */
+int vm_list_own_given(struct vm **ret, unsigned int *ret_nr);
+
 #endif

@@ -46,7 +46,7 @@ struct record_options record_opt;
 
 /* clang-format off */
 const struct option_row record_own_options[] = {
-	{0,   "vm",       OPT_LIST,     &record_opt.vms,          "VM[,VM]",  "the VMs to record, each by PID, NAME, UUID or glob; optional if only one is running"},
+	{0,   "vm",       OPT_LIST,     &record_opt.vms,          "VM[,VM]",  "the VMs to record, each by PID, NAME, UUID or glob; optional if only one of root or of the caller is running"},
 	{'a', "all",      OPT_FLAG,     &record_opt.all,          NULL,       "record every VM of this host"},
 	{'o', "output",   OPT_TEXT,     &record_opt.output,       "FILE",     "trace file (default hostrace.hrt)"},
 	{'d', "duration", OPT_DURATION, &record_opt.duration_ns,  "T",        "stop after this time (10s, 500ms, 2m)"},

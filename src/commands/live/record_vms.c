@@ -28,7 +28,8 @@ static int vms_choose(struct recording *r)
 		r->nr_vms = 1;
 		return launch_vm(&r->launch, r->argv, r->vms);
 	}
-	err = vm_list_given(&r->vms, &r->nr_vms);
+	err = record_opt.all ? vm_list_given(&r->vms, &r->nr_vms)
+			     : vm_list_own_given(&r->vms, &r->nr_vms);
 	if (err)
 		return err;
 	if (!r->nr_vms)

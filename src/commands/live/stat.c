@@ -37,7 +37,7 @@ static struct {
 
 /* clang-format off */
 static const struct option_row options[] = {
-	{0,   "vm",       OPT_TEXT,     &opt.vm,          "PID|NAME", "the VM to watch; optional if only one is running"},
+	{0,   "vm",       OPT_TEXT,     &opt.vm,          "PID|NAME", "the VM to watch; optional if only one of root or of the caller is running"},
 	{0,   "interval", OPT_TIME,     &opt.interval,    "T",        "print a line every T (1s, 500ms) with the exits since the last one"},
 	{'d', "duration", OPT_DURATION, &opt.duration_ns, "T",        "stop after this time (10s, 500ms, 2m)"},
 	{0,   "by",       OPT_TEXT,     &opt.by,          "vcpu",     "one row per vCPU and exit reason; with --interval: one line per vCPU"},
@@ -260,7 +260,7 @@ static int vm_choose(struct vm *ret)
 
 	if (opt.vm)
 		return vm_find_given(opt.vm, ret);
-	err = vm_list_given(&vms, &nr);
+	err = vm_list_own_given(&vms, &nr);
 	if (err)
 		return err;
 	if (nr == 1) {
