@@ -238,12 +238,12 @@ by_terminal "in the background of a terminal with tostop" background
 end_vm
 
 # ---- failures ----
-vm n unix:gdb.sock
+vm v unix:gdb.sock
 ask extract -o t5
 is "$? $(status)" "1 running" "plain session: a failure" err
 real_gdb
 ask extract -o t5
-is "$? $(grep -c 'cannot read guest memory' err) $(status)" "1 1 running" "after gdb: a failure" err
+is "$? $(grep -c 'no valid std::vector' err) $(status)" "1 1 running" "after gdb: a failure" err
 end_vm
 
 # ---- signals ----
