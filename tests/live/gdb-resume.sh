@@ -135,7 +135,7 @@ by_terminal() {
 	rm hold
 }
 
-plan 73
+plan 78
 
 # ---- each command ----
 vm '' unix:gdb.sock
@@ -145,6 +145,24 @@ is "$? $(status)" "0 running" "gdb connects and detaches" gdb.out
 commands "after gdb"
 real_gdb
 is "$? $(status)" "0 running" "gdb can connect again" gdb.out
+
+# ---- a small stack ----
+for command in virtio "threads --no-location" "extract -o t"; do
+	(
+		ulimit -s 64
+		ask $command
+	)
+	is "$? $(status)" "0 running" "a stack of 64 KiB: guest $command" err
+done
+for command in threads leaks; do # names, which are looked up afterwards: libdw needs more
+	stops=$(happened STOP)
+	(
+		ulimit -c 0
+		ulimit -s 64
+		ask $command
+	) 2>shell.err
+	is "$(($(happened STOP) - stops)) $(status)" "1 running" "a stack of 64 KiB: guest $command" err
+done
 
 # ---- a VM that was paused before ----
 echo '{"execute":"stop"}' >&4
