@@ -18,7 +18,7 @@ status() {
 	sed -n "s/^$2:[[:blank:]]*//p" "/proc/$1/status" | tr '\t' ' '
 }
 
-plan 48
+plan 52
 
 # ---- options ----
 timeout 200 "$HOSTRACE" exporter x 2>err
@@ -128,4 +128,20 @@ exporter_start --listen "unix:$PWD/metrics.sock"
 is "$(curl -sS --max-time 60 --unix-socket metrics.sock http://localhost/metrics | grep -c '^hostrace_build_info')" 1 \
 	"a socket file that was left is replaced"
 exporter_end
+
+# ---- a socket where another user has the directory, a link on the way, or a socket ----
+chmod 755 .
+mkdir -m 755 theirs ours
+mkdir -m 2775 team
+chown 65534 theirs
+chgrp 65534 team
+ln -s ours team/link
+chown -h 65534 team/link
+python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("team/socket")'
+chown 65534 team/socket
+for at in theirs/socket team/link/socket team/socket; do
+	timeout -s KILL 60 "$HOSTRACE" exporter --listen "unix:$at" 2>err
+	is "$? $(grep -c 'belongs to user 65534' err)" "1 1" "--listen unix:$at, of another user" err
+done
+is "$(find theirs ours team -type s)" team/socket "... is neither made nor removed"
 finish

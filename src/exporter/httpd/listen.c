@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <netdb.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -9,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/safe_path.h"
 #include "base/units.h"
 #include "exporter/httpd/listen.h"
 
@@ -106,15 +110,41 @@ static int tcp_listen(const char *address, bool local, char *buf, size_t size)
 
 /* ---- Unix sockets ---- */
 
-/* A socket that an earlier exporter left: nobody answers. */
-static void stale_remove(const struct sockaddr_un *at)
-{
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	struct stat st;
+/* Where a socket is made: its directory is open, so that nobody puts another one in its place. */
+struct place {
+	int dir;
+	const char *name;
+	struct sockaddr_un at;
+	bool is_socket; /* there is one already */
+};
 
-	if (!lstat(at->sun_path, &st) && S_ISSOCK(st.st_mode) &&
-	    connect(fd, (const struct sockaddr *)at, sizeof(*at)) && errno == ECONNREFUSED)
-		unlink(at->sun_path);
+static int place_open(char *resolved, struct place *p)
+{
+	char dir[PATH_MAX];
+	int n;
+
+	p->name = strrchr(resolved, '/') + 1;
+	safe_path_directory(resolved, dir);
+	strncat(dir, ".", sizeof(dir) - strlen(dir) - 1); /* the last part is opened without links */
+	p->dir = safe_path_open(dir, O_PATH | O_DIRECTORY, 0);
+	if (p->dir < 0)
+		return fail(-errno, "%s: %s", dir, strerror(errno));
+	p->at = (struct sockaddr_un){.sun_family = AF_UNIX};
+	n = snprintf(p->at.sun_path, sizeof(p->at.sun_path), "/proc/self/fd/%d/%s", p->dir,
+		     p->name);
+	return (size_t)n < sizeof(p->at.sun_path)
+		       ? 0
+		       : fail(-ENAMETOOLONG, "%s: %s", resolved, strerror(ENAMETOOLONG));
+}
+
+/* A socket that an earlier exporter left: nobody answers. */
+static void stale_remove(const struct place *p)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (p->is_socket && connect(fd, (const struct sockaddr *)&p->at, sizeof(p->at)) &&
+	    errno == ECONNREFUSED)
+		unlinkat(p->dir, p->name, 0);
 	close(fd);
 }
 
@@ -127,24 +157,40 @@ static int unix_bind(int fd, const struct sockaddr_un *at)
 	return err ? err : listen(fd, BACKLOG) ? -errno : 0;
 }
 
-static int unix_listen(const char *path)
+static int place_listen(const char *path, const struct place *p)
 {
-	struct sockaddr_un at = {.sun_family = AF_UNIX};
-	int fd, err;
+	int err, fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	if (!*path || strlen(path) >= sizeof(at.sun_path))
-		return fail(-EINVAL, "invalid path '%s' of a socket (at most %zu bytes)", path,
-			    sizeof(at.sun_path) - 1);
-	snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return fail(-errno, "socket: %s", strerror(errno));
-	stale_remove(&at);
-	err = unix_bind(fd, &at);
+	stale_remove(p);
+	err = unix_bind(fd, &p->at);
 	if (!err)
 		return fd;
 	close(fd);
 	return fail(err, "cannot listen on unix:%s: %s", path, strerror(-err));
+}
+
+static int unix_listen(const char *path)
+{
+	struct place p = {.dir = -1};
+	struct stat st;
+	char *resolved;
+	int fd, err;
+
+	if (!*path)
+		return fail(-EINVAL, "invalid path '%s' of a socket", path);
+	err = safe_path_follow(path, &resolved, &st);
+	p.is_socket = !err && S_ISSOCK(st.st_mode);
+	if (!err && *resolved != '/')
+		err = fail(-EACCES, "cannot listen on unix:%s: %s", path, strerror(EACCES));
+	if (!err)
+		err = place_open(resolved, &p);
+	fd = err ? err : place_listen(path, &p);
+	if (p.dir >= 0)
+		close(p.dir);
+	free(resolved);
+	return fd;
 }
 
 int listen_open(const char *address, bool local, char *buf, size_t size)
