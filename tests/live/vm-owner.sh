@@ -72,7 +72,7 @@ refused() {
 	is "$? $(grep -c "$says" refused.err)" "1 1" "$what" refused.err
 }
 
-plan 35
+plan 37
 fake_start 65534 none
 plain=$fake
 is "$("$HOSTRACE" ps -f json 2>ps.err | jq "[.rows[] | select(.pid == $plain)] | length")" 0 "ps: QEMU's name alone is no VM" ps.err
@@ -139,6 +139,25 @@ for command in stat record; do
 		'no VM of root or of the caller is running, but alone (pid [0-9]*, user nobody); select it with --vm PID, or with --vm-user nobody' \
 		unshare --pid --fork --mount-proc -- ./alone "$HOSTRACE" $command -d 100ms
 done
+
+# Many of them, with many words
+words=$(head -c 15000 /dev/zero | tr '\0' x)
+many=()
+for i in $(seq 300); do
+	setpriv --reuid 65534 --clear-groups -- "$shared/qemu-system-x86_64" -accel tcg -append "$words" -name "many$i" >many.out 2>&1 &
+	many+=($!)
+done
+fakes+=("${many[@]}")
+for pid in "${many[@]}"; do
+	until tr '\0' ' ' <"/proc/$pid/cmdline" | grep -q '^[^ ]*qemu'; do sleep .02; done
+done
+"$HOSTRACE" ps --tcg -f json >many.json 2>many.err
+is "$(jq '[.rows[] | select(.name | test("^many[0-9]+$"))] | length' many.json) $([ "$(wc -c <many.json)" -lt 4000000 ] && echo less)" "300 less" \
+	"ps --tcg: 300 processes with long command lines are listed in less than 4 MB" many.err
+is "$(grep -c 'VMs are without command line' many.err) $(jq ".rows[] | select(.pid == $other) | has(\"cmdline\")" many.json)" "1 true" \
+	"... it says what is left out, and nothing of VMs that use KVM is" many.err
+kill "${many[@]}"
+wait "${many[@]}" 2>kill.err
 
 # The real one, next to both
 real_start
