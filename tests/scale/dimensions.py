@@ -8,11 +8,19 @@ import json
 
 dimensions = {}
 guests = {}
+of_tracefs = {}  # a host's trace in the text of tracefs
 
 
 def dimension(n):
     def add(function):
         dimensions[function.__name__] = (n, function)
+        return function
+    return add
+
+
+def dimension_of_tracefs(n):
+    def add(function):
+        of_tracefs[function.__name__] = (n, function)
         return function
     return add
 
@@ -775,3 +783,22 @@ def guest_requests_lines(n):
         yield guest_line(1000002 + 8 * i, "block_rq_issue", f"254,0 R 4096 () {8 * i} + 8 [dd]")
     for i in range(n):
         yield guest_line(2000004 + 8 * i, "block_rq_complete", f"254,0 R () {8 * i} + 8 [0]")
+
+
+# ---- a host's ftrace ----
+
+def host_line(us, tid, tgid, name, text):
+    return f"  q-{tid} ({tgid or '-------':>7}) [001] d..1  {us // 1000000}.{us % 1000000:06}: {name}: {text}"
+
+
+@dimension_of_tracefs(15000)
+def tracefs_threads(n):
+    """Threads without a process: each is a VM of its own, as they run a vCPU of the same number."""
+    for i in range(n):
+        yield host_line(1000000 + i, 1 + i, 0, "kvm_entry", f"vcpu {i % 1000}")
+
+
+@dimension_of_tracefs(4096)
+def tracefs_processes(n):
+    for i in range(n):
+        yield host_line(1000000 + i, 1 + i, 1 + i // 4, "kvm_entry", f"vcpu {i % 4}")

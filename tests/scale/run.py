@@ -100,21 +100,25 @@ def calls():
             yield from CALLS.get(command, [command])
 
 
+def write_lines(path, lines):
+    with open(path, "w") as f:
+        f.writelines(line + "\n" for line in lines)
+    return path
+
+
 def write_traces(work, name, n):
-    """The trace, read from the text form once, and the guest's own or None; of OSv, its tracefile."""
+    """The trace, read from the text form once, and the guest's own or None; of OSv and tracefs, that file itself."""
+    path, tracefs = f"{work}/{name}-{n}", ["# tracer: nop", "#"]
     if name in osv.traces:
-        osv.write(f"{work}/{name}-{n}.tracefile", name, n)
-        return f"{work}/{name}-{n}.tracefile", None
-    text, trace = f"{work}/{name}-{n}.txt", f"{work}/{name}-{n}.hrt"
-    with open(text, "w") as f:
-        f.writelines(line + "\n" for line in ["# hostrace text 1", *dimensions.dimensions[name][1](n)])
-    subprocess.run([hostrace, "import", "-q", text, "-o", trace], check=True)
+        osv.write(path + ".tracefile", name, n)
+        return path + ".tracefile", None
+    if name in dimensions.of_tracefs:
+        return write_lines(path + ".txt", [*tracefs, *dimensions.of_tracefs[name][1](n)]), None
+    text = write_lines(path + ".txt", ["# hostrace text 1", *dimensions.dimensions[name][1](n)])
+    subprocess.run([hostrace, "import", "-q", text, "-o", path + ".hrt"], check=True)
     if name not in dimensions.guests:
-        return trace, None
-    guest = f"{work}/{name}-{n}.guest"
-    with open(guest, "w") as f:
-        f.writelines(line + "\n" for line in ["# tracer: nop", "#", *dimensions.guests[name](n)])
-    return trace, guest
+        return path + ".hrt", None
+    return path + ".hrt", write_lines(path + ".guest", [*tracefs, *dimensions.guests[name](n)])
 
 
 class Result:
@@ -175,7 +179,7 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("dimension", nargs="*")
     args = parser.parse_args()
-    known = dimensions.dimensions | osv.traces
+    known = dimensions.dimensions | dimensions.of_tracefs | osv.traces
     names = args.dimension or list(known)
     failed = 0
     with tempfile.TemporaryDirectory() as work, concurrent.futures.ThreadPoolExecutor(JOBS) as pool:

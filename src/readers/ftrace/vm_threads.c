@@ -25,8 +25,13 @@ struct vm {
 	uint32_t tgid, pid, lowest_vcpu;
 };
 
+struct vm_group {
+	uint64_t tgid;
+	uint32_t vm;
+};
+
 struct vm_threads {
-	struct hash_table threads;
+	struct hash_table threads, groups;
 	struct vm *vm;
 	unsigned int nr_vms;
 	uint64_t dropped; /* VMs beyond the limit */
@@ -37,10 +42,12 @@ struct vm_threads *vm_threads_new(void)
 {
 	struct vm_threads *x = calloc(1, sizeof(*x));
 
-	if (x)
-		x->threads = HASH_TABLE(struct vm_thread, 1, VM_THREADS_MAX);
-	else
+	if (!x) {
 		fail(-ENOMEM, "out of memory");
+		return NULL;
+	}
+	x->threads = HASH_TABLE(struct vm_thread, 1, VM_THREADS_MAX);
+	x->groups = HASH_TABLE(struct vm_group, 1, VM_THREADS_VMS_MAX);
 	return x;
 }
 
@@ -52,6 +59,7 @@ void vm_threads_free(struct vm_threads *x)
 		free(x->vm[i].name);
 	free(x->vm);
 	hash_deinit(&x->threads);
+	hash_deinit(&x->groups);
 	free(x);
 }
 
@@ -130,10 +138,12 @@ void vm_threads_get(const struct vm_threads *x, uint32_t tid, uint32_t *ret_pid,
 
 static uint32_t vm_of_group(struct vm_threads *x, uint32_t tgid)
 {
-	for (uint32_t i = 0; i < x->nr_vms; i++)
-		if (x->vm[i].tgid == tgid)
-			return i;
-	return vm_add(x, tgid);
+	struct vm_group *known = hash_find_u64(&x->groups, tgid);
+	uint32_t vm = known ? known->vm : vm_add(x, tgid);
+
+	if (!known && vm != NO_VM && (known = hash_add_u64(&x->groups, tgid, NULL)))
+		known->vm = vm;
+	return vm;
 }
 
 /* Did two threads that nothing assigns run a vCPU of the same number? */
@@ -187,20 +197,14 @@ static void assign(struct vm_threads *x, struct vm_thread **list, unsigned int *
 	}
 }
 
-static json_t *vm_json(const struct vm_threads *x, struct vm_thread **list, uint32_t nr)
+static json_t *vm_json(const struct vm *vm)
 {
-	const struct vm *vm = &x->vm[nr];
 	char made[32];
-	json_t *vcpus = json_array(), *o;
+	json_t *o;
 
-	for (uint32_t i = 0; i < x->threads.nr; i++)
-		if (list[i]->vm == nr)
-			json_array_append_new(vcpus, json_pack("{s:i, s:i}", "index",
-							       (int)list[i]->vcpu, "tid",
-							       (int)list[i]->tid));
 	snprintf(made, sizeof(made), "%s %u", vm->tgid ? "pid" : "tid", vm->pid);
-	o = json_pack("{s:I, s:s, s:o}", "pid", (json_int_t)vm->pid, "name",
-		      vm->name ? vm->name : made, "vcpus", vcpus);
+	o = json_pack("{s:I, s:s, s:[]}", "pid", (json_int_t)vm->pid, "name",
+		      vm->name ? vm->name : made, "vcpus");
 	if (vm->trace_id)
 		json_object_set_new(o, "trace_id", json_integer((json_int_t)vm->trace_id));
 	return o;
@@ -212,7 +216,11 @@ static void describe(const struct vm_threads *x, struct vm_thread **list, unsign
 	json_t *vms = json_array();
 
 	for (uint32_t i = 0; i < x->nr_vms; i++)
-		json_array_append_new(vms, vm_json(x, list, i));
+		json_array_append_new(vms, vm_json(&x->vm[i]));
+	for (uint32_t i = 0; i < x->threads.nr; i++)
+		json_array_append_new(json_object_get(json_array_get(vms, list[i]->vm), "vcpus"),
+				      json_pack("{s:i, s:i}", "index", (int)list[i]->vcpu, "tid",
+						(int)list[i]->tid));
 	json_object_set_new(info->meta, "vms", vms);
 	if (alone)
 		trace_info_caveat(info,
@@ -245,8 +253,8 @@ void vm_threads_settle(struct vm_threads *x, struct trace_info *info)
 	if (x->nr_vms == 1 && !x->vm[0].name && !x->vm[0].tgid)
 		return; /* pid 0, as of all else in the file */
 	for (uint32_t i = 0; i < x->threads.nr; i++)
-		list[i]->pid = list[i]->vm == NO_VM ? (uint32_t)list[i]->tid
-						    : x->vm[list[i]->vm].pid;
+		list[i]->pid =
+			list[i]->vm == NO_VM ? (uint32_t)list[i]->tid : x->vm[list[i]->vm].pid;
 	if (x->nr_vms)
 		describe(x, list, alone, info);
 }
