@@ -48,16 +48,36 @@ static const struct option_row memory_options[] = {
 };
 /* clang-format on */
 
+/* The options of each way. -r and -e are refused by the Linux actions themselves. */
+#define REST "url cert key cacert no-verify unix-socket timeout format "
+#define MEMORY "remote exe vm qmp vm-user tcg timeout format "
+
 static const struct action {
 	const char *name;
 	int (*run)(int argc, char **argv);
+	const char *options; /* that have an effect */
 } actions[] = {
-	{"extract", guest_extract}, {"download", guest_download}, {"control", guest_control},
-	{"sampler", guest_sampler}, {"threads", guest_threads},	  {"virtio", guest_virtio},
-	{"leaks", guest_leaks},	    {"symbols", guest_symbols},
-	{"ps", guest_ps},	    {"modules", guest_modules},
-	{"dmesg", guest_dmesg},	    {"interrupts", guest_interrupts},
+	{"extract", guest_extract, MEMORY "debug raw symbols output"},
+	{"download", guest_download, REST "max-size retries output"},
+	{"control", guest_control, REST "backtrace no-backtrace interval count"},
+	{"sampler", guest_sampler, REST},
+	{"threads", guest_threads, MEMORY "debug no-location"},
+	{"virtio", guest_virtio, MEMORY "debug output"},
+	{"leaks", guest_leaks, MEMORY "debug"},
+	{"symbols", guest_symbols, MEMORY "output"},
+	{"ps", guest_ps, MEMORY "stacks output"},
+	{"modules", guest_modules, MEMORY "output"},
+	{"dmesg", guest_dmesg, MEMORY "output"},
+	{"interrupts", guest_interrupts, MEMORY "output"},
 };
+
+static int action_run(const struct action *a, int argc, char **argv)
+{
+	char where[64];
+
+	snprintf(where, sizeof(where), "on 'guest %s'", a->name);
+	return options_used_check(a->options, where) ? command_failed() : a->run(argc, argv);
+}
 
 int guest_json_print(const char *action, const char *key, json_t *value, json_t *caveats)
 {
@@ -97,7 +117,7 @@ static int run(int argc, char **argv, char **rest)
 		return command_usage("--vm-user and --tcg require --vm");
 	for (size_t i = 0; i < sizeof(actions) / sizeof(*actions); i++)
 		if (!strcmp(argv[0], actions[i].name))
-			return actions[i].run(argc - 1, argv + 1);
+			return action_run(&actions[i], argc - 1, argv + 1);
 	return command_usage("unknown action '%s'", argv[0]);
 }
 
@@ -138,5 +158,7 @@ const struct command guest_command = {
 	.options = (const struct option_row *const[]){rest_options, memory_options,
 						      vm_user_options, vm_tcg_options,
 						      output_file_options, NULL},
+	.unused = "limit wide",
+	.rules = (const struct option_rule[]){{"debug", .unless = "exe"}, {0}},
 	.run = run,
 };

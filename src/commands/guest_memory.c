@@ -216,6 +216,8 @@ int guest_virtio(int argc, char **argv)
 		return guest_linux_virtio(argc, argv);
 	if (!no_words(argc, argv))
 		return EXIT_USAGE;
+	if (options_unused_check("output", "on the virtqueues of OSv"))
+		return command_failed();
 	if (guest_memory_options(&opt) || osv_queues(&opt, &q, &nr, &pause))
 		return command_failed();
 	if (output_is("json"))

@@ -269,7 +269,11 @@ int guest_control(int argc, char **argv)
 	what = what ? what : "list";
 	if (strcmp(what, "list") && !argc)
 		return command_usage("%s: missing names of tracepoints ('.' matches all)", what);
-	if (rest_init(&r, url, &owned, &http))
+	if ((strcmp(what, "enable") != 0 &&
+	     options_unused_check("backtrace no-backtrace", "except on 'control enable'")) ||
+	    (strcmp(what, "freq") != 0 &&
+	     options_unused_check("interval count", "except on 'control freq'")) ||
+	    rest_init(&r, url, &owned, &http))
 		return command_failed();
 	if (!strcmp(what, "freq"))
 		return guest_freq(&r, argc, argv);

@@ -35,7 +35,7 @@ qemu_start() {
 }
 
 plan 18
-timeout 200 "$HOSTRACE" exporter --max-devices 5000 2>err
+timeout 200 "$HOSTRACE" exporter --queues --max-devices 5000 2>err
 is $? 2 "too many devices" err
 disks="-drive driver=null-co,if=none,id=d0,size=2097152 -device virtio-blk-pci,drive=d0,id=disk,addr=4
 	-drive driver=null-co,if=none,id=s0,size=16777216,throttling.bps-total=64 -device virtio-blk-pci,drive=s0,id=slow,addr=5"

@@ -56,16 +56,19 @@ extern const struct command *const commands[]; /* ends with NULL */
 
 /*
  * Has every option that was given an effect on the command? Else -EINVAL with the error message set. `before`: what
- * options_copy() copied before they were parsed.
+ * options_copy() copied before they were parsed; a value that is that of the absence counts as not given.
  */
 int option_rules_check(const struct command *c, const char *before);
 
 /*
  * For what a command only knows from its arguments or inputs: are none of `list` given, options of the command being
- * run that are 0 or empty at first, separated by blanks? Else -EINVAL with the error message set: "--OPTION has no
- * effect WHERE". Always 0 with --compat.
+ * run, separated by blanks? Else -EINVAL with the error message set: "--OPTION has no effect WHERE". Always 0 with
+ * --compat.
  */
 int options_unused_check(const char *list, const char *where);
+
+/* The same for all options of the command that are not in the list. */
+int options_used_check(const char *list, const char *where);
 
 /* The command being run, for messages and for the JSON head; NULL before it is known. */
 extern const struct command *command_now;

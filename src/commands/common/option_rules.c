@@ -28,6 +28,12 @@ static const struct option_rule common_rules[] = {
 	{0},
 };
 
+/* The command whose options were parsed, and their variables before. */
+static struct {
+	const struct command *command;
+	const char *before;
+} parsed;
+
 static const struct option_row *row_find(const struct command *c, const char *option)
 {
 	for (const struct option_row *const *t = c->options; *t; t++)
@@ -37,13 +43,17 @@ static const struct option_row *row_find(const struct command *c, const char *op
 	return NULL;
 }
 
-static bool is_given(const struct command *c, const char *before, const char *option)
+static bool row_is_given(const struct command *c, const struct option_row *o)
+{
+	return c == parsed.command ? option_changed(c->options, parsed.before, o)
+				   : option_is_given(o); /* of a section (section.h) */
+}
+
+static bool is_given(const struct command *c, const char *option)
 {
 	const struct option_row *o = row_find(c, option);
 
-	if (!o)
-		return false;
-	return before ? option_changed(c->options, before, o) : option_is_given(o);
+	return o && row_is_given(c, o);
 }
 
 /* The commands that use the option. */
@@ -58,13 +68,13 @@ static void users_print(const char *option, char *buf, size_t size)
 	}
 }
 
-static int unused_check(const struct command *c, const char *before)
+static int unused_check(const struct command *c)
 {
 	char option[64], users[512];
 
 	for (const char *p = c->unused; p && *p; p += strcspn(p, " "), p += *p == ' ') {
 		snprintf(option, sizeof(option), "%.*s", (int)strcspn(p, " "), p);
-		if (!is_given(c, before, option))
+		if (!is_given(c, option))
 			continue;
 		users_print(option, users, sizeof(users));
 		return fail(-EINVAL, "'%s' does not support --%s (supported by: %s)", c->name,
@@ -74,12 +84,12 @@ static int unused_check(const struct command *c, const char *before)
 }
 
 /* The first of the list that was given, in `buf`; NULL: none was, or there is no list. */
-static const char *given_find(const struct command *c, const char *before, const char *list,
+static const char *given_find(const struct command *c, const char *list,
 			      char *buf, size_t size)
 {
 	for (const char *p = list; p && *p; p += strcspn(p, " "), p += *p == ' ') {
 		snprintf(buf, size, "%.*s", (int)strcspn(p, " "), p);
-		if (is_given(c, before, buf))
+		if (is_given(c, buf))
 			return buf;
 	}
 	return NULL;
@@ -90,9 +100,18 @@ int options_unused_check(const char *list, const char *where)
 	char buf[64];
 	const char *option = compat_given
 				     ? NULL
-				     : given_find(command_now, NULL, list, buf, sizeof(buf));
+				     : given_find(command_now, list, buf, sizeof(buf));
 
 	return option ? fail_usage(-EINVAL, "--%s has no effect %s", option, where) : 0;
+}
+
+int options_used_check(const char *list, const char *where)
+{
+	for (const struct option_row *const *t = command_now->options; *t; t++)
+		for (const struct option_row *o = *t; o->name; o++)
+			if (!word_is_listed(list, o->name) && row_is_given(command_now, o))
+				return fail_usage(-EINVAL, "--%s has no effect %s", o->name, where);
+	return 0;
 }
 
 /* "a b c" as "--a, --b, --c" */
@@ -107,21 +126,21 @@ static void options_print(const char *list, char *buf, size_t size)
 	}
 }
 
-static int rule_check(const struct command *c, const char *before, const struct option_rule *r)
+static int rule_check(const struct command *c, const struct option_rule *r)
 {
 	char with[256], other[64];
 
-	if (!is_given(c, before, r->option) ||
-	    given_find(c, before, r->except, other, sizeof(other)))
+	if (!is_given(c, r->option) ||
+	    given_find(c, r->except, other, sizeof(other)))
 		return 0;
 	if (r->formats && !word_is_listed(r->formats, output_format()))
 		return fail(-EINVAL,
 			    "--%s has no effect on '%s' in format '%s' (supported: %s)",
 			    r->option, c->name, output_format(), r->formats);
-	if (given_find(c, before, r->unless, other, sizeof(other)))
+	if (given_find(c, r->unless, other, sizeof(other)))
 		return fail(-EINVAL, "--%s has no effect on '%s' together with --%s", r->option,
 			    c->name, other);
-	if (!r->with || given_find(c, before, r->with, other, sizeof(other)))
+	if (!r->with || given_find(c, r->with, other, sizeof(other)))
 		return 0;
 	options_print(r->with, with, sizeof(with));
 	return fail(-EINVAL, "--%s has no effect on '%s' without %s%s", r->option, c->name,
@@ -139,12 +158,14 @@ int option_rules_check(const struct command *c, const char *before)
 {
 	int err;
 
+	parsed.command = c;
+	parsed.before = before;
 	if (compat_given) /* OSv's tool accepts options that it ignores */
 		return 0;
-	err = unused_check(c, before);
+	err = unused_check(c);
 	for (const struct option_rule *r = c->rules; !err && r && r->option; r++)
-		err = rule_check(c, before, r);
+		err = rule_check(c, r);
 	for (const struct option_rule *r = common_rules; !err && r->option; r++)
-		err = rule_find(c->rules, r->option) ? 0 : rule_check(c, before, r);
+		err = rule_find(c->rules, r->option) ? 0 : rule_check(c, r);
 	return err || !c->check ? err : c->check();
 }

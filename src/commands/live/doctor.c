@@ -114,5 +114,6 @@ const struct command doctor_command = {
 		    "  hostrace doctor --vm web1 -f json",
 	.options = (const struct option_row *const[]){options, vm_user_options, vm_tcg_options,
 						      output_options, NULL},
+	.unused = "limit sort",
 	.run = run,
 };

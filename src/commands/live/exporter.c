@@ -447,9 +447,6 @@ static int usage_check(int argc, char **argv, char **rest)
 		return command_usage("unexpected argument '%s'", argc ? argv[0] : "--");
 	if (!opt.server.cert != !opt.server.key)
 		return command_usage("--tls-cert and --tls-key are only useful together");
-	if (!opt.push.url && (opt.push.cacert || opt.push.headers || opt.push.exponential))
-		return command_usage("--otlp-cacert, --otlp-headers and --otlp-exponential are "
-				     "only useful with --otlp");
 	if (opt.push.interval_ns < NS_PER_S)
 		return command_usage("invalid --otlp-interval (at least 1s)");
 	if (!opt.limits.vcpus_per_group || opt.limits.vcpus_per_group > VM_VCPUS_MAX)
@@ -499,6 +496,21 @@ static int run(int argc, char **argv, char **rest)
 	return err ? command_failed() : EXIT_FINE;
 }
 
+static const struct option_rule rules[] = {
+	{"max-devices", .with = "queues"},	{"otlp-interval", .with = "otlp"},
+	{"otlp-cacert", .with = "otlp"},	{"otlp-headers", .with = "otlp"},
+	{"otlp-exponential", .with = "otlp"}, {0},
+};
+
+static int check(void)
+{
+	const char *listen = opt.server.listen;
+
+	return listen && !strncmp(listen, "unix:", 5)
+		       ? options_unused_check("host insecure", "on a UNIX socket")
+		       : 0;
+}
+
 extern const struct command exporter_command;
 
 const struct command exporter_command = {
@@ -517,5 +529,7 @@ const struct command exporter_command = {
 		    "  hostrace exporter --listen unix:/run/hostrace/metrics.sock\n"
 		    "  hostrace exporter --otlp http://127.0.0.1:4318",
 	.options = (const struct option_row *const[]){options, vm_user_options, NULL},
+	.rules = rules,
+	.check = check,
 	.run = run,
 };

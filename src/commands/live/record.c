@@ -527,6 +527,9 @@ static int run(int argc, char **argv, char **rest)
 		return command_usage("--vm and --all are mutually exclusive");
 	if (sync_read(&record_opt.sync))
 		return command_failed();
+	if (record_opt.sync.every_ns && record_opt.ring_bytes)
+		return command_usage("--sync %s has no effect together with --ring, which writes "
+				     "no file meanwhile; use end or none", record_opt.sync.when);
 	r.follow.active = r.follow.started = rest && !record_opt.vms.nr && !record_opt.all;
 	if (!record_opt.output)
 		record_opt.output = "hostrace.hrt";
@@ -534,6 +537,12 @@ static int run(int argc, char **argv, char **rest)
 		return command_failed();
 	return record_waits() ? record_wait(&r, record_once) : record_once(&r);
 }
+
+static const struct option_rule rules[] = {
+	{"before", .with = "trigger"},	 {"after", .with = "trigger"},	{"keep", .with = "trigger"},
+	{"max-disk", .with = "trigger"}, {"guest-size", .with = "guest"},
+	{0},
+};
 
 extern const struct command record_command;
 
@@ -554,5 +563,6 @@ const struct command record_command = {
 		    "  hostrace record -o run.hrt -- ./run.py\n"
 		    "  hostrace record --vm web1 --trigger 'exit-latency>5ms' --keep 3",
 	.options = record_option_tables,
+	.rules = rules,
 	.run = run,
 };

@@ -342,5 +342,6 @@ const struct command stuck_command = {
 	.examples = "  hostrace stuck --vm web1\n  hostrace stuck --vm 1234 --check --min-age 10s "
 		    "-f json",
 	.options = options,
+	.rules = (const struct option_rule[]){{"min-age", .with = "check"}, {0}},
 	.run = run,
 };

@@ -504,5 +504,7 @@ const struct command top_command = {
 		    "  hostrace top -f json -d 1m",
 	.options = (const struct option_row *const[]){options, vm_user_options, output_file_options,
 						      NULL},
+	.rules = (const struct option_rule[]){
+		{"snapshot", .formats = "text", .unless = "batch output"}, {0}},
 	.run = run,
 };
