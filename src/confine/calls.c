@@ -44,7 +44,7 @@ enum { CALLS_END = -100000 }; /* SCMP_SYS() of a call that an architecture lacks
 		SCMP_SYS(getrandom), SCMP_SYS(getrlimit), SCMP_SYS(sysinfo), SCMP_SYS(uname),      \
 		SCMP_SYS(getcwd), SCMP_SYS(wait4), SCMP_SYS(waitid), SCMP_SYS(getdents64),         \
 		SCMP_SYS(signalfd4), SCMP_SYS(epoll_wait), SCMP_SYS(membarrier), SCMP_SYS(times),  \
-		SCMP_SYS(getrusage)
+		SCMP_SYS(rt_sigtimedwait), SCMP_SYS(getrusage)
 
 /* Calls with a path, which the supervisor answers, or which Landlock and the user's rights restrict. */
 #define PATH_CALLS                                                                                 \

@@ -250,6 +250,7 @@ static int loop(struct recording *r)
 	uint64_t watermark;
 	int err = 0;
 
+	record_stop_ready(r);
 	started(r);
 	r->start_ns = monotonic_ns();
 	r->progress_ns = r->start_ns + NS_PER_S; /* to attach to the command's VM comes first */

@@ -231,6 +231,9 @@ int record_signals_open(void);
  */
 int record_stop_open(struct recording *r);
 
+/* The set-up is over: from now on a signal no longer interrupts what waits (stop_pending()). */
+void record_stop_ready(struct recording *r);
+
 /* Becomes readable with the first of them. */
 int record_stop_fd(const struct recording *r);
 

@@ -6,6 +6,9 @@
  * A thread counts them: this process may be waiting for a file system that does not answer, where it runs no handler
  * and reads no signalfd. A signal that is fatal ends such a wait, but only by its default action, which must not happen
  * before the third one. Confinement is a thread's: the thread is ended before, and started again afterwards.
+ *
+ * The set-up waits in places that ask stop_pending() (base/process.h), for which the signal must be pending: until it
+ * is over, the thread hands the first signal on to the one that sets up.
  */
 #include <errno.h>
 #include <poll.h>
@@ -34,7 +37,10 @@ struct record_stop {
 	unsigned int nr; /* signals so far */
 	bool late;	 /* it was said what is waited for */
 	const char *output;
+	pthread_t recorder;
 	pthread_mutex_t lock;
+	bool ready;		     /* under the lock: the set-up is over */
+	int handed_on;		     /* under the lock: the signal that interrupts the set-up, or 0 */
 	struct collector *collector; /* under the lock; NULL: it is being closed */
 };
 
@@ -65,6 +71,7 @@ int record_stop_open(struct recording *r)
 		return fail(-ENOMEM, "out of memory");
 	pthread_mutex_init(&s->lock, NULL);
 	r->stopping = s;
+	s->recorder = pthread_self();
 	s->output = record_opt.output;
 	s->collector = r->collector;
 	signals_block(nrs, 3, &set);
@@ -106,6 +113,14 @@ static void end_at_once(struct record_stop *s, int nr)
 	raise(nr);
 }
 
+static void set_up_interrupt(struct record_stop *s, int nr)
+{
+	pthread_mutex_lock(&s->lock);
+	if (!s->ready && !s->handed_on && !pthread_kill(s->recorder, nr))
+		s->handed_on = nr;
+	pthread_mutex_unlock(&s->lock);
+}
+
 static void *signals_count(void *arg)
 {
 	static const uint64_t one = 1;
@@ -129,6 +144,7 @@ static void *signals_count(void *arg)
 			continue;
 		if (++s->nr >= SIGNALS_TO_END)
 			end_at_once(s, (int)si.ssi_signo);
+		set_up_interrupt(s, (int)si.ssi_signo);
 		if (write(s->stopped, &one, sizeof(one)) < 0)
 			continue; /* it is set already */
 	}
@@ -146,6 +162,24 @@ int record_stop_watch(struct recording *r)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	s->runs = !err;
 	return err ? fail(-err, "cannot start a thread: %s", strerror(err)) : 0;
+}
+
+void record_stop_ready(struct recording *r)
+{
+	struct record_stop *s = r->stopping;
+	const struct timespec now = {0};
+	sigset_t set;
+	int nr;
+
+	pthread_mutex_lock(&s->lock);
+	s->ready = true;
+	nr = s->handed_on;
+	pthread_mutex_unlock(&s->lock);
+	if (!nr)
+		return;
+	sigemptyset(&set);
+	sigaddset(&set, nr);
+	sigtimedwait(&set, NULL, &now); /* the thread's own one before the process's */
 }
 
 void record_stop_pause(struct recording *r)
