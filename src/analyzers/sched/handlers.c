@@ -67,7 +67,7 @@ static struct sched_handler *handler_get(struct sched *s, struct follow *t, cons
 	struct handler_entry *e;
 
 	handler_name(stack, name, sizeof(name));
-	snprintf(key, sizeof(key), "%u %s", t->t.number, name);
+	snprintf(key, sizeof(key), "%u %s", t->model.number, name);
 	e = hash_find_text(&s->handlers, key);
 	if (e)
 		return e->handler;

@@ -5,9 +5,10 @@
 
 #include "analyzers/sched/sched.h"
 #include "base/hash.h"
+#include "model/threads.h"
 
 enum {
-	SCHED_THREADS_MAX = 1 << 16,
+	SCHED_VMS_MAX = 1 << 16,
 	SCHED_CPUS_MAX = 1 << 16,
 	SCHED_TAKERS_MAX = 1 << 16,
 	SCHED_CHARGES_MAX = 1 << 16, /* of all waits at a time */
@@ -24,17 +25,14 @@ struct charge {
 	uint64_t time_ns;
 };
 
-/* A thread, and what it does now. */
+/* A thread, with its times up to model.since_ns. */
 struct follow {
+	struct model_thread model;
 	struct sched_thread t;
-	enum sched_use use;
-	uint64_t since_ns; /* its time is accounted up to here */
-	uint64_t wait_ns;  /* preempted, runqueue: since when */
-	uint64_t woken_early_ns; /* a wake-up that came while it still ran */
-	bool seen, over;   /* had an event that shows what it does; has exited */
-	bool wakes_poll;   /* runqueue: out of polling */
-	int32_t syscall;   /* that it sleeps in */
-	struct sched_handler *handler; /* the same; NULL: not known */
+	bool wakes_poll; /* it was woken out of polling */
+	bool in_vm;	 /* its process has a vCPU: */
+	uint32_t vm_pid;
+	struct sched_handler *handler; /* that it sleeps in; NULL: not known */
 	bool is_busy;
 	struct sched_busy busy; /* since it left polling */
 
@@ -46,9 +44,6 @@ struct follow {
 	uint64_t unknown_ns;	/* of this wait: unknown tasks ran */
 	uint32_t charged_tid;	/* the newest of this wait's charges; they count once it is over */
 	unsigned int nr_charges;
-
-	bool is_touched; /* had an event since the last loss */
-	struct follow *next_touched;
 };
 
 /* A CPU that threads wait for. */
@@ -58,11 +53,6 @@ struct waited_cpu {
 	bool known; /* who runs there */
 	uint32_t tid;
 	char comm[16];
-};
-
-struct follow_entry {
-	uint64_t key; /* source, tid */
-	struct follow *thread;
 };
 
 struct vm_entry {
@@ -75,11 +65,9 @@ struct cpu_entry {
 };
 
 struct sched {
-	uint64_t start_ns, lost_until_ns;
-	bool foreign; /* sched_set_foreign() */
+	struct model model;
 	struct sched_counts counts;
-	struct hash_table threads, cpus, vms, takers, charges, handlers;
-	struct follow *touched; /* threads that had an event since the last loss */
+	struct hash_table cpus, vms, takers, charges, handlers;
 	int err;
 };
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Follows the threads through the events: before a thread's state changes, account() adds the time that it lasted. */
+/*
+ * Adds up what threads do, by the periods that the model of threads reports: when one ends, its time is known to be of
+ * one use, as a sleep's sched_block has come by then.
+ */
 #include "analyzers/sched/sched.h"
 
 #include <errno.h>
@@ -10,14 +13,6 @@
 #include "base/error.h"
 #include "base/order.h"
 #include "syscalls.h"
-
-enum {
-	EARLY_WAKE_NS = 20000, /* a wake-up of a thread that is about to sleep comes at most so long before */
-	TASK_DEAD = 0x80,
-	IOCTL_KVM_RUN = 0xae80,
-	SYSCALL_IOCTL = 16,
-	SYSCALL_FUTEX = 202,
-};
 
 const char *const sched_kind_names[] = {"vcpu", "main-loop", "event-loop", "worker"};
 
@@ -49,114 +44,35 @@ uint64_t sched_known_ns(const struct sched_thread *t)
 	return sum;
 }
 
-/* ---- threads ---- */
+/* ---- what a thread does ---- */
 
-static uint64_t key_of(const struct event *ev, uint32_t tid)
+static enum sched_use use_of_block(const struct model_thread *m)
 {
-	return (uint64_t)ev->source << 32 | tid;
+	if (!m->block.known)
+		return SCHED_SLEEPS;
+	if (m->block.syscall == -1)
+		return SCHED_FAULT;
+	if (syscall_polls((uint64_t)m->block.syscall))
+		return SCHED_POLLS;
+	if (m->block.syscall == SYSCALL_FUTEX)
+		return SCHED_LOCK;
+	return thread_left_in_kvm_run(m) ? SCHED_HALTED : SCHED_SYSCALL;
 }
 
-static struct follow *thread_find(const struct sched *s, const struct event *ev, uint32_t tid)
+static enum sched_use use_of(const struct model_thread *m)
 {
-	const struct follow_entry *e = hash_find_u64(&s->threads, key_of(ev, tid));
-
-	return e ? e->thread : NULL;
-}
-
-static struct follow *thread_touch(struct sched *s, struct follow *t)
-{
-	if (t->is_touched)
-		return t;
-	t->is_touched = true;
-	t->next_touched = s->touched;
-	s->touched = t;
-	return t;
-}
-
-/* NULL: thread 0, or there are too many. */
-static struct follow *thread_get(struct sched *s, const struct event *ev, uint32_t tid)
-{
-	struct follow *t = tid ? thread_find(s, ev, tid) : NULL;
-	struct follow_entry *e;
-
-	if (t && tid == ev->tid && s->foreign)
-		t->t.pid = ev->pid;
-	if (t || !tid)
-		return t ? thread_touch(s, t) : NULL;
-	t = calloc(1, sizeof(*t));
-	e = t ? hash_add_u64(&s->threads, key_of(ev, tid), NULL) : NULL;
-	if (!e) {
-		s->counts.refused++;
-		free(t);
-		return NULL;
+	switch (m->state) {
+	case THREAD_RUNNING:
+		return SCHED_RUNS;
+	case THREAD_PREEMPTED:
+		return SCHED_PREEMPTED;
+	case THREAD_WOKEN:
+		return SCHED_RUNQUEUE;
+	case THREAD_ASLEEP:
+		return use_of_block(m);
+	default:
+		return SCHED_UNKNOWN;
 	}
-	e->thread = t;
-	t->t.number = s->threads.nr - 1;
-	t->t.tid = tid;
-	t->t.pid = tid == ev->tid || !s->foreign ? ev->pid : 0;
-	t->t.source = ev->source;
-	t->t.vcpu = RECORD_NO_VCPU;
-	t->use = SCHED_UNKNOWN;
-	t->since_ns = s->start_ns;
-	return thread_touch(s, t);
-}
-
-static void comm_learn(struct follow *t, const struct event *ev, const char *field)
-{
-	const struct field *f = event_field(ev->type, field);
-
-	if (!f)
-		return;
-	event_text(ev, f, t->t.comm, sizeof(t->t.comm));
-	text_neutralise(t->t.comm);
-}
-
-/* The event is of a process that has vCPUs. */
-static void vm_learn(struct sched *s, const struct event *ev)
-{
-	if (!hash_add_u64(&s->vms, key_of(ev, ev->pid), NULL))
-		s->counts.refused++;
-}
-
-static void vcpu_learn(struct sched *s, struct follow *t, const struct event *ev)
-{
-	if (t->t.tid != ev->tid || ev->vcpu == RECORD_NO_VCPU || t->t.vcpu == ev->vcpu)
-		return;
-	t->t.vcpu = ev->vcpu;
-	vm_learn(s, ev);
-}
-
-static bool is_waiting(const struct follow *t)
-{
-	return t->use == SCHED_PREEMPTED || t->use == SCHED_RUNQUEUE;
-}
-
-/* ---- time ---- */
-
-static void account(struct follow *t, uint64_t ns)
-{
-	uint64_t took = ns > t->since_ns ? ns - t->since_ns : 0;
-
-	if (!t->over)
-		t->t.time[t->use] += took;
-	if (t->is_busy)
-		t->busy.time[t->use] += took;
-	if (t->is_busy && t->use == SCHED_SYSCALL && took > t->busy.syscall_ns) {
-		t->busy.syscall_ns = took;
-		t->busy.syscall = t->syscall;
-	}
-	if (t->handler && t->use >= SCHED_LOCK && t->use < SCHED_UNKNOWN)
-		t->handler->slept_ns += took;
-	t->since_ns += took;
-	t->over = false;
-}
-
-/* Its first event shows what it did before, since all switches were recorded: a new thread's first one is to come. */
-static void before_first(struct follow *t, enum sched_use use)
-{
-	if (!t->seen)
-		t->use = use;
-	t->seen = true;
 }
 
 static void value_add(struct sched *s, struct quantiles *q, uint64_t value)
@@ -185,219 +101,139 @@ static void busy_ends(struct sched *s, struct follow *t, uint64_t ns)
 		*longest = t->busy;
 }
 
-/* ---- the scheduler's events ---- */
+/* ---- periods ---- */
 
-/* It leaves its CPU without having come, or comes without having left: what it did since its last event is unknown. */
-static void switch_is_missing(struct sched *s, struct follow *t)
+static void account(struct follow *t, enum sched_use use, uint64_t took)
 {
-	s->counts.missing++;
-	wait_forget(s, t);
-	t->use = SCHED_UNKNOWN;
-	t->handler = NULL;
+	if (t->model.state != THREAD_ENDED)
+		t->t.time[use] += took;
+	if (t->is_busy)
+		t->busy.time[use] += took;
+	if (t->is_busy && use == SCHED_SYSCALL && took > t->busy.syscall_ns) {
+		t->busy.syscall_ns = took;
+		t->busy.syscall = t->model.block.syscall;
+	}
+	if (t->handler && use >= SCHED_LOCK && use < SCHED_UNKNOWN)
+		t->handler->slept_ns += took;
 }
 
-static void becomes_ready(struct sched *s, struct follow *t, enum sched_use use,
-			  struct waited_cpu *cpu, uint64_t ns)
+/* NULL: the trace ends. */
+static void wait_over(struct sched *s, struct follow *t, uint64_t ns, const struct event *ev)
 {
-	account(t, ns);
-	t->wakes_poll = t->use == SCHED_POLLS;
+	if (!thread_waits(&t->model)) {
+		wait_forget(s, t);
+	} else if (ev && ev->type->id == EV_sched_switch) {
+		value_add(s, &t->t.waits, ns - t->model.since_ns);
+		if (t->wakes_poll)
+			value_add(s, &t->t.wakeups, ns - t->model.since_ns);
+		wait_ends(s, t, ev);
+	} else {
+		wait_breaks_off(s, t, ns);
+	}
+}
+
+/* The CPU that a thread waits for, as it has left it. */
+static struct waited_cpu *cpu_left(struct sched *s, const struct event *ev)
+{
+	return ev->type->id == EV_sched_switch ? waited_cpu_get(s, ev, ev->cpu) : NULL;
+}
+
+static void period_add(void *arg, struct model_thread *m, uint64_t ns, enum thread_state next,
+		       const struct event *ev)
+{
+	struct follow *t = (struct follow *)m;
+	enum sched_use use = use_of(m);
+	struct sched *s = arg;
+
+	account(t, use, ns - m->since_ns);
+	wait_over(s, t, ns, ev);
+	if (!ev)
+		return;
+	if (next == THREAD_RUNNING || use == SCHED_UNKNOWN || next == THREAD_UNKNOWN)
+		t->handler = NULL;
+	t->is_busy &= next != THREAD_UNKNOWN;
+	t->wakes_poll = next == THREAD_WOKEN && use == SCHED_POLLS;
 	if (t->wakes_poll)
 		busy_begins(t, ns);
-	t->use = use;
-	t->wait_ns = ns;
-	t->woken_early_ns = 0;
-	wait_forget(s, t);
-	wait_begins(s, t, cpu, ns);
+	if (next == THREAD_PREEMPTED || next == THREAD_WOKEN)
+		wait_begins(s, t, cpu_left(s, ev), ns);
 }
 
-static void leaves(struct sched *s, struct follow *t, const struct event *ev)
-{
-	uint64_t state = event_value(ev, "prev_state"), woken = t->woken_early_ns;
+/* ---- events ---- */
 
-	before_first(t, SCHED_RUNS);
-	comm_learn(t, ev, "prev_comm");
-	t->woken_early_ns = 0;
-	if (!state || (woken && ev->time_ns - woken <= EARLY_WAKE_NS)) {
-		becomes_ready(s, t, state ? SCHED_RUNQUEUE : SCHED_PREEMPTED,
-			      waited_cpu_get(s, ev, ev->cpu), ev->time_ns);
+static void vm_learn(struct sched *s, const struct event *ev)
+{
+	struct follow *t = (struct follow *)model_thread_get(&s->model, ev);
+
+	if (!t || (t->in_vm && t->vm_pid == ev->pid))
 		return;
-	}
-	account(t, ev->time_ns);
-	t->over = state & TASK_DEAD;
-	t->use = SCHED_SLEEPS;
-	t->syscall = -1;
+	t->in_vm = true;
+	t->vm_pid = ev->pid;
+	if (!hash_add_u64(&s->vms, (uint64_t)ev->source << 32 | ev->pid, NULL))
+		s->counts.refused++;
 }
 
-static void comes(struct sched *s, struct follow *t, const struct event *ev)
+/* Which CPU a thread waits for, if it was not known. */
+static void on_wakeup(struct sched *s, const struct event *ev)
 {
-	bool waited = is_waiting(t);
+	struct follow *t = (struct follow *)model_thread_find(
+		&s->model, ev->source, (uint32_t)event_value(ev, "wake_tid"));
+	struct waited_cpu *cpu;
 
-	if (t->use == SCHED_RUNS)
-		switch_is_missing(s, t);
-	account(t, ev->time_ns);
-	t->seen = true;
-	comm_learn(t, ev, "next_comm");
-	if (waited) {
-		value_add(s, &t->t.waits, ev->time_ns - t->wait_ns);
-		wait_ends(s, t, ev);
-	}
-	if (waited && t->wakes_poll)
-		value_add(s, &t->t.wakeups, ev->time_ns - t->wait_ns);
-	t->use = SCHED_RUNS;
-	t->handler = NULL;
-	t->wakes_poll = false;
-	t->woken_early_ns = 0;
-}
-
-/* The header's thread is the one that leaves if it is the VM's, else the one that comes. */
-static void on_switch(struct sched *s, const struct event *ev)
-{
-	uint32_t prev = (uint32_t)event_value(ev, "prev_tid");
-	uint32_t next = (uint32_t)event_value(ev, "next_tid");
-	struct follow *t;
-
-	s->counts.switches++;
-	t = prev && prev == ev->tid ? thread_get(s, ev, prev) : NULL;
-	if (t && t->use != SCHED_RUNS && t->use != SCHED_UNKNOWN)
-		switch_is_missing(s, t);
-	cpu_switches(s, ev);
-	if (t) {
-		vcpu_learn(s, t, ev);
-		leaves(s, t, ev);
-	}
-	t = next == ev->tid || s->foreign ? thread_get(s, ev, next) : thread_find(s, ev, next);
-	if (t && (t->t.pid == ev->pid || s->foreign)) {
-		vcpu_learn(s, thread_touch(s, t), ev);
-		comes(s, t, ev);
-	}
-}
-
-/* Other tasks switch on a CPU that a thread of the VM waits for. */
-static void on_ran(struct sched *s, const struct event *ev)
-{
-	s->counts.ran = true;
-	if (ev->time_ns > s->lost_until_ns)
-		cpu_switches(s, ev);
-}
-
-static void on_wakeup(struct sched *s, struct follow *t, const struct event *ev, bool has_cpu)
-{
-	struct waited_cpu *cpu = NULL;
-
-	before_first(t, SCHED_SLEEPS);
-	if (t->use == SCHED_RUNS)
-		t->woken_early_ns = ev->time_ns;
-	if (has_cpu && (t->use == SCHED_RUNQUEUE || t->use >= SCHED_POLLS))
-		cpu = waited_cpu_get(s, ev, (uint32_t)event_value(ev, "target_cpu"));
-	if (cpu && !cpu->waiters)
+	if (!t || t->model.state != THREAD_WOKEN || t->cpu)
+		return;
+	cpu = waited_cpu_get(s, ev, (uint32_t)event_value(ev, "target_cpu"));
+	if (!cpu)
+		return;
+	if (!cpu->waiters)
 		cpu->known = false; /* nobody watched it */
-	if (t->use >= SCHED_POLLS && t->use < SCHED_UNKNOWN)
-		becomes_ready(s, t, SCHED_RUNQUEUE, cpu, ev->time_ns);
-	else if (t->use == SCHED_RUNQUEUE && !t->cpu && cpu) /* sched_woken did not know it */
-		wait_begins(s, t, cpu, t->taken_ns);
+	wait_begins(s, t, cpu, t->taken_ns);
 }
 
-static enum sched_use use_of_syscall(int32_t number, uint64_t arg1)
+static void on_block(struct sched *s, const struct event *ev)
 {
-	if (number == -1)
-		return SCHED_FAULT;
-	if (syscall_polls((uint64_t)number))
-		return SCHED_POLLS;
-	if (number == SYSCALL_FUTEX)
-		return SCHED_LOCK;
-	return number == SYSCALL_IOCTL && arg1 == IOCTL_KVM_RUN ? SCHED_HALTED : SCHED_SYSCALL;
-}
+	struct follow *t = (struct follow *)model_thread_get(&s->model, ev);
 
-/* Comes right behind the switch that it explains. */
-static void on_block(struct sched *s, struct follow *t, const struct event *ev)
-{
 	s->counts.blocks = true;
-	if (t->use != SCHED_SLEEPS)
-		return;
-	account(t, ev->time_ns);
-	t->syscall = (int32_t)event_value(ev, "syscall");
-	t->use = use_of_syscall(t->syscall, event_value(ev, "arg1"));
-	if (t->use == SCHED_POLLS)
-		busy_ends(s, t, ev->time_ns);
+	if (t && use_of(&t->model) == SCHED_POLLS)
+		busy_ends(s, t, t->model.since_ns);
 }
 
-/* ---- losses ---- */
-
-static bool loses_switches(const struct event *ev)
+static void on_stack(struct sched *s, const struct event *ev)
 {
-	uint64_t id = event_value(ev, "lost_event");
+	struct follow *t = (struct follow *)model_thread_get(&s->model, ev);
 
-	return ev->type->id == EV_gap || !id || id == EV_sched_switch || id == EV_sched_wakeup ||
-	       id == EV_sched_block || id == EV_sched_woken;
+	s->counts.stacks = true;
+	if (t)
+		handlers_event(s, t, ev);
 }
-
-static void on_lost(struct sched *s, const struct event *ev)
-{
-	uint64_t until = event_value(ev, "until");
-	struct follow *t;
-
-	if (!loses_switches(ev))
-		return;
-	s->counts.losses++;
-	if (until < ev->time_ns)
-		until = ev->time_ns;
-	if (until > s->lost_until_ns)
-		s->lost_until_ns = until;
-	while ((t = s->touched)) { /* of the others nothing is known since the previous loss */
-		s->touched = t->next_touched;
-		t->is_touched = false;
-		account(t, ev->time_ns);
-		if (is_waiting(t))
-			wait_breaks_off(s, t, ev->time_ns);
-		t->use = SCHED_UNKNOWN;
-		t->handler = NULL;
-		t->seen = true;
-		t->is_busy = false;
-	}
-}
-
-/* ---- all events ---- */
-
-static const char *const wanted[] = {
-	"sched_switch", "sched_wakeup", "sched_woken", "sched_block", "sched_ran",
-	"sched_stack",	"thread",	"lost",	       "gap",
-	"kvm_exit",	"kvm_userspace_exit",
-};
 
 bool sched_wants(const char *event, void *arg)
 {
 	(void)arg;
-	for (unsigned int i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
-		if (!strcmp(wanted[i], event))
-			return true;
-	return false;
-}
-
-static void on_thread_event(struct sched *s, const struct event *ev)
-{
-	unsigned int id = ev->type->id;
-	uint32_t tid = (uint32_t)(id == EV_sched_wakeup ? event_value(ev, "wake_tid") : ev->tid);
-	struct follow *t = thread_get(s, ev, tid);
-
-	if (!t)
-		return;
-	if (id == EV_thread)
-		comm_learn(t, ev, "comm");
-	vcpu_learn(s, t, ev);
-	if (ev->time_ns <= s->lost_until_ns)
-		return;
-	s->counts.stacks |= id == EV_sched_stack;
-	if (id == EV_sched_block)
-		on_block(s, t, ev);
-	else if (id == EV_sched_stack)
-		handlers_event(s, t, ev);
-	else if (id != EV_thread)
-		on_wakeup(s, t, ev, id == EV_sched_wakeup);
+	return model_wants(event) || !strcmp(event, "sched_ran") || !strcmp(event, "sched_stack");
 }
 
 void sched_set_foreign(struct sched *s)
 {
-	s->foreign = s->counts.ran = true;
+	model_set_foreign(&s->model);
+	s->counts.ran = true;
+}
+
+/* Switches on a CPU that a thread waits for come before the thread's own state changes. */
+static void event_shown(struct sched *s, const struct event *ev)
+{
+	unsigned int id = ev->type->id;
+
+	if (id == EV_sched_switch || id == EV_sched_ran)
+		cpu_switches(s, ev);
+	model_event(&s->model, ev);
+	if (id == EV_sched_wakeup)
+		on_wakeup(s, ev);
+	else if (id == EV_sched_block)
+		on_block(s, ev);
+	else if (id == EV_sched_stack)
+		on_stack(s, ev);
 }
 
 int sched_event(struct sched *s, const struct event *ev)
@@ -406,33 +242,51 @@ int sched_event(struct sched *s, const struct event *ev)
 
 	if (!id)
 		return s->err;
-	if (id == EV_lost || id == EV_gap)
-		on_lost(s, ev);
-	else if (id == EV_sched_ran)
-		on_ran(s, ev);
-	else if (id == EV_sched_switch && ev->time_ns > s->lost_until_ns)
-		on_switch(s, ev);
-	else if (id == EV_sched_wakeup || id == EV_sched_woken || id == EV_sched_block ||
-		 id == EV_sched_stack || id == EV_thread)
-		on_thread_event(s, ev);
-	else if (s->foreign && (id == EV_kvm_exit || id == EV_kvm_userspace_exit))
+	s->counts.ran |= id == EV_sched_ran;
+	s->counts.switches += id == EV_sched_switch;
+	if (model_is_blind(&s->model, ev->time_ns))
+		model_event(&s->model, ev);
+	else
+		event_shown(s, ev);
+	if ((ev->vcpu != RECORD_NO_VCPU && id != EV_sched_wakeup) || id == EV_kvm_exit ||
+	    id == EV_kvm_userspace_exit)
 		vm_learn(s, ev);
 	return s->err;
 }
 
+/* Its first event shows what the thread did before. */
+static void first_move(const struct sched *s, struct follow *t)
+{
+	uint64_t took = t->model.first_ns - s->model.start_ns;
+	bool ran = t->model.first_state == THREAD_RUNNING;
+
+	if (t->model.first_state == THREAD_UNKNOWN || t->model.first_ns <= s->model.start_ns)
+		return;
+	t->t.time[SCHED_UNKNOWN] -= took;
+	t->t.time[ran ? SCHED_RUNS : SCHED_SLEEPS] += took;
+}
+
 int sched_end(struct sched *s, uint64_t ns)
 {
-	const struct follow_entry *e;
+	struct model_thread *m;
 
-	for (uint32_t at = 0; (e = hash_next(&s->threads, &at));) {
-		struct follow *t = e->thread;
+	model_end(&s->model, ns);
+	for (uint32_t at = 0; (m = model_thread_next(&s->model, &at));) {
+		struct follow *t = (struct follow *)m;
 
-		if (is_waiting(t))
-			wait_breaks_off(s, t, ns);
-		account(t, ns);
 		if (t->is_busy)
-			busy_ends(s, t, ns);
+			busy_ends(s, t, m->since_ns);
+		first_move(s, t);
+		t->t.pid = m->pid;
+		t->t.tid = m->tid;
+		t->t.number = m->number;
+		t->t.source = m->source;
+		t->t.vcpu = m->vcpu;
+		memcpy(t->t.comm, m->comm, sizeof(t->t.comm));
 	}
+	s->counts.missing = s->model.counts.missing;
+	s->counts.losses = s->model.counts.losses;
+	s->counts.refused += s->model.counts.refused;
 	return s->err;
 }
 
@@ -447,13 +301,13 @@ static int by_number(const void *a, const void *b)
 
 struct sched_thread **sched_threads(const struct sched *s, size_t *ret_nr)
 {
-	struct sched_thread **all = malloc((s->threads.nr + 1) * sizeof(*all));
-	const struct follow_entry *e;
+	struct sched_thread **all = malloc((s->model.threads.nr + 1) * sizeof(*all));
+	struct model_thread *m;
 	size_t nr = 0;
 
-	for (uint32_t at = 0; all && (e = hash_next(&s->threads, &at));)
-		if (e->thread->seen && s->counts.switches)
-			all[nr++] = &e->thread->t;
+	for (uint32_t at = 0; all && (m = model_thread_next(&s->model, &at));)
+		if (m->is_seen && s->counts.switches)
+			all[nr++] = &((struct follow *)m)->t;
 	if (nr)
 		qsort(all, nr, sizeof(*all), by_number);
 	*ret_nr = nr;
@@ -462,7 +316,7 @@ struct sched_thread **sched_threads(const struct sched *s, size_t *ret_nr)
 
 bool sched_is_of_vm(const struct sched *s, const struct sched_thread *t)
 {
-	return !s->foreign || !s->vms.nr ||
+	return !s->model.foreign || !s->vms.nr ||
 	       hash_find_u64(&s->vms, (uint64_t)t->source << 32 | t->pid);
 }
 
@@ -500,37 +354,36 @@ struct sched *sched_new(uint64_t start_ns)
 
 	if (!s)
 		return NULL;
-	s->start_ns = start_ns;
-	s->threads = HASH_TABLE(struct follow_entry, 1, SCHED_THREADS_MAX);
+	model_init(&s->model,
+		   &(struct model_reader){period_add, s, sizeof(struct follow)}, start_ns);
 	s->cpus = HASH_TABLE(struct cpu_entry, 1, SCHED_CPUS_MAX);
-	s->vms = HASH_TABLE(struct vm_entry, 1, SCHED_THREADS_MAX);
+	s->vms = HASH_TABLE(struct vm_entry, 1, SCHED_VMS_MAX);
 	handlers_init(s);
 	s->takers = HASH_TABLE(struct sched_taker, 1, SCHED_TAKERS_MAX);
 	s->charges = HASH_TABLE(struct charge, 1, SCHED_CHARGES_MAX);
 	return s;
 }
 
-static void thread_free(struct follow *t)
+static void thread_clear(struct follow *t)
 {
 	quantiles_free(&t->t.waits);
 	quantiles_free(&t->t.wakeups);
 	quantiles_free(&t->t.busy);
-	free(t);
 }
 
 void sched_free(struct sched *s)
 {
-	const struct follow_entry *t;
 	const struct cpu_entry *c;
+	struct model_thread *m;
 
 	if (!s)
 		return;
-	for (uint32_t at = 0; (t = hash_next(&s->threads, &at));)
-		thread_free(t->thread);
+	for (uint32_t at = 0; (m = model_thread_next(&s->model, &at));)
+		thread_clear((struct follow *)m);
 	for (uint32_t at = 0; (c = hash_next(&s->cpus, &at));)
 		free(c->cpu);
 	handlers_deinit(s);
-	hash_deinit(&s->threads);
+	model_deinit(&s->model);
 	hash_deinit(&s->cpus);
 	hash_deinit(&s->vms);
 	hash_deinit(&s->takers);

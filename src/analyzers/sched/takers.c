@@ -48,7 +48,7 @@ void wait_begins(struct sched *s, struct follow *t, struct waited_cpu *cpu, uint
 
 static uint64_t taker_key(const struct follow *t, uint32_t tid)
 {
-	return (uint64_t)t->t.number << 32 | tid;
+	return (uint64_t)t->model.number << 32 | tid;
 }
 
 /* Removes the newest charge of the wait. */

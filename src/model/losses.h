@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What is unknown when events are missing: it depends on their type, which the record of a loss contains. The rule: at
+ * the time of an EV_lost, EV_gap or EV_probe_dropped all that its type shows becomes unknown, of all threads, as they
+ * may have come to the CPU whose buffer was full; events up to the end of its interval show nothing, as others may
+ * have followed them unseen; each thread's next event after that shows again what it does.
+ */
+#ifndef HOSTRACE_MODEL_LOSSES_H
+#define HOSTRACE_MODEL_LOSSES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "event/event.h"
+
+enum {
+	LOST_EXITS = 1,	  /* begin and end of exits */
+	LOST_RUNS = 2,	  /* who runs, who sleeps in what */
+	LOST_PARTS = 4,	  /* what KVM does in an exit; who has QEMU's global mutex */
+	LOST_TASKS = 8,	  /* which other tasks ran */
+	LOST_STACKS = 16, /* of the global mutex's holder */
+	LOSSES = 5,
+	LOST_ALL = (1 << LOSSES) - 1,
+};
+
+struct loss_windows {
+	uint64_t until_ns[LOSSES]; /* end of the newest interval, by bit of LOST_...; 0: there was none */
+};
+
+/* LOST_...; 0 for other events, and where nothing depends on the type that is missing. */
+unsigned int loss_kinds(const struct event *ev);
+
+/* The same, and notes the interval. */
+unsigned int losses_note(struct loss_windows *l, const struct event *ev);
+
+/* Is any of this (LOST_...) unknown at that time? */
+static inline bool losses_cover(const struct loss_windows *l, unsigned int what, uint64_t ns)
+{
+	for (unsigned int i = 0; i < LOSSES; i++)
+		if (what & 1u << i && l->until_ns[i] >= ns && l->until_ns[i])
+			return true;
+	return false;
+}
+
+#endif

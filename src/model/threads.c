@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The state machine that threads.h describes: one function for each kind of event. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/threads.h"
+
+enum { TASK_INTERRUPTIBLE = 1, TASK_DEAD = 0x80, RECENT = 64 };
+
+struct thread_entry {
+	uint64_t key;
+	struct model_thread *thread;
+};
+
+/* ---- threads ---- */
+
+static uint64_t key_of(uint16_t source, uint32_t tid)
+{
+	return (uint64_t)source << 32 | tid;
+}
+
+struct model_thread *model_thread_find(const struct model *m, uint16_t source, uint32_t tid)
+{
+	const struct thread_entry *e = hash_find_u64(&m->threads, key_of(source, tid));
+
+	return e ? e->thread : NULL;
+}
+
+static struct model_thread *thread_touch(struct model *m, struct model_thread *t)
+{
+	if (t->is_touched)
+		return t;
+	t->is_touched = true;
+	t->next_touched = m->touched;
+	m->touched = t;
+	return t;
+}
+
+static struct model_thread *thread_new(struct model *m, const struct event *ev, uint32_t tid)
+{
+	struct model_thread *t = calloc(1, m->reader.thread_size);
+	struct thread_entry *e = NULL;
+
+	if (t)
+		e = hash_add_u64(&m->threads, key_of(ev->source, tid), NULL);
+	if (!e) {
+		m->counts.refused++;
+		free(t);
+		return NULL;
+	}
+	e->thread = t;
+	t->key = e->key;
+	t->number = m->threads.nr - 1;
+	t->tid = tid;
+	t->pid = tid == ev->tid || !m->foreign ? ev->pid : 0;
+	t->source = ev->source;
+	t->vcpu = RECORD_NO_VCPU;
+	t->since_ns = m->start_ns;
+	return t;
+}
+
+/* It may be another thread than the event's. NULL: thread 0, or there are too many. */
+static struct model_thread *thread_get(struct model *m, const struct event *ev, uint32_t tid)
+{
+	struct model_thread *t = tid ? model_thread_find(m, ev->source, tid) : NULL;
+
+	if (!t && tid)
+		t = thread_new(m, ev, tid);
+	return t ? thread_touch(m, t) : NULL;
+}
+
+struct model_thread *model_thread_get(struct model *m, const struct event *ev)
+{
+	struct model_thread **recent = &m->recent[ev->cpu % RECENT], *t = *recent;
+
+	if (!t || t->key != key_of(ev->source, ev->tid))
+		t = *recent = thread_get(m, ev, ev->tid);
+	if (!t)
+		return NULL;
+	if (m->foreign)
+		t->pid = ev->pid;
+	if (ev->vcpu != RECORD_NO_VCPU)
+		t->vcpu = ev->vcpu;
+	return thread_touch(m, t);
+}
+
+struct model_thread *model_thread_next(const struct model *m, uint32_t *at)
+{
+	const struct thread_entry *e = hash_next(&m->threads, at);
+
+	return e ? e->thread : NULL;
+}
+
+static void comm_learn(struct model_thread *t, const struct event *ev, const char *field)
+{
+	const struct field *f = event_field(ev->type, field);
+
+	if (!f)
+		return;
+	event_text(ev, f, t->comm, sizeof(t->comm));
+	text_neutralise(t->comm);
+}
+
+/* ---- states ---- */
+
+static void state_change(struct model *m, struct model_thread *t, enum thread_state next,
+			 const struct event *ev)
+{
+	uint64_t ns = ev->time_ns > t->since_ns ? ev->time_ns : t->since_ns;
+
+	m->reader.period(m->reader.arg, t, ns, next, ev);
+	t->state = next;
+	t->since_ns = ns;
+	t->cpu = ev->cpu;
+	t->woken_early_ns = 0;
+	t->is_assumed = false;
+}
+
+/* Its first event, before which it was in this state: a new thread's first event is that it comes. */
+static void first_seen(const struct model *m, struct model_thread *t, enum thread_state before,
+		       uint64_t ns)
+{
+	if (t->is_seen)
+		return;
+	t->is_seen = true;
+	t->first_ns = ns;
+	t->first_state = m->counts.losses ? THREAD_UNKNOWN : before;
+}
+
+/* The wake-up of a thread that was unknown came early: it had its CPU all the time. */
+static void assumption_correct(struct model_thread *t)
+{
+	if (t->first_state == THREAD_ASLEEP && t->first_ns == t->since_ns)
+		t->first_state = THREAD_RUNNING;
+	t->state = THREAD_RUNNING;
+}
+
+/* An event that comes of a thread that is in none of these two states. */
+static void switch_is_missing(struct model *m, struct model_thread *t, uint64_t ns)
+{
+	m->counts.missing += ns > t->since_ns;
+	t->state = THREAD_UNKNOWN;
+}
+
+/* The thread has a CPU until now: if that is not known, a switch is missing. */
+static void had_cpu(struct model *m, struct model_thread *t, uint64_t ns)
+{
+	if (t->is_assumed)
+		assumption_correct(t);
+	else if (t->state != THREAD_RUNNING && t->state != THREAD_UNKNOWN)
+		switch_is_missing(m, t, ns);
+	first_seen(m, t, THREAD_RUNNING, ns);
+}
+
+/* ---- events ---- */
+
+static void thread_leaves(struct model *m, struct model_thread *t, const struct event *ev)
+{
+	uint64_t state = event_value(ev, "prev_state");
+	bool early = t->woken_early_ns && ev->time_ns - t->woken_early_ns <= EARLY_WAKE_NS;
+
+	comm_learn(t, ev, "prev_comm");
+	had_cpu(m, t, ev->time_ns);
+	state_change(m, t,
+		     !state		? THREAD_PREEMPTED
+		     : early		? THREAD_WOKEN
+		     : state & TASK_DEAD ? THREAD_ENDED
+					 : THREAD_ASLEEP,
+		     ev);
+	t->interruptible = state & TASK_INTERRUPTIBLE;
+	t->block = (struct thread_block){0};
+}
+
+static void thread_comes(struct model *m, struct model_thread *t, const struct event *ev)
+{
+	comm_learn(t, ev, "next_comm");
+	if (t->state == THREAD_RUNNING)
+		switch_is_missing(m, t, ev->time_ns);
+	first_seen(m, t, THREAD_UNKNOWN, ev->time_ns);
+	state_change(m, t, THREAD_RUNNING, ev);
+}
+
+/* The header's thread is the one that leaves if it is the VM's, else the one that comes. */
+static void on_switch(struct model *m, const struct event *ev)
+{
+	uint32_t prev = (uint32_t)event_value(ev, "prev_tid");
+	uint32_t next = (uint32_t)event_value(ev, "next_tid");
+	struct model_thread *t;
+
+	m->counts.switches = true;
+	if (prev && prev == ev->tid && (t = model_thread_get(m, ev)))
+		thread_leaves(m, t, ev);
+	if (next == ev->tid)
+		t = model_thread_get(m, ev);
+	else
+		t = m->foreign ? thread_get(m, ev, next)
+			       : model_thread_find(m, ev->source, next);
+	if (t && (t->pid == ev->pid || m->foreign))
+		thread_comes(m, thread_touch(m, t), ev);
+}
+
+static void on_wake(struct model *m, struct model_thread *t, const struct event *ev)
+{
+	bool before = ev->type->id == EV_sched_woken; /* it may find the thread on its CPU */
+	bool assumed = t->state == THREAD_UNKNOWN;
+
+	if (assumed)
+		first_seen(m, t, THREAD_ASLEEP, ev->time_ns);
+	if (assumed || t->state == THREAD_ASLEEP || t->state == THREAD_ENDED) {
+		state_change(m, t, THREAD_WOKEN, ev);
+		t->is_assumed = assumed;
+		before &= assumed;
+	}
+	if (before && t->state != THREAD_PREEMPTED)
+		t->woken_early_ns = ev->time_ns;
+}
+
+static void on_block(struct model *m, struct model_thread *t, const struct event *ev)
+{
+	m->counts.blocks = true;
+	if (t->state == THREAD_RUNNING || t->state == THREAD_UNKNOWN || t->block.known)
+		return;
+	t->block = (struct thread_block){.known = true,
+					 .syscall = (int32_t)event_value(ev, "syscall"),
+					 .arg0 = event_value(ev, "arg0"),
+					 .arg1 = event_value(ev, "arg1")};
+}
+
+/* An event of KVM, in the vCPU's own thread. */
+static void on_vcpu(struct model *m, struct model_thread *t, const struct event *ev)
+{
+	t->woken_early_ns = 0;
+	if (t->state == THREAD_RUNNING)
+		return;
+	had_cpu(m, t, ev->time_ns);
+	state_change(m, t, THREAD_RUNNING, ev);
+}
+
+/* Of the threads that had no event since the previous loss nothing more is lost. */
+static void on_loss(struct model *m, const struct event *ev)
+{
+	struct model_thread *t;
+
+	if (!(losses_note(&m->losses, ev) & LOST_RUNS))
+		return;
+	m->counts.losses++;
+	while ((t = m->touched)) {
+		m->touched = t->next_touched;
+		t->is_touched = false;
+		if (t->state != THREAD_UNKNOWN)
+			state_change(m, t, THREAD_UNKNOWN, ev);
+		t->block = (struct thread_block){0};
+	}
+}
+
+static void on_thread_event(struct model *m, const struct event *ev)
+{
+	struct model_thread *t = ev->type->id == EV_sched_wakeup /* in the thread that wakes it */
+					 ? thread_get(m, ev, (uint32_t)event_value(ev, "wake_tid"))
+					 : model_thread_get(m, ev);
+
+	if (t && ev->type->id == EV_thread)
+		comm_learn(t, ev, "comm");
+	if (!t || ev->type->id == EV_thread || model_is_blind(m, ev->time_ns))
+		return;
+	if (ev->type->id == EV_sched_block)
+		on_block(m, t, ev);
+	else if (ev->type->id == EV_sched_wakeup || ev->type->id == EV_sched_woken)
+		on_wake(m, t, ev);
+	else
+		on_vcpu(m, t, ev);
+}
+
+void model_event(struct model *m, const struct event *ev)
+{
+	switch (ev->type->id) {
+	case EV_lost:
+	case EV_gap:
+	case EV_probe_dropped:
+		on_loss(m, ev);
+		break;
+	case EV_sched_switch:
+		if (!model_is_blind(m, ev->time_ns))
+			on_switch(m, ev);
+		break;
+	case EV_thread:
+	case EV_sched_wakeup:
+	case EV_sched_woken:
+	case EV_sched_block:
+	case EV_kvm_exit:
+	case EV_kvm_entry:
+	case EV_kvm_userspace_exit:
+	case EV_kvm_run:
+		on_thread_event(m, ev);
+		break;
+	}
+}
+
+bool model_wants(const char *event)
+{
+	static const char *const names[] = {
+		"sched_switch", "sched_wakeup", "sched_woken",	      "sched_block",
+		"kvm_exit",	"kvm_entry",	"kvm_userspace_exit", "kvm_run",
+		"thread",	"lost",		"gap",		      "probe_dropped",
+	};
+
+	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(names[i], event))
+			return true;
+	return false;
+}
+
+/* ---- begin and end ---- */
+
+void model_end(struct model *m, uint64_t ns)
+{
+	struct model_thread *t;
+
+	for (uint32_t at = 0; (t = model_thread_next(m, &at));) {
+		uint64_t end_ns = ns > t->since_ns ? ns : t->since_ns;
+
+		m->reader.period(m->reader.arg, t, end_ns, t->state, NULL);
+		t->since_ns = end_ns;
+	}
+}
+
+void model_set_foreign(struct model *m)
+{
+	m->foreign = true;
+}
+
+void model_init(struct model *m, const struct model_reader *reader, uint64_t start_ns)
+{
+	*m = (struct model){.reader = *reader,
+			    .start_ns = start_ns,
+			    .threads = HASH_TABLE(struct thread_entry, 1, MODEL_THREADS_MAX)};
+}
+
+void model_deinit(struct model *m)
+{
+	struct model_thread *t;
+
+	for (uint32_t at = 0; (t = model_thread_next(m, &at));)
+		free(t);
+	hash_deinit(&m->threads);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What each thread of the host does at each time, as far as a recording shows it: the one state machine of threads,
+ * which all analyzers read.
+ *
+ *	          sched_switch: it gets a CPU
+ *	    +-------------------------------------+
+ *	    v                                     |
+ *	RUNNING --- switched out, state 0 --> PREEMPTED
+ *	  |  ^
+ *	  |  +----- sched_switch: it gets a CPU --- WOKEN
+ *	  |                                          ^
+ *	  +-- switched out, another state --> ASLEEP -- sched_woken, sched_wakeup
+ *
+ * WOKEN and PREEMPTED threads wait for a CPU. ENDED: it has exited. Any state becomes UNKNOWN where events are missing
+ * (model/losses.h), until the next event that shows what the thread does. The rules where a recording is not complete
+ * or an event comes early:
+ *
+ *	Events of KVM (kvm_exit, kvm_entry, kvm_userspace_exit, kvm_run) are made by the vCPU's own thread: it runs.
+ *	Leaving a CPU without having got one, or getting one twice: a switch is missing. What the thread did since its
+ *	  previous event is unknown; so it is if an event of KVM comes in a thread that has no CPU.
+ *	sched_woken (the kernel's sched_waking) comes before the wake-up: it may find the thread still on its CPU,
+ *	  about to sleep. If that leaves within EARLY_WAKE_NS, it does not sleep: it waits for a CPU.
+ *	A wake-up of a thread of which nothing is known: it slept, unless its next event shows that it was running.
+ *	sched_block comes right after the switch that it explains: what the thread left its CPU in.
+ *	Its first event shows what a thread did since the start of the recording, if nothing was lost (first_state).
+ *
+ * Events in order of time go in; out come periods: a call for each period that ends, with the thread as it was in the
+ * period, before it changes. A period's state is what is known at its end: it may be another one than the thread had
+ * while the period lasted.
+ */
+#ifndef HOSTRACE_MODEL_THREADS_H
+#define HOSTRACE_MODEL_THREADS_H
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "event/event.h"
+#include "model/losses.h"
+
+enum {
+	MODEL_THREADS_MAX = 1 << 16, /* of all inputs; events of further ones are counted */
+	EARLY_WAKE_NS = 20000,
+	SYSCALL_IOCTL = 16, /* x86-64 */
+	SYSCALL_FUTEX = 202,
+	KVM_RUN_REQUEST = 0xae80,
+};
+
+enum thread_state {
+	THREAD_UNKNOWN,
+	THREAD_RUNNING,	  /* it has a CPU */
+	THREAD_PREEMPTED, /* it was switched out and could run */
+	THREAD_WOKEN,	  /* it slept, and waits for a CPU */
+	THREAD_ASLEEP,
+	THREAD_ENDED,
+	THREAD_STATES
+};
+
+/* What a thread left its CPU in: its sched_block. */
+struct thread_block {
+	bool known;
+	int32_t syscall; /* -1: none */
+	uint64_t arg0, arg1;
+};
+
+/* The first member of its reader's own struct. */
+struct model_thread {
+	uint64_t key;	  /* source, tid */
+	uint32_t tid, number; /* number: 0, 1, ... in the order of their first events */
+	uint32_t pid;	  /* 0: no event tells (of a thread of a foreign trace) */
+	uint16_t source, vcpu; /* RECORD_NO_VCPU: it is none */
+	uint16_t cpu;	  /* of the newest event that changed its state */
+	char comm[16];	  /* the newest; "": not known */
+
+	enum thread_state state;
+	uint64_t since_ns;
+	bool interruptible; /* since it left its CPU: signals wake it */
+	struct thread_block block;
+
+	/* An event has shown what it does; the first one at first_ns, and until then it did this since the start. */
+	bool is_seen;
+	enum thread_state first_state;
+	uint64_t first_ns;
+
+	/* The tracker's own. */
+	uint64_t woken_early_ns;
+	bool is_assumed; /* WOKEN, as it was unknown */
+	bool is_touched; /* had an event since the newest loss */
+	struct model_thread *next_touched;
+};
+
+struct model_counts {
+	uint64_t missing; /* switches that are missing though no event was lost there */
+	uint64_t losses;  /* times from which on nothing was known */
+	uint64_t refused; /* events of threads beyond the limit, or without memory */
+	bool switches, blocks; /* the trace has sched_switch, sched_block */
+};
+
+struct model_reader {
+	/* The thread's period from since_ns to `ns` has ended, in t->state; then comes `next`, by this event. */
+	void (*period)(void *arg, struct model_thread *t, uint64_t ns, enum thread_state next,
+		       const struct event *ev);
+	void *arg;
+	size_t thread_size; /* of the reader's struct, which the tracker allocates, zeroed, and frees */
+};
+
+struct model {
+	struct model_reader reader;
+	struct model_counts counts;
+	uint64_t start_ns;
+	bool foreign;
+	struct loss_windows losses;
+	struct hash_table threads;
+	struct model_thread *touched;
+	struct model_thread *recent[64]; /* by the lowest bits of the CPU: found without a hash */
+};
+
+/* Threads are unknown from start_ns on. `foreign`: model_set_foreign(). */
+void model_init(struct model *m, const struct model_reader *reader, uint64_t start_ns);
+void model_deinit(struct model *m);
+
+/*
+ * Before the first event: the trace is not ours. Then sched_switch comes once for two threads, in the thread that
+ * leaves its CPU, whether or not it belongs to a VM.
+ */
+void model_set_foreign(struct model *m);
+
+/* All events in order of time. */
+void model_event(struct model *m, const struct event *ev);
+
+/* All periods end; states stay. */
+void model_end(struct model *m, uint64_t ns);
+
+/* Does the tracker look at this event? */
+bool model_wants(const char *event);
+
+/* NULL: it had no event. */
+struct model_thread *model_thread_find(const struct model *m, uint16_t source, uint32_t tid);
+
+/* The thread in which the event happened; it is made if it is new. NULL: tid 0, or there are too many. */
+struct model_thread *model_thread_get(struct model *m, const struct event *ev);
+
+/* Iterates: *at is 0 at first. NULL at the end. */
+struct model_thread *model_thread_next(const struct model *m, uint32_t *at);
+
+/* May events that show states be missing at that time? */
+static inline bool model_is_blind(const struct model *m, uint64_t ns)
+{
+	return losses_cover(&m->losses, LOST_RUNS, ns);
+}
+
+static inline bool thread_waits(const struct model_thread *t)
+{
+	return t->state == THREAD_PREEMPTED || t->state == THREAD_WOKEN;
+}
+
+/* It left its CPU within KVM_RUN. */
+static inline bool thread_left_in_kvm_run(const struct model_thread *t)
+{
+	return t->block.known && t->block.syscall == SYSCALL_IOCTL &&
+	       t->block.arg1 == KVM_RUN_REQUEST;
+}
+
+#endif
