@@ -8,6 +8,7 @@ docs:
 	@scripts/deps.sh build docs
 	$(Q)scripts/events-page.sh > doc/events.new && mv doc/events.new doc/events.md
 	$(Q)scripts/catalogue-page.sh > doc/catalogue.new && mv doc/catalogue.new doc/catalogue.md
+	$(Q)$(BUILD)/hostrace help schema > doc/schema/columns.new && mv doc/schema/columns.new doc/schema/columns.json
 	$(Q)stap/inside.sh
 	$(Q)HOSTRACE=$(BUILD)/hostrace scripts/tutorial-pages.sh
 	$(Q)$(MAKE) --no-print-directory man
@@ -21,7 +22,7 @@ man: $(MAN_PAGES) $(COMPLETIONS)
 $(BUILD)/help.txt: $(BUILD)/help.stamp ;
 
 $(BUILD)/help.stamp: $(BUILD)/hostrace $(wildcard doc/man/*.scd)
-	$(Q){ $(BUILD)/hostrace --help; for page in $(patsubst hostrace-%.1,%,$(filter hostrace-%,$(notdir $(MAN_PAGES)))); do \
+	$(Q){ $(BUILD)/hostrace --help; $(BUILD)/hostrace help columns; for page in $(patsubst hostrace-%.1,%,$(filter hostrace-%,$(notdir $(MAN_PAGES)))); do \
 		$(BUILD)/hostrace $$page --help 2>/dev/null || :; done; } > $@
 	$(Q)cmp -s $@ $(BUILD)/help.txt || cp $@ $(BUILD)/help.txt
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Completes a manual page: replaces the line "@OPTIONS@" by the options of the page's command from its --help, so that
-# page and program cannot differ.
+# Completes a manual page: replaces the line "@OPTIONS@" by the options of the page's command from its --help, and
+# "@COLUMNS@" by the columns of its tables from `hostrace help columns`, so that page and program cannot differ.
 #
 #   doc/options.sh HOSTRACE PAGE.scd    prints the input for scdoc
 set -euo pipefail
@@ -67,9 +67,23 @@ options() {
 	END { flush() }' "$help"
 }
 
+# "  KEY  HEADING  text", "-" where a column has none; each table has a line of its own before.
+columns() {
+	"$hostrace" help columns "$command" | sed -E 's/[*_~#<>]/\\&/g
+		s/^hostrace (.*): a row is (.*)/*hostrace \1*: a row is \2.\n/
+		s/^  - +([^ ].{11}) (.*)/- _\1_ (in text): \2/
+		s/^  ([^ ]+) +- +(.*)/- *\1*: \2/
+		s/^  ([^ ]+) +([^ ].{11}) (.*)/- *\1* (_\2_): \3/
+		s/ +_( \(in text\)|\))/_\1/
+		s/^- \*(.*)\* \(_\1_\)/- *\1*/'
+	echo
+}
+
 while IFS= read -r line; do
 	if [ "$line" = @OPTIONS@ ]; then
 		options
+	elif [ "$line" = @COLUMNS@ ]; then
+		columns
 	else
 		printf '%s\n' "$line"
 	fi

@@ -20,6 +20,7 @@
 #include "base/progress.h"
 #include "base/suggest.h"
 #include "base/user_rights.h"
+#include "commands/common/columns.h"
 #include "commands/common/command.h"
 #include "commands/common/input.h"
 
@@ -38,7 +39,8 @@ static void print_overview(FILE *out)
 	}
 	fprintf(out,
 		"\n'hostrace COMMAND --help' lists the options of a command;\n"
-		"'hostrace help COMMAND' opens its manual page.\n");
+		"'hostrace help COMMAND' opens its manual page,\n"
+		"'hostrace help columns COMMAND' explains the columns of its tables.\n");
 }
 
 /* Fills lines of at most 80 columns; empty and indented lines, which are lists, stay as they are. */
@@ -115,6 +117,15 @@ static void open_manual(const char *name)
 		if (!access(path, R_OK))
 			execlp("man", "man", "-l", path, NULL);
 	}
+}
+
+/* `hostrace help columns [COMMAND]`, and for `make docs` `hostrace help schema`. */
+static int help_columns(const char *command)
+{
+	return columns_print(command, stdout)
+		       ? EXIT_FINE
+		       : command_usage("'%s' has no list of columns; try: hostrace help columns",
+				       command);
 }
 
 /* Opens the manual page; prints --help if the page or man is missing. */
@@ -252,6 +263,10 @@ static int run(int argc, char **argv)
 		print_overview(stderr);
 		return EXIT_USAGE;
 	}
+	if (!strcmp(name, "help") && argv[at + 1] && !strcmp(argv[at + 1], "columns"))
+		return help_columns(argv[at + 2]);
+	if (!strcmp(name, "help") && argv[at + 1] && !strcmp(argv[at + 1], "schema"))
+		return columns_schema(stdout), EXIT_FINE;
 	if (!strcmp(name, "help"))
 		return help_command(argv[at + 1]);
 	const struct command *c = find(name);

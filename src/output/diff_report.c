@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * `hostrace diff`: a row for each figure of two recordings, and which test compared them. Figures and the test are
+ * explained in analyzers/compare/compare.h. Text has units, JSON and CSV have numbers.
+ */
 #include "output/diff_report.h"
 
 #include <inttypes.h>
@@ -10,34 +14,6 @@
 #include "base/saturate.h"
 #include "base/units.h"
 #include "output/report.h"
-
-/* Text has units, JSON and CSV have numbers. */
-static void columns(struct table *t)
-{
-	table_column(t, "by", "by", COL_TEXT, 0);
-	table_column(t, "key", NULL, COL_TEXT, 0);
-	table_column(t, NULL, "key", COL_TEXT, 0);
-	table_column(t, "figure", "figure", COL_TEXT, 0);
-	table_column(t, NULL, "A", COL_COUNT, 0);
-	table_column(t, NULL, "B", COL_COUNT, 0);
-	table_column(t, "a", NULL, COL_REAL, 0);
-	table_column(t, "b", NULL, COL_REAL, 0);
-	table_column(t, NULL, "change", COL_COUNT, 0);
-	table_column(t, NULL, "95% interval", COL_COUNT, 1);
-	table_column(t, NULL, "p", COL_COUNT, 0);
-	table_column(t, "change", NULL, COL_REAL, 0);
-	table_column(t, "change_low", NULL, COL_REAL, 0);
-	table_column(t, "change_high", NULL, COL_REAL, 0);
-	table_column(t, "p_value", NULL, COL_REAL, 0);
-	table_column(t, "p_adjusted", NULL, COL_REAL, 0);
-	table_column(t, "verdict", NULL, COL_TEXT, 0);
-	table_column(t, "count_a", "count A", COL_COUNT, 3);
-	table_column(t, "count_b", "count B", COL_COUNT, 3);
-	table_column(t, "p50_a_ns", "p50 A", COL_NS, 3);
-	table_column(t, "p50_b_ns", "p50 B", COL_NS, 3);
-	table_column(t, "p99_a_ns", "p99 A", COL_NS, 3);
-	table_column(t, "p99_b_ns", "p99 B", COL_NS, 3);
-}
 
 /* "disk queue 0" of a QOM path and what follows it. */
 static const char *key_print(const char *key, char *buf, size_t size)
@@ -112,60 +88,88 @@ static struct cell p_text(struct table *t, const struct figure *f)
 				      : real(t, "%.4f", f->p_adjusted);
 }
 
-static const char *verdict(const struct figure *f)
-{
-	return !f->tested   ? "not tested"
-	       : f->changed ? "changed"
-	       : f->small   ? "small"
-			    : "no difference";
-}
+GET_TEXT(get_by, const struct figure *f, f->by)
+GET_CELL(get_key, const struct figure *f, text_of(t, f->key))
 
-static struct cell ns_or_none(const struct figure *f, uint64_t ns)
+static struct cell get_key_short(struct table *t, const void *at)
 {
-	return (struct cell){ns, f->of == FIGURE_LATENCY ? NULL : "-"};
-}
-
-static int row_add(struct table *t, const struct figure *f)
-{
-	struct cell *row = table_row(t), *first = row;
+	const struct figure *f = at;
 	char key[256];
 
-	if (!row)
-		return -1;
-	*row++ = (struct cell){0, f->by};
-	*row++ = text_of(t, f->key);
-	*row++ = text_of(t, key_print(f->key, key, sizeof(key)));
-	*row++ = (struct cell){0, f->of == FIGURE_RATE ? "rate" : "latency"};
-	*row++ = value_text(t, f->of, f->value[0]);
-	*row++ = value_text(t, f->of, f->value[1]);
-	*row++ = value_real(t, f->of, f->value[0]);
-	*row++ = value_real(t, f->of, f->value[1]);
-	*row++ = change_text(t, f->change);
-	*row++ = interval_text(t, f);
-	*row++ = p_text(t, f);
-	*row++ = real(t, "%.2f", 100 * f->change);
-	*row++ = real(t, "%.2f", 100 * f->low);
-	*row++ = real(t, "%.2f", 100 * f->high);
-	*row++ = real(t, "%.3g", f->tested ? f->p_value : NAN);
-	*row++ = real(t, "%.3g", f->tested ? f->p_adjusted : NAN);
-	*row++ = (struct cell){0, verdict(f)};
-	for (unsigned int i = 0; i < 2; i++)
-		*row++ = (struct cell){f->nr[i], NULL};
-	for (unsigned int i = 0; i < 2; i++)
-		*row++ = ns_or_none(f, f->p50_ns[i]);
-	for (unsigned int i = 0; i < 2; i++)
-		*row++ = ns_or_none(f, f->p99_ns[i]);
-	return row - first == t->nr_columns ? 0 : -1;
+	return text_of(t, key_print(f->key, key, sizeof(key)));
 }
+
+GET_TEXT(get_figure, const struct figure *f, f->of == FIGURE_RATE ? "rate" : "latency")
+GET_CELL(get_a_text, const struct figure *f, value_text(t, f->of, f->value[0]))
+GET_CELL(get_b_text, const struct figure *f, value_text(t, f->of, f->value[1]))
+GET_CELL(get_a, const struct figure *f, value_real(t, f->of, f->value[0]))
+GET_CELL(get_b, const struct figure *f, value_real(t, f->of, f->value[1]))
+GET_CELL(get_change_text, const struct figure *f, change_text(t, f->change))
+GET_CELL(get_interval, const struct figure *f, interval_text(t, f))
+GET_CELL(get_p, const struct figure *f, p_text(t, f))
+GET_CELL(get_change, const struct figure *f, real(t, "%.2f", 100 * f->change))
+GET_CELL(get_low, const struct figure *f, real(t, "%.2f", 100 * f->low))
+GET_CELL(get_high, const struct figure *f, real(t, "%.2f", 100 * f->high))
+GET_CELL(get_p_value, const struct figure *f, real(t, "%.3g", f->tested ? f->p_value : NAN))
+GET_CELL(get_p_adjusted, const struct figure *f, real(t, "%.3g", f->tested ? f->p_adjusted : NAN))
+GET_TEXT(get_verdict, const struct figure *f,
+	 !f->tested   ? "not tested"
+	 : f->changed ? "changed"
+	 : f->small   ? "small"
+		      : "no difference")
+GET_NUMBER_IF(get_p50_a, const struct figure *f, f->of == FIGURE_LATENCY, f->p50_ns[0])
+GET_NUMBER_IF(get_p50_b, const struct figure *f, f->of == FIGURE_LATENCY, f->p50_ns[1])
+GET_NUMBER_IF(get_p99_a, const struct figure *f, f->of == FIGURE_LATENCY, f->p99_ns[0])
+GET_NUMBER_IF(get_p99_b, const struct figure *f, f->of == FIGURE_LATENCY, f->p99_ns[1])
+
+static const struct column_def figure_columns[] = {
+	{"by", "by", COL_TEXT, .get = get_by, .doc = "what the key is: reason, device, ..."},
+	{"key", NULL, COL_TEXT, .get = get_key, .doc = "what the figure is of"},
+	{NULL, "key", COL_TEXT, .get = get_key_short,
+	 .doc = "the same, with the device's name only"},
+	{"figure", "figure", COL_TEXT, .get = get_figure,
+	 .doc = "rate (per second) or latency (ns)"},
+	{NULL, "A", COL_COUNT, .get = get_a_text, .doc = "its value in A"},
+	{NULL, "B", COL_COUNT, .get = get_b_text, .doc = "its value in B"},
+	{"a", NULL, COL_REAL, .get = get_a, .nullable = true, .doc = "in A: a rate, or ns"},
+	{"b", NULL, COL_REAL, .get = get_b, .nullable = true, .doc = "in B"},
+	{NULL, "change", COL_COUNT, .get = get_change_text, .doc = "from A to B"},
+	{NULL, "95% interval", COL_COUNT, .get = get_interval, .spare = 1,
+	 .doc = "of the change, by a block of time that is typical"},
+	{NULL, "p", COL_COUNT, .get = get_p, .doc = "corrected for the number of figures"},
+	{"change", NULL, COL_REAL, .get = get_change, .nullable = true,
+	 .doc = "percent; null: A has none"},
+	{"change_low", NULL, COL_REAL, .get = get_low, .nullable = true,
+	 .doc = "lower end of its 95 % interval"},
+	{"change_high", NULL, COL_REAL, .get = get_high, .nullable = true, .doc = "upper end"},
+	{"p_value", NULL, COL_REAL, .get = get_p_value, .nullable = true,
+	 .doc = "of the test alone; null: not tested"},
+	{"p_adjusted", NULL, COL_REAL, .get = get_p_adjusted, .nullable = true,
+	 .doc = "corrected for the number of figures"},
+	{"verdict", NULL, COL_TEXT, .get = get_verdict,
+	 .doc = "changed, small (below --min-share), no difference, not tested"},
+	{"count_a", "count A", COL_COUNT, MEMBER(struct figure, nr[0]), .spare = 3,
+	 .doc = "events in A"},
+	{"count_b", "count B", COL_COUNT, MEMBER(struct figure, nr[1]), .spare = 3,
+	 .doc = "events in B"},
+	{"p50_a_ns", "p50 A", COL_NS, .get = get_p50_a, 3, true,
+	 .doc = "median latency in A; null: it is a rate"},
+	{"p50_b_ns", "p50 B", COL_NS, .get = get_p50_b, 3, true, .doc = "in B"},
+	{"p99_a_ns", "p99 A", COL_NS, .get = get_p99_a, 3, true, .doc = "99th percentile in A"},
+	{"p99_b_ns", "p99 B", COL_NS, .get = get_p99_b, 3, true, .doc = "in B"},
+	{0},
+};
+
+const struct table_def diff_table = {"diff", "", "a figure of two recordings", {figure_columns}};
 
 int diff_report_table(const struct comparison *c, bool all, struct table *t)
 {
 	int err = 0;
 
-	columns(t);
+	table_open(t, &diff_table, c, NULL);
 	for (size_t i = 0; i < c->nr && !err; i++)
 		if (all || c->figure[i].changed)
-			err = row_add(t, &c->figure[i]);
+			err = table_add(t, &c->figure[i]);
 	return err;
 }
 

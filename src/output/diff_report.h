@@ -8,6 +8,8 @@
 #include "analyzers/compare/compare.h"
 #include "output/table.h"
 
+extern const struct table_def diff_table;
+
 /* A row is a figure; `all`: also of those that have not changed. */
 int diff_report_table(const struct comparison *c, bool all, struct table *t);
 

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * `hostrace downtime`: a row for each stop of a VM, and what limits the figures. Points and phases of a stop are those
+ * of analyzers/downtime/downtime.h.
+ */
 #include "output/downtime_report.h"
 
 #include <errno.h>
@@ -62,26 +66,6 @@ json_t *downtime_report_caveats(const struct downtime_report *r)
 	return list;
 }
 
-static void columns(struct table *t)
-{
-	static const struct {
-		const char *key;
-		unsigned int spare;
-	} phases[] = {{"stop_ns", 4}, {"stopped_ns", 6},  {"ram_ns", 1},   {"devices_ns", 2},
-		      {"load_ns", 3}, {"activate_ns", 7}, {"resume_ns", 5}};
-
-	table_column(t, "time_ns", NULL, COL_COUNT, 0);
-	table_column(t, NULL, "seconds", COL_SECONDS, 0);
-	table_column(t, "vm", "VM", COL_TEXT, 0);
-	table_column(t, "to", "to", COL_TEXT, 0);
-	table_column(t, "state", "state", COL_TEXT, 0);
-	table_column(t, "end", "end", COL_TEXT, 0);
-	table_column(t, "downtime_ns", "downtime", COL_NS, 0);
-	for (unsigned int i = 0; i < sizeof(phases) / sizeof(phases[0]); i++)
-		table_column(t, phases[i].key, stop_phase_name(i), COL_NS, phases[i].spare);
-	table_column(t, "lost", NULL, COL_TEXT, 0);
-}
-
 static uint64_t begin_of(const struct vm_stop *s)
 {
 	unsigned int i = 0;
@@ -91,47 +75,102 @@ static uint64_t begin_of(const struct vm_stop *s)
 	return s->at[i];
 }
 
-static struct cell ns_cell(bool known, uint64_t ns)
+GET_NUMBER(get_time_ns, const void *at, begin_of(at))
+
+static struct cell get_seconds(struct table *t, const void *at)
 {
-	return (struct cell){ns, known ? NULL : "-"};
+	const struct downtime_report *r = t->report;
+	uint64_t begin = begin_of(at);
+
+	return (struct cell){begin > r->start_ns ? begin - r->start_ns : 0, NULL};
 }
 
-static void row_of(const struct downtime_report *r, const struct vm_stop *s, struct table *t,
-		   struct cell *row)
+static struct cell get_to(struct table *t, const void *at)
 {
-	char text[VM_NAME_BYTES];
-	const char *state = run_state_name(s->state);
-	uint64_t begin = begin_of(s), ns;
-	bool known;
-
-	(row++)->number = begin;
-	(row++)->number = begin > r->start_ns ? begin - r->start_ns : 0;
-	(row++)->text = table_text(t, vm_name(r->vms, s->pid, text, sizeof(text)));
-	(row++)->text = s->to ? table_text(t, vm_name(r->vms, s->to, text, sizeof(text))) : NULL;
-	snprintf(text, sizeof(text), "%" PRIu32, s->state);
-	(row++)->text = state ? state : table_text(t, text);
-	(row++)->text = end_names[stop_end(s)];
-	known = stop_downtime_ns(s, &ns);
-	*row++ = ns_cell(known, ns);
-	for (unsigned int i = 0; i < STOP_RUNS; i++) {
-		known = stop_phase_ns(s, i, &ns);
-		*row++ = ns_cell(known, ns);
-	}
-	row->text = s->lost ? "yes" : "no";
+	return *(const uint32_t *)at ? column_vm(t, at) : (struct cell){0};
 }
+
+static struct cell get_state(struct table *t, const void *at)
+{
+	uint32_t state = *(const uint32_t *)at;
+	const char *name = run_state_name(state);
+
+	return name ? (struct cell){0, name} : table_print(t, "%" PRIu32, state);
+}
+
+GET_TEXT(get_end, const void *at, end_names[stop_end(at)])
+GET_TEXT(get_lost, const struct vm_stop *s, s->lost ? "yes" : "no")
+
+static struct cell get_downtime(struct table *t, const void *at)
+{
+	struct cell c = {0};
+
+	(void)t;
+	c.text = stop_downtime_ns(at, &c.number) ? NULL : "-";
+	return c;
+}
+
+static struct cell phase_cell(const struct vm_stop *s, enum stop_point from)
+{
+	struct cell c = {0};
+
+	c.text = stop_phase_ns(s, from, &c.number) ? NULL : "-";
+	return c;
+}
+
+GET_CELL(get_stop, const void *at, phase_cell(at, STOP_RAN))
+GET_CELL(get_stopped, const void *at, phase_cell(at, STOP_STOPPED))
+GET_CELL(get_ram, const void *at, phase_cell(at, STOP_SAVE_RAM))
+GET_CELL(get_devices, const void *at, phase_cell(at, STOP_SAVE_DEVICES))
+GET_CELL(get_load, const void *at, phase_cell(at, STOP_LOAD))
+GET_CELL(get_activate, const void *at, phase_cell(at, STOP_LOADED))
+GET_CELL(get_resume, const void *at, phase_cell(at, STOP_STARTED))
+
+/* Phases sum to the downtime. */
+static const struct column_def stop_columns[] = {
+	{"time_ns", NULL, COL_COUNT, .get = get_time_ns, .doc = "when the stop began"},
+	{NULL, "seconds", COL_SECONDS, .get = get_seconds, .doc = "since the start of the trace"},
+	{"vm", "VM", COL_TEXT, offsetof(struct vm_stop, pid), column_vm, .doc = "name of the VM"},
+	{"to", "to", COL_TEXT, offsetof(struct vm_stop, to), get_to, .nullable = true,
+	 .doc = "of a migration: the VM that went on"},
+	{"state", "state", COL_TEXT, offsetof(struct vm_stop, state), get_state,
+	 .doc = "why it was stopped, QEMU's run state: paused, finish-migrate, save-vm, "
+		"restore-vm, "
+		"io-error, shutdown, ..."},
+	{"end", "end", COL_TEXT, .get = get_end,
+	 .doc = "resumed: the same VM went on; migrated: another one did; stopped: none in this "
+		"trace; sent, arrived: a migration whose other side is not in the trace"},
+	{"downtime_ns", "downtime", COL_NS, .get = get_downtime, .nullable = true,
+	 .doc = "from the last exit from the guest to the first entry to it; null: unknown"},
+	{"stop_ns", "stop", COL_NS, .get = get_stop, 4, true,
+	 .doc = "until all vCPUs are paused; of this and all phases, null: it has none"},
+	{"stopped_ns", "stopped", COL_NS, .get = get_stopped, 6, true,
+	 .doc = "a pause; before a migration or a snapshot, disks are drained and flushed"},
+	{"ram_ns", "ram", COL_NS, .get = get_ram, 1, true,
+	 .doc = "the RAM that is left is written"},
+	{"devices_ns", "devices", COL_NS, .get = get_devices, 2, true,
+	 .doc = "the devices' state is written, sent, and loaded by the destination"},
+	{"load_ns", "load", COL_NS, .get = get_load, 3, true,
+	 .doc = "the state is loaded: the VM goes back to a snapshot"},
+	{"activate_ns", "activate", COL_NS, .get = get_activate, 7, true,
+	 .doc = "disks are activated, until the vCPUs may run"},
+	{"resume_ns", "resume", COL_NS, .get = get_resume, 5, true,
+	 .doc = "until the first vCPU runs"},
+	{"lost", NULL, COL_TEXT, .get = get_lost,
+	 .doc = "yes: events were lost meanwhile; points of time may be missing or late"},
+	{0},
+};
+
+const struct table_def downtime_table = {"downtime", "", "a stop of a VM", {stop_columns}};
 
 int downtime_report_rows(const struct downtime_report *r, struct table *t)
 {
 	size_t nr;
 	const struct vm_stop *s = downtime_stops(r->downtime, &nr);
+	int err = 0;
 
-	columns(t);
-	for (; nr--; s++) {
-		struct cell *row = table_row(t);
-
-		if (!row)
-			return -ENOMEM;
-		row_of(r, s, t, row);
-	}
-	return 0;
+	table_open(t, &downtime_table, r, r->vms);
+	for (; nr-- && !err; s++)
+		err = table_add(t, s);
+	return err;
 }

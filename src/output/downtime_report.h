@@ -18,6 +18,8 @@ struct downtime_report {
 /* What limits these figures: an array; new reference. */
 json_t *downtime_report_caveats(const struct downtime_report *r);
 
+extern const struct table_def downtime_table;
+
 /* A row is a stop. 0 or -ENOMEM with the error message set. */
 int downtime_report_rows(const struct downtime_report *r, struct table *t);
 

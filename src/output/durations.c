@@ -1,27 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Durations that were summed up: the same columns in `summary`, `exits` and `stat`. */
 #include "output/durations.h"
 
 #include "base/json_text.h"
 #include "base/saturate.h"
-
-void durations_columns(struct table *t, bool userspace)
-{
-	table_column(t, "count", "count", COL_COUNT, 0);
-	table_column(t, NULL, "time%", COL_PERCENT, 2);
-	table_column(t, "total_ns", "total", COL_NS, 0);
-	table_column(t, "min_ns", "min", COL_NS, 3);
-	table_column(t, "avg_ns", "avg", COL_NS, 0);
-	table_column(t, "max_ns", "max", COL_NS, 0);
-	table_column(t, "stddev_ns", "stddev", COL_NS, 6);
-	table_column(t, "p50_ns", "p50", COL_NS, 0);
-	table_column(t, "p90_ns", "p90", COL_NS, 4);
-	table_column(t, "p99_ns", "p99", COL_NS, 0);
-	table_column(t, "p999_ns", "p99.9", COL_NS, 5);
-	if (userspace) {
-		table_column(t, "userspace_count", NULL, COL_COUNT, 0);
-		table_column(t, NULL, "user%", COL_PERCENT, 1);
-	}
-}
 
 /* As COL_PERCENT wants it. */
 static uint64_t share(uint64_t part, uint64_t whole)
@@ -29,36 +11,46 @@ static uint64_t share(uint64_t part, uint64_t whole)
 	return whole ? uint64_of_double((double)part * 100000 / (double)whole + 0.5) : 0;
 }
 
-void durations_cells(struct cell *c, const struct durations *d, uint64_t all_ns, bool userspace)
-{
-	(c++)->number = d->count;
-	(c++)->number = share(d->total_ns, all_ns);
-	(c++)->number = d->total_ns;
-	(c++)->number = d->min_ns;
-	(c++)->number = d->mean_ns;
-	(c++)->number = d->max_ns;
-	(c++)->number = d->deviation_ns;
-	(c++)->number = d->p50_ns;
-	(c++)->number = d->p90_ns;
-	(c++)->number = d->p99_ns;
-	(c++)->number = d->p999_ns;
-	if (userspace) {
-		(c++)->number = d->userspace;
-		(c++)->number = share(d->userspace, d->count);
-	}
-}
+GET_NUMBER(get_time_share, const struct durations *d, share(d->total_ns, d->all_ns))
+GET_NUMBER(get_user_share, const struct durations *d, share(d->userspace, d->count))
+
+#define DURATION(name, head, member, ...) \
+	{name, head, COL_NS, MEMBER(struct durations, member), __VA_ARGS__}
+
+const struct column_def durations_columns[] = {
+	{"count", "count", COL_COUNT, MEMBER(struct durations, count),
+	 .doc = "how many there were"},
+	{NULL, "time%", COL_PERCENT, .get = get_time_share, .spare = 2,
+	 .doc = "total in percent of all rows"},
+	DURATION("total_ns", "total", total_ns, .doc = "all together"),
+	DURATION("min_ns", "min", min_ns, .spare = 3, .doc = "the shortest"),
+	DURATION("avg_ns", "avg", mean_ns, .doc = "average"),
+	DURATION("max_ns", "max", max_ns, .doc = "the longest"),
+	DURATION("stddev_ns", "stddev", deviation_ns, .spare = 6, .doc = "standard deviation"),
+	DURATION("p50_ns", "p50", p50_ns, .doc = "median"),
+	DURATION("p90_ns", "p90", p90_ns, .spare = 4, .doc = "90th percentile"),
+	DURATION("p99_ns", "p99", p99_ns, .doc = "99th percentile"),
+	DURATION("p999_ns", "p99.9", p999_ns, .spare = 5, .doc = "99.9th percentile"),
+	{0},
+};
+
+const struct column_def durations_userspace[] = {
+	{"userspace_count", NULL, COL_COUNT, MEMBER(struct durations, userspace),
+	 .doc = "of exits: how many went on to user space (QEMU)"},
+	{NULL, "user%", COL_PERCENT, .get = get_user_share, .spare = 1,
+	 .doc = "the same in percent"},
+	{0},
+};
 
 json_t *durations_json(const struct durations *d)
 {
-	struct table t = {0};
-	struct cell cell[TABLE_COLUMNS_MAX] = {0};
 	json_t *ret = json_object();
 
-	durations_columns(&t, true);
-	durations_cells(cell, d, 0, true);
-	for (unsigned int i = 0; i < t.nr_columns; i++)
-		if (t.column[i].key)
-			json_object_set_new(ret, t.column[i].key,
-					    json_u64(cell[i].number));
+	for (const struct column_def *c = durations_columns; c->key || c->head; c++)
+		if (c->key)
+			json_object_set_new(
+				ret, c->key,
+				json_u64(c->get(NULL, (const char *)d + c->offset).number));
+	json_object_set_new(ret, durations_userspace[0].key, json_u64(d->userspace));
 	return ret;
 }

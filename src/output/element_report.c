@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * `hostrace leaks`: a row for each virtqueue element that was not returned, the totals, and what limits the verdicts.
+ * The rules of the verdicts are in pairing/elements.h.
+ */
 #include <inttypes.h>
 #include <string.h>
 
@@ -19,41 +23,57 @@ json_t *element_totals_json(const struct element_totals *t)
 			 (json_int_t)t->at_start);
 }
 
+static struct cell get_popped_at(struct table *t, const void *at)
+{
+	const uint64_t *start_ns = t->report, *popped_ns = at;
+
+	return (struct cell){*popped_ns > *start_ns ? *popped_ns - *start_ns : 0, NULL};
+}
+
+GET_CELL(get_elem, const uint64_t *address, table_print(t, "0x%" PRIx64, *address))
+GET_TEXT(get_verdict, const struct element *e, element_verdict_name(e->verdict))
+
+static struct cell get_device(struct table *t, const void *at)
+{
+	const char *const *device = at;
+
+	return (struct cell){0, **device ? table_text(t, *device) : "unknown"};
+}
+
+static const struct column_def element_columns[] = {
+	{"pid", "pid", COL_COUNT, MEMBER(struct element, pid), .doc = "process id of the VM"},
+	COLUMN_VM(struct element, pid),
+	{"device", "device", COL_PATH, offsetof(struct element, device), get_device,
+	 .doc = "its QOM path, in text its name"},
+	{"queue", "queue", COL_COUNT, MEMBER(struct element, queue),
+	 .doc = "index of the virtqueue"},
+	{"elem", "elem", COL_TEXT, offsetof(struct element, address), get_elem,
+	 .doc = "address of QEMU's VirtQueueElement"},
+	{"head", "head", COL_COUNT, MEMBER(struct element, head), .spare = 9,
+	 .doc = "index of its first descriptor"},
+	{"popped_ns", NULL, COL_NS, MEMBER(struct element, popped_ns),
+	 .doc = "when the device popped it"},
+	{NULL, "popped at", COL_NS, offsetof(struct element, popped_ns), get_popped_at,
+	 .doc = "the same, since the start of the trace"},
+	{"age_ns", "age", COL_NS, MEMBER(struct element, age_ns),
+	 .doc = "from then to the end of the trace"},
+	{"verdict", "verdict", COL_TEXT, .get = get_verdict,
+	 .doc = "leaked, in-flight, held, migrated, broken device, not visible, ..."},
+	{0},
+};
+
+const struct table_def elements_table = {
+	"leaks", "", "a virtqueue element that was not returned", {element_columns}};
+
 void element_table(const struct element *list, size_t nr, uint64_t start_ns,
 		   const struct vm_names *vms, struct table *t)
 {
-	char hex[32], name[VM_NAME_BYTES];
-
-	table_column(t, "pid", vms ? NULL : "pid", COL_COUNT, 0);
+	table_open(t, &elements_table, &start_ns, vms);
 	if (vms)
-		table_column(t, "vm", "VM", COL_TEXT, 0);
-	table_column(t, "device", "device", COL_PATH, 0);
-	table_column(t, "queue", "queue", COL_COUNT, 0);
-	table_column(t, "elem", "elem", COL_TEXT, 0);
-	table_column(t, "head", "head", COL_COUNT, 9);
-	table_column(t, "popped_ns", NULL, COL_NS, 0);
-	table_column(t, NULL, "popped at", COL_NS, 0);
-	table_column(t, "age_ns", "age", COL_NS, 0);
-	table_column(t, "verdict", "verdict", COL_TEXT, 0);
-	for (size_t i = 0; i < nr; i++) {
-		struct cell *c = table_row(t);
-
-		if (!c)
-			return;
-		snprintf(hex, sizeof(hex), "0x%" PRIx64, list[i].address);
-		(c++)->number = list[i].pid;
-		if (vms)
-			(c++)->text = table_text(t, vm_name(vms, list[i].pid, name, sizeof(name)));
-		(c++)->text = table_text(t, *list[i].device ? list[i].device : "unknown");
-		(c++)->number = list[i].queue;
-		(c++)->text = table_text(t, hex);
-		(c++)->number = list[i].head;
-		(c++)->number = list[i].popped_ns;
-		(c++)->number = list[i].popped_ns -
-				(start_ns < list[i].popped_ns ? start_ns : list[i].popped_ns);
-		(c++)->number = list[i].age_ns;
-		(c++)->text = element_verdict_name(list[i].verdict);
-	}
+		t->column[0].head = NULL; /* text has the name instead */
+	for (size_t i = 0; i < nr && !table_add(t, &list[i]); i++)
+		;
+	t->report = NULL;
 }
 
 /* Which of QEMU's events the recording could not take: a release that is not seen looks like a

@@ -15,6 +15,8 @@ struct vm_names;
 json_t *element_totals_json(const struct element_totals *t);
 void element_totals_print(const struct element_totals *t, char *buf, size_t size);
 
+extern const struct table_def elements_table;
+
 /* One row per outstanding element. `vms`: names, shown instead of pids; NULL: there is one VM. */
 void element_table(const struct element *list, size_t nr, uint64_t start_ns,
 		   const struct vm_names *vms, struct table *t);

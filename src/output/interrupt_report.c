@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * `hostrace interrupts`: its tables of vectors and of timers, and what limits the figures. The stages of an interrupt
+ * are those of analyzers/interrupts/interrupts.h.
+ */
 #include "output/interrupt_report.h"
 
 #include <errno.h>
@@ -50,38 +54,6 @@ json_t *interrupt_report_caveats(const struct interrupt_report *r)
 	return list;
 }
 
-/* ---- keys ---- */
-
-static void key_columns(const struct interrupt_report *r, struct table *t)
-{
-	if (r->vms)
-		table_column(t, "vm", "VM", COL_TEXT, 0);
-	table_column(t, "vcpu", "vcpu", COL_COUNT, 0);
-	table_column(t, "apic_id", NULL, COL_COUNT, 0);
-	table_column(t, "vector", "vector", COL_COUNT, 0);
-}
-
-static struct cell *key_cells(const struct interrupt_report *r, uint32_t pid, uint16_t vcpu,
-			      struct table *t, struct cell *row)
-{
-	char text[VM_NAME_BYTES];
-
-	if (r->vms)
-		(row++)->text = table_text(t, vm_name(r->vms, pid, text, sizeof(text)));
-	*row++ = (struct cell){vcpu, vcpu == RECORD_NO_VCPU ? "-" : NULL};
-	return row;
-}
-
-static struct cell *stage_cells(struct quantiles *q, struct cell *row)
-{
-	const char *none = q->count ? NULL : "-";
-
-	*row++ = (struct cell){quantiles_at(q, 0.5), none};
-	*row++ = (struct cell){quantiles_at(q, 0.99), none};
-	*row++ = (struct cell){q->max, none};
-	return row;
-}
-
 /* ---- vectors ---- */
 
 static const char *source_print(const struct irq_vector *v, char *buf, size_t size)
@@ -100,111 +72,126 @@ static const char *source_print(const struct irq_vector *v, char *buf, size_t si
 	return buf;
 }
 
-static void vector_columns(const struct interrupt_report *r, struct table *t)
+static struct cell get_source(struct table *t, const void *at)
 {
-	static const char *const from_keys[IRQ_SOURCES] = {"from_msi", "from_gsi", "from_timer",
-							   "from_ipi", "from_other"};
-
-	key_columns(r, t);
-	table_column(t, "source", "source", COL_TEXT, 0);
-	table_column(t, "accepted", "accepted", COL_COUNT, 0);
-	table_column(t, "coalesced", "coalesced", COL_COUNT, 0);
-	table_column(t, "injected", NULL, COL_COUNT, 0);
-	table_column(t, "eois", NULL, COL_COUNT, 0);
-	table_column(t, "late_eois", NULL, COL_COUNT, 0);
-	table_column(t, "inject_p50_ns", "inject", COL_NS, 0);
-	table_column(t, "inject_p99_ns", "p99", COL_NS, 1);
-	table_column(t, "inject_max_ns", "max", COL_NS, 2);
-	table_column(t, "handle_p50_ns", "handle", COL_NS, 0);
-	table_column(t, "handle_p99_ns", "p99", COL_NS, 1);
-	table_column(t, "handle_max_ns", "max", COL_NS, 2);
-	table_column(t, "total_p50_ns", "total", COL_NS, 3);
-	table_column(t, "total_p99_ns", "p99", COL_NS, 4);
-	table_column(t, "total_max_ns", "max", COL_NS, 0);
-	for (unsigned int i = 0; i < IRQ_SOURCES; i++)
-		table_column(t, from_keys[i], NULL, COL_COUNT, 0);
-}
-
-static void vector_row(const struct interrupt_report *r, struct irq_vector *v, struct table *t,
-		       struct cell *row)
-{
-	bool injections = interrupts_counts(r->interrupts)->injections;
 	char text[32];
 
-	row = key_cells(r, v->pid, v->vcpu, t, row);
-	(row++)->number = v->apic_id;
-	(row++)->number = v->vector;
-	(row++)->text = table_text(t, source_print(v, text, sizeof(text)));
-	(row++)->number = v->accepted;
-	*row++ = (struct cell){v->coalesced, injections ? NULL : "-"};
-	*row++ = (struct cell){v->injected, injections ? NULL : "-"};
-	(row++)->number = v->eois;
-	(row++)->number = v->late;
-	for (unsigned int i = 0; i < IRQ_STAGES; i++)
-		row = stage_cells(&v->stage[i], row);
-	for (unsigned int i = 0; i < IRQ_SOURCES; i++)
-		(row++)->number = irq_from(v, i);
+	return (struct cell){0, table_text(t, source_print(at, text, sizeof(text)))};
 }
+
+static struct cell if_injections(struct table *t, uint64_t nr)
+{
+	const struct interrupt_report *r = t->report;
+
+	return (struct cell){nr, interrupts_counts(r->interrupts)->injections ? NULL : "-"};
+}
+
+GET_CELL(get_coalesced, const struct irq_vector *v, if_injections(t, v->coalesced))
+GET_CELL(get_injected, const struct irq_vector *v, if_injections(t, v->injected))
+GET_NUMBER(get_from_msi, const void *at, irq_from(at, IRQ_MSI))
+GET_NUMBER(get_from_gsi, const void *at, irq_from(at, IRQ_LINE))
+GET_NUMBER(get_from_timer, const void *at, irq_from(at, IRQ_TIMER))
+GET_NUMBER(get_from_ipi, const void *at, irq_from(at, IRQ_IPI))
+GET_NUMBER(get_from_other, const void *at, irq_from(at, IRQ_OTHER))
+
+/* Median, 99th percentile and maximum of a struct quantiles. */
+#define STAGE(name, type, member, spare_p50, spare_p99, spare_max, head_p50, text) \
+	{name "_p50_ns", head_p50, COL_NS, QUANTILE(p50_or_none, type, member), spare_p50, true, \
+	 .doc = text ": median"}, \
+	{name "_p99_ns", "p99", COL_NS, QUANTILE(p99_or_none, type, member), spare_p99, true, \
+	 .doc = "99th percentile"}, \
+	{name "_max_ns", "max", COL_NS, QUANTILE(max_or_none, type, member), spare_max, true, \
+	 .doc = "the longest"}
+
+static const struct column_def vector_columns[] = {
+	COLUMN_VM(struct irq_vector, pid),
+	COLUMN_VCPU(struct irq_vector, vcpu),
+	{"apic_id", NULL, COL_COUNT, MEMBER(struct irq_vector, apic_id),
+	 .doc = "id of its local APIC"},
+	{"vector", "vector", COL_COUNT, MEMBER(struct irq_vector, vector), .doc = "its number"},
+	{"source", "source", COL_TEXT, .get = get_source,
+	 .doc = "what raised most of them: msi, gsi N (an interrupt line), timer (of the local "
+		"APIC), "
+		"ipi (a vCPU), other (another thread of the VMM)"},
+	{"accepted", "accepted", COL_COUNT, MEMBER(struct irq_vector, accepted),
+	 .doc = "how often the local APIC accepted it"},
+	{"coalesced", "coalesced", COL_COUNT, .get = get_coalesced, .nullable = true,
+	 .doc = "how often it was pending already: the guest gets it once for both; null: the "
+		"trace has no injections"},
+	{"injected", NULL, COL_COUNT, .get = get_injected, .nullable = true, .doc = "injections"},
+	{"eois", NULL, COL_COUNT, MEMBER(struct irq_vector, eois), .doc = "ends of its handling"},
+	{"late_eois", NULL, COL_COUNT, MEMBER(struct irq_vector, late),
+	 .doc = "EOIs that the guest wrote to memory, seen at its next exit"},
+	STAGE("inject", struct irq_vector, stage[IRQ_INJECT], 0, 1, 2, "inject",
+	      "from the first accept that is pending to the injection"),
+	STAGE("handle", struct irq_vector, stage[IRQ_HANDLE], 0, 1, 2, "handle",
+	      "from the injection to the EOI"),
+	STAGE("total", struct irq_vector, stage[IRQ_TOTAL], 3, 4, 0, "total",
+	      "from the accept to the EOI"),
+	{"from_msi", NULL, COL_COUNT, .get = get_from_msi, .doc = "accepted from an MSI"},
+	{"from_gsi", NULL, COL_COUNT, .get = get_from_gsi, .doc = "from an interrupt line"},
+	{"from_timer", NULL, COL_COUNT, .get = get_from_timer, .doc = "from its own timer"},
+	{"from_ipi", NULL, COL_COUNT, .get = get_from_ipi, .doc = "from a vCPU"},
+	{"from_other", NULL, COL_COUNT, .get = get_from_other, .doc = "from something else"},
+	{0},
+};
+
+const struct table_def interrupt_vectors_table = {
+	"interrupts", "", "a vector of a vCPU", {vector_columns}};
 
 int interrupt_report_vectors(const struct interrupt_report *r, struct table *t)
 {
 	size_t nr;
 	_cleanup_free_ struct irq_vector **all = interrupts_vectors(r->interrupts, &nr);
+	int err = all ? 0 : fail(-ENOMEM, "out of memory");
 
-	if (!all)
-		return fail(-ENOMEM, "out of memory");
-	vector_columns(r, t);
-	for (size_t i = 0; i < nr; i++) {
-		bool selected = r->selects(r->arg, all[i]->vcpu);
-		struct cell *row = selected ? table_row(t) : NULL;
-
-		if (selected && !row)
-			return -ENOMEM;
-		if (row)
-			vector_row(r, all[i], t, row);
-	}
-	return 0;
+	table_open(t, &interrupt_vectors_table, r, r->vms);
+	for (size_t i = 0; !err && i < nr; i++)
+		if (r->selects(r->arg, all[i]->vcpu))
+			err = table_add(t, all[i]);
+	return err;
 }
 
 /* ---- timers ---- */
+
+GET_NUMBER(get_accept_total_ns, const struct irq_timer *x, x->accept.sum)
+
+static const struct column_def timer_columns[] = {
+	COLUMN_VM(struct irq_timer, pid),
+	COLUMN_VCPU(struct irq_timer, vcpu),
+	{"apic_id", NULL, COL_COUNT, MEMBER(struct irq_timer, apic_id),
+	 .doc = "id of its local APIC"},
+	{"vector", "vector", COL_COUNT, MEMBER(struct irq_timer, vector),
+	 .doc = "the timer's vector"},
+	{"count", "count", COL_COUNT, MEMBER(struct irq_timer, fired),
+	 .doc = "interrupts that the timer made"},
+	{"ticks_lost", "lost", COL_COUNT, MEMBER(struct irq_timer, lost),
+	 .doc = "ticks of a periodic timer without an interrupt, as the previous one was not "
+		"delivered yet"},
+	{"early", "early", COL_COUNT, MEMBER(struct irq_timer, early),
+	 .doc = "before their deadline: KVM may raise them early, to hide the time of the entry"},
+	{"unknown", NULL, COL_COUNT, MEMBER(struct irq_timer, unknown),
+	 .doc = "the deadline cannot be converted to host time"},
+	STAGE("accept", struct irq_timer, accept, 0, 0, 0, "accept",
+	      "from the guest's deadline to the accept"),
+	{"accept_total_ns", NULL, COL_NS, .get = get_accept_total_ns, .doc = "their sum"},
+	STAGE("entry", struct irq_timer, entry, 0, 0, 0, "entry",
+	      "from the deadline to the VM-entry after the injection"),
+	{0},
+};
+
+const struct table_def interrupt_timers_table = {
+	"interrupts", "--timers", "the timer of a vCPU", {timer_columns}};
 
 int interrupt_report_timers(const struct interrupt_report *r, struct table *t)
 {
 	size_t nr;
 	_cleanup_free_ struct irq_timer **all = interrupts_timers(r->interrupts, &nr);
+	int err = all ? 0 : fail(-ENOMEM, "out of memory");
 
-	if (!all)
-		return fail(-ENOMEM, "out of memory");
-	key_columns(r, t);
-	table_column(t, "count", "count", COL_COUNT, 0);
-	table_column(t, "ticks_lost", "lost", COL_COUNT, 0);
-	table_column(t, "early", "early", COL_COUNT, 0);
-	table_column(t, "unknown", NULL, COL_COUNT, 0);
-	table_column(t, "accept_p50_ns", "accept", COL_NS, 0);
-	table_column(t, "accept_p99_ns", "p99", COL_NS, 0);
-	table_column(t, "accept_max_ns", "max", COL_NS, 0);
-	table_column(t, "accept_total_ns", NULL, COL_NS, 0);
-	table_column(t, "entry_p50_ns", "entry", COL_NS, 0);
-	table_column(t, "entry_p99_ns", "p99", COL_NS, 0);
-	table_column(t, "entry_max_ns", "max", COL_NS, 0);
-	for (size_t i = 0; i < nr; i++) {
-		bool selected = r->selects(r->arg, all[i]->vcpu);
-		struct cell *row = selected ? table_row(t) : NULL;
-
-		if (selected && !row)
-			return -ENOMEM;
-		if (!row)
-			continue;
-		row = key_cells(r, all[i]->pid, all[i]->vcpu, t, row);
-		(row++)->number = all[i]->apic_id;
-		(row++)->number = all[i]->vector;
-		(row++)->number = all[i]->fired;
-		(row++)->number = all[i]->lost;
-		(row++)->number = all[i]->early;
-		(row++)->number = all[i]->unknown;
-		row = stage_cells(&all[i]->accept, row);
-		(row++)->number = (uint64_t)all[i]->accept.sum;
-		stage_cells(&all[i]->entry, row);
-	}
-	return 0;
+	table_open(t, &interrupt_timers_table, r, r->vms);
+	for (size_t i = 0; !err && i < nr; i++)
+		if (r->selects(r->arg, all[i]->vcpu))
+			err = table_add(t, all[i]);
+	return err;
 }

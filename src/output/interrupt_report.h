@@ -19,6 +19,8 @@ struct interrupt_report {
 /* What limits these figures: an array; new reference. */
 json_t *interrupt_report_caveats(const struct interrupt_report *r);
 
+extern const struct table_def interrupt_vectors_table, interrupt_timers_table;
+
 /* A row is a vector of a vCPU; or a timer. 0 or -ENOMEM with the error message set. */
 int interrupt_report_vectors(const struct interrupt_report *r, struct table *t);
 int interrupt_report_timers(const struct interrupt_report *r, struct table *t);

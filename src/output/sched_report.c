@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * `hostrace sched`: its tables (threads, tasks that ran instead, event loops, their handlers) and what limits the
+ * figures. The states of threads and their times are those of analyzers/sched/sched.h.
+ */
 #include "output/sched_report.h"
 
 #include <errno.h>
@@ -11,11 +15,6 @@
 #include "output/report.h"
 
 enum { WHAT_BYTES = 64 };
-
-static uint64_t share_of(uint64_t part, uint64_t whole)
-{
-	return whole ? (uint64_t)((unsigned __int128)part * 100000 / whole) : 0;
-}
 
 static bool selected(const struct sched_report *r, const struct sched_thread *t)
 {
@@ -97,51 +96,46 @@ const char *sched_report_first_line(const struct sched_report *r, char *buf, siz
 	if (!vcpus)
 		return NULL;
 	snprintf(buf, size, "%u vCPU%s: running %.1f%%, ready without a CPU (steal) %.1f%%", vcpus,
-		 vcpus == 1 ? "" : "s", (double)share_of(runs, known) / 1000,
-		 (double)share_of(ready, known) / 1000);
+		 vcpus == 1 ? "" : "s", (double)percent_of(runs, known) / 1000,
+		 (double)percent_of(ready, known) / 1000);
 	return buf;
 }
 
-/* ---- the keys of a thread ---- */
+/* ---- columns that tables share ---- */
 
-static void key_columns(const struct sched_report *r, struct table *t)
-{
-	if (r->vms)
-		table_column(t, "vm", "VM", COL_TEXT, 0);
-	table_column(t, "thread", "thread", COL_TEXT, 0);
-	table_column(t, "tid", NULL, COL_COUNT, 0);
-	table_column(t, "kind", NULL, COL_TEXT, 0);
-	table_column(t, "vcpu", NULL, COL_COUNT, 0);
-}
+GET_TEXT(get_kind, const void *at, sched_kind_names[sched_kind(at)])
 
-static struct cell *key_cells(const struct sched_report *r, const struct sched_thread *th,
-			      struct table *t, struct cell *row)
-{
-	char text[VM_NAME_BYTES];
+static const struct column_def thread_keys[] = {
+	COLUMN_VM(struct sched_thread, pid),
+	{"thread", "thread", COL_TEXT, MEMBER(struct sched_thread, comm),
+	 .doc = "name of the thread"},
+	{"tid", NULL, COL_COUNT, MEMBER(struct sched_thread, tid), .doc = "its thread id"},
+	{"kind", NULL, COL_TEXT, .get = get_kind, .doc = "vcpu, main-loop, event-loop or worker"},
+	{"vcpu", NULL, COL_COUNT, offsetof(struct sched_thread, vcpu), column_vcpu,
+	 .nullable = true, .doc = "index of the vCPU; null: not a vCPU"},
+	{0},
+};
 
-	if (r->vms)
-		(row++)->text = table_text(t, vm_name(r->vms, th->pid, text, sizeof(text)));
-	(row++)->text = table_text(t, th->comm);
-	(row++)->number = th->tid;
-	(row++)->text = sched_kind_names[sched_kind(th)];
-	*row++ = (struct cell){th->vcpu, th->vcpu == RECORD_NO_VCPU ? "-" : NULL};
-	return row;
-}
+#define TIME(use) MEMBER(struct sched_thread, time[use])
 
-static void wait_columns(struct table *t)
-{
-	table_column(t, "p50_ns", "p50", COL_NS, 1);
-	table_column(t, "p99_ns", "p99", COL_NS, 2);
-	table_column(t, "max_ns", "max", COL_NS, 0);
-}
-
-static struct cell *wait_cells(struct quantiles *q, struct cell *row)
-{
-	(row++)->number = quantiles_at(q, 0.5);
-	(row++)->number = quantiles_at(q, 0.99);
-	(row++)->number = q->max;
-	return row;
-}
+/* What time_ns is divided into; unknown_ns is not part of it. */
+static const struct column_def thread_uses[] = {
+	{"run_ns", NULL, COL_NS, TIME(SCHED_RUNS), .doc = "on a CPU"},
+	{"preempted_ns", NULL, COL_NS, TIME(SCHED_PREEMPTED), .doc = "ready: it was switched out"},
+	{"runqueue_ns", NULL, COL_NS, TIME(SCHED_RUNQUEUE),
+	 .doc = "ready: it was woken and not yet switched in"},
+	{"poll_ns", NULL, COL_NS, TIME(SCHED_POLLS),
+	 .doc = "asleep until a file descriptor is ready or a timer expires"},
+	{"lock_ns", NULL, COL_NS, TIME(SCHED_LOCK), .doc = "asleep on a futex"},
+	{"syscall_ns", NULL, COL_NS, TIME(SCHED_SYSCALL), .doc = "asleep in another system call"},
+	{"halted_ns", NULL, COL_NS, TIME(SCHED_HALTED), .doc = "a vCPU asleep in KVM_RUN"},
+	{"fault_ns", NULL, COL_NS, TIME(SCHED_FAULT),
+	 .doc = "asleep outside system calls: a page fault"},
+	{"sleep_ns", NULL, COL_NS, TIME(SCHED_SLEEPS), .doc = "asleep, in what is not known"},
+	{"unknown_ns", NULL, COL_NS, TIME(SCHED_UNKNOWN),
+	 .doc = "events are missing; not part of time_ns"},
+	{0},
+};
 
 /* ---- who ran instead ---- */
 
@@ -169,70 +163,94 @@ static const struct sched_taker **longest_takers(const struct sched *s, size_t n
 	return longest;
 }
 
+static struct cell get_task(struct table *t, const void *at)
+{
+	char text[WHAT_BYTES];
+
+	return (struct cell){0, table_text(t, taker_print(at, text, sizeof(text)))};
+}
+
+GET_NUMBER_IF(get_task_tid, const struct sched_taker *k, k->tid != UINT32_MAX, k->tid)
+GET_NUMBER(get_task_share, const struct sched_taker *k,
+	   percent_of(k->time_ns, sched_ready_ns(k->thread)))
+
+static const struct column_def task_columns[] = {
+	{"task", "ran instead", COL_TEXT, .get = get_task,
+	 .doc = "what ran on the CPU that the thread waited for; \"idle\": nothing"},
+	{"task_tid", NULL, COL_COUNT, .get = get_task_tid, .nullable = true,
+	 .doc = "its thread id; null: unknown"},
+	{"time_ns", "time", COL_NS, MEMBER(struct sched_taker, time_ns),
+	 .doc = "how long it ran while the thread waited"},
+	{"share", "of ready", COL_PERCENT, .get = get_task_share,
+	 .doc = "percent of the thread's time ready"},
+	{0},
+};
+
+const struct table_def sched_tasks_table = {
+	"sched", "--by task", "a thread and a task that ran while it waited for a CPU",
+	{thread_keys, task_columns}};
+
 int sched_report_takers(const struct sched_report *r, struct table *t)
 {
 	size_t nr;
 	_cleanup_free_ const struct sched_taker **all = sched_takers(r->sched, &nr);
-	char text[WHAT_BYTES];
+	int err = all ? 0 : out_of_memory();
 
-	if (!all)
-		return out_of_memory();
-	key_columns(r, t);
-	table_column(t, "task", "ran instead", COL_TEXT, 0);
-	table_column(t, "task_tid", NULL, COL_COUNT, 0);
-	table_column(t, "time_ns", "time", COL_NS, 0);
-	table_column(t, "share", "of ready", COL_PERCENT, 0);
-	for (size_t i = 0; i < nr; i++) {
-		const struct sched_taker *k = all[i];
-		struct cell *row = selected(r, k->thread) ? table_row(t) : NULL;
-
-		if (!row && selected(r, k->thread))
-			return -ENOMEM;
-		if (!row)
-			continue;
-		row = key_cells(r, k->thread, t, row);
-		(row++)->text = table_text(t, taker_print(k, text, sizeof(text)));
-		*row++ = (struct cell){k->tid, k->tid == UINT32_MAX ? "-" : NULL};
-		(row++)->number = k->time_ns;
-		(row++)->number = share_of(k->time_ns, sched_ready_ns(k->thread));
-	}
-	return 0;
+	table_open(t, &sched_tasks_table, r, r->vms);
+	for (size_t i = 0; !err && i < nr; i++)
+		if (selected(r, all[i]->thread))
+			err = table_add(t, all[i]->thread, all[i]);
+	return err;
 }
 
 /* ---- threads ---- */
 
-static const char *const use_keys[SCHED_USES] = {
-	"run_ns",     "preempted_ns", "runqueue_ns", "poll_ns",	 "lock_ns",
-	"syscall_ns", "halted_ns",    "fault_ns",    "sleep_ns", "unknown_ns",
+GET_NUMBER(get_run, const struct sched_thread *th,
+	   percent_of(th->time[SCHED_RUNS], sched_known_ns(th)))
+GET_NUMBER(get_ready, const void *at, percent_of(sched_ready_ns(at), sched_known_ns(at)))
+GET_NUMBER(get_asleep, const struct sched_thread *th,
+	   percent_of(sched_known_ns(th) - sched_ready_ns(th) - th->time[SCHED_RUNS],
+		      sched_known_ns(th)))
+GET_NUMBER(get_known_ns, const void *at, sched_known_ns(at))
+GET_NUMBER(get_ready_ns, const void *at, sched_ready_ns(at))
+
+static struct cell get_ran_instead(struct table *t, const void *at)
+{
+	const struct sched_taker *k = at;
+	char text[WHAT_BYTES];
+
+	if (!k)
+		return (struct cell){0, ""};
+	return table_print(t, "%s %.1f%%", taker_print(k, text, sizeof(text)),
+			   (double)percent_of(k->time_ns, sched_ready_ns(k->thread)) / 1000);
+}
+
+static const struct column_def thread_columns[] = {
+	{"run", "run", COL_PERCENT, .get = get_run, .doc = "percent of its time on a CPU"},
+	{"ready", "ready", COL_PERCENT, .get = get_ready,
+	 .doc = "percent of its time ready without a CPU: of a vCPU, what the guest sees as steal"},
+	{"asleep", "asleep", COL_PERCENT, .get = get_asleep, .spare = 3,
+	 .doc = "percent of its time asleep"},
+	{"waits", "waits", COL_COUNT, QUANTILE(count, struct sched_thread, waits),
+	 .doc = "how often it waited for a CPU"},
+	{"p50_ns", "p50", COL_NS, QUANTILE(p50, struct sched_thread, waits), .spare = 1,
+	 .doc = "median of these waits"},
+	{"p99_ns", "p99", COL_NS, QUANTILE(p99, struct sched_thread, waits), .spare = 2,
+	 .doc = "their 99th percentile"},
+	{"max_ns", "max", COL_NS, QUANTILE(max, struct sched_thread, waits), .doc = "the longest"},
+	{"time_ns", NULL, COL_NS, .get = get_known_ns, .doc = "for which the thread was seen"},
+	{"ready_ns", NULL, COL_NS, .get = get_ready_ns, .doc = "ready without a CPU"},
+	{0},
 };
 
-static struct cell *use_cells(const uint64_t time[SCHED_USES], struct cell *row)
-{
-	for (unsigned int i = 0; i < SCHED_USES; i++)
-		(row++)->number = time[i];
-	return row;
-}
+static const struct column_def thread_taker[] = {
+	{"ran_instead", "ran instead", COL_TEXT, .get = get_ran_instead,
+	 .doc = "the task that ran longest while it was ready, with its share of that time"},
+	{0},
+};
 
-static void thread_row(const struct sched_report *r, struct sched_thread *th,
-		       const struct sched_taker *k, struct table *t, struct cell *row)
-{
-	uint64_t known = sched_known_ns(th), ready = sched_ready_ns(th);
-	char text[WHAT_BYTES], what[WHAT_BYTES + 16] = "";
-
-	if (k)
-		snprintf(what, sizeof(what), "%s %.1f%%", taker_print(k, text, sizeof(text)),
-			 (double)share_of(k->time_ns, ready) / 1000);
-	row = key_cells(r, th, t, row);
-	(row++)->number = share_of(th->time[SCHED_RUNS], known);
-	(row++)->number = share_of(ready, known);
-	(row++)->number = share_of(known - ready - th->time[SCHED_RUNS], known);
-	(row++)->number = th->waits.count;
-	row = wait_cells(&th->waits, row);
-	(row++)->number = known;
-	(row++)->number = ready;
-	row = use_cells(th->time, row);
-	row->text = table_text(t, what);
-}
+const struct table_def sched_threads_table = {
+	"sched", "", "a thread", {thread_keys, thread_columns, thread_uses, thread_taker}};
 
 int sched_report_threads(const struct sched_report *r, struct table *t)
 {
@@ -240,150 +258,145 @@ int sched_report_threads(const struct sched_report *r, struct table *t)
 	_cleanup_free_ struct sched_thread **all = sched_threads(r->sched, &nr);
 	_cleanup_free_ const struct sched_taker **takers =
 		longest_takers(r->sched, all && nr ? all[nr - 1]->number + 1ul : 0);
+	int err = all && takers ? 0 : out_of_memory();
 
-	if (!all || !takers)
-		return out_of_memory();
-	key_columns(r, t);
-	table_column(t, "run", "run", COL_PERCENT, 0);
-	table_column(t, "ready", "ready", COL_PERCENT, 0);
-	table_column(t, "asleep", "asleep", COL_PERCENT, 3);
-	table_column(t, "waits", "waits", COL_COUNT, 0);
-	wait_columns(t);
-	table_column(t, "time_ns", NULL, COL_NS, 0);
-	table_column(t, "ready_ns", NULL, COL_NS, 0);
-	for (unsigned int i = 0; i < SCHED_USES; i++)
-		table_column(t, use_keys[i], NULL, COL_NS, 0);
-	table_column(t, "ran_instead", "ran instead", COL_TEXT, 0);
-	for (size_t i = 0; i < nr; i++) {
-		struct cell *row = selected(r, all[i]) ? table_row(t) : NULL;
-
-		if (!row && selected(r, all[i]))
-			return -ENOMEM;
-		if (row)
-			thread_row(r, all[i], takers[all[i]->number], t, row);
-	}
-	return 0;
+	table_open(t, &sched_threads_table, r, r->vms);
+	for (size_t i = 0; !err && i < nr; i++)
+		if (selected(r, all[i]))
+			err = table_add(t, all[i], all[i], all[i], takers[all[i]->number]);
+	return err;
 }
 
 /* ---- event loops ---- */
 
+/* Of its time without sleeps in what is not known: it may have polled. */
+static uint64_t loop_ns(const struct sched_thread *th)
+{
+	return sched_known_ns(th) - th->time[SCHED_SLEEPS];
+}
+
+static uint64_t busy_ns(const struct sched_thread *th)
+{
+	return loop_ns(th) - th->time[SCHED_POLLS];
+}
+
+GET_NUMBER(get_busy, const void *at, percent_of(busy_ns(at), loop_ns(at)))
+GET_NUMBER(get_loop_run, const struct sched_thread *th,
+	   percent_of(th->time[SCHED_RUNS], loop_ns(th)))
+GET_NUMBER(get_loop_ready, const void *at, percent_of(sched_ready_ns(at), loop_ns(at)))
+GET_NUMBER(get_blocked, const struct sched_thread *th,
+	   percent_of(busy_ns(th) - sched_ready_ns(th) - th->time[SCHED_RUNS], loop_ns(th)))
+GET_NUMBER(get_loop_ns, const void *at, loop_ns(at))
+
 /* What the longest busy period went into: the largest part of it. */
-static const char *busy_print(const struct sched_busy *b, char *buf, size_t size)
+static struct cell get_longest(struct table *t, const void *at)
 {
 	static const char *const names[SCHED_USES] = {
 		"running", "preempted", "runqueue", "poll",   "lock",
 		"syscall", "halted",	"fault",    "asleep", "unknown",
 	};
+	const struct sched_busy *b = at;
 	enum sched_use best = SCHED_RUNS;
 	char call[32];
 
 	for (unsigned int i = 0; i < SCHED_USES; i++)
 		if (b->time[i] > b->time[best])
 			best = i;
-	*buf = '\0';
 	if (b->end_ns == b->start_ns)
-		return buf;
-	snprintf(buf, size, "%s %.1f%%",
-		 best == SCHED_SYSCALL
-			 ? blame_syscall_print((uint64_t)(int64_t)b->syscall, call, sizeof(call))
-			 : names[best],
-		 (double)share_of(b->time[best], b->end_ns - b->start_ns) / 1000);
-	return buf;
+		return (struct cell){0, ""};
+	return table_print(
+		t, "%s %.1f%%",
+		best == SCHED_SYSCALL
+			? blame_syscall_print((uint64_t)(int64_t)b->syscall, call, sizeof(call))
+			: names[best],
+		(double)percent_of(b->time[best], b->end_ns - b->start_ns) / 1000);
 }
 
-static void loop_columns(struct table *t)
-{
-	table_column(t, "busy", "busy", COL_PERCENT, 0);
-	table_column(t, "run", "run", COL_PERCENT, 2);
-	table_column(t, "ready", "ready", COL_PERCENT, 2);
-	table_column(t, "blocked", "blocked", COL_PERCENT, 2);
-	table_column(t, "wakeups", "wakeups", COL_COUNT, 4);
-	table_column(t, "wakeup_p50_ns", NULL, COL_NS, 0);
-	table_column(t, "wakeup_p99_ns", "wake-p99", COL_NS, 0);
-	table_column(t, "wakeup_max_ns", NULL, COL_NS, 0);
-	table_column(t, "busy_p50_ns", NULL, COL_NS, 0);
-	table_column(t, "busy_p99_ns", "busy-p99", COL_NS, 3);
-	table_column(t, "busy_max_ns", "busy-max", COL_NS, 0);
-	table_column(t, "time_ns", NULL, COL_NS, 0);
-	for (unsigned int i = 0; i < SCHED_USES; i++)
-		table_column(t, use_keys[i], NULL, COL_NS, 0);
-	table_column(t, "longest_ns", NULL, COL_NS, 0);
-	table_column(t, "longest", "longest", COL_TEXT, 0);
-}
+static const struct column_def loop_columns[] = {
+	{"busy", "busy", COL_PERCENT, .get = get_busy,
+	 .doc = "percent of its time from a wake-up until it polls again"},
+	{"run", "run", COL_PERCENT, .get = get_loop_run, .spare = 2, .doc = "percent on a CPU"},
+	{"ready", "ready", COL_PERCENT, .get = get_loop_ready, .spare = 2,
+	 .doc = "percent ready without a CPU"},
+	{"blocked", "blocked", COL_PERCENT, .get = get_blocked, .spare = 2,
+	 .doc = "percent in which a handler slept"},
+	{"wakeups", "wakeups", COL_COUNT, QUANTILE(count, struct sched_thread, wakeups), .spare = 4,
+	 .doc = "wake-ups out of polling"},
+	{"wakeup_p50_ns", NULL, COL_NS, QUANTILE(p50, struct sched_thread, wakeups),
+	 .doc = "from a wake-up to the CPU: median"},
+	{"wakeup_p99_ns", "wake-p99", COL_NS, QUANTILE(p99, struct sched_thread, wakeups),
+	 .doc = "99th percentile"},
+	{"wakeup_max_ns", NULL, COL_NS, QUANTILE(max, struct sched_thread, wakeups),
+	 .doc = "the longest"},
+	{"busy_p50_ns", NULL, COL_NS, QUANTILE(p50, struct sched_thread, busy),
+	 .doc = "busy periods: median"},
+	{"busy_p99_ns", "busy-p99", COL_NS, QUANTILE(p99, struct sched_thread, busy), .spare = 3,
+	 .doc = "99th percentile"},
+	{"busy_max_ns", "busy-max", COL_NS, QUANTILE(max, struct sched_thread, busy),
+	 .doc = "the longest"},
+	{"time_ns", NULL, COL_NS, .get = get_loop_ns, .doc = "for which the thread was seen"},
+	{0},
+};
 
-static struct cell *loop_cells(struct sched_thread *th, struct cell *row)
-{
-	uint64_t known = sched_known_ns(th) - th->time[SCHED_SLEEPS]; /* it may have polled */
-	uint64_t busy = known - th->time[SCHED_POLLS], ready = sched_ready_ns(th);
+static const struct column_def loop_longest[] = {
+	{"longest_ns", NULL, COL_NS, MEMBER(struct sched_thread, longest.start_ns),
+	 .doc = "begin of the longest busy period"},
+	{"longest", "longest", COL_TEXT, offsetof(struct sched_thread, longest), get_longest,
+	 .doc = "the largest part of it: a system call, lock, running, preempted, runqueue, ..."},
+	{0},
+};
 
-	(row++)->number = share_of(busy, known);
-	(row++)->number = share_of(th->time[SCHED_RUNS], known);
-	(row++)->number = share_of(ready, known);
-	(row++)->number = share_of(busy - ready - th->time[SCHED_RUNS], known);
-	(row++)->number = th->wakeups.count;
-	row = wait_cells(&th->wakeups, row);
-	row = wait_cells(&th->busy, row);
-	(row++)->number = known;
-	return use_cells(th->time, row);
-}
+const struct table_def sched_loops_table = {"sched",
+					    "--loops",
+					    "an event loop",
+					    {thread_keys, loop_columns, thread_uses, loop_longest}};
 
 int sched_report_loops(const struct sched_report *r, struct table *t)
 {
 	size_t nr;
 	_cleanup_free_ struct sched_thread **all = sched_threads(r->sched, &nr);
-	char text[WHAT_BYTES];
+	int err = all ? 0 : out_of_memory();
 
-	if (!all)
-		return out_of_memory();
-	key_columns(r, t);
-	loop_columns(t);
-	for (size_t i = 0; i < nr; i++) {
-		bool is_loop = all[i]->polled && selected(r, all[i]);
-		struct cell *row = is_loop ? table_row(t) : NULL;
-
-		if (!row && is_loop)
-			return -ENOMEM;
-		if (!row)
-			continue;
-		row = key_cells(r, all[i], t, row);
-		row = loop_cells(all[i], row);
-		(row++)->number = all[i]->longest.start_ns;
-		row->text = table_text(t, busy_print(&all[i]->longest, text, sizeof(text)));
-	}
-	return 0;
+	table_open(t, &sched_loops_table, r, r->vms);
+	for (size_t i = 0; !err && i < nr; i++)
+		if (all[i]->polled && selected(r, all[i]))
+			err = table_add(t, all[i], all[i], all[i], all[i]);
+	return err;
 }
 
 /* ---- what event loops call ---- */
+
+GET_NUMBER(get_handler_run_ns, const void *at, sched_handler_run_ns(at))
+GET_NUMBER(get_handler_ns, const void *at, sched_handler_ns(at))
+
+static const struct column_def handler_columns[] = {
+	{"handler", "handler", COL_TEXT, MEMBER(struct sched_handler, name),
+	 .doc = "the function and what it calls, innermost first, as far as names are known"},
+	{"samples", "samples", COL_COUNT, MEMBER(struct sched_handler, samples),
+	 .doc = "of its call stack while it ran"},
+	{"run_ns", "run", COL_NS, .get = get_handler_run_ns,
+	 .doc = "time on a CPU that the samples stand for"},
+	{"asleep_ns", "asleep", COL_NS, MEMBER(struct sched_handler, slept_ns),
+	 .doc = "asleep in it"},
+	{"time_ns", "time", COL_NS, .get = get_handler_ns, .spare = 1, .doc = "both together"},
+	{"stack", "stack", COL_TEXT, MEMBER(struct sched_handler, stack), .spare = 2,
+	 .doc = "the first call stack seen, innermost function first"},
+	{0},
+};
+
+const struct table_def sched_handlers_table = {
+	"sched", "--by handler", "an event loop and a function that it called",
+	{thread_keys, handler_columns}};
 
 int sched_report_handlers(const struct sched_report *r, struct table *t)
 {
 	size_t nr;
 	_cleanup_free_ const struct sched_handler **all = sched_handlers(r->sched, &nr);
+	int err = all ? 0 : out_of_memory();
 
-	if (!all)
-		return out_of_memory();
-	key_columns(r, t);
-	table_column(t, "handler", "handler", COL_TEXT, 0);
-	table_column(t, "samples", "samples", COL_COUNT, 0);
-	table_column(t, "run_ns", "run", COL_NS, 0);
-	table_column(t, "asleep_ns", "asleep", COL_NS, 0);
-	table_column(t, "time_ns", "time", COL_NS, 1);
-	table_column(t, "stack", "stack", COL_TEXT, 2);
-	for (size_t i = 0; i < nr; i++) {
-		bool wanted = selected(r, all[i]->thread);
-		struct cell *row = wanted ? table_row(t) : NULL;
-
-		if (wanted && !row)
-			return -ENOMEM;
-		if (!row)
-			continue;
-		row = key_cells(r, all[i]->thread, t, row);
-		(row++)->text = table_text(t, all[i]->name);
-		(row++)->number = all[i]->samples;
-		(row++)->number = sched_handler_run_ns(all[i]);
-		(row++)->number = all[i]->slept_ns;
-		(row++)->number = sched_handler_ns(all[i]);
-		row->text = table_text(t, all[i]->stack);
-	}
-	return 0;
+	table_open(t, &sched_handlers_table, r, r->vms);
+	for (size_t i = 0; !err && i < nr; i++)
+		if (selected(r, all[i]->thread))
+			err = table_add(t, all[i]->thread, all[i]);
+	return err;
 }

@@ -26,6 +26,9 @@ json_t *sched_report_caveats(const struct sched_report *r);
 /* "2 vCPUs in 3.00s: ran 48.1%, ready 51.9%": valid until the next call with this buf. */
 const char *sched_report_first_line(const struct sched_report *r, char *buf, size_t size);
 
+extern const struct table_def sched_threads_table, sched_tasks_table, sched_loops_table,
+	sched_handlers_table;
+
 /*
  * A row is a thread; a thread and a task that ran instead; an event loop; an event loop and a handler. 0 or -ENOMEM
  * with the error message set.

@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Tables: columns from their declarations, rows from the objects that these describe, texts that live as long as the
+ * table, sorting by a column. What a column means to a format is in the formats (text.c, json.c, csv.c).
+ */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/quantiles.h"
 #include "event/event.h"
+#include "event/vm_names.h"
 #include "output/table.h"
 
 struct table_text {
@@ -18,7 +26,153 @@ void table_column(struct table *t, const char *key, const char *head, enum colum
 		  unsigned int spare)
 {
 	if (t->nr_columns < TABLE_COLUMNS_MAX)
-		t->column[t->nr_columns++] = (struct column){key, head, kind, spare};
+		t->column[t->nr_columns++] =
+			(struct column){.key = key, .head = head, .kind = kind, .spare = spare};
+}
+
+void table_block(struct table *t, const struct column_def *columns, unsigned int block)
+{
+	for (const struct column_def *d = columns; d->key || d->head; d++)
+		if (t->nr_columns < TABLE_COLUMNS_MAX && (!d->when || d->when(t)))
+			t->column[t->nr_columns++] =
+				(struct column){d, d->key, d->head, d->kind, d->spare, block};
+}
+
+void table_open(struct table *t, const struct table_def *def, const void *report,
+		const struct vm_names *vms)
+{
+	t->report = report;
+	t->vms = vms;
+	for (unsigned int b = 0; def->block[b]; b++)
+		table_block(t, def->block[b], b);
+}
+
+void table_fill_row(struct table *t, struct cell *row, const void *const *object)
+{
+	for (unsigned int i = 0; i < t->nr_columns; i++) {
+		const struct column *c = &t->column[i];
+
+		if (c->def)
+			row[i] = c->def->get(t, (const char *)object[c->block] + c->def->offset);
+	}
+}
+
+int table_add_row(struct table *t, const void *const *object)
+{
+	struct cell *row = table_row(t);
+
+	if (!row)
+		return -ENOMEM;
+	table_fill_row(t, row, object);
+	return 0;
+}
+
+/* ---- getters of members ---- */
+
+struct cell column_u64(struct table *t, const void *at)
+{
+	(void)t;
+	return (struct cell){*(const uint64_t *)at, NULL};
+}
+
+struct cell column_u32(struct table *t, const void *at)
+{
+	(void)t;
+	return (struct cell){*(const uint32_t *)at, NULL};
+}
+
+struct cell column_u16(struct table *t, const void *at)
+{
+	(void)t;
+	return (struct cell){*(const uint16_t *)at, NULL};
+}
+
+struct cell column_chars(struct table *t, const void *at)
+{
+	return (struct cell){0, table_text(t, at)};
+}
+
+struct cell column_text(struct table *t, const void *at)
+{
+	const char *text = *(const char *const *)at;
+
+	return (struct cell){0, text ? table_text(t, text) : NULL};
+}
+
+bool table_has_vms(const struct table *t)
+{
+	return t->vms;
+}
+
+struct cell column_vm(struct table *t, const void *at)
+{
+	char text[VM_NAME_BYTES];
+
+	return (struct cell){
+		0, table_text(t, vm_name(t->vms, *(const uint32_t *)at, text, sizeof(text)))};
+}
+
+struct cell column_vcpu(struct table *t, const void *at)
+{
+	uint16_t vcpu = *(const uint16_t *)at;
+
+	(void)t;
+	return (struct cell){vcpu, vcpu == RECORD_NO_VCPU ? "-" : NULL};
+}
+
+/* Reading quantiles sorts them. */
+static struct cell quantile(const void *at, double fraction)
+{
+	return (struct cell){quantiles_at((struct quantiles *)at, fraction), NULL};
+}
+
+struct cell column_count(struct table *t, const void *at)
+{
+	(void)t;
+	return (struct cell){((const struct quantiles *)at)->count, NULL};
+}
+
+struct cell column_p50(struct table *t, const void *at)
+{
+	(void)t;
+	return quantile(at, .5);
+}
+
+struct cell column_p99(struct table *t, const void *at)
+{
+	(void)t;
+	return quantile(at, .99);
+}
+
+struct cell column_max(struct table *t, const void *at)
+{
+	(void)t;
+	return (struct cell){((const struct quantiles *)at)->max, NULL};
+}
+
+static struct cell or_none(const void *at, struct cell cell)
+{
+	return ((const struct quantiles *)at)->count ? cell : (struct cell){0, "-"};
+}
+
+struct cell column_p50_or_none(struct table *t, const void *at)
+{
+	return or_none(at, column_p50(t, at));
+}
+
+struct cell column_p99_or_none(struct table *t, const void *at)
+{
+	return or_none(at, column_p99(t, at));
+}
+
+struct cell column_max_or_none(struct table *t, const void *at)
+{
+	return or_none(at, column_max(t, at));
+}
+
+uint64_t percent_of(unsigned __int128 part, uint64_t whole)
+{
+	return whole ? (uint64_t)(part * 100000 / whole) : 0;
 }
 
 const char *path_print(const char *path, char *buf, size_t size)
@@ -57,6 +211,17 @@ const char *table_text(struct table *t, const char *text)
 	keep->next = t->texts;
 	t->texts = keep;
 	return keep->text;
+}
+
+struct cell table_print(struct table *t, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return (struct cell){0, table_text(t, text)};
 }
 
 struct sorting {

@@ -3,6 +3,19 @@
  * The shapes that views make and formats draw: a table, a histogram, a heat map. A shape knows
  * neither VMs nor events, only the kind of quantity in each column, so that every format can write
  * it in its own way.
+ *
+ * A column is declared once, as one row of a `struct column_def`: its names, its kind, where its value is, and what it
+ * means. Text, JSON and CSV are written from it; `hostrace help columns`, the manual and the schemas of the rows
+ * (doc/schema/columns.json) are generated from it. A table consists of blocks of such columns, so that tables share
+ * them; each block is filled from an object of its own:
+ *
+ *	static const struct column_def keys[] = {
+ *		{"tid", NULL, COL_COUNT, MEMBER(struct sched_thread, tid), .doc = "thread id"},
+ *		{0}};
+ *	const struct table_def sched_tasks_table = {"sched", "--by task", "thread and task", {keys, tasks}};
+ *
+ *	table_open(t, &sched_tasks_table, report, vms);
+ *	err = table_add(t, thread, task);
  */
 #ifndef HOSTRACE_TABLE_H
 #define HOSTRACE_TABLE_H
@@ -25,14 +38,7 @@ enum column_kind {
 	COL_SECONDS, /* ns; text: seconds with 9 decimals; JSON: integer ns */
 };
 
-struct column {
-	const char *key;  /* JSON and CSV name; NULL: only in text */
-	const char *head; /* text heading; NULL: not in text */
-	enum column_kind kind;
-	unsigned int spare; /* 0: always in text; else only if it fits the width, lower ones first */
-};
-
-enum { TABLE_COLUMNS_MAX = 32 };
+enum { TABLE_COLUMNS_MAX = 48, TABLE_BLOCKS_MAX = 4 };
 
 struct cell {
 	uint64_t number;
@@ -44,7 +50,93 @@ struct cell {
 	const char *text;
 };
 
+struct table;
+struct vm_names;
+
+struct column_def {
+	const char *key;  /* JSON and CSV name; NULL: only in text */
+	const char *head; /* text heading; NULL: not in text */
+	enum column_kind kind;
+
+	/* The value: of what is at this offset of the row's object, usually by MEMBER(). */
+	size_t offset;
+	struct cell (*get)(struct table *t, const void *at);
+
+	unsigned int spare; /* 0: always in text; else only if it fits the width, lower ones first */
+	bool nullable;	    /* the value may be unknown */
+	bool (*when)(const struct table *t); /* the table has this column; NULL: always */
+	const char *doc;		     /* the value's meaning, with its unit if the key does not end in _ns */
+};
+
+/* A member by its type: an integer, or a text. */
+#define MEMBER(type, member) \
+	.offset = offsetof(type, member), \
+	.get = _Generic(((type *)0)->member, \
+		uint64_t: column_u64, uint32_t: column_u32, uint16_t: column_u16, \
+		char *: column_chars, const char *: column_text)
+
+/*
+ * Defines a getter of an expression: `object` declares the variable that it is of.
+ *
+ *	GET_NUMBER(get_busy_ns, const struct sched_thread *th, th->time_ns - th->idle_ns)
+ */
+#define GET_CELL(name, object, ...) \
+	static struct cell name(struct table *t, const void *object_) \
+	{ \
+		object = object_; \
+		(void)t; \
+		return __VA_ARGS__; \
+	}
+#define GET_NUMBER(name, object, ...) \
+	GET_CELL(name, object, (struct cell){(uint64_t)(__VA_ARGS__), NULL})
+#define GET_NUMBER_IF(name, object, known, ...) \
+	GET_CELL(name, object, (struct cell){(uint64_t)(__VA_ARGS__), (known) ? NULL : "-"})
+#define GET_TEXT(name, object, ...) GET_CELL(name, object, (struct cell){0, __VA_ARGS__})
+
+/* Of a member that is a struct quantiles; OR_NONE: no value if it has no values. */
+#define QUANTILE(which, type, member) .offset = offsetof(type, member), .get = column_##which
+
+struct cell column_u64(struct table *t, const void *at);
+struct cell column_u32(struct table *t, const void *at);
+struct cell column_u16(struct table *t, const void *at);
+struct cell column_chars(struct table *t, const void *at); /* an array */
+struct cell column_text(struct table *t, const void *at);  /* a pointer */
+struct cell column_count(struct table *t, const void *at);
+struct cell column_p50(struct table *t, const void *at);
+struct cell column_p99(struct table *t, const void *at);
+struct cell column_max(struct table *t, const void *at);
+struct cell column_p50_or_none(struct table *t, const void *at);
+struct cell column_p99_or_none(struct table *t, const void *at);
+struct cell column_max_or_none(struct table *t, const void *at);
+
+/* The VM of this pid, in traces with several; a vCPU's number. */
+#define COLUMN_VM(type, member) \
+	{"vm", "VM", COL_TEXT, offsetof(type, member), column_vm, .when = table_has_vms, \
+	 .doc = "name of the VM, in traces with several"}
+#define COLUMN_VCPU(type, member) \
+	{"vcpu", "vcpu", COL_COUNT, offsetof(type, member), column_vcpu, .nullable = true, \
+	 .doc = "index of the vCPU; null: not a vCPU, or unknown"}
+bool table_has_vms(const struct table *t);
+struct cell column_vm(struct table *t, const void *at);	  /* uint32_t: the pid */
+struct cell column_vcpu(struct table *t, const void *at); /* uint16_t */
+
+struct table_def {
+	const char *command; /* whose table it is */
+	const char *options; /* ... with these options; "": without */
+	const char *row;     /* what a row is */
+	const struct column_def *block[TABLE_BLOCKS_MAX + 1]; /* each ends with {0}; ends with NULL */
+};
+
+struct column {
+	const struct column_def *def;
+	const char *key, *head;
+	enum column_kind kind;
+	unsigned int spare, block;
+};
+
 struct table {
+	const void *report; /* what the getters of the columns need besides the row's object */
+	const struct vm_names *vms; /* borrowed; NULL: there is one VM */
 	struct column column[TABLE_COLUMNS_MAX];
 	unsigned int nr_columns;
 	struct cell *cell; /* nr_rows * nr_columns */
@@ -58,7 +150,22 @@ static inline bool column_is_text(const struct column *c)
 	return c->kind == COL_TEXT || c->kind == COL_PATH;
 }
 
-/* Adds a column, before the first row; at most TABLE_COLUMNS_MAX. Names are borrowed for as long as the table. */
+/* Adds the columns of a declaration. vms: names; NULL: there is one VM. */
+void table_open(struct table *t, const struct table_def *def, const void *report,
+		const struct vm_names *vms);
+
+/* Adds one block of columns, in a table that has others as well. */
+void table_block(struct table *t, const struct column_def *columns, unsigned int block);
+
+/* Adds a row of the declared columns: of each block the object. 0 or -ENOMEM with the error message set. */
+#define table_add(t, ...) table_add_row(t, (const void *const[]){__VA_ARGS__})
+int table_add_row(struct table *t, const void *const *object);
+
+/* The same for a row whose other cells the caller fills. */
+#define table_fill(t, row, ...) table_fill_row(t, row, (const void *const[]){__VA_ARGS__})
+void table_fill_row(struct table *t, struct cell *row, const void *const *object);
+
+/* Adds a column whose names only the input knows, before the first row. Names are borrowed for as long as the table. */
 void table_column(struct table *t, const char *key, const char *head, enum column_kind kind,
 		  unsigned int spare);
 
@@ -67,6 +174,13 @@ void table_drop_constant(struct table *t, const char *key);
 
 /* "/machine/peripheral/disk/virtio-backend" is what QEMU calls "disk". Returns buf or the path itself. */
 const char *path_print(const char *path, char *buf, size_t size);
+
+/* A cell with a text of its own, by printf. "-": no value, of any kind but text. */
+struct cell table_print(struct table *t, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* `part` as COL_PERCENT has it. */
+uint64_t percent_of(unsigned __int128 part, uint64_t whole);
 
 /* A new row of zeroes, valid until the next one; NULL with the error message set if out of memory. */
 struct cell *table_row(struct table *t);

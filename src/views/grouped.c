@@ -68,6 +68,22 @@ static int count_open(struct folding *f)
 	return grouped_open(f, false);
 }
 
+static bool has_bytes(const struct table *t)
+{
+	return ((const struct folding *)t->report)->analyzer->size;
+}
+
+static const struct column_def count_columns[] = {
+	{"count", "count", COL_COUNT, MEMBER(struct group, weight), .doc = "how many there were"},
+	{"bytes", "bytes", COL_COUNT, MEMBER(struct group, bytes), .when = has_bytes,
+	 .doc = "their sizes together"},
+	{0},
+};
+
+/* After the labels that make the groups. */
+const struct table_def count_table = {
+	"count", "", "a group of spans: its keys, and", {count_columns}};
+
 static int count_draw(struct folding *f, struct report *r)
 {
 	struct groups *g = f->state;
@@ -77,9 +93,7 @@ static int count_draw(struct folding *f, struct report *r)
 	if (err)
 		return err;
 	label_columns(f, &t);
-	table_column(&t, "count", "count", COL_COUNT, 0);
-	if (f->analyzer->size)
-		table_column(&t, "bytes", "bytes", COL_COUNT, 0);
+	table_open(&t, &count_table, f, NULL);
 	if (named >= 0)
 		label_name_column(f, named, &t);
 	for (unsigned int i = 0; i < g->nr; i++) {
@@ -87,9 +101,7 @@ static int count_draw(struct folding *f, struct report *r)
 
 		if (!row)
 			break;
-		row[g->nr_labels].number = g->group[i].weight;
-		if (f->analyzer->size)
-			row[g->nr_labels + 1].number = g->group[i].bytes;
+		table_fill(&t, row, &g->group[i]);
 	}
 	return label_table(f, r, &t, "count");
 }
@@ -113,28 +125,30 @@ static int summary_open(struct folding *f)
 	return grouped_open(f, true);
 }
 
-static void summary_row(const struct folding *f, struct table *t, struct group *g,
-			unsigned int nr_labels, uint64_t all_ns, int named)
+/* After the labels that make the groups; those of exits have the columns of user space. */
+const struct table_def summary_table = {
+	"exits", "", "a group of exits: its keys, and", {durations_columns, durations_userspace}};
+
+static void summary_row(const struct folding *f, struct table *t, struct group *g, uint64_t all_ns,
+			int named)
 {
 	struct cell *row = row_add(f, t, g, named);
 	struct quantiles *q = &g->ns;
+	struct durations d = {.count = q->count,
+			      .total_ns = (uint64_t)q->sum,
+			      .min_ns = q->min,
+			      .mean_ns = quantiles_mean(q),
+			      .max_ns = q->max,
+			      .deviation_ns = uint64_of_double(quantiles_stddev(q) + 0.5),
+			      .p50_ns = quantiles_at(q, .5),
+			      .p90_ns = quantiles_at(q, .9),
+			      .p99_ns = quantiles_at(q, .99),
+			      .p999_ns = quantiles_at(q, .999),
+			      .userspace = g->marked,
+			      .all_ns = all_ns};
 
-	if (!row)
-		return;
-	durations_cells(row + nr_labels,
-			&(struct durations){.count = q->count,
-					    .total_ns = (uint64_t)q->sum,
-					    .min_ns = q->min,
-					    .mean_ns = quantiles_mean(q),
-					    .max_ns = q->max,
-					    .deviation_ns =
-						    uint64_of_double(quantiles_stddev(q) + 0.5),
-					    .p50_ns = quantiles_at(q, .5),
-					    .p90_ns = quantiles_at(q, .9),
-					    .p99_ns = quantiles_at(q, .99),
-					    .p999_ns = quantiles_at(q, .999),
-					    .userspace = g->marked},
-			all_ns, f->analyzer->mark != NULL);
+	if (row)
+		table_fill(t, row, &d);
 }
 
 static int summary_draw(struct folding *f, struct report *r)
@@ -152,11 +166,13 @@ static int summary_draw(struct folding *f, struct report *r)
 		estimated |= g->group[i].ns.bucketed;
 	}
 	label_columns(f, &t);
-	durations_columns(&t, f->analyzer->mark != NULL);
+	table_block(&t, durations_columns, 0);
+	if (f->analyzer->mark)
+		table_block(&t, durations_userspace, 0);
 	if (named >= 0)
 		label_name_column(f, named, &t);
 	for (unsigned int i = 0; i < g->nr; i++)
-		summary_row(f, &t, &g->group[i], g->nr_labels, all_ns, named);
+		summary_row(f, &t, &g->group[i], all_ns, named);
 	if (g->nr)
 		json_array_append_new(
 			r->caveats,

@@ -188,14 +188,6 @@ static uint64_t deviation(const struct stat_cell *cell)
 
 /* ---- the table ---- */
 
-static void columns(struct table *t, bool by_vcpu)
-{
-	if (by_vcpu)
-		table_column(t, "vcpu", "vcpu", COL_COUNT, 0);
-	table_column(t, "reason", "reason", COL_TEXT, 0);
-	durations_columns(t, true);
-}
-
 const char *stat_reason_print(const struct stat_row *r, const char *(*name_of)(uint32_t reason),
 			      char *buf, size_t size)
 {
@@ -233,30 +225,55 @@ void stat_rows_sum(const struct stat_rows *rows, int vcpu, struct stat_cell *ret
 			stat_cell_add(ret, &rows->row[i].sum);
 }
 
+struct stat_naming {
+	const char *(*name_of)(uint32_t reason);
+	bool by_vcpu;
+};
+
+static bool is_by_vcpu(const struct table *t)
+{
+	return ((const struct stat_naming *)t->report)->by_vcpu;
+}
+
+static struct cell get_reason(struct table *t, const void *at)
+{
+	const struct stat_naming *naming = t->report;
+	char buf[16];
+
+	return (struct cell){
+		0, table_text(t, stat_reason_print(at, naming->name_of, buf, sizeof(buf)))};
+}
+
+GET_NUMBER(get_vcpu, const struct stat_row *r, r->vcpu)
+
+static const struct column_def stat_keys[] = {
+	{"vcpu", "vcpu", COL_COUNT, .get = get_vcpu, .when = is_by_vcpu,
+	 .doc = "index of the vCPU (--by vcpu)"},
+	{"reason", "reason", COL_TEXT, .get = get_reason, .doc = "why the guest was left"},
+	{0},
+};
+
+const struct table_def stat_table = {
+	"stat", "", "an exit reason", {stat_keys, durations_columns, durations_userspace}};
+
 int stat_rows_table(const struct stat_rows *rows, const char *(*name_of)(uint32_t reason),
 		    bool by_vcpu, struct table *t)
 {
+	const struct stat_naming naming = {name_of, by_vcpu};
 	uint64_t all_ns = 0;
+	int err = 0;
 
-	columns(t, by_vcpu);
+	table_open(t, &stat_table, &naming, NULL);
 	for (unsigned int i = 0; i < rows->nr; i++)
 		all_ns += rows->row[i].sum.total_ns;
-	for (unsigned int i = 0; i < rows->nr; i++) {
-		const struct stat_cell *sum = &rows->row[i].sum;
-		struct cell *c = sum->count ? table_row(t) : NULL;
+	for (unsigned int i = 0; i < rows->nr && !err; i++) {
 		struct durations d;
-		char buf[16];
 
-		if (!sum->count)
-			continue;
-		if (!c)
-			return -ENOMEM;
-		if (by_vcpu)
-			(c++)->number = (uint64_t)rows->row[i].vcpu;
-		(c++)->text = table_text(
-			t, stat_reason_print(&rows->row[i], name_of, buf, sizeof(buf)));
-		stat_durations(sum, &d);
-		durations_cells(c, &d, all_ns, true);
+		stat_durations(&rows->row[i].sum, &d);
+		d.all_ns = all_ns;
+		if (d.count)
+			err = table_add(t, &rows->row[i], &d, &d);
 	}
-	return 0;
+	t->report = NULL;
+	return err;
 }

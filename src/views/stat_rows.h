@@ -35,6 +35,8 @@ void stat_rows_free(struct stat_rows *rows);
 /* Subtracts earlier rows, so that only the counts of the interval since then are left. */
 void stat_rows_subtract(struct stat_rows *now, const struct stat_rows *before);
 
+extern const struct table_def stat_table;
+
 /* The columns of `exits`, and its rows. name_of: the name of an exit reason, NULL: unknown. 0 or
  * -ENOMEM. */
 int stat_rows_table(const struct stat_rows *rows, const char *(*name_of)(uint32_t reason),

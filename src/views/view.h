@@ -54,6 +54,8 @@ struct view {
 
 extern const struct view *const views[]; /* ends with NULL */
 
+extern const struct table_def count_table, summary_table;
+
 /*
  * Folds into copies of *f, each with a state of its own: the fold's states are struct folding, to be drawn and closed.
  * *f must live as long as the fold.

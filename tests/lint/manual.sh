@@ -49,6 +49,11 @@ for c in "${commands[@]}"; do
 	rule "$c has a page with its sections and options" "$found"
 done
 
+rule "doc/schema/columns.json is what the declarations of columns say (make docs)" \
+	"$("$hostrace" help schema | diff -u doc/schema/columns.json - | head -n 20)"
+
+rule "every column has an explanation" "$("$hostrace" help columns | grep -nF '(null)')"
+
 # The agent for guests is a separate program.
 agent=${BUILD:-build}/hostrace-guest
 rule "hostrace-guest has a page with its options" "$(

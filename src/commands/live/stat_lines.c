@@ -99,27 +99,43 @@ static void put_text(struct stat_lines *l, const struct stat_interval *in, int v
 
 /* ---- CSV ---- */
 
+static bool is_of_vcpu(const struct table *t)
+{
+	return *(const int *)t->report != STAT_ALL_VCPUS;
+}
+
+GET_NUMBER(get_vcpu, const int *vcpu, *vcpu)
+
+static const struct column_def interval_columns[] = {
+	{"from_ns", "from", COL_NS, MEMBER(struct stat_interval, from_ns),
+	 .doc = "begin of the interval, since the start"},
+	{"until_ns", "until", COL_NS, MEMBER(struct stat_interval, until_ns), .doc = "its end"},
+	{0},
+};
+
+static const struct column_def interval_vcpu[] = {
+	{"vcpu", "vcpu", COL_COUNT, .get = get_vcpu, .when = is_of_vcpu,
+	 .doc = "index of the vCPU (--by vcpu)"},
+	{0},
+};
+
+static const struct table_def interval_table = {
+	"stat",
+	"--interval T",
+	"an interval",
+	{interval_columns, interval_vcpu, durations_columns, durations_userspace}};
+
 static int put_csv_line(const struct stat_lines *l, const struct stat_interval *in, int vcpu,
-			const struct durations *d)
+			struct durations *d)
 {
 	struct report report = {.out = l->out, .continues = l->printed};
 	struct table t = {0};
-	struct cell *c;
+	int err;
 
-	table_column(&t, "from_ns", "from", COL_NS, 0);
-	table_column(&t, "until_ns", "until", COL_NS, 0);
-	if (vcpu != STAT_ALL_VCPUS)
-		table_column(&t, "vcpu", "vcpu", COL_COUNT, 0);
-	durations_columns(&t, true);
-	c = table_row(&t);
-	if (!c)
-		return -ENOMEM;
-	(c++)->number = in->from_ns;
-	(c++)->number = in->until_ns;
-	if (vcpu != STAT_ALL_VCPUS)
-		(c++)->number = (uint64_t)vcpu;
-	durations_cells(c, d, d->total_ns, true);
-	return report_table(&report, &t, NULL);
+	d->all_ns = d->total_ns;
+	table_open(&t, &interval_table, &vcpu, NULL);
+	err = table_add(&t, in, &vcpu, d, d);
+	return report_table_made(&report, err, &t);
 }
 
 /* ---- JSON ---- */
