@@ -22,7 +22,7 @@ static const struct option_row filter_options[] = {
 };
 /* clang-format on */
 
-static int memory_given(struct memory_options *ret)
+static int memory_given(struct calltree_options *ret)
 {
 	static const char *const sorts[] = {"size", "count", "unused", NULL};
 	static const char *const keys[] = {"allocator", "alignment", "allocated", "requested",
@@ -32,14 +32,14 @@ static int memory_given(struct memory_options *ret)
 
 	if (sort < 0 || err)
 		return sort < 0 ? sort : err;
-	ret->sort = (enum memory_sort)sort;
-	for (unsigned int i = 0; i < (groups.given ? groups.nr : MEMORY_KEYS); i++) {
+	ret->sort = (enum allocation_sort)sort;
+	for (unsigned int i = 0; i < (groups.given ? groups.nr : ALLOCATION_KEYS); i++) {
 		key = groups.given ? choice_parse("--group-by", groups.item[i], keys) : (int)i;
 		if (key < 0)
 			return key;
 		if (ret->nr_keys == sizeof(ret->keys) / sizeof(ret->keys[0]))
 			return fail(-EINVAL, "too many keys for --group-by");
-		ret->keys[ret->nr_keys++] = (enum memory_key)key;
+		ret->keys[ret->nr_keys++] = (enum allocation_key)key;
 	}
 	return 0;
 }
@@ -50,26 +50,25 @@ static const struct report_needs needs = {
 
 static int run(int argc, char **argv, char **rest)
 {
-	struct memory_options opt = {.min_count = min_count,
-				     .max_levels = (unsigned int)max_levels,
+	struct memory_options opt = {.tree = {.allocations = true,
+					      .min_count = min_count,
+					      .max_levels = (unsigned int)max_levels,
+					      .compat = compat_given},
 				     .no_backtrace = no_backtrace,
-				     .compat = compat_given,
-				     .symbols = symbols_given(),
 				     .frames = frames_given()};
-	_cleanup_(memory_profile_cleanup_) struct memory_profile *memory = NULL;
+	_cleanup_(calltree_cleanup_) struct calltree *tree = NULL;
 	struct sample_run run;
 	int status, err;
 
 	(void)rest;
-	if (memory_given(&opt))
+	if (memory_given(&opt.tree))
 		return command_usage("%s", error_text());
 	status = sample_run_open(argc, argv, "text json", &opt.range, &run);
 	if (status != SAMPLE_RUN_BEGUN)
 		return status;
-	err = memory_profile_open(run.trace, &opt, &memory);
+	err = memory_profile(run.trace, &opt, &tree);
 	if (!err)
-		err = memory_print(memory_profile_tree(memory), &run.sink);
-	memory_profile_close(take_ptr(memory));
+		err = call_trees_print(tree, false, &run.sink);
 	run.needs = &needs;
 	return sample_run_close(&run, err);
 }

@@ -74,28 +74,35 @@ static int run_prof_idle(int argc, char **argv, char **rest)
 	return profile_run(argc, argv, PROFILE_IDLE, NULL, false);
 }
 
-struct flames {
-	struct flame_options opt;
-	uint64_t min_hits;
-};
+/* Outermost frames first, names alone. */
+static void flames_given(struct profile_options *opt)
+{
+	opt->of = PROFILE_HITS;
+	opt->tracepoint = tracepoint;
+	opt->group = PROFILE_GROUP_NONE;
+	opt->frames.caller_oriented = true;
+	opt->frames.decimal = compat_given;
+	opt->frames.show_line = opt->frames.show_file = opt->frames.show_address = false;
+	if (compat_given)
+		opt->frames.function = NULL;
+}
 
 static int flame_fold(void *arg, FILE *out)
 {
-	struct flames *f = arg;
-	_cleanup_(flame_cleanup_) struct flame *flame = NULL;
+	struct profile_options *opt = arg;
+	_cleanup_(calltree_cleanup_) struct calltree *tree = NULL;
 	struct sample_run run;
-	int err = sample_run_open_only(&f->opt.range, &run);
+	int err = sample_run_open_only(&opt->range, &run);
 
 	if (!err)
-		err = flame_open(run.trace, &f->opt, &flame);
+		err = sample_profile(run.trace, opt, &tree);
 	if (!err)
-		flame_print(flame, f->min_hits, &(struct row_sink){.out = out});
-	flame_close(take_ptr(flame));
+		call_stacks_print(tree, &(struct row_sink){.out = out});
 	sample_run_close_only(&run);
 	return err;
 }
 
-static int flame_draw(const struct flame *flame, uint64_t min_hits, struct sample_run *run)
+static int flame_draw(const struct calltree *tree, struct sample_run *run)
 {
 	_cleanup_free_ char *folded = NULL;
 	size_t size;
@@ -103,7 +110,7 @@ static int flame_draw(const struct flame *flame, uint64_t min_hits, struct sampl
 
 	if (!f)
 		return fail(-ENOMEM, "out of memory");
-	flame_print(flame, min_hits, &(struct row_sink){.out = f});
+	call_stacks_print(tree, &(struct row_sink){.out = f});
 	if (!memstream_close(f, &folded))
 		return fail(-ENOMEM, "out of memory");
 	return flame_run(folded, "prof-flame", false, run->in, run->trace->file, &run->out,
@@ -114,33 +121,28 @@ static int flame_draw(const struct flame *flame, uint64_t min_hits, struct sampl
  * flames. */
 static int run_prof_flame(int argc, char **argv, char **rest)
 {
-	struct profile_options p = {0};
-	struct flame_options opt = {.tracepoint = tracepoint, .compat = compat_given};
-	_cleanup_(flame_cleanup_) struct flame *flame = NULL;
+	struct profile_options opt = {0};
+	_cleanup_(calltree_cleanup_) struct calltree *tree = NULL;
 	struct sample_run run;
 	int status, err;
 
 	(void)rest;
-	if (profile_given(&p))
+	if (profile_given(&opt))
 		return command_usage("%s", error_text());
-	if (p.tree.min_hits_percent > 0)
+	if (opt.tree.min_hits_percent > 0)
 		return command_usage(
 			"--min-hits requires a number; percentages are not supported here");
-	opt.symbols = p.symbols;
-	opt.frames = p.frames;
+	flames_given(&opt);
 	if (folded_diff_given)
-		return folded_diff_run(argc, argv, flame_fold,
-				       &(struct flames){.opt = opt, .min_hits = p.tree.min_hits},
-				       false);
+		return folded_diff_run(argc, argv, flame_fold, &opt, false);
 	status = sample_run_open(argc, argv, "text folded json svg pprof", &opt.range, &run);
 	if (status != SAMPLE_RUN_BEGUN)
 		return status;
-	err = flame_open(run.trace, &opt, &flame);
+	err = sample_profile(run.trace, &opt, &tree);
 	if (!err && (output_is("svg") || output_is("pprof")))
-		err = flame_draw(flame, p.tree.min_hits, &run);
+		err = flame_draw(tree, &run);
 	else if (!err)
-		flame_print(flame, p.tree.min_hits, &run.sink);
-	flame_close(take_ptr(flame));
+		call_stacks_print(tree, &run.sink);
 	if (tracepoint)
 		run.needs = &(const struct report_needs){.events = tracepoint};
 	return sample_run_close(&run, err);

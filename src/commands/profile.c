@@ -10,7 +10,6 @@
 #include "commands/common/folded_diff_run.h"
 #include "commands/common/reports.h"
 #include "commands/common/sample_run.h"
-#include "output/samples/calltree_print.h"
 #include "output/samples/profile_notes.h"
 
 static const char *tracepoint, *by;
@@ -85,22 +84,21 @@ static int flame_put(const struct calltree *tree, const struct host_profile_opti
 static int put(const struct calltree *tree, const struct host_profile_options *o,
 	       struct output *out, const struct input_set *in, const json_t *more)
 {
-	bool grouped = is_grouped(o);
+	struct row_sink sink = {.out = out->file, .json = !strcmp(out->format, "json")};
+	int err;
 
-	if (!strcmp(out->format, "json")) {
-		struct row_sink sink = {.out = out->file, .json = true};
-
-		call_trees_print(tree, grouped, &sink);
-		row_sink_end(&sink, input_head(in, more));
-	} else if (!strcmp(out->format, "folded")) {
+	if (!strcmp(out->format, "folded")) {
 		stacks_put(tree, o, out->file);
-	} else if (strcmp(out->format, "text")) {
-		return flame_put(tree, o, in, out);
-	} else {
-		call_trees_print(tree, grouped, &(struct row_sink){.out = out->file});
-		input_foot(in, more, out->file);
+		return 0;
 	}
-	return 0;
+	if (!sink.json && strcmp(out->format, "text") != 0)
+		return flame_put(tree, o, in, out);
+	err = call_trees_print(tree, is_grouped(o), &sink);
+	if (!err && sink.json)
+		row_sink_end(&sink, input_head(in, more));
+	else if (!err)
+		input_foot(in, more, out->file);
+	return err;
 }
 
 static const struct report_needs host_needs = {.events = "kvm_exit,guest_sample,guest_stack",
@@ -137,11 +135,8 @@ static int fold(struct host_profile_options *o, struct output *out)
 	if (err)
 		return err;
 	json_t *more = host_profile_notes(o->of, &totals);
-	uint64_t hits = 0;
 
-	for (unsigned int i = 0; i < calltree_nr_roots(tree); i++)
-		hits += calltree_root_hits(tree, calltree_root_at(tree, i));
-	if (!hits) {
+	if (!calltree_hits(tree)) {
 		struct report report = report_of(in, out);
 
 		report.needs = &host_needs;
@@ -191,7 +186,6 @@ static int run_host(int argc, char **argv)
 	if (compat_given || tracepoint)
 		return command_usage("%s cannot be combined with --host",
 				     compat_given ? "--compat" : "--tracepoint");
-	o.symbols = given.symbols;
 	o.frames = given.frames;
 	o.tree = given.tree;
 	o.by_tid |= given.group == PROFILE_GROUP_THREAD;

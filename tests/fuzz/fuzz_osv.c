@@ -16,8 +16,8 @@ static void profiles_walk(struct sample_trace *t, bool compat, FILE *out)
 					      .tracepoint = name,
 					      .group = (enum profile_group)of,
 					      .compat = compat,
-					      .symbols = no_names,
-					      .frames = {.compat = compat}};
+					      .frames = {.symbols = no_names,
+							 .compat = compat}};
 		struct calltree *tree = NULL;
 
 		if (!sample_profile(t, &opt, &tree))
@@ -39,30 +39,34 @@ static void summary_walk(struct sample_trace *t, bool compat, struct row_sink *s
 
 static void memory_walk(struct sample_trace *t, bool compat, struct row_sink *sink)
 {
-	struct memory_options opt = {
-		.keys = {0, 1, 2, 3}, .nr_keys = 4, .compat = compat, .symbols = no_names};
-	struct memory_profile *m = NULL;
+	struct memory_options opt = {.tree = {.allocations = true,
+					      .keys = {0, 1, 2, 3},
+					      .nr_keys = 4,
+					      .compat = compat},
+				     .frames = {.symbols = no_names}};
+	struct calltree *tree = NULL;
 
-	if (!memory_profile_open(t, &opt, &m))
-		memory_print(memory_profile_tree(m), sink);
-	memory_profile_close(m);
+	if (!memory_profile(t, &opt, &tree))
+		call_trees_print(tree, false, sink);
+	calltree_close(tree);
 }
 
 static void flame_walk(struct sample_trace *t, bool compat, struct row_sink *sink)
 {
-	struct flame_options opt = {.compat = compat, .symbols = no_names};
-	struct flame *f = NULL;
+	struct profile_options opt = {.compat = compat,
+				      .frames = {.symbols = no_names, .decimal = compat}};
+	struct calltree *tree = NULL;
 
-	if (!flame_open(t, &opt, &f))
-		flame_print(f, 0, sink);
-	flame_close(f);
+	if (!sample_profile(t, &opt, &tree))
+		call_stacks_print(tree, sink);
+	calltree_close(tree);
 }
 
 static void reports_walk(struct sample_trace *t, bool compat, bool json, FILE *out)
 {
 	struct row_sink sink = {.out = out, .json = json};
 	struct sample_line_options line = {
-		.backtrace = true, .compat = compat, .symbols = no_names};
+		.backtrace = true, .compat = compat, .frames = {.symbols = no_names}};
 	struct time_range all = {0};
 	struct packet_counts packets;
 

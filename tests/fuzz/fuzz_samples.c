@@ -4,7 +4,6 @@
 #include "analyzers/profile/host_profile.h"
 #include "analyzers/profile/memory.h"
 #include "analyzers/profile/profile.h"
-#include "output/samples/calltree_print.h"
 #include "output/samples/samples_output.h"
 #include "analyzers/profile/samples.h"
 #include "readers/readers.h"
@@ -66,12 +65,13 @@ static void summary_walk(struct sample_trace *t, struct row_sink *sink)
 
 static void memory_walk(struct sample_trace *t, struct row_sink *sink)
 {
-	struct memory_options opt = {.keys = {0, 1, 2, 3}, .nr_keys = 4};
-	struct memory_profile *m = NULL;
+	struct memory_options opt = {
+		.tree = {.allocations = true, .keys = {0, 1, 2, 3}, .nr_keys = 4}};
+	struct calltree *tree = NULL;
 
-	if (!memory_profile_open(t, &opt, &m))
-		memory_print(memory_profile_tree(m), sink);
-	memory_profile_close(m);
+	if (!memory_profile(t, &opt, &tree))
+		call_trees_print(tree, false, sink);
+	calltree_close(tree);
 }
 
 static void reports_walk(struct sample_trace *t, FILE *out)
@@ -110,8 +110,7 @@ static void host_walk(FILE *out)
 		if (!open_again(&held, &r))
 			host_profile_count(r, &opt, &totals);
 		if (!open_again(&held, &r) && !host_profile(r, &opt, &tree, &totals))
-			for (unsigned int i = 0; i < calltree_nr_roots(tree); i++)
-				calltree_fold(tree, calltree_root_at(tree, i), "title", i % 2, out);
+			call_trees_fold(tree, true, of % 2, out);
 		calltree_close(tree);
 	}
 }

@@ -1,27 +1,45 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The nodes form a radix tree: a path that agrees with the beginning of a node's frames splits the node. Children of a
+ * node are in a list in order of appearance, which is the order of those that weigh the same; where there are many, an
+ * index finds them.
+ */
+#include "analyzers/profile/calltree.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzers/profile/calltree_nodes.h"
 #include "base/array.h"
 #include "base/error.h"
 #include "base/order.h"
 
+enum { LISTED_MAX = 4 }; /* children that are found in their list: nearly always all */
+
+const char *const allocators[ALLOCATORS] = {"kmalloc", "large", "mempool", "page", "slab"};
+
 struct known_text {
-	char *text; /* of `frame` */
+	char *text; /* of calltree.text */
 	uint32_t frame;
 };
 
-int calltree_open(struct calltree **ret)
+/* Grows the array for element `nr`, which must be below max. */
+#define bounded_room(array, nr, max)                                                               \
+	((nr) == (max) ? fail(-E2BIG, "a profile of more than %u nodes", (max))                    \
+		       : array_room(array, nr))
+
+int calltree_open(const struct calltree_options *opt, struct calltree **ret)
 {
-	_cleanup_(calltree_cleanup_) struct calltree *t = calloc(1, sizeof(*t));
+	struct calltree *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return fail(-ENOMEM, "out of memory");
-	t->by_text = HASH_TABLE_OF_TEXTS(struct known_text, CALLTREE_FRAMES_MAX);
-	t->by_step = HASH_INDEX(CALLTREE_NODES_MAX);
-	*ret = take_ptr(t);
+	t->opt = *opt;
+	t->by_text = HASH_TABLE_OF_TEXTS(struct known_text, CALLTREE_TEXTS_MAX);
+	t->by_frames = HASH_INDEX(CALLTREE_PATHS_MAX);
+	t->by_path = HASH_INDEX(CALLTREE_SUMS_MAX);
+	t->children = HASH_INDEX(CALLTREE_NODES_MAX);
+	*ret = t;
 	return 0;
 }
 
@@ -29,25 +47,27 @@ void calltree_close(struct calltree *t)
 {
 	if (!t)
 		return;
-	for (uint32_t i = 0; i < t->nr_frames; i++)
-		free(t->frame[i]);
-	free(t->frame);
+	for (uint32_t i = 0; i < t->nr_texts; i++)
+		free(t->text[i]);
+	free(t->text);
+	free(t->step);
+	free(t->path);
+	free(t->sum);
 	free(t->node);
 	free(t->root);
 	hash_deinit(&t->by_text);
-	hash_index_deinit(&t->by_step);
+	hash_index_deinit(&t->by_frames);
+	hash_index_deinit(&t->by_path);
+	hash_index_deinit(&t->children);
 	free(t);
 }
 
-/* Grows the array for element `nr`, which must be below max. */
-#define bounded_room(array, nr, max)                                                               \
-	((nr) == (max) ? fail(-E2BIG, "a profile of more than %u nodes", (max))                    \
-		       : array_room(array, nr))
+/* ---- frames and paths ---- */
 
 int calltree_frame(struct calltree *t, const char *text, uint32_t *ret)
 {
 	struct known_text *known = hash_find_text(&t->by_text, text);
-	int err = known ? 0 : bounded_room(t->frame, t->nr_frames, CALLTREE_FRAMES_MAX);
+	int err = known ? 0 : bounded_room(t->text, t->nr_texts, CALLTREE_TEXTS_MAX);
 
 	if (err)
 		return err;
@@ -59,110 +79,291 @@ int calltree_frame(struct calltree *t, const char *text, uint32_t *ret)
 			free(copy);
 			return fail(-ENOMEM, "out of memory");
 		}
-		known->frame = t->nr_frames;
-		t->frame[t->nr_frames++] = copy;
+		known->frame = t->nr_texts;
+		t->text[t->nr_texts++] = copy;
 	}
 	*ret = known->frame;
 	return 0;
 }
 
-const char *calltree_frame_text(const struct calltree *t, uint32_t frame)
+static int path_add(struct calltree *t, const uint32_t *frames, uint32_t nr, uint64_t hash)
 {
-	return t->frame[frame];
+	const struct calltree_path path = {t->nr_steps, nr};
+	int err = bounded_room(t->path, t->nr_paths, CALLTREE_PATHS_MAX);
+
+	for (uint32_t i = 0; i < nr && !err; i++) {
+		err = bounded_room(t->step, t->nr_steps, CALLTREE_STEPS_MAX);
+		if (!err)
+			t->step[t->nr_steps++] = frames[i];
+	}
+	if (!err && !hash_index_add(&t->by_frames, hash, t->nr_paths))
+		err = fail(-ENOMEM, "out of memory");
+	if (!err)
+		t->path[t->nr_paths++] = path;
+	return err;
 }
 
-static int node_new(struct calltree *t, uint32_t parent, uint32_t frame, uint32_t *ret)
+int calltree_path(struct calltree *t, const uint32_t *frames, uint32_t nr, uint32_t *ret)
+{
+	size_t len = nr * sizeof(*frames);
+	uint64_t hash = hash_keyed_bytes(frames, len);
+
+	for (uint64_t probe = 0;
+	     (*ret = hash_index_next(&t->by_frames, hash, &probe)) != HASH_NONE;)
+		if (t->path[*ret].nr == nr && !memcmp(t->step + t->path[*ret].at, frames, len))
+			return 0;
+	*ret = t->nr_paths;
+	return path_add(t, frames, nr, hash);
+}
+
+int calltree_weigh(struct calltree *t, uint32_t root, uint32_t path, uint64_t hits, double time_ns)
+{
+	uint64_t hash = hash_keyed_pair(root, path);
+	uint32_t i;
+	int err = 0;
+
+	for (uint64_t probe = 0; (i = hash_index_next(&t->by_path, hash, &probe)) != HASH_NONE;)
+		if (t->sum[i].root == root && t->sum[i].path == path)
+			break;
+	if (i == HASH_NONE) {
+		i = t->nr_sums;
+		err = bounded_room(t->sum, i, CALLTREE_SUMS_MAX);
+		if (!err && !hash_index_add(&t->by_path, hash, i))
+			err = fail(-ENOMEM, "out of memory");
+		if (err)
+			return err;
+		t->sum[t->nr_sums++] = (struct calltree_sum){.root = root, .path = path};
+	}
+	t->sum[i].hits += hits;
+	t->sum[i].time_ns += time_ns;
+	return 0;
+}
+
+/* ---- nodes ---- */
+
+/* What distinguishes a node from its siblings; below one parent are either groups or frames. */
+static uint64_t value_of(const struct calltree *t, const struct calltree_node *n)
+{
+	return n->nr_frames ? t->step[n->frames] : n->value;
+}
+
+static int child_index(struct calltree *t, uint32_t number)
+{
+	const struct calltree_node *n = &t->node[number];
+
+	return hash_index_add(&t->children, hash_keyed_pair(n->parent_id, value_of(t, n)), number)
+		       ? 0
+		       : fail(-ENOMEM, "out of memory");
+}
+
+/* CALLTREE_NONE: no child has this value yet. */
+static uint32_t child_find(const struct calltree *t, uint32_t parent, uint64_t value)
+{
+	const struct calltree_node *p = &t->node[parent];
+	uint64_t hash = hash_keyed_pair(p->id, value);
+	uint32_t i = p->child;
+
+	if (p->nr_children <= LISTED_MAX) {
+		while (i != CALLTREE_NONE && value_of(t, &t->node[i]) != value)
+			i = t->node[i].sibling;
+		return i;
+	}
+	for (uint64_t probe = 0; (i = hash_index_next(&t->children, hash, &probe)) != HASH_NONE;)
+		if (t->node[i].parent_id == p->id && value_of(t, &t->node[i]) == value)
+			return i;
+	return CALLTREE_NONE;
+}
+
+static uint32_t node_new(struct calltree *t, const struct calltree_node *like)
+{
+	struct calltree_node *n = &t->node[t->nr_nodes];
+
+	*n = *like;
+	n->id = t->nr_nodes;
+	n->child = n->last_child = n->sibling = CALLTREE_NONE;
+	return t->nr_nodes++;
+}
+
+static int child_append(struct calltree *t, uint32_t parent, uint32_t number)
+{
+	struct calltree_node *p = &t->node[parent];
+	int err = 0;
+
+	if (p->child == CALLTREE_NONE)
+		p->child = number;
+	else
+		t->node[p->last_child].sibling = number;
+	p->last_child = number;
+	p->nr_children++;
+	if (p->nr_children > LISTED_MAX + 1)
+		return child_index(t, number);
+	if (p->nr_children == LISTED_MAX + 1)
+		for (uint32_t i = p->child; i != CALLTREE_NONE && !err; i = t->node[i].sibling)
+			err = child_index(t, i);
+	return err;
+}
+
+/* The child of `parent` that begins as `like` does; a new one is like it. */
+static int child_of(struct calltree *t, uint32_t parent, struct calltree_node like, uint32_t *ret)
+{
+	*ret = child_find(t, parent, value_of(t, &like));
+	if (*ret != CALLTREE_NONE)
+		return 0;
+	int err = bounded_room(t->node, t->nr_nodes, CALLTREE_NODES_MAX);
+
+	if (err)
+		return err;
+	like.parent_id = t->node[parent].id;
+	*ret = node_new(t, &like);
+	return child_append(t, parent, *ret);
+}
+
+/* The first `keep` frames stay in the node; the others move to a new child, with all nodes below. */
+static int node_split(struct calltree *t, uint32_t number, uint32_t keep)
 {
 	int err = bounded_room(t->node, t->nr_nodes, CALLTREE_NODES_MAX);
 
 	if (err)
 		return err;
-	*ret = t->nr_nodes++;
-	t->node[*ret] = (struct calltree_node){.frame = frame,
-					       .parent = parent,
-					       .child = CALLTREE_NONE,
-					       .last_child = CALLTREE_NONE,
-					       .sibling = CALLTREE_NONE,
-					       .tail = CALLTREE_NONE,
-					       .title = CALLTREE_NONE};
-	if (parent == CALLTREE_NONE)
-		return 0;
-	struct calltree_node *p = &t->node[parent];
+	uint32_t low = node_new(t, &t->node[number]), id = t->node[low].id;
+	struct calltree_node *n = &t->node[number], *l = &t->node[low];
 
-	if (p->last_child == CALLTREE_NONE)
-		p->child = *ret;
-	else
-		t->node[p->last_child].sibling = *ret;
-	p->last_child = *ret;
-	p->nr_children++;
+	l->id = n->id; /* its children stay its children */
+	l->child = n->child;
+	l->last_child = n->last_child;
+	l->frames += keep;
+	l->nr_frames -= keep;
+	l->parent_id = n->id = id;
+	n->nr_frames = keep;
+	n->child = n->last_child = low;
+	n->nr_children = 1;
 	return 0;
 }
 
-int calltree_root(struct calltree *t, const char *label, uint32_t *ret_node)
+static uint32_t common_length(const struct calltree *t, const struct calltree_node *n, uint32_t at,
+			      uint32_t nr)
 {
-	uint32_t frame = 0;
-	int err = calltree_frame(t, label, &frame);
+	uint32_t i = 0;
 
-	if (!err)
-		err = bounded_room(t->root, t->nr_roots, CALLTREE_FRAMES_MAX);
-	if (!err)
-		err = node_new(t, CALLTREE_NONE, frame, ret_node);
-	if (!err)
-		t->root[t->nr_roots++] = *ret_node;
-	return err;
+	if (nr > n->nr_frames)
+		nr = n->nr_frames;
+	while (i < nr && t->step[n->frames + i] == t->step[at + i])
+		i++;
+	return i;
 }
 
-static int step(struct calltree *t, uint32_t parent, uint32_t frame, uint32_t *ret)
+static int frames_add(struct calltree *t, uint32_t parent, struct calltree_path path, uint64_t hits,
+		      double time_ns)
 {
-	uint64_t hash = hash_keyed_pair(parent, frame);
-	int err;
+	while (path.nr) {
+		int err = child_of(t, parent, (struct calltree_node){.frames = path.at,
+						      .nr_frames = path.nr, .tail = CALLTREE_NONE},
+				   &parent);
 
-	for (uint64_t probe = 0; (*ret = hash_index_next(&t->by_step, hash, &probe)) != HASH_NONE;)
-		if (t->node[*ret].parent == parent && t->node[*ret].frame == frame)
-			return 0;
-	err = node_new(t, parent, frame, ret);
+		if (err)
+			return err;
+		uint32_t same = common_length(t, &t->node[parent], path.at, path.nr);
+
+		err = same < t->node[parent].nr_frames ? node_split(t, parent, same) : 0;
+		if (err)
+			return err;
+		t->node[parent].hits += hits;
+		t->node[parent].time_ns += time_ns;
+		path.at += same;
+		path.nr -= same;
+	}
+	return 0;
+}
+
+int calltree_root(struct calltree *t, uint32_t *ret)
+{
+	int err = bounded_room(t->root, t->nr_roots, CALLTREE_NODES_MAX);
+
+	if (!err)
+		err = bounded_room(t->node, t->nr_nodes, CALLTREE_NODES_MAX);
 	if (err)
 		return err;
-	return hash_index_add(&t->by_step, hash, *ret) ? 0 : fail(-ENOMEM, "out of memory");
+	*ret = node_new(t, &(struct calltree_node){.value = CALLTREE_NONE, .tail = CALLTREE_NONE});
+	t->root[t->nr_roots++] = *ret;
+	return 0;
 }
 
-int calltree_path(struct calltree *t, uint32_t root, const uint32_t *frames, unsigned int nr,
-		  uint32_t *ret_node)
+int calltree_title(struct calltree *t, uint32_t root, const char *title)
 {
-	uint32_t at = root;
-	int err = 0;
+	uint32_t frame = CALLTREE_NONE;
+	int err = calltree_frame(t, title, &frame);
 
-	for (unsigned int i = 0; i < nr && !err; i++)
-		err = step(t, at, frames[i], &at);
-	*ret_node = at;
+	t->node[root].value = frame;
 	return err;
 }
 
-void calltree_weigh(struct calltree *t, uint32_t node, uint64_t hits, double time_ns)
+int calltree_allocation(struct calltree *t, const uint64_t values[ALLOCATION_KEYS], uint32_t path)
 {
-	t->node[node].hits += hits;
-	t->node[node].time_ns += time_ns;
+	struct calltree_path p = path == CALLTREE_NONE ? (struct calltree_path){0} : t->path[path];
+	uint32_t group = t->root[0];
+	int err = 0;
+
+	for (unsigned int i = 0; i < t->opt.nr_keys && !err; i++)
+		err = child_of(t, group, (struct calltree_node){.key = t->opt.keys[i],
+						 .value = values[t->opt.keys[i]]}, &group);
+	if (t->opt.max_levels && p.nr > t->opt.max_levels)
+		p.nr = t->opt.max_levels;
+	if (!err)
+		err = frames_add(t, group, p, 1, 0);
+	if (err)
+		return err;
+	struct calltree_node *g = &t->node[group];
+
+	g->hits++;
+	g->allocated_bytes += values[ALLOCATION_ALLOCATED];
+	g->unused_bytes +=
+		(__int128)values[ALLOCATION_ALLOCATED] - (__int128)values[ALLOCATION_REQUESTED];
+	return 0;
 }
 
 /* ---- finishing ---- */
 
-/* A child's number is always larger than its parent's. */
-static void sum_up(struct calltree *t)
+/*
+ * Merges a frame of an allocation with its only child. OSv's tool does so whatever the child's count is, and drops the
+ * child's children: so only a node of one frame with no or several children keeps them.
+ */
+static void merge_only_child_compat(struct calltree *t, uint32_t number)
 {
-	for (uint32_t i = t->nr_nodes; i-- > 0;) {
-		struct calltree_node *n = &t->node[i];
+	struct calltree_node *n = &t->node[number];
 
-		if (n->parent != CALLTREE_NONE) {
-			t->node[n->parent].hits += n->hits;
-			t->node[n->parent].time_ns += n->time_ns;
+	for (uint32_t i = n->child; i != CALLTREE_NONE; i = t->node[i].sibling)
+		merge_only_child_compat(t, i);
+	if (n->nr_children != 1 && n->nr_frames == 1)
+		return;
+	if (n->nr_children == 1)
+		n->tail = n->child;
+	n->child = CALLTREE_NONE;
+	n->nr_children = 0;
+}
+
+static void groups_sum_up(struct calltree *t, uint32_t number)
+{
+	struct calltree_node *n = &t->node[number];
+
+	for (uint32_t i = n->child; i != CALLTREE_NONE; i = t->node[i].sibling) {
+		const struct calltree_node *c = &t->node[i];
+
+		if (c->nr_frames) {
+			if (!t->opt.compat)
+				return;
+			merge_only_child_compat(t, i);
+			continue;
 		}
+		groups_sum_up(t, i);
+		n->hits += c->hits;
+		n->allocated_bytes += c->allocated_bytes;
+		n->unused_bytes += c->unused_bytes;
 	}
 }
 
 /* A node with exactly one child of equal hits and time is merged with it, repeatedly. */
-static void merge_only_child(struct calltree *t, uint32_t i)
+static void merge_only_child(struct calltree *t, struct calltree_node *n)
 {
-	struct calltree_node *n = &t->node[i];
 	uint32_t *end = &n->tail;
 
 	while (n->nr_children == 1) {
@@ -177,9 +378,22 @@ static void merge_only_child(struct calltree *t, uint32_t i)
 	}
 }
 
-static bool heavier(const struct calltree_node *a, const struct calltree_node *b)
+double calltree_unused_percent(const struct calltree_node *n)
 {
-	return a->time_ns != b->time_ns ? a->time_ns > b->time_ns : a->hits > b->hits;
+	return n->allocated_bytes ? (double)n->unused_bytes * 100 / (double)n->allocated_bytes : 0;
+}
+
+/* Does b come before a, which appeared earlier? */
+static bool goes_before(const struct calltree *t, const struct calltree_node *b,
+			const struct calltree_node *a)
+{
+	if (!t->opt.allocations && b->time_ns != a->time_ns)
+		return b->time_ns > a->time_ns;
+	if (!t->opt.allocations || b->nr_frames || t->opt.sort == ALLOCATIONS_BY_COUNT)
+		return b->hits > a->hits;
+	if (t->opt.sort == ALLOCATIONS_BY_UNUSED)
+		return calltree_unused_percent(b) > calltree_unused_percent(a);
+	return b->value < a->value;
 }
 
 /* Merge sort of a list of siblings: stable, and no memory of its own. */
@@ -201,7 +415,8 @@ static uint32_t sort_siblings(struct calltree *t, uint32_t first)
 	uint32_t head = CALLTREE_NONE, *end = &head;
 
 	while (first != CALLTREE_NONE && second != CALLTREE_NONE) {
-		uint32_t *from = heavier(&t->node[second], &t->node[first]) ? &second : &first;
+		uint32_t *from =
+			goes_before(t, &t->node[second], &t->node[first]) ? &second : &first;
 
 		*end = *from;
 		end = &t->node[*from].sibling;
@@ -211,58 +426,89 @@ static uint32_t sort_siblings(struct calltree *t, uint32_t first)
 	return head;
 }
 
+static void node_finish(struct calltree *t, uint32_t number)
+{
+	struct calltree_node *n = &t->node[number];
+
+	if (!t->opt.allocations)
+		merge_only_child(t, n);
+	n->child = sort_siblings(t, n->child);
+	for (uint32_t i = n->child; i != CALLTREE_NONE; i = t->node[i].sibling)
+		node_finish(t, i);
+}
+
 /* Roots of equal weight are in order of their creation, which is that of their nodes. */
 static int by_weight(const void *a, const void *b, void *arg)
 {
 	const struct calltree *t = arg;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
-	return heavier(&t->node[x], &t->node[y])   ? -1
-	       : heavier(&t->node[y], &t->node[x]) ? 1
-						   : order_u64(x, y);
+	return goes_before(t, &t->node[x], &t->node[y])   ? -1
+	       : goes_before(t, &t->node[y], &t->node[x]) ? 1
+							  : order_u64(x, y);
 }
 
-void calltree_finish(struct calltree *t, const struct calltree_options *opt)
+int calltree_finish(struct calltree *t)
 {
-	t->opt = *opt;
-	sum_up(t);
-	for (uint32_t i = 0; i < t->nr_nodes; i++)
-		merge_only_child(t, i);
-	for (uint32_t i = 0; i < t->nr_nodes; i++)
-		t->node[i].child = sort_siblings(t, t->node[i].child);
+	int err = 0;
+
+	for (uint32_t i = 0; i < t->nr_sums && !err; i++) {
+		const struct calltree_sum *s = &t->sum[i];
+
+		t->node[s->root].hits += s->hits;
+		t->node[s->root].time_ns += s->time_ns;
+		err = frames_add(t, s->root, t->path[s->path], s->hits, s->time_ns);
+	}
+	for (unsigned int i = 0; i < t->nr_roots && !err; i++) {
+		if (t->opt.allocations)
+			groups_sum_up(t, t->root[i]);
+		node_finish(t, t->root[i]);
+	}
 	if (t->nr_roots)
 		qsort_r(t->root, t->nr_roots, sizeof(*t->root), by_weight, t);
-}
-
-/* ---- output ---- */
-
-unsigned int calltree_nr_roots(const struct calltree *t)
-{
-	return t->nr_roots;
-}
-
-uint32_t calltree_root_at(const struct calltree *t, unsigned int i)
-{
-	return t->root[i];
-}
-
-int calltree_root_title(struct calltree *t, uint32_t root, const char *title)
-{
-	uint32_t number = 0;
-	int err = calltree_frame(t, title, &number);
-
-	t->node[root].title = err ? CALLTREE_NONE : number;
 	return err;
 }
 
-const char *calltree_title(const struct calltree *t, uint32_t root)
-{
-	uint32_t title = t->node[root].title;
+/* ---- a finished tree ---- */
 
-	return title == CALLTREE_NONE ? "" : t->frame[title];
+bool calltree_visible(const struct calltree *t, const struct calltree_node *n,
+		      const struct calltree_node *of)
+{
+	const struct calltree_options *o = &t->opt;
+
+	if (o->allocations && !n->nr_frames)
+		return n->hits >= o->min_count;
+	if (n->hits < o->min_hits)
+		return false;
+	if (o->allocations)
+		return (double)(n->hits * 100) / (double)of->hits >= o->min_hits_percent;
+	return n->time_ns >= o->min_time_ns &&
+	       (o->min_hits_percent <= 0 ||
+		(double)n->hits / (double)of->hits * 100 >= o->min_hits_percent);
 }
 
-uint64_t calltree_root_hits(const struct calltree *t, uint32_t root)
+const char *calltree_next(const struct calltree *t, struct calltree_at *at)
 {
-	return t->node[root].hits;
+	while (at->node && at->i >= at->node->nr_frames) {
+		uint32_t tail = at->node->tail;
+
+		*at = (struct calltree_at){tail == CALLTREE_NONE ? NULL : &t->node[tail], 0};
+	}
+	return at->node ? t->text[t->step[at->node->frames + at->i++]] : NULL;
+}
+
+const char *calltree_root_title(const struct calltree *t, uint32_t root)
+{
+	uint64_t title = t->node[root].value;
+
+	return title == CALLTREE_NONE ? "" : t->text[title];
+}
+
+uint64_t calltree_hits(const struct calltree *t)
+{
+	uint64_t hits = 0;
+
+	for (unsigned int i = 0; i < t->nr_roots; i++)
+		hits += t->node[t->root[i]].hits;
+	return hits;
 }

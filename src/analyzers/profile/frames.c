@@ -11,18 +11,12 @@
 
 enum { RAW_MAX = 256 /* addresses looked at per sample */ };
 
-struct path {
-	uint32_t *frame; /* numbers in the tree */
-	uint32_t nr;
-};
-
 struct frames {
 	struct symbols *symbols;
 	struct calltree *tree;
 	struct frames_options opt;
 	struct stacks *stacks;
-	struct path *path; /* by number of the backtrace */
-	uint32_t nr;
+	uint32_t *path; /* by number of the backtrace: its path in the tree, or CALLTREE_NONE */
 };
 
 /* The frames of a tracepoint and of the sampler themselves, innermost first; "" ends each. */
@@ -53,18 +47,19 @@ static const char *const backtrace_chain[] = {
 static const char *const log_chain[] = {"log",	"trace_slow_path", "operator()",
 					"_FUN", "operator()",	   NULL};
 
-int frames_open(struct symbols *symbols, struct calltree *tree, const struct frames_options *opt,
+int frames_open(struct sample_trace *t, const struct frames_options *opt, struct calltree *tree,
 		struct frames **ret)
 {
 	_cleanup_(frames_cleanup_) struct frames *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return fail(-ENOMEM, "out of memory");
-	f->symbols = symbols;
 	f->tree = tree;
 	f->opt = *opt;
-	int err = stacks_open(&f->stacks);
+	int err = symbols_open(t, &opt->symbols, &f->symbols);
 
+	if (!err)
+		err = stacks_open(&f->stacks);
 	if (err)
 		return err;
 	*ret = take_ptr(f);
@@ -75,10 +70,9 @@ void frames_close(struct frames *f)
 {
 	if (!f)
 		return;
-	for (uint32_t i = 0; i < f->nr; i++)
-		free(f->path[i].frame);
 	free(f->path);
 	stacks_close(f->stacks);
+	symbols_close(f->symbols);
 	free(f);
 }
 
@@ -238,10 +232,10 @@ unsigned int frames_resolve(struct symbols *symbols, const struct sample *s,
 	return nr;
 }
 
-static int path_make(struct frames *f, const struct sample *s, uint32_t id)
+static int path_make(struct frames *f, const struct sample *s, uint32_t *ret)
 {
 	struct frame frame[FRAMES_ROOM];
-	struct path *path = &f->path[id];
+	uint32_t number[FRAMES_ROOM];
 	char text[4096];
 	unsigned int nr = frames_strip(frame, frames_resolve(f->symbols, s, frame));
 
@@ -251,33 +245,46 @@ static int path_make(struct frames *f, const struct sample *s, uint32_t id)
 		reverse(frame, nr);
 	if (f->opt.function)
 		nr = cut_at_function(f, frame, nr);
-	*path = (struct path){.frame = calloc(nr + 1u, sizeof(*path->frame)), .nr = nr};
-	f->nr = id + 1;
-	if (!path->frame)
-		return fail(-ENOMEM, "out of memory");
+	*ret = CALLTREE_NONE;
 	for (unsigned int i = 0; i < nr; i++) {
 		frame_print(&frame[i], &f->opt, text, sizeof(text));
-		int err = calltree_frame(f->tree, text, &path->frame[i]);
+		int err = calltree_frame(f->tree, text, &number[i]);
 
 		if (err)
 			return err;
 	}
-	return 0;
+	return nr ? calltree_path(f->tree, number, nr, ret) : 0;
 }
 
-int frames_path(struct frames *f, const struct sample *s, const uint32_t **ret,
-		unsigned int *ret_nr, uint32_t *ret_id)
+int frames_path(struct frames *f, const struct sample *s, uint32_t *ret)
 {
-	int r = stacks_number(f->stacks, s, ret_id);
+	uint32_t id;
+	int r = stacks_number(f->stacks, s, &id);
 
 	if (r > 0) {
-		r = array_room(f->path, *ret_id);
+		r = array_room(f->path, id);
 		if (!r)
-			r = path_make(f, s, *ret_id);
+			r = path_make(f, s, &f->path[id]);
 	}
 	if (r < 0)
 		return r;
-	*ret = f->path[*ret_id].frame;
-	*ret_nr = f->path[*ret_id].nr;
-	return *ret_nr ? 1 : 0;
+	*ret = f->path[id];
+	return *ret != CALLTREE_NONE;
+}
+
+int frames_path_to(struct frames *f, const struct sample *s, const char *last, uint32_t *ret)
+{
+	uint32_t number[FRAMES_ROOM + 1], path;
+	int r = frames_path(f, s, &path);
+
+	if (r <= 0)
+		return r;
+	const struct calltree_path p = f->tree->path[path];
+	const uint32_t nr = p.nr < FRAMES_PATH_MAX ? p.nr : FRAMES_PATH_MAX;
+
+	memcpy(number, f->tree->step + p.at, nr * sizeof(*number));
+	r = calltree_frame(f->tree, last, &number[nr]);
+	if (!r)
+		r = calltree_path(f->tree, number, nr + 1, ret);
+	return r ? r : 1;
 }

@@ -16,6 +16,7 @@ enum {
 };
 
 struct frames_options {
+	struct symbols_options symbols;
 	bool show_line, show_file, show_address; /* -L -F -A */
 	bool caller_oriented;			 /* -r: outermost first */
 	bool compat;
@@ -26,18 +27,17 @@ struct frames_options {
 
 struct frames;
 
-int frames_open(struct symbols *symbols, struct calltree *tree, const struct frames_options *opt,
+/* Opens the symbols; `tree` gets the paths. */
+int frames_open(struct sample_trace *t, const struct frames_options *opt, struct calltree *tree,
 		struct frames **ret);
 void frames_close(struct frames *f);
 DEFINE_CLEANUP(frames, struct frames *, frames_close);
 
-/*
- * The path of a sample's backtrace as numbers of the tree's frames. 1: *ret and *ret_nr are set
- * (valid until close); 0: all its frames were removed; -errno. *ret_id numbers distinct backtraces
- * from 0.
- */
-int frames_path(struct frames *f, const struct sample *s, const uint32_t **ret,
-		unsigned int *ret_nr, uint32_t *ret_id);
+/* The number of a sample's path in the tree. 1; 0: all its frames were removed; -errno with the error message set. */
+int frames_path(struct frames *f, const struct sample *s, uint32_t *ret);
+
+/* The same, with a further frame at its end. */
+int frames_path_to(struct frames *f, const struct sample *s, const char *last, uint32_t *ret);
 
 /* All frames of a backtrace, innermost first, as resolved; do_wait_until<...> without its arguments. */
 unsigned int frames_resolve(struct symbols *symbols, const struct sample *s,

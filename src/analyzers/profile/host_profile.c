@@ -42,7 +42,6 @@ struct profile {
 	struct sample_trace trace; /* has no samples; symbols use it to look up names */
 	const struct host_profile_options *opt;
 	struct sample_stacks *stacks;
-	struct symbols *symbols;
 	struct frames *frames;
 	struct calltree *tree;
 	struct hash_table groups;
@@ -171,7 +170,6 @@ static const struct sample_ops names_only = {.resolve = resolve, .close = sample
 static void profile_deinit(struct profile *p)
 {
 	frames_close(p->frames);
-	symbols_close(p->symbols);
 	calltree_close(p->tree);
 	sample_trace_deinit(&p->trace);
 	sample_stacks_close(p->stacks);
@@ -190,14 +188,9 @@ static int profile_init(struct profile *p, const struct reader *r)
 	p->groups = HASH_TABLE(struct group, GROUP_KEYS, HOST_GROUPS_MAX);
 	guest_tasks_init(&p->tasks);
 	p->pending = HASH_TABLE(struct pending, 1, PENDING_MAX);
-	if (err)
-		return err;
-	err = symbols_open(&p->trace, &p->opt->symbols, &p->symbols);
 	if (!err)
-		err = calltree_open(&p->tree);
-	if (!err)
-		err = frames_open(p->symbols, p->tree, &p->opt->frames, &p->frames);
-	return err;
+		err = calltree_open(&p->opt->tree, &p->tree);
+	return err ? err : frames_open(&p->trace, &p->opt->frames, p->tree, &p->frames);
 }
 
 static int group_title(struct profile *p, const struct hit *h, uint32_t root)
@@ -231,7 +224,7 @@ static int group_title(struct profile *p, const struct hit *h, uint32_t root)
 			 guest_tasks_name(&p->tasks, h->task, task, sizeof(task)));
 		strncat(title, part, sizeof(title) - strlen(title) - 1);
 	}
-	return calltree_root_title(p->tree, root, title);
+	return calltree_title(p->tree, root, title);
 }
 
 static int group_of(struct profile *p, const struct hit *h, uint32_t *ret)
@@ -252,7 +245,7 @@ static int group_of(struct profile *p, const struct hit *h, uint32_t *ret)
 	if (!g)
 		return fail(-E2BIG, "more than %d groups", HOST_GROUPS_MAX);
 	if (first)
-		err = calltree_root(p->tree, "All", &g->root);
+		err = calltree_root(p->tree, &g->root);
 	*ret = g->root;
 	return first && !err ? group_title(p, h, *ret) : err;
 }
@@ -262,9 +255,8 @@ static int add(struct profile *p, const struct hit *h)
 {
 	uint64_t address[FRAMES + 1];
 	struct sample s = {0};
-	const uint32_t *path;
 	unsigned int nr = 0;
-	uint32_t id, root = 0, node;
+	uint32_t path, root = 0;
 	int r;
 
 	address[nr++] = h->rip ? h->rip + 1 : sample_name_address(p->stacks, "(not known)") + 1;
@@ -272,17 +264,14 @@ static int add(struct profile *p, const struct hit *h)
 		address[nr++] = h->frame[i];
 	r = sample_stacks_set(p->stacks, &s, address, nr);
 	if (!r)
-		r = frames_path(p->frames, &s, &path, &nr, &id);
+		r = frames_path(p->frames, &s, &path);
 	if (r <= 0)
 		return r;
 	r = group_of(p, h, &root);
 	if (!r)
-		r = calltree_path(p->tree, root, path, nr, &node);
-	if (r)
-		return r;
-	calltree_weigh(p->tree, node, 1, h->time_ns);
-	p->hits++;
-	return 0;
+		r = calltree_weigh(p->tree, root, path, 1, h->time_ns);
+	p->hits += !r;
+	return r;
 }
 
 /* ---- events ---- */
@@ -485,10 +474,10 @@ int host_profile(struct reader *r, const struct host_profile_options *opt, struc
 				  p->pending.refused, PENDING_MAX);
 	if (!err && opt->by_task && !p->tasks.now.nr)
 		err = guest_tasks_missing();
-	if (!err) {
-		calltree_finish(p->tree, &opt->tree);
+	if (!err)
+		err = calltree_finish(p->tree);
+	if (!err)
 		*ret = take_ptr(p->tree);
-	}
 	profile_deinit(p);
 	return err;
 }

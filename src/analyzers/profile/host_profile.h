@@ -34,7 +34,6 @@ struct host_profile_options {
 	bool by_vm, by_vcpu, by_reason, by_tid, by_task; /* by_vcpu: of each VM by itself */
 	const struct vm_names *vms; /* borrowed; NULL: pids only */
 	uint64_t since_ns, until_ns; /* the time window: of samples, and of the ends of exits */
-	struct symbols_options symbols;
 	struct frames_options frames;
 	struct calltree_options tree;
 };

@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "analyzers/profile/memory_tree.h"
+#include "analyzers/profile/memory.h"
 #include "base/array.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -17,10 +17,10 @@
 enum { ALLOCATIONS_MAX = 16 << 20 };
 
 struct allocation {
-	uint64_t buffer, values[MEMORY_KEYS];
-	const uint32_t *frames; /* of the call path, innermost first */
-	uint32_t nr_frames, next; /* next: the buffer's next allocation, or MEMORY_NONE */
-	uint32_t last;		  /* in a buffer's first allocation: its last one */
+	uint64_t buffer, values[ALLOCATION_KEYS];
+	uint32_t path; /* in the tree, or CALLTREE_NONE */
+	uint32_t next; /* the buffer's next allocation, or CALLTREE_NONE */
+	uint32_t last; /* in a buffer's first allocation: its last one */
 };
 
 /* Positions of buf, align, alloc_len and req_len in a tracepoint's arguments. */
@@ -32,14 +32,12 @@ struct places {
 struct memory_profile {
 	const struct memory_options *opt;
 	struct sample_trace *trace;
-	struct symbols *symbols;
 	struct frames *frames;
-	struct calltree *texts; /* only its frame texts are used */
+	struct calltree *tree;
 	struct allocation *allocation;
 	uint32_t nr;
 	struct hash_index buffers; /* first allocations, by buffer */
 	uint32_t *first, nr_buffers;
-	struct memory_tree tree;
 	struct places *places;
 	int8_t *allocator; /* by tracepoint index: in allocators[], or -1 */
 	char *text;
@@ -53,10 +51,10 @@ static int allocator_of(const struct sample_type *tp)
 	size_t len = strlen(name);
 
 	for (int i = 0; i < ALLOCATORS; i++) {
-		if (said && !strcmp(said, memory_allocators[i]))
+		if (said && !strcmp(said, allocators[i]))
 			return i;
 		char end[32];
-		size_t n = (size_t)snprintf(end, sizeof(end), "malloc_%s", memory_allocators[i]);
+		size_t n = (size_t)snprintf(end, sizeof(end), "malloc_%s", allocators[i]);
 
 		if (len >= n && !strcmp(name + len - n, end))
 			return i;
@@ -128,13 +126,13 @@ static int allocation_parse(struct memory_profile *m, const struct sample *s,
 	enum { TEXT_MAX = 64 << 10 };
 	const struct places *at = &m->places[s->tp->index];
 
-	*ret = (struct allocation){.next = MEMORY_NONE};
-	ret->values[MEMORY_ALLOCATOR] = (uint64_t)m->allocator[s->tp->index];
+	*ret = (struct allocation){.path = CALLTREE_NONE, .next = CALLTREE_NONE};
+	ret->values[ALLOCATION_ALLOCATOR] = (uint64_t)m->allocator[s->tp->index];
 	if (at->known) {
 		ret->buffer = number_at(s, &at->place[0]);
-		ret->values[MEMORY_ALIGNMENT] = number_at(s, &at->place[1]);
-		ret->values[MEMORY_ALLOCATED] = number_at(s, &at->place[2]);
-		ret->values[MEMORY_REQUESTED] = number_at(s, &at->place[3]);
+		ret->values[ALLOCATION_ALIGNMENT] = number_at(s, &at->place[1]);
+		ret->values[ALLOCATION_ALLOCATED] = number_at(s, &at->place[2]);
+		ret->values[ALLOCATION_REQUESTED] = number_at(s, &at->place[3]);
 		return 0;
 	}
 	if (!m->text && !(m->text = malloc(TEXT_MAX)))
@@ -144,23 +142,12 @@ static int allocation_parse(struct memory_profile *m, const struct sample *s,
 	int err = number_after(m->text, "buf=", 16, &ret->buffer);
 
 	if (!err)
-		err = number_after(m->text, "align=", 10, &ret->values[MEMORY_ALIGNMENT]);
+		err = number_after(m->text, "align=", 10, &ret->values[ALLOCATION_ALIGNMENT]);
 	if (!err)
-		err = number_after(m->text, "alloc_len=", 10, &ret->values[MEMORY_ALLOCATED]);
+		err = number_after(m->text, "alloc_len=", 10, &ret->values[ALLOCATION_ALLOCATED]);
 	if (!err)
-		err = number_after(m->text, "req_len=", 10, &ret->values[MEMORY_REQUESTED]);
+		err = number_after(m->text, "req_len=", 10, &ret->values[ALLOCATION_REQUESTED]);
 	return err;
-}
-
-/* The caller's call path. */
-static int path_of(struct memory_profile *m, const struct sample *s, struct allocation *a)
-{
-	uint32_t id;
-	unsigned int nr;
-	int r = frames_path(m->frames, s, &a->frames, &nr, &id);
-
-	a->nr_frames = r > 0 ? nr : 0;
-	return r < 0 ? r : 0;
 }
 
 static int list_room(struct memory_profile *m)
@@ -174,7 +161,7 @@ static int list_room(struct memory_profile *m)
 	return err ? err : array_room(m->first, m->nr);
 }
 
-/* The buffer's first allocation, MEMORY_NONE if it is new. */
+/* The buffer's first allocation, CALLTREE_NONE if it is new. */
 static uint32_t first_find(const struct memory_profile *m, uint64_t hash, uint64_t buffer)
 {
 	uint32_t i;
@@ -182,7 +169,7 @@ static uint32_t first_find(const struct memory_profile *m, uint64_t hash, uint64
 	for (uint64_t probe = 0; (i = hash_index_next(&m->buffers, hash, &probe)) != HASH_NONE;)
 		if (m->allocation[i].buffer == buffer)
 			return i;
-	return MEMORY_NONE;
+	return CALLTREE_NONE;
 }
 
 static int allocation_add(struct memory_profile *m, const struct sample *s)
@@ -191,8 +178,8 @@ static int allocation_add(struct memory_profile *m, const struct sample *s)
 	int err = allocation_parse(m, s, &a);
 
 	if (!err && !m->opt->no_backtrace && s->nr_backtrace)
-		err = path_of(m, s, &a);
-	if (!err)
+		err = frames_path(m->frames, s, &a.path);
+	if (err >= 0)
 		err = list_room(m);
 	if (err)
 		return err;
@@ -201,7 +188,7 @@ static int allocation_add(struct memory_profile *m, const struct sample *s)
 
 	a.last = number;
 	m->allocation[number] = a;
-	if (known == MEMORY_NONE) {
+	if (known == CALLTREE_NONE) {
 		if (!hash_index_add(&m->buffers, hash, number))
 			return fail(-ENOMEM, "out of memory");
 		m->first[m->nr_buffers++] = number;
@@ -230,18 +217,13 @@ static int read_all(struct memory_profile *m)
 static int memory_open(struct memory_profile *m)
 {
 	struct sample_trace *t = m->trace;
-	int err = symbols_open(t, &m->opt->symbols, &m->symbols);
-
-	m->buffers = HASH_INDEX(ALLOCATIONS_MAX);
-
 	struct frames_options frames = m->opt->frames;
+	int err = calltree_open(&m->opt->tree, &m->tree);
 
 	frames.beyond_malloc = true;
+	m->buffers = HASH_INDEX(ALLOCATIONS_MAX);
 	if (!err)
-		err = calltree_open(&m->texts);
-	m->tree.texts = m->texts;
-	if (!err)
-		err = frames_open(m->symbols, m->texts, &frames, &m->frames);
+		err = frames_open(t, &frames, m->tree, &m->frames);
 	m->allocator = calloc(t->nr_types + 1u, 1);
 	m->places = calloc(t->nr_types + 1u, sizeof(*m->places));
 	if (!err && (!m->allocator || !m->places))
@@ -256,59 +238,41 @@ static int memory_open(struct memory_profile *m)
 
 static int tree_make(struct memory_profile *m)
 {
-	int err = memory_tree_open(&m->tree);
+	int err = calltree_root(m->tree, &(uint32_t){0});
 
 	for (uint32_t b = 0; b < m->nr_buffers && !err; b++)
-		for (uint32_t i = m->first[b]; i != MEMORY_NONE && !err;) {
+		for (uint32_t i = m->first[b]; i != CALLTREE_NONE && !err;) {
 			const struct allocation *a = &m->allocation[i];
 
-			err = memory_tree_add(&m->tree, a->values, a->frames, a->nr_frames);
+			err = calltree_allocation(m->tree, a->values, a->path);
 			i = a->next;
 		}
-	return err ? err : memory_tree_finish(&m->tree);
+	return err ? err : calltree_finish(m->tree);
 }
 
-void memory_profile_close(struct memory_profile *m)
+static void memory_deinit(struct memory_profile *m)
 {
-	if (!m)
-		return;
 	frames_close(m->frames);
-	symbols_close(m->symbols);
-	calltree_close(m->texts);
-	memory_tree_close(&m->tree);
+	calltree_close(m->tree);
 	free(m->allocation);
 	hash_index_deinit(&m->buffers);
 	free(m->places);
 	free(m->first);
 	free(m->allocator);
 	free(m->text);
-	free(m);
 }
 
-int memory_profile_open(struct sample_trace *t, const struct memory_options *opt,
-			struct memory_profile **ret)
+int memory_profile(struct sample_trace *t, const struct memory_options *opt, struct calltree **ret)
 {
-	struct memory_profile *m = calloc(1, sizeof(*m));
-	int err;
+	struct memory_profile m = {.opt = opt, .trace = t};
+	int err = memory_open(&m);
 
-	if (!m)
-		return fail(-ENOMEM, "out of memory");
-	m->opt = opt;
-	m->trace = t;
-	m->tree.opt = opt;
-	err = memory_open(m);
 	if (!err)
-		err = read_all(m);
+		err = read_all(&m);
 	if (!err)
-		err = tree_make(m);
-	if (err)
-		memory_profile_close(m);
-	else
-		*ret = m;
+		err = tree_make(&m);
+	if (!err)
+		*ret = take_ptr(m.tree);
+	memory_deinit(&m);
 	return err;
-}
-
-const struct memory_tree *memory_profile_tree(const struct memory_profile *m)
-{
-	return &m->tree;
 }

@@ -11,7 +11,7 @@
 #include "base/order.h"
 #include "event/event.h"
 
-enum { GROUPS_MAX = 65536, LEAVES_MAX = 1 << 20, CPUS_MAX = 4096, WAITING_MAX = 1 << 20 };
+enum { GROUPS_MAX = 65536, CPUS_MAX = 4096, WAITING_MAX = 1 << 20 };
 
 struct group {
 	uint64_t id;
@@ -22,12 +22,11 @@ struct group {
 struct profile {
 	struct sample_trace *trace;
 	const struct profile_options *opt;
-	struct symbols *symbols;
 	struct frames *frames;
 	struct calltree *tree;
 	struct group *group;
 	uint32_t nr_groups;
-	struct hash_table group_by_id, leaves;
+	struct hash_table group_by_id;
 };
 
 struct known_group {
@@ -35,21 +34,12 @@ struct known_group {
 	uint32_t index;
 };
 
-/* Caches the last node of a backtrace in a group, so that most samples need no walk along their
- * path. */
-struct leaf {
-	uint64_t key; /* group and backtrace */
-	uint32_t node;
-};
-
 static void profile_deinit(struct profile *p)
 {
 	frames_close(p->frames);
-	symbols_close(p->symbols);
 	calltree_close(p->tree);
 	free(p->group);
 	hash_deinit(&p->group_by_id);
-	hash_deinit(&p->leaves);
 }
 
 static int profile_init(struct profile *p, struct sample_trace *t,
@@ -59,13 +49,8 @@ static int profile_init(struct profile *p, struct sample_trace *t,
 
 	*p = (struct profile){.trace = t, .opt = opt};
 	p->group_by_id = HASH_TABLE(struct known_group, 1, GROUPS_MAX);
-	p->leaves = HASH_TABLE(struct leaf, 1, LEAVES_MAX);
-	err = symbols_open(t, &opt->symbols, &p->symbols);
-	if (!err)
-		err = calltree_open(&p->tree);
-	if (!err)
-		err = frames_open(p->symbols, p->tree, &opt->frames, &p->frames);
-	return err;
+	err = calltree_open(&opt->tree, &p->tree);
+	return err ? err : frames_open(t, &opt->frames, p->tree, &p->frames);
 }
 
 static int group_new(struct profile *p, uint64_t id)
@@ -83,80 +68,64 @@ static int group_new(struct profile *p, uint64_t id)
 	known->index = i;
 	p->group[i] = (struct group){.id = id};
 	p->nr_groups++;
-	return calltree_root(p->tree, "All", &p->group[i].root);
+	return calltree_root(p->tree, &p->group[i].root);
 }
 
-/* The group of a sample; created at its first sample. */
-static int group_of(struct profile *p, const struct sample *s, uint32_t *ret)
+/* The root of a sample's group; created at its first sample. */
+static int root_of(struct profile *p, const struct sample *s, uint32_t *ret)
 {
 	uint64_t id = p->opt->group == PROFILE_GROUP_THREAD ? s->thread
 		      : p->opt->group == PROFILE_GROUP_CPU  ? s->cpu
 							    : 0;
-	const struct known_group *known = hash_find_u64(&p->group_by_id, id);
-	int err = 0;
 
-	*ret = known ? known->index : p->nr_groups;
-	if (!known)
-		err = group_new(p, id);
-	if (!err)
-		memcpy(p->group[*ret].name, s->thread_name, sizeof(p->group[*ret].name));
-	return err;
+	if (p->opt->group == PROFILE_GROUP_NONE && p->nr_groups) {
+		*ret = p->group[0].root;
+		return 0;
+	}
+	const struct known_group *known = hash_find_u64(&p->group_by_id, id);
+	uint32_t i = known ? known->index : p->nr_groups;
+	int err = known ? 0 : group_new(p, id);
+
+	if (err)
+		return err;
+	memcpy(p->group[i].name, s->thread_name, sizeof(p->group[i].name));
+	*ret = p->group[i].root;
+	return 0;
 }
 
 /* Adds a weight to the sample's path. */
 static int add(struct profile *p, const struct sample *s, uint64_t hits, double time_ns)
 {
-	const uint32_t *path;
-	unsigned int nr;
-	uint32_t id, group;
-	int r = frames_path(p->frames, s, &path, &nr, &id);
+	uint32_t path, root = 0;
+	int r = frames_path(p->frames, s, &path);
 
 	if (r <= 0)
 		return r;
-	r = group_of(p, s, &group);
-	if (r)
-		return r;
-	uint64_t key = (uint64_t)group << 32 | id;
-	struct leaf *leaf = hash_find_u64(&p->leaves, key);
-	uint32_t node = leaf ? leaf->node : 0;
-
-	if (!leaf) {
-		r = calltree_path(p->tree, p->group[group].root, path, nr, &node);
-		if (r)
-			return r;
-		leaf = hash_add_u64(&p->leaves, key, NULL);
-		if (leaf) /* else its path is walked again */
-			leaf->node = node;
-	}
-	calltree_weigh(p->tree, node, hits, time_ns);
-	return 0;
+	r = root_of(p, s, &root);
+	return r ? r : calltree_weigh(p->tree, root, path, hits, time_ns);
 }
 
 /* The hit is counted in the largest part, so that hits add up. */
 static int add_parts(struct profile *p, const struct sample *s, const struct profile_part *part,
 		     unsigned int nr_parts)
 {
-	uint32_t path[FRAMES_PATH_MAX + 1], id, group, node;
-	const uint32_t *frames;
-	unsigned int nr, largest = 0;
-	int r = frames_path(p->frames, s, &frames, &nr, &id);
+	uint32_t path, root = 0;
+	unsigned int largest = 0;
 
-	if (r <= 0)
-		return r;
-	r = group_of(p, s, &group);
-	if (nr > FRAMES_PATH_MAX)
-		nr = FRAMES_PATH_MAX;
-	memcpy(path, frames, nr * sizeof(*path));
 	for (unsigned int i = 0; i < nr_parts; i++)
 		largest = part[i].ns > part[largest].ns ? i : largest;
-	for (unsigned int i = 0; i < nr_parts && !r; i++) {
-		r = calltree_frame(p->tree, part[i].name, &path[nr]);
+	for (unsigned int i = 0; i < nr_parts; i++) {
+		int r = frames_path_to(p->frames, s, part[i].name, &path);
+
+		if (r <= 0)
+			return r;
+		r = root_of(p, s, &root);
 		if (!r)
-			r = calltree_path(p->tree, p->group[group].root, path, nr + 1, &node);
-		if (!r)
-			calltree_weigh(p->tree, node, i == largest, part[i].ns);
+			r = calltree_weigh(p->tree, root, path, i == largest, part[i].ns);
+		if (r)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 static int add_split(struct profile *p, const struct sample *s, uint64_t start_ns, double ns)
@@ -458,12 +427,12 @@ int sample_profile(struct sample_trace *t, const struct profile_options *opt, st
 		else
 			snprintf(header, sizeof(header), "CPU 0x%02" PRIx64, p.group[i].id);
 		text_neutralise(header);
-		err = calltree_root_title(p.tree, p.group[i].root, header);
+		err = calltree_title(p.tree, p.group[i].root, header);
 	}
-	if (!err) {
-		calltree_finish(p.tree, &opt->tree);
+	if (!err)
+		err = calltree_finish(p.tree);
+	if (!err)
 		*ret = take_ptr(p.tree);
-	}
 	profile_deinit(&p);
 	return err;
 }

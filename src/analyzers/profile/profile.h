@@ -24,7 +24,6 @@ struct profile_options {
 	enum profile_group group;
 	bool compat;
 	struct time_range range;
-	struct symbols_options symbols;
 	struct frames_options frames;
 	struct calltree_options tree;
 	/* Splits [start, start + ns) of the sample; returns the number of parts. NULL: samples are not split. */

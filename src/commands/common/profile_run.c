@@ -98,7 +98,7 @@ int profile_run(int argc, char **argv, enum profile_of of, const char *tracepoin
 	if (!err && stacks)
 		err = stacks_put(tree, &opt, &run);
 	else if (!err)
-		call_trees_print(tree, opt.group != PROFILE_GROUP_NONE, &run.sink);
+		err = call_trees_print(tree, opt.group != PROFILE_GROUP_NONE, &run.sink);
 	calltree_close(tree);
 	needs_make(of, tracepoint, &needs);
 	run.needs = needs.events ? &needs : NULL;

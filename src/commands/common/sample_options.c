@@ -64,7 +64,6 @@ struct sample_line_options sample_line_given(void)
 	return (struct sample_line_options){.backtrace = backtrace,
 					    .multiline = multiline,
 					    .compat = compat_given,
-					    .symbols = symbols_given(),
 					    .frames = frames_given()};
 }
 
@@ -168,7 +167,6 @@ int profile_given(struct profile_options *ret)
 		return err;
 	ret->tree.max_levels = (unsigned int)profile.max_levels;
 	ret->compat = compat_given;
-	ret->symbols = symbols_given();
 	ret->frames = frames_given();
 	ret->frames.caller_oriented = profile.caller;
 	ret->frames.function = profile.function;

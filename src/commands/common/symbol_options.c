@@ -102,6 +102,7 @@ struct symbols_options symbols_given(void)
 struct frames_options frames_given(void)
 {
 	return (struct frames_options){
+		.symbols = symbols_given(),
 		.show_line = symbols.line,
 		.show_file = symbols.file,
 		.show_address = symbols.address,

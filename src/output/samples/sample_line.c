@@ -82,7 +82,7 @@ int sample_lines_open(struct sample_trace *t, const struct sample_line_options *
 	l->nr_plans = t->nr_types;
 	err = stacks_open(&l->stacks);
 	if (!err && opt->backtrace)
-		err = symbols_open(t, &opt->symbols, &l->symbols);
+		err = symbols_open(t, &opt->frames.symbols, &l->symbols);
 	if (err)
 		return err;
 	*ret = take_ptr(l);

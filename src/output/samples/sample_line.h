@@ -14,7 +14,6 @@
 struct sample_line_options {
 	bool backtrace, multiline; /* -b -l */
 	bool compat;
-	struct symbols_options symbols;
 	struct frames_options frames;
 };
 

@@ -9,8 +9,7 @@
 #include <stdio.h>
 
 #include "analyzers/profile/cpu_loads.h"
-#include "analyzers/profile/flame.h"
-#include "analyzers/profile/memory_tree.h"
+#include "analyzers/profile/calltree.h"
 #include "analyzers/profile/pair_list.h"
 #include "analyzers/profile/sample_summary.h"
 #include "analyzers/profile/wakeups.h"
@@ -93,16 +92,16 @@ int cpu_loads_print(struct sample_trace *t, const struct cpu_load_options *opt, 
 /* `summary`; with JSON one object. */
 void summary_print(const struct sample_summary *s, struct row_sink *sink);
 
-/* `prof` and its variants: one tree, or one under a header per group. */
-void call_trees_print(const struct calltree *tree, bool grouped, struct row_sink *sink);
+/* `prof` and its variants, `memory-analyzer`: one tree, or one under a header per group. */
+int call_trees_print(const struct calltree *t, bool grouped, struct row_sink *sink);
 
-/* The same folded: "outer;inner N". times: N is the time in ns instead of hits. */
-void call_trees_fold(const struct calltree *tree, bool grouped, bool times, FILE *out);
+/*
+ * The same folded, for flame graphs: "a;b;c N", N the hits that end there, for paths that begin with the outermost
+ * frame; the group's title before each. Filters are not applied. times: N is the time in ns instead.
+ */
+void call_trees_fold(const struct calltree *t, bool grouped, bool times, FILE *out);
 
-/* `prof-flame`: "outer;inner N". */
-void flame_print(const struct flame *f, uint64_t min_hits, struct row_sink *sink);
-
-/* `memory-analyzer`. */
-int memory_print(const struct memory_tree *tree, struct row_sink *sink);
+/* `prof-flame`: "outer;inner N", in order of appearance. */
+void call_stacks_print(const struct calltree *t, struct row_sink *sink);
 
 #endif
