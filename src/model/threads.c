@@ -3,9 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "event/exit_reason.h"
 #include "model/threads.h"
 
-enum { TASK_INTERRUPTIBLE = 1, TASK_DEAD = 0x80, RECENT = 64 };
+enum { TASK_INTERRUPTIBLE = 1, TASK_DEAD = 0x80, RECENT = 64, VMX_HLT = 12, SVM_HLT = 0x78 };
 
 struct thread_entry {
 	uint64_t key;
@@ -226,6 +227,40 @@ static void on_block(struct model *m, struct model_thread *t, const struct event
 					 .arg1 = event_value(ev, "arg1")};
 }
 
+static bool is_halt(const struct event *ev)
+{
+	uint64_t isa = event_value(ev, "isa"), reason = event_value(ev, "reason");
+
+	return (isa == EXIT_ISA_VMX && reason == VMX_HLT) ||
+	       (isa == EXIT_ISA_SVM && reason == SVM_HLT);
+}
+
+static void place_set(struct model *m, struct model_thread *t, const struct event *ev)
+{
+	struct vcpu_place *p = &t->place;
+
+	m->counts.exits |= ev->type->id == EV_kvm_exit;
+	if (losses_cover(&m->losses, LOST_EXITS, ev->time_ns))
+		return;
+	if (!model_place_known(m, t)) /* within KVM_RUN, or the VMM: before an entry, if there are any */
+		*p = (struct vcpu_place){m->counts.exit_losses, .in_exit = m->counts.exits};
+	switch (ev->type->id) {
+	case EV_kvm_exit:
+		p->in_exit = true;
+		p->halts = is_halt(ev);
+		break;
+	case EV_kvm_entry:
+		p->in_exit = p->in_vmm = p->halts = false;
+		break;
+	case EV_kvm_userspace_exit:
+		p->in_vmm = true;
+		break;
+	case EV_kvm_run:
+		p->in_vmm = false;
+		break;
+	}
+}
+
 /* An event of KVM, in the vCPU's own thread. */
 static void on_vcpu(struct model *m, struct model_thread *t, const struct event *ev)
 {
@@ -239,9 +274,11 @@ static void on_vcpu(struct model *m, struct model_thread *t, const struct event 
 /* Of the threads that had no event since the previous loss nothing more is lost. */
 static void on_loss(struct model *m, const struct event *ev)
 {
+	unsigned int what = losses_note(&m->losses, ev);
 	struct model_thread *t;
 
-	if (!(losses_note(&m->losses, ev) & LOST_RUNS))
+	m->counts.exit_losses += (what & LOST_EXITS) != 0;
+	if (!(what & LOST_RUNS))
 		return;
 	m->counts.losses++;
 	while ((t = m->touched)) {
@@ -261,6 +298,8 @@ static void on_thread_event(struct model *m, const struct event *ev)
 
 	if (t && ev->type->id == EV_thread)
 		comm_learn(t, ev, "comm");
+	if (t && ev->type->id <= EV_kvm_run)
+		place_set(m, t, ev);
 	if (!t || ev->type->id == EV_thread || model_is_blind(m, ev->time_ns))
 		return;
 	if (ev->type->id == EV_sched_block)

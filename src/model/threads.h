@@ -62,6 +62,14 @@ struct thread_block {
 	uint64_t arg0, arg1;
 };
 
+/* Where a vCPU is, from the events of KVM in its thread: in guest mode, if neither in the VMM nor in an exit. */
+struct vcpu_place {
+	uint64_t nr_losses; /* of events of KVM, when its newest came: see model_place_known() */
+	bool in_vmm;	    /* KVM_RUN has returned */
+	bool in_exit;	    /* a kvm_exit, and no kvm_entry yet */
+	bool halts;	    /* that exit is of HLT */
+};
+
 /* The first member of its reader's own struct. */
 struct model_thread {
 	uint64_t key;	  /* source, tid */
@@ -75,6 +83,7 @@ struct model_thread {
 	uint64_t since_ns;
 	bool interruptible; /* since it left its CPU: signals wake it */
 	struct thread_block block;
+	struct vcpu_place place; /* see model_place_known() */
 
 	/* An event has shown what it does; the first one at first_ns, and until then it did this since the start. */
 	bool is_seen;
@@ -91,8 +100,9 @@ struct model_thread {
 struct model_counts {
 	uint64_t missing; /* switches that are missing though no event was lost there */
 	uint64_t losses;  /* times from which on nothing was known */
+	uint64_t exit_losses; /* ... of where vCPUs are */
 	uint64_t refused; /* events of threads beyond the limit, or without memory */
-	bool switches, blocks; /* the trace has sched_switch, sched_block */
+	bool switches, blocks, exits; /* the trace has sched_switch, sched_block, kvm_exit */
 };
 
 struct model_reader {
@@ -146,6 +156,12 @@ struct model_thread *model_thread_next(const struct model *m, uint32_t *at);
 static inline bool model_is_blind(const struct model *m, uint64_t ns)
 {
 	return losses_cover(&m->losses, LOST_RUNS, ns);
+}
+
+/* Has no event of KVM been lost since the newest one of this vCPU's? */
+static inline bool model_place_known(const struct model *m, const struct model_thread *t)
+{
+	return t->place.nr_losses == m->counts.exit_losses;
 }
 
 static inline bool thread_waits(const struct model_thread *t)

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Two passes: the first finds the elements that are never given back; the second keeps, for each vCPU, a list of steps
+ * from one cause to the next, by the model of threads and by what is with a device. A wait's parts are the difference
+ * of two sums in it.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-#include "base/array.h"
 #include "analyzers/causes/wait_causes.h"
+#include "base/array.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "event/exit_reason.h"
+#include "model/threads.h"
 
-enum { THREADS_MAX = 1 << 16, ELEMENTS_MAX = 1 << 20 };
+enum { ELEMENTS_MAX = 1 << 20 };
 
 const char *const wait_cause_names[CAUSES] = {"preempted", "vmm",   "device", "halted",
 					      "kernel",	   "guest", "unknown"};
@@ -23,15 +27,10 @@ struct step {
 };
 
 struct vcpu {
+	const struct model_thread *thread; /* the newest that ran it; NULL: none yet */
+	enum thread_state state; /* that the newest step is of */
 	struct step *step;
 	size_t nr, capacity;
-	bool known, off, ready, in_user, halted, in_kernel;
-	bool lost; /* no event of KVM has proved since then what it does, or sleeps for */
-};
-
-struct thread {
-	uint64_t tid;
-	uint16_t vcpu;
 };
 
 struct element {
@@ -40,31 +39,25 @@ struct element {
 };
 
 struct wait_causes {
+	struct model model;
 	struct vcpu vcpu[CAUSES_VCPUS_MAX];
 	unsigned int nr_vcpus;
 	size_t nr_steps;
 	uint32_t pid;
-	struct hash_table threads;  /* that run a vCPU */
 	struct hash_table elements; /* that are with a device */
 	uint64_t pops;
 	uint64_t *never; /* ordinals of pops without a fill, ascending */
 	size_t nr_never, at_never;
 	uint64_t last_ns;
-	uint64_t lost_until_ns; /* events before that may be missing */
+	int err;
 };
 
 static bool wants(const char *event, void *arg)
 {
-	static const char *const names[] = {"kvm_exit",	     "kvm_entry",      "kvm_userspace_exit",
-					    "kvm_run",	     "sched_switch",   "sched_wakeup",
-					    "virtqueue_pop", "virtqueue_fill", "virtqueue_detach",
-					    "virtqueue_unpop", "lost",		"gap"};
-
 	(void)arg;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(event, names[i]))
-			return true;
-	return false;
+	return model_wants(event) || !strcmp(event, "virtqueue_pop") ||
+	       !strcmp(event, "virtqueue_fill") || !strcmp(event, "virtqueue_detach") ||
+	       !strcmp(event, "virtqueue_unpop");
 }
 
 /* ---- elements ---- */
@@ -127,170 +120,120 @@ static int pass_elements(struct wait_causes *c, const struct event *ev)
 
 static enum wait_cause cause_of(const struct wait_causes *c, const struct vcpu *v)
 {
-	if (!v->known)
+	const struct vcpu_place *place = &v->thread->place;
+
+	if (v->state == THREAD_UNKNOWN || v->state == THREAD_ENDED)
 		return CAUSE_UNKNOWN;
-	if (v->off && v->ready)
+	if (v->state == THREAD_PREEMPTED || v->state == THREAD_WOKEN)
 		return CAUSE_PREEMPTED;
-	if (v->lost)
+	if (!model_place_known(&c->model, v->thread))
 		return CAUSE_UNKNOWN;
-	if (v->in_user)
+	if (place->in_vmm)
 		return CAUSE_VMM;
 	if (c->elements.nr)
 		return CAUSE_DEVICE;
-	if (v->halted || v->off)
+	if (place->halts || v->state == THREAD_ASLEEP)
 		return CAUSE_HALTED;
-	return v->in_kernel ? CAUSE_KERNEL : CAUSE_GUEST;
+	return place->in_exit ? CAUSE_KERNEL : CAUSE_GUEST;
 }
 
-static int step_add(struct wait_causes *c, struct vcpu *v, uint64_t time)
+static void step_append(struct wait_causes *c, struct vcpu *v, const struct step *step)
 {
-	enum wait_cause cause = cause_of(c, v);
+	if (v->nr == v->capacity) {
+		size_t capacity = v->capacity ? 2 * v->capacity : 1024;
+		void *more = realloc(v->step, capacity * sizeof(*v->step));
+
+		if (!more) {
+			c->err = fail(-ENOMEM, "out of memory");
+			return;
+		}
+		v->step = more;
+		v->capacity = capacity;
+	}
+	if (c->nr_steps++ == CAUSES_STEPS_MAX)
+		c->err = fail(-E2BIG,
+			      "more than %d state changes of vCPUs; record a shorter time",
+			      CAUSES_STEPS_MAX);
+	v->step[v->nr++] = *step;
+}
+
+static void step_add(struct wait_causes *c, struct vcpu *v, uint64_t time)
+{
+	enum wait_cause cause = v->thread ? cause_of(c, v) : CAUSE_UNKNOWN;
 	const struct step *old = v->nr ? &v->step[v->nr - 1] : NULL;
 	struct step new = {.time = time, .cause = (uint8_t)cause};
 
-	if (old && old->cause == cause)
-		return 0;
+	if (c->err || (old && old->cause == cause))
+		return;
 	if (old) {
 		memcpy(new.before, old->before, sizeof(new.before));
 		new.before[old->cause] += time > old->time ? time - old->time : 0;
 		if (time < old->time)
 			new.time = old->time;
 	}
-	if (v->nr == v->capacity) {
-		size_t capacity = v->capacity ? 2 * v->capacity : 1024;
-		void *more = realloc(v->step, capacity * sizeof(*v->step));
-
-		if (!more)
-			return fail(-ENOMEM, "out of memory");
-		v->step = more;
-		v->capacity = capacity;
-	}
-	if (c->nr_steps++ == CAUSES_STEPS_MAX)
-		return fail(-E2BIG, "more than %d state changes of vCPUs; record a shorter time",
-			    CAUSES_STEPS_MAX);
-	v->step[v->nr++] = new;
-	return 0;
+	step_append(c, v, &new);
 }
 
-static struct vcpu *vcpu_of_tid(struct wait_causes *c, uint32_t tid)
+/* The steps since the thread changed were of another state than it is now known to have had. */
+static void steps_correct(struct wait_causes *c, struct vcpu *v)
 {
-	const struct thread *t = hash_find_u64(&c->threads, tid);
+	while (v->nr && v->step[v->nr - 1].time >= v->thread->since_ns) {
+		v->nr--;
+		c->nr_steps--;
+	}
+	v->state = v->thread->state;
+	step_add(c, v, v->thread->since_ns);
+}
 
-	return tid && t ? &c->vcpu[t->vcpu] : NULL;
+static void period_ended(void *arg, struct model_thread *t, uint64_t ns, enum thread_state next,
+			 const struct event *ev)
+{
+	struct wait_causes *c = arg;
+	struct vcpu *v = t->vcpu < CAUSES_VCPUS_MAX ? &c->vcpu[t->vcpu] : NULL;
+
+	(void)ev;
+	if (!v || v->thread != t)
+		return;
+	if (v->state != t->state)
+		steps_correct(c, v);
+	v->state = next;
+	step_add(c, v, ns);
 }
 
 /* Which thread runs which vCPU. A guest's CPU number does not distinguish several VMs. */
 static int vcpu_learn(struct wait_causes *c, const struct event *ev)
 {
 	bool kvm = ev->type->id <= EV_kvm_run;
-	bool sched = ev->type->id == EV_sched_switch;
+	struct model_thread *t;
+	struct vcpu *v;
 
-	if ((!kvm && !sched) || ev->vcpu >= CAUSES_VCPUS_MAX)
+	if ((!kvm && ev->type->id != EV_sched_switch) || ev->vcpu >= CAUSES_VCPUS_MAX)
 		return 0;
 	if (c->pid && c->pid != ev->pid)
 		return fail(-EINVAL, "the recording has several VMs; select one with --vm");
 	c->pid = ev->pid;
-	struct thread *t = hash_find_u64(&c->threads, ev->tid);
-
-	if (t || (t = hash_add_u64(&c->threads, ev->tid, NULL)))
-		t->vcpu = ev->vcpu;
 	if (ev->vcpu >= c->nr_vcpus)
 		c->nr_vcpus = ev->vcpu + 1u;
+	v = &c->vcpu[ev->vcpu];
+	t = model_thread_get(&c->model, ev);
+	if (t && (kvm || v->thread != t)) {
+		v->thread = t;
+		v->state = t->state;
+		step_add(c, v, ev->time_ns);
+	}
 	return 0;
 }
 
-static int scheduled(struct wait_causes *c, const struct event *ev)
+static void steps_add(struct wait_causes *c, uint64_t time)
 {
-	struct vcpu *v;
-	int err = 0;
-
-	if (ev->type->id == EV_sched_wakeup) {
-		v = vcpu_of_tid(c, (uint32_t)event_value(ev, "wake_tid"));
-		if (v)
-			v->ready = true;
-		return v ? step_add(c, v, ev->time_ns) : 0;
-	}
-	v = vcpu_of_tid(c, (uint32_t)event_value(ev, "prev_tid"));
-	if (v) {
-		v->known = v->off = true;
-		v->ready = !event_value(ev, "prev_state");
-		err = step_add(c, v, ev->time_ns);
-	}
-	v = vcpu_of_tid(c, (uint32_t)event_value(ev, "next_tid"));
-	if (v && !err) {
-		v->known = true;
-		v->off = v->ready = false;
-		err = step_add(c, v, ev->time_ns);
-	}
-	return err;
-}
-
-static int ran(struct wait_causes *c, const struct event *ev)
-{
-	struct vcpu *v = ev->vcpu < CAUSES_VCPUS_MAX ? &c->vcpu[ev->vcpu] : NULL;
-	const char *reason;
-
-	if (!v)
-		return 0;
-	v->known = true;
-	v->off = v->ready = v->lost = false; /* it acts, so it is on a CPU */
-	switch (ev->type->id) {
-	case EV_kvm_exit:
-		reason = exit_reason_name((uint32_t)event_value(ev, "reason"),
-					  (uint32_t)event_value(ev, "isa"));
-		v->halted = reason && !strcasecmp(reason, "hlt");
-		v->in_kernel = !v->halted;
-		break;
-	case EV_kvm_entry:
-		v->halted = v->in_kernel = v->in_user = false;
-		break;
-	case EV_kvm_userspace_exit:
-		v->in_user = true;
-		break;
-	case EV_kvm_run:
-		v->in_user = false;
-		break;
-	}
-	return step_add(c, v, ev->time_ns);
-}
-
-static bool is_lost(const struct wait_causes *c, const struct event *ev)
-{
-	return ev->time_ns < c->lost_until_ns;
-}
-
-/*
- * Events may be missing from here until `until`: what each vCPU does is unknown until its next event after that, which
- * proves it. Which CPU a gap is of does not matter, as vCPUs may have come to it meanwhile.
- */
-static int events_lost(struct wait_causes *c, const struct event *ev)
-{
-	uint64_t until = event_value(ev, "until");
-	int err = 0;
-
-	if (ev->type->id == EV_lost) {
-		uint64_t type = event_value(ev, "lost_event");
-
-		if (type && type != EV_sched_switch && type != EV_sched_wakeup &&
-		    type > EV_kvm_run)
-			return 0;
-	}
-	c->lost_until_ns = until > c->lost_until_ns ? until : c->lost_until_ns;
-	for (unsigned int i = 0; i < c->nr_vcpus && !err; i++) {
-		struct vcpu *v = &c->vcpu[i];
-
-		v->known = v->off = v->ready = v->in_user = v->halted = v->in_kernel = false;
-		v->lost = true;
-		err = step_add(c, v, ev->time_ns);
-	}
-	return err;
+	for (unsigned int i = 0; i < c->nr_vcpus; i++)
+		step_add(c, &c->vcpu[i], time);
 }
 
 /* What is in flight concerns all vCPUs. */
-static int element_moved(struct wait_causes *c, const struct event *ev)
+static void element_moved(struct wait_causes *c, const struct event *ev)
 {
 	uint32_t before = c->elements.nr;
-	int err = 0;
 
 	if (ev->type->id == EV_virtqueue_pop) {
 		bool never;
@@ -299,43 +242,36 @@ static int element_moved(struct wait_causes *c, const struct event *ev)
 		never = c->at_never < c->nr_never && c->never[c->at_never] == c->pops;
 		c->at_never += never;
 		if (never)
-			return 0;
+			return;
 		element_open(c, ev, c->pops);
 	} else {
 		element_close(c, ev);
 	}
-	for (unsigned int i = 0; i < c->nr_vcpus && !err && !before != !c->elements.nr; i++)
-		err = step_add(c, &c->vcpu[i], ev->time_ns);
-	return err;
+	if (!before != !c->elements.nr)
+		steps_add(c, ev->time_ns);
 }
 
 static int pass_vcpus(struct wait_causes *c, const struct event *ev)
 {
-	int err = vcpu_learn(c, ev);
+	int err;
 
-	if (err)
-		return err;
 	c->last_ns = ev->time_ns;
+	model_event(&c->model, ev);
+	err = vcpu_learn(c, ev);
 	switch (ev->type->id) {
 	case EV_lost:
 	case EV_gap:
-		return events_lost(c, ev);
-	case EV_sched_switch:
-	case EV_sched_wakeup:
-		return is_lost(c, ev) ? 0 : scheduled(c, ev);
-	case EV_kvm_exit:
-	case EV_kvm_entry:
-	case EV_kvm_userspace_exit:
-	case EV_kvm_run:
-		return is_lost(c, ev) ? 0 : ran(c, ev);
+	case EV_probe_dropped:
+		steps_add(c, ev->time_ns);
+		break;
 	case EV_virtqueue_pop:
 	case EV_virtqueue_fill:
 	case EV_virtqueue_detach:
 	case EV_virtqueue_unpop:
-		return element_moved(c, ev);
-	default:
-		return 0;
+		element_moved(c, ev);
+		break;
 	}
+	return err ? err : c->err;
 }
 
 /* ---- open, close, query ---- */
@@ -361,7 +297,10 @@ int wait_causes_open(const struct wait_causes_input *in, struct wait_causes **re
 
 	if (!c)
 		return fail(-ENOMEM, "out of memory");
-	c->threads = HASH_TABLE(struct thread, 1, THREADS_MAX);
+	model_init(&c->model,
+		   &(struct model_reader){period_ended, c, sizeof(struct model_thread)}, 0);
+	if (in->foreign)
+		model_set_foreign(&c->model);
 	c->elements = HASH_TABLE(struct element, 2, ELEMENTS_MAX);
 	err = pass(c, in, pass_elements);
 	if (!err)
@@ -382,7 +321,7 @@ void wait_causes_close(struct wait_causes *c)
 		return;
 	for (unsigned int i = 0; i < CAUSES_VCPUS_MAX; i++)
 		free(c->vcpu[i].step);
-	hash_deinit(&c->threads);
+	model_deinit(&c->model);
 	hash_deinit(&c->elements);
 	free(c->never);
 	free(c);
@@ -422,7 +361,7 @@ void wait_causes_of(const struct wait_causes *c, unsigned int vcpu, uint64_t sta
 
 uint64_t wait_causes_refused(const struct wait_causes *c)
 {
-	return c->threads.refused + c->elements.refused;
+	return c->model.counts.refused + c->elements.refused;
 }
 
 bool wait_causes_sees_devices(const struct wait_causes *c)

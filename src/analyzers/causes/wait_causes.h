@@ -41,6 +41,7 @@ struct wait_causes_input {
 	int (*open)(void *arg, bool (*wants)(const char *event, void *arg), struct reader **ret);
 	void *arg;
 	unsigned int nr_sources; /* events of inputs from this one on are not the host's */
+	bool foreign;		 /* as model_set_foreign() */
 };
 
 /* -EINVAL: several VMs. 0 or -errno with the error message set. */

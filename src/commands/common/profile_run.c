@@ -23,7 +23,9 @@ static int causes_profile(struct sample_run *run, const struct profile_options *
 			  struct calltree **ret)
 {
 	_cleanup_input_set_ struct input_set *in = NULL;
-	struct wait_causes_input host = {.open = host_open, .nr_sources = run->in->nr_hosts};
+	struct wait_causes_input host = {.open = host_open,
+					 .nr_sources = run->in->nr_hosts,
+					 .foreign = input_set_foreign(run->in)};
 	struct wait_sums sums;
 	int err = input_set_copy(run->in, &in);
 
