@@ -148,10 +148,7 @@ static int help_command(const char *name)
 	return EXIT_FINE;
 }
 
-enum {
-	TABLES_MAX = 16, /* option tables of one command */
-	OPTIONS_BYTES_MAX = 64 << 10, /* the variables of its options */
-};
+enum { TABLES_MAX = 16 }; /* option tables of one command */
 
 static bool has_table(const struct command *c, const struct option_row *table)
 {
@@ -174,23 +171,20 @@ static int memory_check(int status)
 static int run_command(const struct command *c, int argc, char **argv)
 {
 	const struct option_row *tables[TABLES_MAX + 2] = {common_options};
-	_cleanup_free_ char *before = malloc(OPTIONS_BYTES_MAX);
+	struct options_given given = {0};
 	int nr = 0, rest = 0;
 
 	command_now = c;
-	if (!before || !options_copy(c->options, before, OPTIONS_BYTES_MAX, false)) {
-		fail(-ENOMEM, "out of memory");
-		return command_failed();
-	}
+	command_given = &given;
 	for (int i = 0; i < TABLES_MAX && c->options[i]; i++)
 		tables[i + 1] = c->options[i];
-	if (options_parse(argc, argv, tables, &nr, &rest))
+	if (options_parse(argc, argv, tables, &given, &nr, &rest))
 		return command_usage("%s", error_text());
 	if (common.help) {
 		print_help(c);
 		return EXIT_FINE;
 	}
-	if (option_rules_check(c, before))
+	if (option_rules_check(c))
 		return command_usage("%s", error_text());
 	if (has_table(c, input_rows) && input_spool_all(nr, argv))
 		return command_failed();

@@ -32,7 +32,7 @@ static int numbers_add(const struct option_row *o, const char *text)
 	}
 }
 
-static int option_set(const struct option_row *o, const char *value, bool on)
+static int value_set(const struct option_row *o, const char *value, bool on)
 {
 	struct text_list *list;
 	struct time_arg *time;
@@ -72,6 +72,40 @@ static int option_set(const struct option_row *o, const char *value, bool on)
 		return parse_duration(value, &time->ns);
 	}
 	return fail(-EINVAL, "--%s: option of unknown kind", o->name);
+}
+
+/* What is parsed: argv[at] is the current word. */
+struct words {
+	int argc, at;
+	char **argv;
+	const struct option_row *const *tables;
+	struct options_given *given; /* NULL: not asked for */
+};
+
+static int given_add(struct options_given *given, const struct option_row *o)
+{
+	if (!given || option_is_given(given, o))
+		return 0;
+	if (given->nr == OPTIONS_GIVEN_MAX)
+		return fail(-E2BIG, "more than %d different options", OPTIONS_GIVEN_MAX);
+	given->row[given->nr++] = o;
+	return 0;
+}
+
+static int option_set(struct words *w, const struct option_row *o, const char *value)
+{
+	int err = value_set(o, value, true);
+
+	return err ? err : given_add(w->given, o);
+}
+
+/* --no-NAME: an earlier --NAME does not count. */
+static int flag_clear(struct words *w, const struct option_row *o)
+{
+	for (unsigned int i = 0; w->given && i < w->given->nr; i++)
+		if (w->given->row[i] == o)
+			w->given->row[i] = w->given->row[--w->given->nr];
+	return value_set(o, NULL, false);
 }
 
 static const struct option_row *find_long(const struct option_row *const *tables, const char *name,
@@ -117,15 +151,14 @@ static const struct option_row *find_letter(const struct option_row *const *tabl
 	return NULL;
 }
 
-/* Adds the words after argv[*i] up to the next option. */
-static int words_set(int argc, char **argv, int *i, const struct option_row *o)
+/* Adds the words after the current one up to the next option. */
+static int words_set(struct words *w, const struct option_row *o)
 {
-	struct text_list *list = o->to;
-	int err = 0;
+	int err = given_add(w->given, o);
 
-	*list = (struct text_list){.given = true}; /* the last one counts */
-	while (!err && *i + 1 < argc && argv[*i + 1][0] != '-')
-		err = option_set(o, argv[++*i], true);
+	*(struct text_list *)o->to = (struct text_list){.given = true}; /* the last one counts */
+	while (!err && w->at + 1 < w->argc && w->argv[w->at + 1][0] != '-')
+		err = value_set(o, w->argv[++w->at], true);
 	return err;
 }
 
@@ -143,62 +176,62 @@ static int unknown_option(const struct option_row *const *tables, const char *na
 }
 
 /*
- * argv[*i] is "--name", "--name=value" or "--no-name"; the name may be abbreviated where it stays
+ * The current word is "--name", "--name=value" or "--no-name"; the name may be abbreviated where it stays
  * unique. Reads the next word as the value where one is needed.
  */
-static int parse_long(int argc, char **argv, int *i, const struct option_row *const *tables)
+static int parse_long(struct words *w)
 {
-	const char *name = argv[*i] + 2;
+	const char *name = w->argv[w->at] + 2;
 	size_t len = strcspn(name, "=");
 	const char *value = name[len] ? name + len + 1 : NULL;
-	const struct option_row *o = find_long(tables, name, len);
+	const struct option_row *o = find_long(w->tables, name, len);
 	char others[256] = "";
 
 	if (!o && !value && !strncmp(name, "no-", 3)) {
-		o = find_long(tables, name + 3, len - 3);
+		o = find_long(w->tables, name + 3, len - 3);
 		if (o && o->kind == OPT_FLAG)
-			return option_set(o, NULL, false);
+			return flag_clear(w, o);
 		o = NULL;
 	}
 	if (!o)
-		o = find_prefix(tables, name, len, others, sizeof(others));
+		o = find_prefix(w->tables, name, len, others, sizeof(others));
 	if (!o && *others)
 		return fail(-EINVAL, "ambiguous option --%.*s (could be %s)", (int)len, name,
 			    others);
 	if (!o)
-		return unknown_option(tables, name, len);
+		return unknown_option(w->tables, name, len);
 	if (o->kind == OPT_FLAG)
 		return value ? fail(-EINVAL, "--%s takes no value", o->name)
-			     : option_set(o, NULL, true);
+			     : option_set(w, o, NULL);
 	if (!value && o->kind == OPT_WORDS)
-		return words_set(argc, argv, i, o);
-	if (!value && *i + 1 >= argc)
+		return words_set(w, o);
+	if (!value && w->at + 1 >= w->argc)
 		return fail(-EINVAL, "--%s needs %s", o->name, o->arg);
-	return option_set(o, value ? value : argv[++*i], true);
+	return option_set(w, o, value ? value : w->argv[++w->at]);
 }
 
-/* argv[*i] is "-abc" or "-aVALUE" or "-a". */
-static int parse_letters(int argc, char **argv, int *i, const struct option_row *const *tables)
+/* The current word is "-abc" or "-aVALUE" or "-a". */
+static int parse_letters(struct words *w)
 {
-	for (const char *p = argv[*i] + 1; *p; p++) {
-		const struct option_row *o = find_letter(tables, *p);
+	for (const char *p = w->argv[w->at] + 1; *p; p++) {
+		const struct option_row *o = find_letter(w->tables, *p);
 		int err;
 
 		if (!o)
 			return fail(-EINVAL, "unknown option -%c", *p);
 		if (o->kind == OPT_FLAG) {
-			err = option_set(o, NULL, true);
+			err = option_set(w, o, NULL);
 			if (err)
 				return err;
 			continue;
 		}
 		if (p[1])
-			return option_set(o, p + 1, true);
+			return option_set(w, o, p + 1);
 		if (o->kind == OPT_WORDS)
-			return words_set(argc, argv, i, o);
-		if (*i + 1 >= argc)
+			return words_set(w, o);
+		if (w->at + 1 >= w->argc)
 			return fail(-EINVAL, "-%c needs %s", *p, o->arg);
-		return option_set(o, argv[++*i], true);
+		return option_set(w, o, w->argv[++w->at]);
 	}
 	return 0;
 }
@@ -208,46 +241,48 @@ static bool is_option(const char *word)
 	return word[0] == '-' && word[1];
 }
 
-static int parse_option(int argc, char **argv, int *i, const struct option_row *const *tables)
+static int parse_option(struct words *w)
 {
-	return argv[*i][1] == '-' ? parse_long(argc, argv, i, tables)
-				  : parse_letters(argc, argv, i, tables);
+	return w->argv[w->at][1] == '-' ? parse_long(w) : parse_letters(w);
 }
 
 int options_parse_leading(int argc, char **argv, const struct option_row *const *tables,
 			  int *ret_next)
 {
-	int i = 1, err = 0;
+	struct words w = {.argc = argc, .at = 1, .argv = argv, .tables = tables};
+	int err = 0;
 
-	for (; !err && i < argc && is_option(argv[i]); i++)
-		err = parse_option(argc, argv, &i, tables);
-	*ret_next = i;
+	for (; !err && w.at < argc && is_option(argv[w.at]); w.at++)
+		err = parse_option(&w);
+	*ret_next = w.at;
 	return err;
 }
 
-int options_parse(int argc, char **argv, const struct option_row *const *tables, int *ret_argc,
-		  int *stop_at_dashes)
+int options_parse(int argc, char **argv, const struct option_row *const *tables,
+		  struct options_given *given, int *ret_argc, int *stop_at_dashes)
 {
+	struct words w = {
+		.argc = argc, .at = 1, .argv = argv, .tables = tables, .given = given};
 	int nr = 0;
 
 	if (stop_at_dashes)
 		*stop_at_dashes = 0;
-	for (int i = 1; i < argc; i++) {
+	for (; w.at < argc; w.at++) {
 		int err = 0;
 
-		if (!strcmp(argv[i], "--")) {
+		if (!strcmp(argv[w.at], "--")) {
 			if (stop_at_dashes) {
-				*stop_at_dashes = i + 1;
+				*stop_at_dashes = w.at + 1;
 				break;
 			}
-			while (++i < argc)
-				argv[nr++] = argv[i];
+			while (++w.at < argc)
+				argv[nr++] = argv[w.at];
 			break;
 		}
-		if (is_option(argv[i]))
-			err = parse_option(argc, argv, &i, tables);
+		if (is_option(argv[w.at]))
+			err = parse_option(&w);
 		else
-			argv[nr++] = argv[i];
+			argv[nr++] = argv[w.at];
 		if (err)
 			return err;
 	}
@@ -294,20 +329,6 @@ bool options_copy(const struct option_row *const *tables, char *buf, size_t size
 			at += bytes;
 		}
 	return true;
-}
-
-bool option_changed(const struct option_row *const *tables, const char *buf,
-		    const struct option_row *o)
-{
-	for (; *tables; tables++)
-		for (const struct option_row *row = *tables; row->name; row++) {
-			size_t bytes = option_bytes(row->kind);
-
-			if (row == o)
-				return memcmp(o->to, buf, bytes) != 0;
-			buf += bytes;
-		}
-	return false;
 }
 
 static void help_row(const struct option_row *o, FILE *out)
@@ -360,24 +381,10 @@ bool word_is_listed(const char *list, const char *word)
 	return false;
 }
 
-bool option_is_given(const struct option_row *o)
+bool option_is_given(const struct options_given *given, const struct option_row *o)
 {
-	switch (o->kind) {
-	case OPT_FLAG:
-		return *(const bool *)o->to;
-	case OPT_TEXT:
-		return *(const char *const *)o->to;
-	case OPT_LIST:
-	case OPT_WORDS:
-		return ((const struct text_list *)o->to)->given;
-	case OPT_NUMBERS:
-		return ((const struct number_list *)o->to)->nr;
-	case OPT_TIME:
-		return ((const struct time_arg *)o->to)->text;
-	case OPT_U64:
-	case OPT_DURATION:
-	case OPT_SIZE:
-		break;
-	}
-	return *(const uint64_t *)o->to;
+	for (unsigned int i = 0; i < given->nr; i++)
+		if (given->row[i] == o)
+			return true;
+	return false;
 }

@@ -49,15 +49,25 @@ struct option_row {
 	const char *help;
 };
 
+enum { OPTIONS_GIVEN_MAX = 128 };
+
+/* The options that were given, whatever their value. --no-NAME takes an earlier --NAME back. */
+struct options_given {
+	const struct option_row *row[OPTIONS_GIVEN_MAX];
+	unsigned int nr;
+};
+
+bool option_is_given(const struct options_given *given, const struct option_row *o);
+
 /*
  * Parses argv[1..] against the rows of all tables (NULL-terminated array of tables, each ended by a row without
  * name). A long name may be abbreviated where it stays unique. Options and arguments may be mixed; "--" ends the
  * options. Arguments are moved to the front of argv; *ret_argc is their number (argv[0..]). If stop_at_dashes is not
- * NULL, it gets the index in argv after "--", or 0.
- * Errors: -EINVAL with the error message set (exit status 2).
+ * NULL, it gets the index in argv after "--", or 0. `given`, which may be NULL, gets the options that are found.
+ * Errors: -EINVAL, -E2BIG with the error message set (exit status 2).
  */
-int options_parse(int argc, char **argv, const struct option_row *const *tables, int *ret_argc,
-		  int *stop_at_dashes);
+int options_parse(int argc, char **argv, const struct option_row *const *tables,
+		  struct options_given *given, int *ret_argc, int *stop_at_dashes);
 
 /*
  * Parses the options before the first argument; *ret_next is the index in argv of that argument, or argc.
@@ -68,13 +78,6 @@ int options_parse_leading(int argc, char **argv, const struct option_row *const 
 
 /* Copies the variables of all options to `buf`, or back from it. False: `size` is too small. */
 bool options_copy(const struct option_row *const *tables, char *buf, size_t size, bool back);
-
-/* Did its variable change since options_copy() with the same tables copied it to `buf`? */
-bool option_changed(const struct option_row *const *tables, const char *buf,
-		    const struct option_row *o);
-
-/* Was it given, with a value that is not that of its absence? For a variable that is empty, 0 or false at first. */
-bool option_is_given(const struct option_row *o);
 
 /* Prints one row per option, wrapped at 80 columns; not those of `unused`: names separated by blanks, may be NULL. */
 void options_help(const struct option_row *const *tables, const char *unused, FILE *out);

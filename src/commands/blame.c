@@ -222,8 +222,6 @@ static int run(int argc, char **argv, char **rest)
 	int err;
 
 	(void)rest;
-	if (around_ns && !list && !output_is("json"))
-		return command_usage("--around requires --list or -f json");
 	if (folded_diff_given && list)
 		return command_usage("--diff cannot be combined with --list");
 	if (!folded_diff_given && input_add_args(argc, argv, OPTION_LIST_MAX))
@@ -256,7 +254,9 @@ static int blame_check(void)
 			    "%s has no effect on 'blame' without --list, --by symbol, -f svg or "
 			    "-f json",
 			    symbols);
-	return 0;
+	return list || output_is("json")
+		       ? 0
+		       : options_unused_check("around", "without --list or -f json");
 }
 
 static const struct option_rule blame_rules[] = {

@@ -175,7 +175,7 @@ static int export(struct destination *to, struct input_set **in)
 static const char *clickhouse_option_given(void)
 {
 	for (const struct option_row *o = export_options; o->name; o++)
-		if (!strncmp(o->help, "clickhouse:", 11) && option_is_given(o))
+		if (!strncmp(o->help, "clickhouse:", 11) && option_is_given(command_given, o))
 			return o->name;
 	return NULL;
 }

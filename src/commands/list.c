@@ -48,7 +48,7 @@ static int list_osv(const char *path)
 	struct sample_run run;
 	int status;
 
-	if (options_unused_check("wide", "on one OSv trace") || backtrace_options_check())
+	if (options_unused_check("wide frames", "on one OSv trace") || backtrace_options_check())
 		return command_failed();
 	if (with_tcpdump)
 		command_confine_starts_programs();

@@ -217,8 +217,6 @@ static int run(int argc, char **argv, char **rest)
 	(void)rest;
 	if (input_add_args(argc, argv, OPTION_LIST_MAX))
 		return command_failed();
-	if (min_ns && !stages && !waterfall)
-		return command_usage("--min-latency requires --stages or --waterfall");
 	if ((stages || waterfall) && path_is_filtered())
 		return command_usage("--stages and --waterfall need the events of all threads: "
 				     "they cannot be used with --vcpu, --tid, --event or --reason");
@@ -245,6 +243,7 @@ const struct command requests_command = {
 	.options = options,
 	.rules = (const struct option_rule[]){{"sort", .unless = "stages waterfall"},
 					      {"stages", .unless = "waterfall"},
+					      {"min-latency", .with = "stages waterfall"},
 					      {0}},
 	.run = run,
 };

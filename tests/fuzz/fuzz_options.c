@@ -31,12 +31,13 @@ static void options_walk(char *text, size_t size)
 					  {0, "words", OPT_WORDS, &words, "X", ""},
 					  {0}},
 				*const tables[] = {rows, NULL};
+	struct options_given given = {0};
 	char *argv[WORDS_MAX + 2] = {(char *)program};
 	int argc = 1, rest, dashes;
 
 	for (size_t at = 0; at < size && argc <= WORDS_MAX; at += strlen(text + at) + 1)
 		argv[argc++] = text + at;
-	if (!options_parse(argc, argv, tables, &rest, &dashes) &&
+	if (!options_parse(argc, argv, tables, &given, &rest, &dashes) &&
 	    (rest > argc || list.nr > OPTION_LIST_MAX))
 		abort();
 }

@@ -116,6 +116,7 @@ static void command_run(const struct command *c, struct words *w)
 	const struct option_row *const common_tables[] = {common_options, NULL};
 	const struct option_row *tables[TABLES_MAX + 2] = {common_options};
 	struct input_options inputs = input_given;
+	struct options_given given = {0};
 	int nr = 0, rest = 0;
 
 	for (int i = 0; i < TABLES_MAX && c->options[i]; i++)
@@ -125,7 +126,8 @@ static void command_run(const struct command *c, struct words *w)
 		abort();
 	common.no_pager = true;
 	command_now = c;
-	if (!options_parse(w->nr, w->word, tables, &nr, &rest))
+	command_given = &given;
+	if (!options_parse(w->nr, w->word, tables, &given, &nr, &rest))
 		c->run(nr, w->word, NULL);
 	options_copy(c->options, saved, sizeof(saved), true);
 	options_copy(common_tables, common_saved, sizeof(common_saved), true);

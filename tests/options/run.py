@@ -141,7 +141,15 @@ def try_option(work, command, option, arguments, option_word, may_fail):
         return f"fails with and without --{option}: {command} {' '.join(arguments)}: {before[2].decode()}"
     if after[0] != 2 and after == before:
         return f"no effect: {' '.join(with_option)}"
+    name, _, given = option_word.partition("=")
+    if after[0] == 2 and before[0] != 2 and re.match("[0-9]", given) and name + "=0" != option_word:
+        return try_zero(work, [command, *arguments, name + "=0"])
     return None
+
+
+def try_zero(work, words):
+    """An option that has no effect has none with the value of its absence either, and is refused."""
+    return None if run(work, words)[0] == 2 else f"not refused with this value: {' '.join(words)}"
 
 
 def main():

@@ -18,6 +18,7 @@ static const char *text;
 static struct text_list list;
 static struct number_list numbers;
 static uint64_t number, time_ns, bytes;
+static struct options_given given;
 
 /* clang-format off */
 static const struct option_row rows[] = {
@@ -54,7 +55,8 @@ static int parse(char *line, char **argv, int *nr, int *dashes)
 	for (char *save, *w = strtok_r(line, " ", &save); w; w = strtok_r(NULL, " ", &save))
 		argv[argc++] = w;
 	argv[argc] = NULL;
-	return options_parse(argc, argv, tables, nr, dashes);
+	given.nr = 0;
+	return options_parse(argc, argv, tables, &given, nr, dashes);
 }
 
 static void all_forms(void **state)
@@ -113,6 +115,24 @@ static void bundled_letters_and_no(void **state)
 	assert_string_equal(text, "out");
 	assert_int_equal(parse(off, argv, &nr, NULL), 0);
 	assert_false(flag);
+}
+
+static void which_were_given(void **state)
+{
+	/* A value that is that of the absence counts. */
+	char line[] = "--limit 0 -q -i x -i y --ring=0", off[] = "-q -o x --no-quiet";
+	char *argv[16];
+	int nr;
+
+	(void)state;
+	assert_int_equal(parse(line, argv, &nr, NULL), 0);
+	assert_int_equal(given.nr, 4);
+	for (const struct option_row *o = rows; o->name; o++)
+		assert_int_equal(option_is_given(&given, o), !!strchr("qi", o->letter ?: ' ') ||
+				 !strcmp(o->name, "limit") || !strcmp(o->name, "ring"));
+	assert_int_equal(parse(off, argv, &nr, NULL), 0);
+	assert_int_equal(given.nr, 1);
+	assert_ptr_equal(given.row[0], &rows[1]);
 }
 
 static void dashes_end_options(void **state)
@@ -198,6 +218,7 @@ int main(void)
 		cmocka_unit_test_setup(all_forms, reset),
 		cmocka_unit_test_setup(names_cut_short, reset),
 		cmocka_unit_test_setup(bundled_letters_and_no, reset),
+		cmocka_unit_test_setup(which_were_given, reset),
 		cmocka_unit_test_setup(dashes_end_options, reset),
 		cmocka_unit_test_setup(times_and_sizes, reset),
 		cmocka_unit_test_setup(wrong_usage, reset),

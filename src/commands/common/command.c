@@ -15,6 +15,7 @@
 
 struct common common;
 const struct command *command_now;
+const struct options_given *command_given;
 static bool errors_are_kept;
 
 /* clang-format off */

@@ -54,11 +54,8 @@ struct command {
 
 extern const struct command *const commands[]; /* ends with NULL */
 
-/*
- * Has every option that was given an effect on the command? Else -EINVAL with the error message set. `before`: what
- * options_copy() copied before they were parsed; a value that is that of the absence counts as not given.
- */
-int option_rules_check(const struct command *c, const char *before);
+/* Has every option that was given (command_given) an effect on the command? Else -EINVAL with the error message set. */
+int option_rules_check(const struct command *c);
 
 /*
  * For what a command only knows from its arguments or inputs: are none of `list` given, options of the command being
@@ -72,6 +69,9 @@ int options_used_check(const char *list, const char *where);
 
 /* The command being run, for messages and for the JSON head; NULL before it is known. */
 extern const struct command *command_now;
+
+/* Its options that were given. */
+extern const struct options_given *command_given;
 
 /* Options that every command has: --help, -q, -v, --color, --no-pager. */
 extern const struct option_row common_options[];

@@ -99,11 +99,13 @@ int input_check_output(const char *output)
 	return err;
 }
 
-/* Options that have no effect without a guest's trace. */
-static int guest_options_check(bool with_guests, const struct input_set *set)
+/* Options that have no effect with these inputs. */
+static int options_check(bool with_guests, const struct input_set *set)
 {
 	if (command_is_section()) /* they are of the command that runs it */
 		return 0;
+	if (!input_given.tsc_khz && options_unused_check("tsc-khz", "with a rate of 0"))
+		return -EINVAL;
 	if (input_given.no_guest && !with_guests)
 		return fail_usage(-EINVAL, "--no-guest has no effect: this command merges no guest "
 					   "trace by itself");
@@ -121,7 +123,7 @@ int input_make(bool with_guests, struct input_set **ret)
 	if (!err && with_guests)
 		input_set_add_companions(*ret, command_note);
 	if (!err)
-		err = guest_options_check(with_guests, *ret);
+		err = options_check(with_guests, *ret);
 	if (err || !with_guests)
 		return err;
 	for (unsigned int i = 0; i < (*ret)->nr_companions && !err; i++) {

@@ -28,12 +28,6 @@ static const struct option_rule common_rules[] = {
 	{0},
 };
 
-/* The command whose options were parsed, and their variables before. */
-static struct {
-	const struct command *command;
-	const char *before;
-} parsed;
-
 static const struct option_row *row_find(const struct command *c, const char *option)
 {
 	for (const struct option_row *const *t = c->options; *t; t++)
@@ -43,17 +37,11 @@ static const struct option_row *row_find(const struct command *c, const char *op
 	return NULL;
 }
 
-static bool row_is_given(const struct command *c, const struct option_row *o)
-{
-	return c == parsed.command ? option_changed(c->options, parsed.before, o)
-				   : option_is_given(o); /* of a section (section.h) */
-}
-
 static bool is_given(const struct command *c, const char *option)
 {
 	const struct option_row *o = row_find(c, option);
 
-	return o && row_is_given(c, o);
+	return o && option_is_given(command_given, o);
 }
 
 /* The commands that use the option. */
@@ -109,7 +97,7 @@ int options_used_check(const char *list, const char *where)
 {
 	for (const struct option_row *const *t = command_now->options; *t; t++)
 		for (const struct option_row *o = *t; o->name; o++)
-			if (!word_is_listed(list, o->name) && row_is_given(command_now, o))
+			if (!word_is_listed(list, o->name) && option_is_given(command_given, o))
 				return fail_usage(-EINVAL, "--%s has no effect %s", o->name, where);
 	return 0;
 }
@@ -154,12 +142,10 @@ static const struct option_rule *rule_find(const struct option_rule *rules, cons
 	return rules && rules->option ? rules : NULL;
 }
 
-int option_rules_check(const struct command *c, const char *before)
+int option_rules_check(const struct command *c)
 {
 	int err;
 
-	parsed.command = c;
-	parsed.before = before;
 	if (compat_given) /* OSv's tool accepts options that it ignores */
 		return 0;
 	err = unused_check(c);

@@ -34,6 +34,7 @@ static int parse_and_run(const struct command *c, const char *const *words)
 {
 	const struct option_row *tables[TABLES_MAX + 1] = {0};
 	char *argv[SECTION_WORDS_MAX + 3] = {0};
+	struct options_given given = {0};
 	int argc = 0, nr = 0;
 
 	for (int i = 0; i < TABLES_MAX && c->options[i]; i++)
@@ -43,7 +44,8 @@ static int parse_and_run(const struct command *c, const char *const *words)
 	argv[argc++] = (char *)"json";
 	for (int i = 1; i < SECTION_WORDS_MAX && words[i]; i++)
 		argv[argc++] = (char *)words[i];
-	if (options_parse(argc, argv, tables, &nr, NULL))
+	command_given = &given;
+	if (options_parse(argc, argv, tables, &given, &nr, NULL))
 		return EXIT_USAGE;
 	return c->run(nr, argv, NULL);
 }
@@ -51,6 +53,7 @@ static int parse_and_run(const struct command *c, const char *const *words)
 static int run_quietly(const struct command *c, const char *const *words, FILE *to)
 {
 	const struct command *outer = command_now;
+	const struct options_given *outer_given = command_given;
 	bool quiet = common.quiet;
 	int status;
 
@@ -63,6 +66,7 @@ static int run_quietly(const struct command *c, const char *const *words, FILE *
 	command_keep_errors(false);
 	common.quiet = quiet;
 	command_now = outer;
+	command_given = outer_given;
 	return status;
 }
 

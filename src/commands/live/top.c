@@ -429,8 +429,6 @@ static int usage_check(int argc, char **argv, char **rest)
 	if (argc || rest)
 		return command_usage("unexpected argument '%s'; select a VM with --vm",
 				     argc ? argv[0] : "--");
-	if (output_is("json") && output_limit())
-		return command_usage("--limit does not apply to -f json");
 	if (opt.interval_ns < 10 * NS_PER_MS)
 		return command_usage("the interval is too short (at least 10ms)");
 	opt.batch |= !output_is("text") || output_file();
@@ -505,6 +503,7 @@ const struct command top_command = {
 	.options = (const struct option_row *const[]){options, vm_user_options, output_file_options,
 						      NULL},
 	.rules = (const struct option_rule[]){
+		{"limit", .formats = "text"},
 		{"snapshot", .formats = "text", .unless = "batch output"}, {0}},
 	.run = run,
 };
