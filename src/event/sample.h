@@ -29,6 +29,7 @@ struct sample_kind {
 	const char *all;       /* a name for all types of its kind: "syscall"; or NULL */
 	const char *allocator; /* it is an allocation: buf, req_len, alloc_len, align in its text */
 	bool ends, per_cpu, keyed; /* it ends `base`; pairs belong to a CPU, to sample.key */
+	bool in_thread;	  /* ... and another thread's end does not close them */
 	bool keeps_first; /* a begin while one is open: that one continues; else the new one replaces it, */
 	bool nests; /* ... or is nested in it, as a function that calls itself */
 };

@@ -82,7 +82,7 @@ json_t *blame_report_caveats(const struct blame_report *r)
 	count_add(list, "events ignored, as there are too many threads", n->refused);
 	count_add(list, "exits missing among the rows, as there are too many", s->not_kept);
 	count_add(list, "causes or groups missing, as there are too many",
-		  s->groups.refused + s->totals.refused);
+		  s->groups.refused + s->totals.refused + s->texts.refused);
 	return list;
 }
 

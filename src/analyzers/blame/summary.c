@@ -102,6 +102,22 @@ static int keep_exit(struct blame_summary *s, const struct blame_exit *x)
 
 /* ---- groups and totals ---- */
 
+struct numbered_text {
+	const char *text;
+	uint32_t number;
+};
+
+/* From 1 on, the same for equal texts; 0: there are too many. */
+static uint32_t text_number(struct blame_summary *s, const char *text)
+{
+	bool first;
+	struct numbered_text *t = hash_add_text(&s->texts, text, &first);
+
+	if (first)
+		t->number = s->texts.nr;
+	return t ? t->number : 0;
+}
+
 static struct blame_group *group_of(struct blame_summary *s, const struct blame_exit *x)
 {
 	uint64_t key[3] = {0, 0, 0};
@@ -114,7 +130,7 @@ static struct blame_group *group_of(struct blame_summary *s, const struct blame_
 	if (s->by.reason)
 		key[1] = (uint64_t)x->isa << 32 | x->reason;
 	if (code)
-		key[2] = hash_text(code) | 1;
+		key[2] = text_number(s, code);
 	g = hash_add_words(&s->groups, key, &first);
 	if (first) {
 		g->code = code;
@@ -133,17 +149,24 @@ static bool region_is_named(const struct blame_who *who)
 }
 
 /* What totals are the same: a device by its region, a task that ran instead by its name, a thread by its id. */
-static void total_key(const struct blame_summary *s, const struct blame_group *g,
+static void total_key(struct blame_summary *s, const struct blame_group *g,
 		      const struct blame_part *p, uint64_t key[6])
 {
-	bool by_name = p->cause == BLAME_PREEMPTED || p->cause == BLAME_RUNQUEUE;
+	const struct blame_who *who = &p->who;
+	bool named = region_is_named(who);
 
 	key[0] = g->index;
-	key[1] = (uint64_t)p->who.kind << 8 | p->cause;
-	key[2] = by_name ? !p->who.tid : p->who.number;
-	key[3] = !by_name ? p->who.tid : p->who.tid ? hash_text(p->who.comm) : 0;
-	key[4] = region_is_named(&p->who) ? hash_text(p->who.region) : p->who.access;
-	key[5] = s->by.stack ? p->who.stack : 0;
+	key[1] = (uint64_t)named << 32 | (uint64_t)who->kind << 8 | p->cause;
+	key[2] = who->number;
+	key[3] = who->tid;
+	key[4] = named ? text_number(s, who->region) : who->access;
+	key[5] = s->by.stack ? who->stack : 0;
+	if (p->cause == BLAME_PREEMPTED || p->cause == BLAME_RUNQUEUE) { /* who has no access */
+		key[2] = !who->tid;
+		memset(&key[3], 0, sizeof(who->comm));
+		if (who->tid)
+			memcpy(&key[3], who->comm, strnlen(who->comm, sizeof(who->comm)));
+	}
 }
 
 static void total_add(struct blame_summary *s, const struct blame_group *g,
@@ -206,6 +229,7 @@ static void summary_restart(void *arg)
 	s->exits = s->nested = s->time_ns = s->not_kept = 0;
 	hash_clear(&s->groups);
 	hash_clear(&s->totals);
+	hash_clear(&s->texts);
 	kept_free(s);
 }
 
@@ -213,6 +237,7 @@ struct blame_sink blame_summary_sink(struct blame_summary *s)
 {
 	s->groups = HASH_TABLE(struct blame_group, 3, BLAME_GROUPS_MAX);
 	s->totals = HASH_TABLE(struct blame_total, 6, BLAME_TOTALS_MAX);
+	s->texts = HASH_TABLE_OF_TEXTS(struct numbered_text, BLAME_TOTALS_MAX);
 	return (struct blame_sink){.ended = summary_exit, .restart = summary_restart, .arg = s};
 }
 
@@ -222,6 +247,7 @@ void blame_summary_free(struct blame_summary *s)
 	free(s->kept);
 	hash_deinit(&s->groups);
 	hash_deinit(&s->totals);
+	hash_deinit(&s->texts);
 }
 
 /* ---- results ---- */

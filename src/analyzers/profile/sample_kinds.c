@@ -19,9 +19,9 @@ const struct sample_made_row sample_made_rows[MADE_NR] = {
 	[MADE_WAKE]	   = {"sched_wake", "Q", "tid=%d", {.event = "sched_wakeup"}},
 	[MADE_LOAD]	   = {"sched_load", "Q", "load=%d", {0}},
 	[MADE_LOCK]	   = {"mutex_lock_wait", "P", "%p", {.event = "contention_begin", .base = "mutex_lock_wait",
-							   .keyed = true, .keeps_first = true}},
+							   .keyed = true, .in_thread = true, .keeps_first = true}},
 	[MADE_LOCK_END]	   = {"mutex_lock_wake", "P", "%p", {.event = "contention_end", .base = "mutex_lock_wait",
-							   .keyed = true, .ends = true}},
+							   .keyed = true, .in_thread = true, .ends = true}},
 	[MADE_KMALLOC]	   = {"kmalloc", "PQQQ", ALLOC_FORMAT, {.allocator = "kmalloc"}},
 	[MADE_SLAB]	   = {"kmem_cache_alloc", "PQQQ", ALLOC_FORMAT, {.allocator = "slab"}},
 	[MADE_PAGE]	   = {"mm_page_alloc", "PQQQ", ALLOC_FORMAT, {.allocator = "page"}},
@@ -139,6 +139,7 @@ static void pair_make(const char *name, struct sample_rule *ret)
 			ret->kind.keyed = ret->has_key = true;
 			ret->fields[0] = pairs[i].key;
 			ret->kind.nests = !strcmp(pairs[i].key, "function");
+			ret->kind.in_thread = ret->kind.nests;
 		}
 		return;
 	}

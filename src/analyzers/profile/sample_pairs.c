@@ -16,11 +16,11 @@ enum {
 struct timed_name {
 	uint32_t base;	    /* index of the first tracepoint of that base name, or its own */
 	bool ends, per_cpu; /* this tracepoint ends its base; its pairs belong to a CPU */
-	bool keyed;	    /* ... or to the sample's key */
+	bool keyed, in_thread; /* ... or to the sample's key, in its thread only */
 	bool single, keeps_first; /* they cannot nest: a second begin means that an end was lost */
 };
 
-struct open_entry { /* its key: id and base */
+struct open_entry { /* its key: id, base and, if that counts, thread */
 	struct open_begin begin;
 	struct sample_pair timed;
 	uint8_t *args; /* a copy if the trace does not keep them */
@@ -37,6 +37,7 @@ struct sample_pairs {
 	uint64_t last_ns;
 	uint8_t *handed; /* arguments of the pair returned last, see open_entry.args */
 	struct hash_index by_name; /* of the trace's types */
+	struct hash_index by_base; /* the first type of each kind's base */
 };
 
 /* Length of the base name of an end, 0 if the name ends nothing. */
@@ -60,7 +61,7 @@ static uint32_t tracepoint_named(const struct sample_pairs *p, const char *name,
 				 uint32_t none)
 {
 	const struct sample_trace *t = p->trace;
-	uint64_t probe = 0, hash = hash_bytes(name, len);
+	uint64_t probe = 0, hash = hash_keyed_bytes(name, len);
 	uint32_t first = HASH_NONE;
 
 	for (uint32_t i; (i = hash_index_next(&p->by_name, hash, &probe)) != HASH_NONE;)
@@ -69,20 +70,29 @@ static uint32_t tracepoint_named(const struct sample_pairs *p, const char *name,
 	return first == HASH_NONE ? none : first;
 }
 
+/* The first type whose kind has this base: i itself, if none before it has. */
+static uint32_t kind_based(struct sample_pairs *p, uint32_t i, const char *base)
+{
+	uint64_t probe = 0, hash = hash_keyed_text(base);
+
+	for (uint32_t k; (k = hash_index_next(&p->by_base, hash, &probe)) != HASH_NONE;)
+		if (!strcmp(p->trace->types[k].kind->base, base))
+			return k;
+	hash_index_add(&p->by_base, hash, i);
+	return i;
+}
+
 /* For samples of other events, the sample's kind defines it. */
 static void kind_init(struct sample_pairs *p, uint32_t i, const struct sample_kind *kind)
 {
-	const struct sample_trace *t = p->trace;
 	struct timed_name *n = &p->names[i];
-	uint32_t first = 0;
+	uint32_t first = kind_based(p, i, kind->base);
 
-	while (!t->types[first].kind || !t->types[first].kind->base ||
-	       strcmp(t->types[first].kind->base, kind->base))
-		first++; /* ends at i */
 	*n = (struct timed_name){.base = first,
 				 .ends = kind->ends,
 				 .per_cpu = kind->per_cpu,
 				 .keyed = kind->keyed,
+				 .in_thread = kind->in_thread,
 				 .single = !kind->nests,
 				 .keeps_first = kind->keeps_first};
 	p->timed[first] |= kind->ends;
@@ -124,18 +134,20 @@ int sample_pairs_open(const struct sample_trace *t, bool compat, struct sample_p
 		return fail(-ENOMEM, "out of memory");
 	p->trace = t;
 	p->compat = compat;
-	p->open = OPEN_TABLE(struct open_entry, 2, OPEN_MAX);
+	p->open = OPEN_TABLE(struct open_entry, 3, OPEN_MAX);
 	p->names = calloc(nr, sizeof(*p->names));
 	p->timed = calloc(nr, sizeof(*p->timed));
 	p->earliest_ns = calloc(CPUS_MAX, sizeof(*p->earliest_ns));
 	if (!p->names || !p->timed || !p->earliest_ns)
 		return fail(-ENOMEM, "out of memory");
-	p->by_name = HASH_INDEX((uint32_t)nr);
+	p->by_name = p->by_base = HASH_INDEX((uint32_t)nr);
 	for (uint32_t i = 0; i < t->nr_types; i++)
-		if (!hash_index_add(&p->by_name, hash_text(t->types[i].name), i))
+		if (!hash_index_add(&p->by_name, hash_keyed_text(t->types[i].name), i))
 			return fail(-ENOMEM, "out of memory");
 	for (uint32_t i = 0; i < t->nr_types; i++)
 		name_init(p, i);
+	if (p->by_base.refused)
+		return fail(-ENOMEM, "out of memory");
 	*ret = take_ptr(p);
 	return 0;
 }
@@ -151,6 +163,7 @@ void sample_pairs_close(struct sample_pairs *p)
 		free(e->args);
 	free(p->handed);
 	hash_index_deinit(&p->by_name);
+	hash_index_deinit(&p->by_base);
 	open_table_deinit(&p->open);
 	free(p);
 }
@@ -234,7 +247,8 @@ static int end(struct sample_pairs *p, const struct sample *s, struct pair_key k
 int sample_pairs_next(struct sample_pairs *p, const struct sample *s, struct sample_pair *ret)
 {
 	const struct timed_name *n = &p->names[s->tp->index];
-	struct pair_key key = {{n->per_cpu ? s->cpu : n->keyed ? s->key : s->thread, n->base, 0}};
+	struct pair_key key = {{n->per_cpu ? s->cpu : n->keyed ? s->key : s->thread, n->base,
+				n->in_thread ? s->thread : 0}};
 
 	if (!s->time_ns)
 		return 0;

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "analyzers/profile/samples_internal.h"
-#include "base/hash.h"
 #include "event/exit_reason.h"
 
 static int made(struct samples *x, const struct event *ev, enum sample_made what, uint32_t tid,
@@ -217,12 +216,6 @@ static int make_allocation(struct samples *x, const struct sample_rule *r, const
 	return err;
 }
 
-/* Combines key and thread, for pairs that another thread's end must not close. */
-static uint64_t key_in_thread(uint64_t key, const struct event *ev)
-{
-	return hash_words((uint64_t[]){key, ev->tid}, 2);
-}
-
 static int make_lock(struct samples *x, const struct sample_rule *r, const struct event *ev)
 {
 	uint64_t lock = sample_u64(r, ev, 0);
@@ -232,7 +225,7 @@ static int make_lock(struct samples *x, const struct sample_rule *r, const struc
 
 	if (err)
 		return err;
-	h->s.key = key_in_thread(lock, ev);
+	h->s.key = lock;
 	h->wants_stack = true;
 	return is_host(x, ev)
 		       ? frames_host(x, sample_thread_of(x->threads, ev->source, ev->tid), true, h)
@@ -282,8 +275,7 @@ static int make_event(struct samples *x, const struct sample_rule *r, const stru
 	if (err)
 		return err;
 	if (r->has_key)
-		h->s.key = r->kind.nests ? key_in_thread(sample_u64(r, ev, 0), ev)
-					 : sample_u64(r, ev, 0);
+		h->s.key = sample_u64(r, ev, 0);
 	h->wants_stack = true;
 	if (r->nr_frames)
 		return frames_own(x, r, ev, h);
