@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -20,11 +22,6 @@ struct ranked {
 static int by_value(const void *a, const void *b)
 {
 	return order_double(((const struct ranked *)a)->value, ((const struct ranked *)b)->value);
-}
-
-static int by_number(const void *a, const void *b)
-{
-	return order_double(*(const double *)a, *(const double *)b);
 }
 
 /*
@@ -85,26 +82,74 @@ static double inflation(const double *rank, size_t nr_a, size_t nr_b)
 	return fmax((1 + first) / (1 - first), 1 + 2 * sum);
 }
 
-/* The median of all differences, and the interval around it that the deviation of the statistic gives. */
-static int estimate(const double *a, size_t nr_a, const double *b, size_t nr_b, double deviation,
-		    struct rank_test *ret)
+/* Differences b[j] - a[i] of sorted values that are at most `limit`. */
+static size_t count_up_to(const double *a, size_t nr_a, const double *b, size_t nr_b, double limit)
 {
-	size_t nr = nr_a * nr_b, out = 0;
-	_cleanup_free_ double *d = malloc(nr * sizeof(*d));
-	double half = (double)nr / 2 - CONFIDENCE_95 * deviation;
+	size_t nr = 0, j = 0;
 
-	if (!d)
-		return fail(-ENOMEM, "out of memory");
-	for (size_t i = 0; i < nr_a; i++)
-		for (size_t j = 0; j < nr_b; j++)
-			d[out++] = b[j] - a[i];
-	qsort(d, nr, sizeof(*d), by_number);
+	for (size_t i = 0; i < nr_a; i++) {
+		while (j < nr_b && b[j] - a[i] <= limit)
+			j++;
+		nr += j;
+	}
+	return nr;
+}
+
+/* Doubles in their order as numbers, and back: neighbours differ by 1. */
+static int64_t number_of(double x)
+{
+	int64_t n;
+
+	memcpy(&n, &x, sizeof(n));
+	return n < 0 ? INT64_MIN - n : n;
+}
+
+static double double_of(int64_t n)
+{
+	double x;
+
+	n = n < 0 ? INT64_MIN - n : n;
+	memcpy(&x, &n, sizeof(x));
+	return x;
+}
+
+/* The k-th least of all differences (from 0): there are too many to make them, so it is searched for. */
+static double difference_at(const double *a, size_t nr_a, const double *b, size_t nr_b, size_t k)
+{
+	int64_t low = number_of(b[0] - a[nr_a - 1]), high = number_of(b[nr_b - 1] - a[0]);
+
+	while (low < high) {
+		int64_t middle = (low & high) + ((low ^ high) >> 1);
+
+		if (count_up_to(a, nr_a, b, nr_b, double_of(middle)) > k)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return double_of(low);
+}
+
+/* The median of all differences, and the interval around it that the deviation of the statistic gives. */
+static void estimate(const double *a, size_t nr_a, const double *b, size_t nr_b, double deviation,
+		     struct rank_test *ret)
+{
+	size_t nr = nr_a * nr_b;
+	double half = (double)nr / 2 - CONFIDENCE_95 * deviation;
 	size_t first = half > 0 ? (size_t)half : 0;
 
-	ret->shift = (d[nr / 2] + d[(nr - 1) / 2]) / 2;
-	ret->low = d[first];
-	ret->high = d[nr - 1 - first];
-	return 0;
+	ret->shift = (difference_at(a, nr_a, b, nr_b, nr / 2) +
+		      difference_at(a, nr_a, b, nr_b, (nr - 1) / 2)) / 2;
+	ret->low = difference_at(a, nr_a, b, nr_b, first);
+	ret->high = difference_at(a, nr_a, b, nr_b, nr - 1 - first);
+}
+
+/* sorted[]: the values of the first series, then those of the second one, each in their order. */
+static void series_sort(const struct ranked *all, size_t nr_a, size_t nr, double *sorted)
+{
+	size_t at[2] = {0, nr_a};
+
+	for (size_t i = 0; i < nr; i++)
+		sorted[at[all[i].at >= nr_a]++] = all[i].value;
 }
 
 int rank_test(const double *a, size_t nr_a, const double *b, size_t nr_b, struct rank_test *ret)
@@ -131,7 +176,9 @@ int rank_test(const double *a, size_t nr_a, const double *b, size_t nr_b, struct
 
 	ret->u_shift = pairs / 2 - u;
 	ret->p_value = deviation > 0 ? erfc(distance / deviation / sqrt(2)) : 1;
-	return estimate(a, nr_a, b, nr_b, deviation, ret);
+	series_sort(all, nr_a, nr, rank);
+	estimate(rank, nr_a, rank + nr_a, nr_b, deviation, ret);
+	return 0;
 }
 
 struct numbered {

@@ -88,6 +88,39 @@ static void test_equal_values(void **state)
 	assert_true(rank_test(a, RANK_TEST_MIN - 1, b, 20, &t) < 0);
 }
 
+static int by_number(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The shift is the median of all differences, and the interval's ends are differences: found as by sorting them. */
+static void test_differences(void **state)
+{
+	enum { NR = 40 };
+	struct random r = {5};
+
+	(void)state;
+	for (unsigned int n = 0; n < 50; n++) {
+		double a[NR], b[NR], d[NR * NR];
+		struct rank_test t;
+
+		for (size_t i = 0; i < NR; i++) {
+			a[i] = n & 1 ? (double)random_below(&r, 7) : random_normal(&r) * 1e9;
+			b[i] = n & 1 ? (double)random_below(&r, 3) : random_normal(&r);
+		}
+		for (size_t i = 0; i < (size_t)NR * NR; i++)
+			d[i] = b[i % NR] - a[i / NR];
+		qsort(d, (size_t)NR * NR, sizeof(*d), by_number);
+		assert_int_equal(rank_test(a, NR, b, NR, &t), 0);
+		assert_true(t.shift == (d[NR * NR / 2] + d[NR * NR / 2 - 1]) / 2);
+		assert_non_null(bsearch(&t.low, d, (size_t)NR * NR, sizeof(*d), by_number));
+		assert_non_null(bsearch(&t.high, d, (size_t)NR * NR, sizeof(*d), by_number));
+		assert_true(t.low <= t.shift && t.shift <= t.high);
+	}
+}
+
 static void test_holm(void **state)
 {
 	double p[] = {0.01, 0.04, 0.03, 0.005}, want[] = {0.03, 0.06, 0.06, 0.02},
@@ -170,6 +203,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_permutations), cmocka_unit_test(test_equal_values),
+		cmocka_unit_test(test_differences),
 		cmocka_unit_test(test_holm),	     cmocka_unit_test(test_false_alarms),
 		cmocka_unit_test(test_shift),
 	};
