@@ -22,6 +22,8 @@ enum { OP_READ, OP_WRITE, OP_FLUSH };
 struct image {
 	uint64_t key[4]; /* pid and dev, inode, disk (address of its name), queue's VM */
 	uint64_t ios, matched, starts; /* with elements of the disk around; at their sectors; where one begins */
+	uint64_t last_io;	       /* number of the newest that was counted */
+	bool has_match, has_start;     /* ... and what it counted in */
 	bool raw;
 };
 
@@ -212,27 +214,34 @@ static struct image *image_get(struct assigner *a, const struct path_io *io, con
 	return add ? hash_add_words(&a->images, key, NULL) : hash_find_words_(&a->images, key);
 }
 
-static void images_learn(struct assigner *a, const struct path_io *io)
+/* An I/O counts once for each disk that has elements around it. */
+static void image_count(struct image *image, const struct path_request *rq,
+			const struct path_io *io, uint64_t number)
+{
+	bool starts = begins_in(rq, io), matches = starts || begins_before(rq, io);
+
+	if (image->last_io != number) {
+		image->last_io = number;
+		image->has_match = image->has_start = false;
+		image->ios++;
+	}
+	image->starts += starts && !image->has_start;
+	image->matched += matches && !image->has_match;
+	image->has_start |= starts;
+	image->has_match |= matches;
+}
+
+static void images_learn(struct assigner *a, const struct path_io *io, uint64_t number)
 {
 	const struct enclosing *e = enclosing_find(a, io);
-	const char *done = NULL;
 
 	for (unsigned int i = 0; i < e->nr; i++) {
 		const struct path_request *rq = &a->path->request[e->request[i]];
-		struct image *image = rq->blk_type && rq->device != done
-					      ? image_get(a, io, rq->device, true)
-					      : NULL;
-		bool begins = false;
+		struct image *image =
+			rq->blk_type ? image_get(a, io, rq->device, true) : NULL;
 
-		if (!image)
-			continue;
-		done = rq->device; /* several disks at once may count one twice */
-		for (unsigned int k = i; k < e->nr; k++)
-			begins |= a->path->request[e->request[k]].device == rq->device &&
-				  begins_in(&a->path->request[e->request[k]], io);
-		image->ios++;
-		image->starts += begins;
-		image->matched += begins || split_find(a, io, rq->device) != PATH_NO_REQUEST;
+		if (image)
+			image_count(image, rq, io, number);
 	}
 }
 
@@ -364,7 +373,7 @@ int path_ios_assign(struct path *p)
 	a->newest_push = newest_push;
 	a->images = HASH_TABLE(struct image, 4, IMAGES_MAX);
 	for (size_t i = 0; i < p->nr_ios; i++)
-		images_learn(a, &p->io[i]);
+		images_learn(a, &p->io[i], i + 1);
 	images_decide(a);
 	for (size_t i = 0; i < p->nr_ios; i++)
 		io_assign(a, &p->io[i]);
