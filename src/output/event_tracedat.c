@@ -22,6 +22,9 @@ enum {
 	PAGE_BYTES = 1 << 16,
 	PAGE_HEAD = 16, /* the time of its first event, and "commit" */
 	COUNT_BYTES = 8, /* at its end: how many events are missing before it */
+	PAGE_FIRST = 1 << 10, /* bytes that a page has at first */
+	OPEN_BYTES = 16 << 20, /* of all open pages: with more than 256 CPUs a page is written before it is full, */
+	PAGE_SHORTEST = 4 << 10, /* ... at this length or later */
 	EVENT_HEAD = 8,
 	EXTEND_BYTES = 8,
 	DELTA_BITS = 27,
@@ -34,7 +37,8 @@ enum {
 #define COMMIT_COUNT  (UINT64_C(1) << 30)
 
 struct cpu {
-	uint8_t page[PAGE_BYTES];
+	uint8_t *page;
+	size_t room; /* bytes that the page has now: with thousands of CPUs, most pages stay short */
 	size_t len; /* with PAGE_HEAD; 0: no page is open */
 	uint64_t time;		     /* of the newest event */
 	uint64_t missed, page_missed; /* events: since the last page; before the open page */
@@ -51,6 +55,7 @@ struct event_tracedat {
 	FILE *spool;
 	struct cpu *cpu[CPUS_MAX];
 	unsigned int nr_cpus; /* the highest number, and 1 */
+	unsigned int nr_used; /* CPUs that have had an event */
 	uint16_t *page_cpu;   /* of each page of the spool */
 	size_t nr_pages;
 	struct hash_table comms;
@@ -80,8 +85,11 @@ void event_tracedat_close(struct event_tracedat *t)
 {
 	if (!t)
 		return;
-	for (unsigned int i = 0; i < CPUS_MAX; i++)
+	for (unsigned int i = 0; i < CPUS_MAX; i++) {
+		if (t->cpu[i])
+			free(t->cpu[i]->page);
 		free(t->cpu[i]);
+	}
 	free(t->page_cpu);
 	hash_deinit(&t->comms);
 	if (t->spool)
@@ -101,8 +109,10 @@ static int cpu_of(struct event_tracedat *t, unsigned int nr, struct cpu **ret)
 	if (nr >= CPUS_MAX)
 		return fail(-E2BIG, "CPU %u: a trace.dat is written for at most %d CPUs", nr,
 			    CPUS_MAX);
-	if (!t->cpu[nr])
+	if (!t->cpu[nr]) {
 		t->cpu[nr] = calloc(1, sizeof(*t->cpu[nr]));
+		t->nr_used++;
+	}
 	if (!t->cpu[nr])
 		return fail(-ENOMEM, "out of memory");
 	t->nr_cpus = nr < t->nr_cpus ? t->nr_cpus : nr + 1;
@@ -110,14 +120,65 @@ static int cpu_of(struct event_tracedat *t, unsigned int nr, struct cpu **ret)
 	return 0;
 }
 
-static void page_begin(struct cpu *c, uint64_t time)
+/* At which length a page is written. */
+static size_t page_limit(const struct event_tracedat *t)
 {
-	memset(c->page, 0, sizeof(c->page));
+	size_t limit = OPEN_BYTES / t->nr_used;
+
+	return limit > PAGE_BYTES      ? PAGE_BYTES
+	       : limit > PAGE_SHORTEST ? limit
+				       : PAGE_SHORTEST;
+}
+
+/* Makes the open page at least so long; its new bytes are 0. */
+static int page_grow(struct cpu *c, size_t need)
+{
+	size_t room = c->room ? c->room : PAGE_FIRST;
+
+	if (need <= c->room)
+		return 0;
+	while (room < need)
+		room *= 2;
+	uint8_t *page = realloc(c->page, room);
+
+	if (!page)
+		return fail(-ENOMEM, "out of memory");
+	memset(page + c->room, 0, room - c->room);
+	c->page = page;
+	c->room = room;
+	return 0;
+}
+
+static int page_begin(struct cpu *c, uint64_t time)
+{
+	int err = page_grow(c, PAGE_FIRST);
+
+	if (err)
+		return err;
+	memset(c->page, 0, c->room);
 	memcpy(c->page, &time, sizeof(time));
 	c->len = PAGE_HEAD;
 	c->time = time;
 	c->page_missed = c->missed;
 	c->missed = 0;
+	return 0;
+}
+
+/* In the file each page has PAGE_BYTES. */
+static int page_write(struct event_tracedat *t, struct cpu *c)
+{
+	static const uint8_t zeros[PAGE_BYTES];
+	bool written = fwrite(c->page, c->room, 1, t->spool) == 1 &&
+		       (c->room == PAGE_BYTES ||
+			fwrite(zeros, PAGE_BYTES - c->room, 1, t->spool) == 1);
+
+	if (c->room > page_limit(t)) {
+		free(c->page);
+		c->page = NULL;
+		c->room = 0;
+	}
+	c->len = 0;
+	return written ? 0 : fail(-EIO, "temporary file: %s", strerror(errno));
 }
 
 static int page_end(struct event_tracedat *t, unsigned int nr)
@@ -126,6 +187,8 @@ static int page_end(struct event_tracedat *t, unsigned int nr)
 	uint64_t commit = c->len - PAGE_HEAD;
 	int err = array_room(t->page_cpu, t->nr_pages);
 
+	if (!err && c->page_missed)
+		err = page_grow(c, c->len + COUNT_BYTES);
 	if (err)
 		return err;
 	if (c->page_missed) {
@@ -133,12 +196,9 @@ static int page_end(struct event_tracedat *t, unsigned int nr)
 		commit |= COMMIT_MISSED | COMMIT_COUNT;
 	}
 	memcpy(c->page + 8, &commit, sizeof(commit));
-	c->len = 0;
 	c->pages++;
 	t->page_cpu[t->nr_pages++] = (uint16_t)nr;
-	return fwrite(c->page, PAGE_BYTES, 1, t->spool) == 1
-		       ? 0
-		       : fail(-EIO, "temporary file: %s", strerror(errno));
+	return page_write(t, c);
 }
 
 static void put_word(struct cpu *c, uint32_t word)
@@ -191,11 +251,18 @@ static void comm_keep(struct event_tracedat *t, const struct event_row *row)
 	c->text[strcspn(c->text, "\n")] = '\0';
 }
 
+enum { RECORD_MAX = PAGE_BYTES - PAGE_HEAD - COUNT_BYTES - EVENT_HEAD - EXTEND_BYTES };
+
+/* Can the open page not take a record of this length? */
+static bool page_is_full(const struct event_tracedat *t, const struct cpu *c, size_t len)
+{
+	return c->len - PAGE_HEAD + len > page_limit(t) - (PAGE_BYTES - RECORD_MAX);
+}
+
 int event_tracedat_row(struct event_tracedat *t, const struct event_row *row)
 {
-	enum { MOST = PAGE_BYTES - PAGE_HEAD - COUNT_BYTES - EVENT_HEAD - EXTEND_BYTES };
 	const struct event *ev = row->ev;
-	uint8_t record[MOST];
+	uint8_t record[RECORD_MAX];
 	struct cpu *c;
 	size_t len;
 	int err;
@@ -211,12 +278,16 @@ int event_tracedat_row(struct event_tracedat *t, const struct event_row *row)
 		t->dropped++;
 		c->missed++;
 	}
-	if (c->len && (!len || c->len - PAGE_HEAD + len > MOST || ev->time_ns < c->time))
+	if (c->len && (!len || page_is_full(t, c, len) || ev->time_ns < c->time))
 		err = page_end(t, ev->cpu);
 	if (err || !len)
 		return err;
 	if (!c->len)
-		page_begin(c, ev->time_ns);
+		err = page_begin(c, ev->time_ns);
+	if (!err)
+		err = page_grow(c, c->len + len + EVENT_HEAD + EXTEND_BYTES);
+	if (err)
+		return err;
 	t->used[ev->type->index] = true;
 	put_event(c, ev->time_ns, record, len);
 	return 0;
@@ -367,14 +438,29 @@ static void put_table(const struct event_tracedat *t, uint64_t head_bytes, FILE 
 		fputc(0, out);
 }
 
-static int put_pages(const struct event_tracedat *t, unsigned int cpu, FILE *out)
+/* The numbers of all pages, CPU by CPU, in their order. NULL: out of memory. */
+static size_t *pages_by_cpu(const struct event_tracedat *t)
 {
+	size_t *list = malloc(t->nr_pages * sizeof(*list) + 1), at = 0, next[CPUS_MAX];
+
+	for (unsigned int i = 0; i < t->nr_cpus; i++) {
+		next[i] = at;
+		at += t->cpu[i] ? t->cpu[i]->pages : 0;
+	}
+	for (size_t i = 0; list && i < t->nr_pages; i++)
+		list[next[t->page_cpu[i]]++] = i;
+	return list;
+}
+
+static int put_pages(const struct event_tracedat *t, FILE *out)
+{
+	_cleanup_free_ size_t *list = pages_by_cpu(t);
 	uint8_t page[PAGE_BYTES];
 
-	for (size_t i = 0; i < t->nr_pages && t->cpu[cpu]; i++) {
-		if (t->page_cpu[i] != cpu)
-			continue;
-		if (fseeko(t->spool, (off_t)i * PAGE_BYTES, SEEK_SET) ||
+	if (!list)
+		return fail(-ENOMEM, "out of memory");
+	for (size_t i = 0; i < t->nr_pages; i++) {
+		if (fseeko(t->spool, (off_t)list[i] * PAGE_BYTES, SEEK_SET) ||
 		    fread(page, PAGE_BYTES, 1, t->spool) != 1)
 			return fail(-EIO, "temporary file: %s", strerror(errno));
 		fwrite(page, PAGE_BYTES, 1, out);
@@ -393,8 +479,8 @@ static int pages_end(struct event_tracedat *t)
 		if (c && c->len)
 			err = page_end(t, i);
 		if (c && !err && c->missed) {
-			page_begin(c, c->time);
-			err = page_end(t, i);
+			err = page_begin(c, c->time);
+			err = err ? err : page_end(t, i);
 		}
 	}
 	return err;
@@ -415,7 +501,5 @@ int event_tracedat_finish(struct event_tracedat *t, FILE *out)
 		return err;
 	fwrite(head, 1, len, out);
 	put_table(t, len, out);
-	for (unsigned int i = 0; i < t->nr_cpus && !err; i++)
-		err = put_pages(t, i, out);
-	return err;
+	return put_pages(t, out);
 }
