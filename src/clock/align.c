@@ -125,7 +125,7 @@ static int kick_take(struct align_guest *g, const struct event *ev)
 	uint64_t vring, kicking;
 
 	if (guest_event_kind(ev->type) != GUEST_KICK || g->nr_kicks == ALIGN_KICKS_MAX ||
-	    !guest_number(ev, "a0", &vring) || !guest_number(ev, "a1", &kicking) || !kicking)
+	    !guest_number(ev, a0, &vring) || !guest_number(ev, a1, &kicking) || !kicking)
 		return 0;
 	if (array_room(g->kick, g->nr_kicks))
 		return -ENOMEM;

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/saturate.h"
 #include "clock/align_internal.h"
+#include "event/records.h"
 #include "readers/readers.h"
 
 enum { CPUS = 4096 };
@@ -90,10 +91,27 @@ static int mark_add(struct align *a, const struct event *ev, bool enter, bool us
 	return 0;
 }
 
+/* Returns the vCPU that it is of. */
+static uint64_t report_read(const struct event *ev, struct clock_report *ret)
+{
+	if (ev->type->id == EV_kvm_write_tsc_offset) {
+		RECORD(kvm_write_tsc_offset, change, ev);
+		ret->change = true;
+		ret->before = change->old;
+		ret->offset = change->new;
+		return change->target;
+	}
+	RECORD(vcpu_tsc, now, ev);
+	ret->offset = now->offset;
+	ret->scale = now->scale;
+	ret->scale_bits = now->scale_bits;
+	return ev->vcpu;
+}
+
 static int report_add(struct align *a, const struct event *ev)
 {
-	bool change = ev->type->id == EV_kvm_write_tsc_offset;
-	uint64_t vcpu = change ? event_value(ev, "target") : ev->vcpu;
+	struct clock_report report = {.host_tsc = ev->time_ns};
+	uint64_t vcpu = report_read(ev, &report);
 	struct align_vcpu *v = vcpu_get(a, ev->pid, vcpu == ev->vcpu ? ev->tid : 0, vcpu);
 	int err;
 
@@ -102,26 +120,20 @@ static int report_add(struct align *a, const struct event *ev)
 	err = array_room(v->report, v->nr_reports);
 	if (err)
 		return err;
-	v->report[v->nr_reports++] = (struct clock_report){
-		.host_tsc = ev->time_ns,
-		.change = change,
-		.before = change ? (int64_t)event_value(ev, "old") : 0,
-		.offset = (int64_t)event_value(ev, change ? "new" : "offset"),
-		.scale = change ? 0 : event_value(ev, "scale"),
-		.scale_bits = change ? 0 : (uint32_t)event_value(ev, "scale_bits"),
-	};
+	v->report[v->nr_reports++] = report;
 	return 0;
 }
 
 /* The page as the guest gets it. Its version starts again when the guest, having zeroed it, registers it again. */
 static int pvclock_add(struct align *a, const struct event *ev)
 {
-	struct align_vcpu *v = vcpu_get(a, ev->pid, 0, event_value(ev, "target"));
+	RECORD(kvm_pvclock_update, page, ev);
+	struct align_vcpu *v = vcpu_get(a, ev->pid, 0, page->target);
 	struct clock_pvclock rec = {.host_tsc = ev->time_ns,
-				    .tsc_timestamp = event_value(ev, "tsc_timestamp"),
-				    .system_time = event_value(ev, "system_time"),
-				    .mul = (uint32_t)event_value(ev, "mul"),
-				    .shift = (int8_t)event_value(ev, "shift")};
+				    .tsc_timestamp = page->tsc_timestamp,
+				    .system_time = page->system_time,
+				    .mul = page->mul,
+				    .shift = (int8_t)page->shift};
 	int err;
 
 	if (!v || !rec.mul || v->nr_pv >= CLOCK_SEGMENTS_MAX)
@@ -129,7 +141,7 @@ static int pvclock_add(struct align *a, const struct event *ev)
 	err = array_room(v->pv, v->nr_pv);
 	if (err)
 		return err;
-	if (event_value(ev, "version") == 2)
+	if (page->version == 2)
 		v->registered = ev->time_ns;
 	v->pv[v->nr_pv++] = rec;
 	return 0;
@@ -137,6 +149,7 @@ static int pvclock_add(struct align *a, const struct event *ev)
 
 static int pair_add(struct align *a, const struct event *ev)
 {
+	RECORD(clock_pair, pair, ev);
 	int err;
 
 	if (a->nr_pairs >= CLOCK_PAIRS_MAX)
@@ -145,8 +158,8 @@ static int pair_add(struct align *a, const struct event *ev)
 	if (!err)
 		a->pair[a->nr_pairs++] =
 			(struct clock_pair){.ns = ev->time_ns,
-					    .tsc = event_value(ev, "tsc"),
-					    .bracket = (uint32_t)event_value(ev, "bracket")};
+					    .tsc = pair->tsc,
+					    .bracket = pair->bracket};
 	return err;
 }
 
@@ -161,7 +174,7 @@ static int hole_add(struct align *a, uint64_t from_ns, uint64_t to_ns)
 
 static int gap_add(struct align *a, const struct event *ev)
 {
-	uint64_t until = event_value(ev, "until");
+	uint64_t until = loss_until_ns(ev);
 
 	return hole_add(a, ev->time_ns, until >= INT64_MAX ? UINT64_MAX : until);
 }
@@ -171,9 +184,9 @@ static int gap_add(struct align *a, const struct event *ev)
  */
 static int lost_take(struct align *a, struct losses *l, const struct event *ev)
 {
-	unsigned int cpu = (unsigned int)event_value(ev, "lost_cpu") % CPUS;
-	uint64_t what = event_value(ev, "lost_event"), from = ev->time_ns,
-		 to = event_value(ev, "until");
+	RECORD(lost, lost, ev);
+	unsigned int cpu = lost->lost_cpu % CPUS;
+	uint64_t what = lost->lost_event, from = ev->time_ns, to = lost->until;
 
 	if (!to) {
 		from = l->reported_ns[cpu];

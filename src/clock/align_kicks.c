@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "clock/align_internal.h"
+#include "event/records.h"
 #include "readers/readers.h"
 
 enum {
@@ -73,19 +74,24 @@ static bool wants(const char *event, void *arg)
 	return !strcmp(event, "kvm_pio") || !strcmp(event, "kvm_mmio");
 }
 
+static bool is_number(uint32_t size, uint64_t val)
+{
+	return val <= UINT16_MAX && (size == 2 || size == 4);
+}
+
 /* A notify register gets the queue's number, in 2 bytes or (MMIO transport) 4. */
 static bool write_key(const struct event *ev, uint64_t *ret)
 {
-	uint64_t size = event_value(ev, "size"), val = event_value(ev, "val");
-
-	if (val > UINT16_MAX || (size != 2 && size != 4))
-		return false;
 	if (ev->type->id == EV_kvm_pio) {
-		*ret = event_value(ev, "port") << 16 | val;
-		return event_value(ev, "write") && event_value(ev, "count") == 1;
+		RECORD(kvm_pio, pio, ev);
+		*ret = (uint64_t)pio->port << 16 | pio->val;
+		return is_number(pio->size, pio->val) && pio->write && pio->count == 1;
 	}
-	*ret = event_value(ev, "gpa") << 16 | val | 1ull << 63;
-	return ev->type->id == EV_kvm_mmio && event_value(ev, "type") == 2;
+	if (ev->type->id != EV_kvm_mmio)
+		return false;
+	RECORD(kvm_mmio, mmio, ev);
+	*ret = mmio->gpa << 16 | mmio->val | 1ull << 63;
+	return is_number(mmio->size, mmio->val) && mmio->type == 2;
 }
 
 static int writes_read(const struct align *a, const char *path, uint32_t pid, struct sequences *s)

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "event/event.h"
 #include "event/guest_fields.h"
+#include "event/records.h"
 
 #define KIND_u8  FIELD_UINT
 #define KIND_u16 FIELD_UINT
@@ -71,6 +72,7 @@ enum { NR_OUR_FIELDS = 0
 struct registry {
 	struct event_type our_types[NR_OURS];
 	struct field our_fields[NR_OUR_FIELDS];
+	const struct field *our_bound[NR_OUR_FIELDS];
 	unsigned int nr_our_fields;
 	const struct event_type *type[EVENT_TYPES_MAX];
 	unsigned int nr;
@@ -161,6 +163,7 @@ static struct event_type *copy_ours(struct registry *r, const struct event_type 
 	*t = *from;
 	t->fields = fields;
 	t->nr_fields = nr;
+	record_bind(t, t, &r->our_bound[r->nr_our_fields]);
 	r->nr_our_fields += nr;
 	if (offset != from->size) /* a PAD is missing in events.def; tests/unit/test_event.c finds it first */
 		abort();
@@ -203,6 +206,7 @@ static void type_free(const struct event_type *t)
 		free((char *)t->fields[i].fmt);
 		free((char *)t->fields[i].doc);
 	}
+	free((void *)t->bound);
 	free((void *)t->fields);
 	free((char *)t->name);
 	free((char *)t->doc);
@@ -239,10 +243,25 @@ static void index_add(struct registry *r, const struct event_type *t)
 	hash_index_add(&r->by_content, content_hash(t), t->index);
 }
 
+/* Of a type that an input brought. False: out of memory. */
+static bool bind_foreign(struct registry *r, struct event_type *t)
+{
+	const struct event_type *own = t->id ? r->by_id[t->id] : NULL;
+	unsigned int nr = own ? own->nr_fields : guest_fields_bound(t);
+	const struct field **bound = nr ? calloc(nr, sizeof(*bound)) : NULL;
+
+	if (nr && !bound)
+		return false;
+	if (own)
+		record_bind(t, own, bound);
+	else if (nr)
+		guest_fields_bind(t, bound);
+	return true;
+}
+
 static void add(struct registry *r, struct event_type *t)
 {
 	t->index = (uint16_t)r->nr;
-	t->guest = (uint8_t)guest_event_named(t->name);
 	r->type[r->nr++] = t;
 	index_add(r, t);
 }
@@ -289,6 +308,10 @@ int event_type_register(const struct event_type *type, const struct event_type *
 	if (!t)
 		return fail(-ENOMEM, "out of memory");
 	t->id = namesake ? namesake->id : 0;
+	t->guest = (uint8_t)guest_event_named(t->name);
+	t->kernel = (uint8_t)kernel_event_named(t->name);
+	if (!bind_foreign(r, t))
+		return fail(-ENOMEM, "out of memory");
 	add(r, t);
 	*ret = t;
 	return 0;

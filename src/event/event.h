@@ -4,9 +4,10 @@
  *
  * Types come from three sources and look the same to all users: ours (bpf/events.def), the schema that a trace
  * file carries (which may be older or newer than this program), and guests' and peers' traces, whose readers
- * register what their metadata declares ("osv:vfs_pwritev", "guest:sched_switch"). Code that needs a field looks
- * it up by name once per type and gets its offset. The registry is process-wide by design, like a table of
- * interned names: it only grows, and equal types of all inputs share one address and index.
+ * register what their metadata declares ("osv:vfs_pwritev", "guest:sched_switch"). Code that needs a field of ours
+ * reads it as a struct member (records.h); code that works on any field looks it up by name once per type. The registry
+ * is process-wide by design, like a table of interned names: it only grows, and equal types of all inputs share one
+ * address and index.
  */
 #ifndef HOSTRACE_EVENT_H
 #define HOSTRACE_EVENT_H
@@ -44,7 +45,11 @@ struct event_type {
 	uint16_t size;	/* of a whole record of fixed size; longer records end in dynamic text */
 	uint16_t index; /* in the registry: dense from 0, for tables of one's own */
 	uint16_t id;	/* EV_* where it is one of ours (same name), else 0 */
-	uint8_t guest;	/* enum guest_event, by its name; see guest_fields.h */
+	uint8_t guest, kernel; /* enum guest_event, by its name: of a guest; of a guest or host. See guest_fields.h */
+	/* Set when it is registered, for records.h and guest_fields.h: */
+	uint16_t direct;  /* EV_*: its records are that struct; 0: they are not */
+	uint64_t present; /* which fields of ours it has, a bit each */
+	const struct field *const *bound; /* by the same index: its own field, NULL: absent */
 };
 
 /*

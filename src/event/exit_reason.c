@@ -116,11 +116,23 @@ static const struct number_name svm_aliases[] = {
 
 #define LOOKUP(table, number) lookup(table, sizeof(table) / sizeof(table[0]), number)
 
+/* The tables are sorted; every exit of a recording is looked up. */
 static const char *lookup(const struct number_name *table, size_t nr, uint32_t number)
 {
-	for (size_t i = 0; i < nr; i++)
-		if (table[i].number == number)
-			return table[i].name;
+	size_t low = 0;
+
+	while (nr) {
+		size_t half = nr / 2;
+
+		if (table[low + half].number == number)
+			return table[low + half].name;
+		if (table[low + half].number < number) {
+			low += half + 1;
+			nr -= half + 1;
+		} else {
+			nr = half;
+		}
+	}
 	return NULL;
 }
 
@@ -244,6 +256,21 @@ static bool knows(const struct number_name *table, size_t nr, const char *name)
 bool exit_reason_known(const char *name)
 {
 	return KNOWS(vmx, name) || KNOWS(svm, name) || KNOWS(arm64, name);
+}
+
+bool exit_is_halt(uint32_t reason, uint32_t isa)
+{
+	enum { VMX_HLT = 12, SVM_HLT = 0x78 };
+
+	return (isa == EXIT_ISA_VMX && (reason & 0xffff) == VMX_HLT) ||
+	       (isa == EXIT_ISA_SVM && reason == SVM_HLT);
+}
+
+bool exit_is_idle(uint32_t reason, uint32_t isa)
+{
+	enum { SVM_MWAIT = 0x8b };
+
+	return exit_is_halt(reason, isa) || (isa == EXIT_ISA_SVM && reason == SVM_MWAIT);
 }
 
 bool exit_reason_is_idle(const char *name)

@@ -37,8 +37,12 @@ bool exit_reason_known(const char *name);
  */
 const char *exit_reason_synonyms(const char *name);
 
-/* Is it that of a vCPU which has nothing to do: a halt? */
+/* Is it that of a vCPU which has nothing to do: a halt? By name, and by number. */
 bool exit_reason_is_idle(const char *name);
+bool exit_is_idle(uint32_t reason, uint32_t isa);
+
+/* A HLT instruction, and no MWAIT. */
+bool exit_is_halt(uint32_t reason, uint32_t isa);
 
 /* KVM_EXIT_*; NULL if unknown. */
 const char *userspace_reason_name(uint32_t reason);

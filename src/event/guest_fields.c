@@ -9,36 +9,74 @@
 
 enum { LINE_BYTES = 256, MINOR_BITS = 20 };
 
+static const char *const field_names[] = {
+#define GUEST_FIELD(name) [GUEST_FIELD_##name] = #name,
+	GUEST_FIELDS(GUEST_FIELD)
+#undef GUEST_FIELD
+};
+
+static const struct {
+	const char *system, *name;
+	enum guest_event kind;
+} known[] = {
+	{"sched", "sched_switch", GUEST_SCHED_SWITCH},
+	{"sched", "sched_process_exec", GUEST_SCHED_EXEC},
+	{"sched", "sched_process_fork", GUEST_SCHED_FORK},
+	{"sched", "sched_wakeup", GUEST_SCHED_WAKEUP},
+	{"sched", "sched_wakeup_new", GUEST_SCHED_WAKEUP},
+	{"sched", "sched_waking", GUEST_SCHED_WAKEUP},
+	{"task", "task_newtask", GUEST_TASK_NEW},
+	{"task", "task_rename", GUEST_TASK_RENAME},
+	{"irq", "irq_handler_entry", GUEST_IRQ_ENTRY},
+	{"irq", "irq_handler_exit", GUEST_IRQ_EXIT},
+	{"block", "block_rq_issue", GUEST_BLOCK_ISSUE},
+	{"block", "block_rq_complete", GUEST_BLOCK_COMPLETE},
+	{"timer", "hrtimer_expire_entry", GUEST_TIMER},
+};
+
+/* "SYSTEM:NAME"; `guest`: its system is "guest", whatever the kernel's is. */
+static enum guest_event event_named(const char *full, bool guest)
+{
+	const char *name = strchr(full, ':');
+
+	for (size_t i = 0; name && i < sizeof(known) / sizeof(known[0]); i++) {
+		const char *system = guest ? "guest" : known[i].system;
+		size_t len = strlen(system);
+
+		if ((size_t)(name - full) == len && !strncmp(full, system, len) &&
+		    !strcmp(name + 1, known[i].name))
+			return known[i].kind;
+	}
+	return GUEST_OTHER;
+}
+
 enum guest_event guest_event_named(const char *name)
 {
-	static const struct {
-		const char *name;
-		enum guest_event kind;
-	} known[] = {
-		{"guest:sched_switch", GUEST_SCHED_SWITCH},
-		{"guest:sched_process_exec", GUEST_SCHED_EXEC},
-		{"guest:sched_process_fork", GUEST_SCHED_FORK},
-		{"guest:sched_wakeup", GUEST_SCHED_WAKEUP},
-		{"guest:sched_wakeup_new", GUEST_SCHED_WAKEUP},
-		{"guest:sched_waking", GUEST_SCHED_WAKEUP},
-		{"guest:task_newtask", GUEST_TASK_NEW},
-		{"guest:task_rename", GUEST_TASK_RENAME},
-		{"guest:irq_handler_entry", GUEST_IRQ_ENTRY},
-		{"guest:irq_handler_exit", GUEST_IRQ_EXIT},
-		{"guest:block_rq_issue", GUEST_BLOCK_ISSUE},
-		{"guest:block_rq_complete", GUEST_BLOCK_COMPLETE},
-		{"osv:virtio_kicked_event_idx", GUEST_KICK},
-	};
+	return strcmp(name, "osv:virtio_kicked_event_idx") ? event_named(name, true) : GUEST_KICK;
+}
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (!strcmp(name, known[i].name))
-			return known[i].kind;
-	return GUEST_OTHER;
+enum guest_event kernel_event_named(const char *name)
+{
+	enum guest_event kind = guest_event_named(name);
+
+	return kind ? kind : event_named(name, false);
+}
+
+unsigned int guest_fields_bound(const struct event_type *type)
+{
+	return type->kernel ? NR_GUEST_FIELDS : 0;
+}
+
+void guest_fields_bind(struct event_type *type, const struct field **bound)
+{
+	for (unsigned int i = 0; i < NR_GUEST_FIELDS; i++)
+		bound[i] = event_field(type, field_names[i]);
+	type->bound = bound;
 }
 
 static bool line_of(const struct event *ev, char *line)
 {
-	const struct field *f = event_field(ev->type, "text");
+	const struct field *f = ev->type->bound[GUEST_FIELD_text];
 
 	if (!f)
 		return false;
@@ -57,9 +95,9 @@ static const char *value_of(const char *line, const char *key)
 	return NULL;
 }
 
-bool guest_number(const struct event *ev, const char *name, uint64_t *ret)
+bool guest_field_number(const struct event *ev, enum guest_field field, uint64_t *ret)
 {
-	const struct field *f = event_field(ev->type, name);
+	const struct field *f = ev->type->bound[field];
 	char line[LINE_BYTES];
 	const char *p;
 
@@ -67,16 +105,16 @@ bool guest_number(const struct event *ev, const char *name, uint64_t *ret)
 		*ret = event_u64(ev, f);
 		return true;
 	}
-	p = line_of(ev, line) ? value_of(line, name) : NULL;
+	p = line_of(ev, line) ? value_of(line, field_names[field]) : NULL;
 	if (!p || !isdigit((unsigned char)*p))
 		return false;
 	*ret = strtoull(p, NULL, 0);
 	return true;
 }
 
-bool guest_text(const struct event *ev, const char *name, char *buf, size_t size)
+bool guest_field_text(const struct event *ev, enum guest_field field, char *buf, size_t size)
 {
-	const struct field *f = event_field(ev->type, name);
+	const struct field *f = ev->type->bound[field];
 	char line[LINE_BYTES];
 	const char *p, *end;
 
@@ -85,7 +123,7 @@ bool guest_text(const struct event *ev, const char *name, char *buf, size_t size
 		text_neutralise(buf);
 		return true;
 	}
-	p = line_of(ev, line) ? value_of(line, name) : NULL;
+	p = line_of(ev, line) ? value_of(line, field_names[field]) : NULL;
 	if (!p)
 		return false;
 	end = strchr(p, '=');
@@ -129,10 +167,10 @@ bool guest_block(const struct event *ev, struct guest_block *ret)
 
 	if (line_of(ev, line))
 		return block_line(line, ret);
-	if (!guest_number(ev, "dev", &dev) || !guest_number(ev, "sector", &sector) ||
-	    !guest_number(ev, "nr_sector", &sectors))
+	if (!guest_number(ev, dev, &dev) || !guest_number(ev, sector, &sector) ||
+	    !guest_number(ev, nr_sector, &sectors))
 		return false;
-	guest_text(ev, "rwbs", rwbs, sizeof(rwbs));
+	guest_text(ev, rwbs, rwbs, sizeof(rwbs));
 	*ret = (struct guest_block){.major = (uint32_t)(dev >> MINOR_BITS),
 				    .minor = (uint32_t)dev & ((1u << MINOR_BITS) - 1),
 				    .sectors = (uint32_t)sectors,

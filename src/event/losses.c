@@ -5,20 +5,39 @@
 #include <string.h>
 
 #include "event/losses.h"
+#include "event/records.h"
 
 enum { SHOWN = 4 };
 
+uint64_t lost_record_count(const struct event *ev)
+{
+	if (ev->type->id != EV_lost)
+		return 0;
+	RECORD(lost, lost, ev);
+	return lost->count;
+}
+
+uint64_t loss_until_ns(const struct event *ev)
+{
+	if (ev->type->id == EV_gap) {
+		RECORD(gap, gap, ev);
+		return gap->until;
+	}
+	RECORD(lost, lost, ev);
+	return lost->until;
+}
+
 void losses_add(struct loss_sums *l, const struct event *ev)
 {
-	uint64_t count = ev->type->id == EV_lost ? event_value(ev, "count") : 0;
-	uint64_t until = count ? event_value(ev, "until") : 0;
-	const struct event_type *type =
-		count ? event_type_ours((unsigned int)event_value(ev, "lost_event")) : NULL;
-	uint32_t cpu = count ? (uint32_t)event_value(ev, "lost_cpu") : 0;
+	uint64_t count = lost_record_count(ev), until;
 	struct loss *at = l->loss;
 
 	if (!count)
 		return;
+	RECORD(lost, lost, ev);
+	const struct event_type *type = event_type_ours(lost->lost_event);
+	uint32_t cpu = lost->lost_cpu;
+
 	while (at < l->loss + l->nr && (at->type != type || at->cpu != cpu))
 		at++;
 	if (at == l->loss + LOSSES_MAX) {
@@ -29,7 +48,7 @@ void losses_add(struct loss_sums *l, const struct event *ev)
 		*at = (struct loss){.type = type, .cpu = cpu, .first_ns = ev->time_ns};
 		l->nr++;
 	}
-	until = until > ev->time_ns && until < INT64_MAX ? until : ev->time_ns;
+	until = lost->until > ev->time_ns && lost->until < INT64_MAX ? lost->until : ev->time_ns;
 	at->count += count;
 	at->until_ns = until > at->until_ns ? until : at->until_ns;
 }

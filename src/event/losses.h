@@ -19,6 +19,12 @@ struct loss_sums {
 	uint64_t others; /* lost events beyond the limit */
 };
 
+/* How many events it reports; 0 of other types. */
+uint64_t lost_record_count(const struct event *ev);
+
+/* Until when events of this `lost` or `gap` are missing. */
+uint64_t loss_until_ns(const struct event *ev);
+
 /* Adds one; events of other types are ignored, and so are reports of no event. */
 void losses_add(struct loss_sums *l, const struct event *ev);
 

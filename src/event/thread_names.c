@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "event/guest_fields.h"
+#include "event/records.h"
 #include "event/thread_names.h"
 
 struct thread {
@@ -123,27 +124,26 @@ static void look(struct thread_names *names, const struct event *ev, uint32_t ti
 }
 
 /* tid 0 is the idle thread of every CPU, and is also used for events without a thread. */
-static void host_shows(struct thread_names *names, const struct event *ev, uint32_t tid,
-		       const char *field, enum shown shown, learn_fn fn)
+static void host_shows(struct thread_names *names, const struct event *ev, uint32_t tid, bool known,
+		       const char name[16], enum shown shown, learn_fn fn)
 {
-	const struct field *f = event_field(ev->type, field);
 	char comm[16];
 
-	if (!f || !tid)
+	if (!known || !tid)
 		return;
-	event_text(ev, f, comm, sizeof(comm));
-	text_neutralise(comm);
+	text_neutralise(record_text(name, sizeof(comm), comm, sizeof(comm)));
 	fn(names, ev, tid, comm, shown);
 }
 
-static void guest_shows(struct thread_names *names, const struct event *ev, const char *tid_field,
-			const char *field, enum shown shown, learn_fn fn)
+static void guest_shows(struct thread_names *names, const struct event *ev,
+			enum guest_field tid_field, enum guest_field field, enum shown shown,
+			learn_fn fn)
 {
 	char comm[16];
 	uint64_t tid;
 
-	if (guest_number(ev, tid_field, &tid) && tid && tid <= UINT32_MAX &&
-	    guest_text(ev, field, comm, sizeof(comm)))
+	if (guest_field_number(ev, tid_field, &tid) && tid && tid <= UINT32_MAX &&
+	    guest_field_text(ev, field, comm, sizeof(comm)))
 		fn(names, ev, (uint32_t)tid, comm, shown);
 }
 
@@ -153,53 +153,71 @@ static void guest_exec(struct thread_names *names, const struct event *ev, learn
 	char file[256], comm[16];
 	const char *slash;
 
-	if (!ev->tid || !guest_text(ev, "filename", file, sizeof(file)))
+	if (!ev->tid || !guest_text(ev, filename, file, sizeof(file)))
 		return;
 	slash = strrchr(file, '/');
 	snprintf(comm, sizeof(comm), "%.15s", slash ? slash + 1 : file);
 	fn(names, ev, ev->tid, comm, SHOWN_GETS);
 }
 
-/* A trace of the host has the same events by their kernel names: sched:sched_process_exec, task:task_rename. */
-static enum guest_event kernel_event_named(const char *name)
-{
-	const char *event = strchr(name, ':');
-	char guest[EVENT_NAME_MAX];
-
-	if (!event || (strncmp(name, "sched:", 6) && strncmp(name, "task:", 5)))
-		return GUEST_OTHER;
-	snprintf(guest, sizeof(guest), "guest%s", event);
-	return guest_event_named(guest);
-}
-
 static void kernel_event_shows(struct thread_names *names, const struct event *ev, learn_fn fn)
 {
-	enum guest_event kind = guest_event_kind(ev->type);
-
-	switch (kind ? kind : kernel_event_named(ev->type->name)) {
+	switch (kernel_event_kind(ev->type)) {
 	case GUEST_SCHED_EXEC:
 		guest_exec(names, ev, fn);
 		break;
 	case GUEST_SCHED_SWITCH:
-		guest_shows(names, ev, "prev_pid", "prev_comm", SHOWN_HAS, fn);
-		guest_shows(names, ev, "next_pid", "next_comm", SHOWN_HAS, fn);
+		guest_shows(names, ev, GUEST_FIELD_prev_pid, GUEST_FIELD_prev_comm, SHOWN_HAS,
+			    fn);
+		guest_shows(names, ev, GUEST_FIELD_next_pid, GUEST_FIELD_next_comm, SHOWN_HAS,
+			    fn);
 		break;
 	case GUEST_SCHED_WAKEUP:
-		guest_shows(names, ev, "pid", "comm", SHOWN_HAS, fn);
+		guest_shows(names, ev, GUEST_FIELD_pid, GUEST_FIELD_comm, SHOWN_HAS,
+			    fn);
 		break;
 	case GUEST_SCHED_FORK:
-		guest_shows(names, ev, "child_pid", "child_comm", SHOWN_GETS, fn);
+		guest_shows(names, ev, GUEST_FIELD_child_pid, GUEST_FIELD_child_comm, SHOWN_GETS,
+			    fn);
 		break;
 	case GUEST_TASK_NEW:
-		guest_shows(names, ev, "pid", "comm", SHOWN_GETS, fn);
+		guest_shows(names, ev, GUEST_FIELD_pid, GUEST_FIELD_comm, SHOWN_GETS,
+			    fn);
 		break;
 	case GUEST_TASK_RENAME:
-		guest_shows(names, ev, "pid", "oldcomm", SHOWN_HAS, fn);
-		guest_shows(names, ev, "pid", "newcomm", SHOWN_GETS, fn);
+		guest_shows(names, ev, GUEST_FIELD_pid, GUEST_FIELD_oldcomm, SHOWN_HAS,
+			    fn);
+		guest_shows(names, ev, GUEST_FIELD_pid, GUEST_FIELD_newcomm, SHOWN_GETS,
+			    fn);
 		break;
 	default:
 		break;
 	}
+}
+
+static void switch_shows(struct thread_names *names, const struct event *ev, learn_fn fn)
+{
+	RECORD(sched_switch, r, ev);
+
+	host_shows(names, ev, r->prev_tid, record_has(ev, sched_switch, prev_comm), r->prev_comm,
+		   SHOWN_HAS, fn);
+	host_shows(names, ev, r->next_tid, record_has(ev, sched_switch, next_comm), r->next_comm,
+		   SHOWN_HAS, fn);
+}
+
+static void wakeup_shows(struct thread_names *names, const struct event *ev, learn_fn fn)
+{
+	RECORD(sched_wakeup, r, ev);
+
+	host_shows(names, ev, r->wake_tid, record_has(ev, sched_wakeup, comm), r->comm, SHOWN_HAS,
+		   fn);
+}
+
+static void thread_shows(struct thread_names *names, const struct event *ev, learn_fn fn)
+{
+	RECORD(thread, r, ev);
+
+	host_shows(names, ev, ev->tid, record_has(ev, thread, comm), r->comm, SHOWN_FOLLOWS, fn);
 }
 
 /* Calls fn() for each thread that the event names. */
@@ -207,16 +225,13 @@ static void event_shows(struct thread_names *names, const struct event *ev, lear
 {
 	switch (ev->type->id) {
 	case EV_thread:
-		host_shows(names, ev, ev->tid, "comm", SHOWN_FOLLOWS, fn);
+		thread_shows(names, ev, fn);
 		break;
 	case EV_sched_switch:
-		host_shows(names, ev, (uint32_t)event_value(ev, "prev_tid"), "prev_comm", SHOWN_HAS,
-			   fn);
-		host_shows(names, ev, (uint32_t)event_value(ev, "next_tid"), "next_comm", SHOWN_HAS,
-			   fn);
+		switch_shows(names, ev, fn);
 		break;
 	case EV_sched_wakeup:
-		host_shows(names, ev, (uint32_t)event_value(ev, "wake_tid"), "comm", SHOWN_HAS, fn);
+		wakeup_shows(names, ev, fn);
 		break;
 	case 0: /* not one of hostrace's own events */
 		kernel_event_shows(names, ev, fn);
@@ -227,13 +242,12 @@ static void event_shows(struct thread_names *names, const struct event *ev, lear
 bool thread_names_wants(const char *event, void *arg)
 {
 	static const char *const own[] = {"thread", "sched_switch", "sched_wakeup"};
-	enum guest_event kind = guest_event_named(event);
 
 	(void)arg;
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 		if (!strcmp(event, own[i]))
 			return true;
-	switch (kind ? kind : kernel_event_named(event)) {
+	switch (kernel_event_named(event)) {
 	case GUEST_SCHED_SWITCH:
 	case GUEST_SCHED_EXEC:
 	case GUEST_SCHED_FORK:

@@ -7,6 +7,8 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "event/records.h"
+#include "event/virtio_ids.h"
 #include "exporter/devices.h"
 #include "output/table.h"
 #include "pairing/elements.h"
@@ -75,26 +77,22 @@ static struct exported_device *device_of(struct exported_devices *d, uint32_t pi
 
 static struct exported_device *device_of_event(struct exported_devices *d, const struct event *ev)
 {
-	return device_of(d, ev->pid, event_value(ev, "vdev"));
+	return device_of(d, ev->pid, virtio_ids_of(ev).vdev);
 }
 
 /* Comes before the other events of the device; again if another one is at its address. */
 static void device_learn(struct exported_devices *d, const struct event *ev)
 {
-	const struct field *path = event_field(ev->type, "path");
-	char text[PATH_BYTES] = "", buf[PATH_BYTES], name[EXPORT_DEVICE_MAX];
+	RECORD(virtio_device, r, ev);
+	char text[PATH_BYTES], buf[PATH_BYTES], name[EXPORT_DEVICE_MAX];
 	struct exported_device *device;
 	struct named_device *n;
 
-	if (path)
-		event_text(ev, path, text, sizeof(text));
-	if (!*text)
+	if (!*RECORD_TEXT(r, path, text))
 		return;
 	snprintf(name, sizeof(name), "%s", path_print(text, buf, sizeof(buf)));
 	device = device_named(d, (pid_t)ev->pid, name);
-	n = device ? hash_add_words(&d->named, (const uint64_t[]){ev->pid, event_value(ev, "vdev")},
-				    NULL)
-		   : NULL;
+	n = device ? hash_add_words(&d->named, (const uint64_t[]){ev->pid, r->vdev}, NULL) : NULL;
 	if (n)
 		n->index = (uint64_t)(device - d->list);
 }

@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "event/records.h"
 #include "event/thread_names.h"
 #include "output/event_tracedat.h"
 #include "output/tracedat_format.h"
@@ -230,13 +231,14 @@ static void put_event(struct cpu *c, uint64_t time, const uint8_t *record, size_
 
 static int row_lost(struct event_tracedat *t, const struct event *ev)
 {
-	unsigned int nr = (unsigned int)event_value(ev, "lost_cpu");
+	RECORD(lost, lost, ev);
+	unsigned int nr = lost->lost_cpu;
 	struct cpu *c;
 	int err = cpu_of(t, nr < CPUS_MAX ? nr : ev->cpu, &c);
 
 	if (err)
 		return err;
-	c->missed += lost_record_count(ev);
+	c->missed += lost->count;
 	return c->len ? page_end(t, nr < CPUS_MAX ? nr : ev->cpu) : 0;
 }
 

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "event/records.h"
 #include "output/info_report.h"
 #include "output/info_vms.h"
 
@@ -30,13 +31,14 @@ struct vcpu_row {
 
 static void add_lost(struct summary *s, const struct event *ev)
 {
-	const struct event_type *t = event_type_ours((unsigned int)event_value(ev, "lost_event"));
+	RECORD(lost, lost, ev);
+	const struct event_type *t = event_type_ours(lost->lost_event);
 	const char *name = t ? t->name : "other";
 	uint64_t sum = (uint64_t)json_integer_value(json_object_get(s->lost, name));
 
-	if (!event_value(ev, "count")) /* the event was dropped by intent */
+	if (!lost->count) /* the event was dropped by intent */
 		return;
-	if (__builtin_add_overflow(sum, event_value(ev, "count"), &sum) || sum > INT64_MAX)
+	if (__builtin_add_overflow(sum, lost->count, &sum) || sum > INT64_MAX)
 		sum = INT64_MAX; /* JSON's integers end there */
 	json_object_set_new(s->lost, name, json_integer((json_int_t)sum));
 }
@@ -75,17 +77,19 @@ static void set_number(json_t *row, const char *key, uint64_t number)
 static void set_vcpu(struct summary *s, const struct event *ev)
 {
 	json_t *row = vcpu_row(s, ev->pid, ev->vcpu);
+	RECORD(vcpu_tsc, r, ev);
 
-	set_number(row, "offset", event_value(ev, "offset"));
-	set_number(row, "scale", event_value(ev, "scale"));
-	set_number(row, "scale_bits", event_value(ev, "scale_bits"));
+	set_number(row, "offset", (uint64_t)r->offset);
+	set_number(row, "scale", r->scale);
+	set_number(row, "scale_bits", r->scale_bits);
 }
 
 /* A vCPU is first seen before its offset is written: the write counts. */
 static void set_offset(struct summary *s, const struct event *ev)
 {
-	set_number(vcpu_row(s, ev->pid, (unsigned int)event_value(ev, "target")), "offset",
-		   event_value(ev, "new"));
+	RECORD(kvm_write_tsc_offset, r, ev);
+
+	set_number(vcpu_row(s, ev->pid, r->target), "offset", (uint64_t)r->new);
 }
 
 /* Where the file itself knows its counts, reading only adds what the counts do not tell. */

@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "event/records.h"
+#include "event/virtio_ids.h"
 #include "pairing/elements_private.h"
 
 struct elements *elements_new(void)
@@ -121,9 +123,8 @@ static struct open_element *pop_open(struct elements *e, const struct event *ev,
 
 static void on_pop(struct elements *e, const struct event *ev)
 {
-	uint64_t vq = event_value(ev, "vq");
-	uint32_t head = (uint32_t)event_value(ev, "head");
-	struct open_element *o = pop_open(e, ev, vq, head);
+	struct virtio_ids ids = virtio_ids_of(ev);
+	struct open_element *o = pop_open(e, ev, ids.vq, ids.head);
 
 	e->totals.popped++;
 	if (!o) {
@@ -134,11 +135,11 @@ static void on_pop(struct elements *e, const struct event *ev)
 	*o = (struct open_element){
 		.begin = o->begin,
 		.pid = ev->pid,
-		.head = head,
-		.queue = (uint32_t)event_value(ev, "queue"),
-		.vq = vq,
-		.vdev = event_value(ev, "vdev"),
-		.address = event_value(ev, "elem"),
+		.head = ids.head,
+		.queue = ids.queue,
+		.vq = ids.vq,
+		.vdev = ids.vdev,
+		.address = ids.elem,
 		.popped_ns = ev->time_ns,
 		.stopped_ns = elements_stopped_ns(elements_vm(e, ev->pid), ev->time_ns),
 		.mark = loss_mark_of(&e->losses, ev)};
@@ -151,9 +152,8 @@ static void on_pop(struct elements *e, const struct event *ev)
 static void on_leave(struct elements *e, const struct event *ev, uint64_t *count,
 		     enum element_end how)
 {
-	struct open_element *o =
-		open_find(&e->open, key_of(ev->pid, event_value(ev, "vq"),
-					   (uint32_t)event_value(ev, "head")));
+	struct virtio_ids ids = virtio_ids_of(ev);
+	struct open_element *o = open_find(&e->open, key_of(ev->pid, ids.vq, ids.head));
 
 	if (o)
 		element_end(e, o, how, ev, count);
@@ -167,50 +167,45 @@ static void on_fill(struct elements *e, const struct event *ev)
 		on_leave(e, ev, &e->totals.returned, ELEMENT_RETURNED);
 }
 
-static bool is_unpopping(const struct elements *e, const struct event *ev)
+/* A detach and an unpop of the same element: one of the two counts, whichever is seen first. */
+static bool unpopping_is_counted(struct elements *e, const struct event *ev)
 {
-	return e->unpopping.tid == ev->tid && e->unpopping.vq == event_value(ev, "vq") &&
-	       e->unpopping.head == event_value(ev, "head");
-}
+	struct virtio_ids ids = virtio_ids_of(ev);
+	bool counted = e->unpopping.tid == ev->tid && e->unpopping.vq == ids.vq &&
+		       e->unpopping.head == ids.head;
 
-static void unpopping_set(struct elements *e, const struct event *ev, uint64_t vq)
-{
 	e->unpopping.tid = ev->tid;
-	e->unpopping.vq = vq;
-	e->unpopping.head = (uint32_t)event_value(ev, "head");
+	e->unpopping.vq = counted ? 0 : ids.vq;
+	e->unpopping.head = ids.head;
+	return counted;
 }
 
-/* One of the two counts, whichever is seen first. */
 static void on_detach(struct elements *e, const struct event *ev)
 {
-	bool counted = is_unpopping(e, ev);
-
-	unpopping_set(e, ev, counted ? 0 : event_value(ev, "vq"));
-	if (!counted)
+	if (!unpopping_is_counted(e, ev))
 		on_leave(e, ev, &e->totals.detached, ELEMENT_DETACHED);
 }
 
 static void on_unpop(struct elements *e, const struct event *ev)
 {
-	bool counted = is_unpopping(e, ev);
-
-	unpopping_set(e, ev, counted ? 0 : event_value(ev, "vq"));
-	if (!counted)
+	if (!unpopping_is_counted(e, ev))
 		on_leave(e, ev, &e->totals.unpopped, ELEMENT_UNPOPPED);
 }
 
 static void on_rewind(struct elements *e, const struct event *ev)
 {
-	uint64_t vq = event_value(ev, "vq"), left = event_value(ev, "count");
+	RECORD(virtqueue_rewind, r, ev);
 	struct open_element *o;
 
-	for (; left && (o = element_chain_end(e, CHAIN_VQ, ev->pid, vq, 0, true)); left--)
+	for (uint32_t left = r->count;
+	     left && (o = element_chain_end(e, CHAIN_VQ, ev->pid, r->vq, 0, true)); left--)
 		element_end(e, o, ELEMENT_UNPOPPED, ev, &e->totals.unpopped);
 }
 
 static void on_drop_all(struct elements *e, const struct event *ev)
 {
-	bool enter = !event_value(ev, "leave");
+	RECORD(virtqueue_drop_all, r, ev);
+	bool enter = !r->leave;
 	struct dropping *d = enter ? hash_add_u64(&e->dropping, ev->tid, NULL)
 				   : hash_find_u64(&e->dropping, ev->tid);
 
@@ -235,12 +230,18 @@ static void clear(struct elements *e, const struct event *ev, uint64_t vdev, uin
 		e->watch->cleared(e->watch->arg, ev, vdev, queue);
 }
 
+static struct device *device_of(struct elements *e, const struct event *ev)
+{
+	return elements_device(e, ev->pid, virtio_ids_of(ev).vdev);
+}
+
 static void on_reset(struct elements *e, const struct event *ev)
 {
-	struct device *d = elements_device(e, ev->pid, event_value(ev, "vdev"));
+	RECORD(virtio_reset, r, ev);
+	struct device *d = elements_device(e, ev->pid, r->vdev);
 
 	e->sees_resets = true;
-	if (!event_value(ev, "leave"))
+	if (!r->leave)
 		return;
 	clear(e, ev, d->vdev, 0, ~0ull);
 	d->broken = d->resetting = d->vhost = false;
@@ -248,14 +249,14 @@ static void on_reset(struct elements *e, const struct event *ev)
 
 static void on_status(struct elements *e, const struct event *ev)
 {
-	struct device *d = elements_device(e, ev->pid, event_value(ev, "vdev"));
-	uint32_t status = (uint32_t)event_value(ev, "status");
+	RECORD(virtio_set_status, r, ev);
+	struct device *d = elements_device(e, ev->pid, r->vdev);
 
-	if (d->status_known && d->status == status)
+	if (d->status_known && d->status == r->status)
 		return;
-	d->status = status;
+	d->status = r->status;
 	d->status_known = true;
-	if (!status) {
+	if (!r->status) {
 		d->resetting = true;
 		return;
 	}
@@ -268,18 +269,22 @@ static void on_status(struct elements *e, const struct event *ev)
 
 static void on_queue_reset(struct elements *e, const struct event *ev)
 {
-	clear(e, ev, event_value(ev, "vdev"), 0, event_value(ev, "queue"));
+	RECORD(virtio_queue_reset, r, ev);
+
+	clear(e, ev, r->vdev, 0, r->queue);
 }
 
 static void on_queue_gone(struct elements *e, const struct event *ev)
 {
-	clear(e, ev, event_value(ev, "vdev"), event_value(ev, "vq"), event_value(ev, "queue"));
+	RECORD(virtio_delete_queue, r, ev);
+
+	clear(e, ev, r->vdev, r->vq, r->queue);
 }
 
 /* Unplugged: another device may get this address. */
 static void on_cleanup(struct elements *e, const struct event *ev)
 {
-	struct device *d = elements_device(e, ev->pid, event_value(ev, "vdev"));
+	struct device *d = device_of(e, ev);
 
 	clear(e, ev, d->vdev, 0, ~0ull);
 	d->status_known = d->resetting = d->broken = d->vhost = false;
@@ -287,33 +292,33 @@ static void on_cleanup(struct elements *e, const struct event *ev)
 
 static void on_error(struct elements *e, const struct event *ev)
 {
-	elements_device(e, ev->pid, event_value(ev, "vdev"))->broken = true;
+	device_of(e, ev)->broken = true;
 }
 
 static void on_vhost(struct elements *e, const struct event *ev)
 {
-	struct device *d = elements_device(e, ev->pid, event_value(ev, "vdev"));
+	struct device *d = device_of(e, ev);
 
 	d->vhost = d->was_vhost = true;
 }
 
 static void on_device(struct elements *e, const struct event *ev)
 {
-	const struct field *path = event_field(ev->type, "path");
-	struct device *d = elements_device(e, ev->pid, event_value(ev, "vdev"));
+	RECORD(virtio_device, r, ev);
+	struct device *d = elements_device(e, ev->pid, r->vdev);
 
-	if (path)
-		field_print(ev, path, d->path, sizeof(d->path));
+	if (record_has(ev, virtio_device, path))
+		text_neutralise(RECORD_TEXT(r, path, d->path));
 	*d->kind = '\0'; /* of what had this address before */
 }
 
 static void on_kind(struct elements *e, const struct event *ev)
 {
-	const struct field *kind = event_field(ev->type, "kind");
-	struct device *d = elements_device(e, ev->pid, event_value(ev, "vdev"));
+	RECORD(virtio_kind, r, ev);
+	struct device *d = elements_device(e, ev->pid, r->vdev);
 
-	if (kind)
-		field_print(ev, kind, d->kind, sizeof(d->kind));
+	if (record_has(ev, virtio_kind, kind))
+		text_neutralise(RECORD_TEXT(r, kind, d->kind));
 }
 
 /*
@@ -325,12 +330,12 @@ enum { RUN_STATE_POSTMIGRATE = 5, RUN_STATE_FINISH_MIGRATE = 7 };
 
 static void on_vm_state(struct elements *e, const struct event *ev)
 {
+	RECORD(vm_state, r, ev);
 	struct vm_clock *vm = elements_vm(e, ev->pid);
-	bool stopped = !event_value(ev, "running");
+	bool stopped = !r->running;
 
-	vm->migrated =
-		stopped && (vm->migrated || event_value(ev, "state") == RUN_STATE_POSTMIGRATE ||
-			    event_value(ev, "state") == RUN_STATE_FINISH_MIGRATE);
+	vm->migrated = stopped && (vm->migrated || r->state == RUN_STATE_POSTMIGRATE ||
+				   r->state == RUN_STATE_FINISH_MIGRATE);
 	if (stopped == vm->stopped)
 		return;
 	vm->stopped_ns = elements_stopped_ns(vm, ev->time_ns);
@@ -393,7 +398,7 @@ bool elements_wants(const char *event, void *arg)
 /* Is the event's VM within the limits, and its device where it has one? */
 static bool is_checked(struct elements *e, const struct event *ev)
 {
-	const struct field *vdev = event_field(ev->type, "vdev");
+	struct virtio_ids ids;
 	bool fits;
 
 	if (ev->type->id == EV_lost || ev->type->id == EV_gap)
@@ -402,7 +407,8 @@ static bool is_checked(struct elements *e, const struct event *ev)
 		e->totals.unchecked_vms++;
 		return false;
 	}
-	fits = !vdev || elements_device(e, ev->pid, event_u64(ev, vdev));
+	ids = virtio_ids_of(ev);
+	fits = !ids.of_device || elements_device(e, ev->pid, ids.vdev);
 	e->totals.unchecked_devices += !fits;
 	return fits;
 }

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "event/losses.h"
+#include "event/records.h"
 #include "pairing/loss_state.h"
 
 void loss_state_deinit(struct loss_state *l)
@@ -12,12 +14,14 @@ void loss_state_deinit(struct loss_state *l)
 
 const struct event_type *loss_event_type(const struct event *ev)
 {
-	return event_type_ours((unsigned int)event_value(ev, "lost_event"));
+	RECORD(lost, lost, ev);
+
+	return event_type_ours(lost->lost_event);
 }
 
 void loss_state_add(struct loss_state *l, const struct event *ev)
 {
-	uint64_t until_ns = event_value(ev, "until");
+	uint64_t until_ns = loss_until_ns(ev);
 
 	l->nr++;
 	if (until_ns > l->blind_until_ns)
@@ -26,15 +30,15 @@ void loss_state_add(struct loss_state *l, const struct event *ev)
 
 int loss_state_add_gap(struct loss_state *l, const struct event *ev)
 {
-	uint64_t cpu = event_value(ev, "gap_cpu"), until_ns = event_value(ev, "until");
+	RECORD(gap, gap, ev);
 
 	if (!l->gap_ns)
 		l->gap_ns = calloc(UINT16_MAX + 1u, sizeof(*l->gap_ns));
 	if (!l->gap_ns)
 		return fail(-ENOMEM, "out of memory");
-	if (cpu <= UINT16_MAX)
-		l->gap_ns[cpu] = until_ns;
-	if (until_ns > l->newest_gap_ns)
-		l->newest_gap_ns = until_ns;
+	if (gap->gap_cpu <= UINT16_MAX)
+		l->gap_ns[gap->gap_cpu] = gap->until;
+	if (gap->until > l->newest_gap_ns)
+		l->newest_gap_ns = gap->until;
 	return 0;
 }

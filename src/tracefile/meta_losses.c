@@ -37,7 +37,3 @@ void meta_losses_read(struct trace_info *info, uint64_t *taken)
 	}
 }
 
-uint64_t lost_record_count(const struct event *ev)
-{
-	return ev->type->id == EV_lost ? event_value(ev, "count") : 0;
-}

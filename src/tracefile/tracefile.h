@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "event/event.h"
+#include "event/losses.h"
 #include "event/reader.h"
 
 struct trace_writer;
@@ -82,9 +83,6 @@ json_t *meta_losses_make(const struct trace_info *info, uint64_t placed);
 
 /* For readers: adds these from info->meta. To be called after each metadata object; *taken is 0 at first. */
 void meta_losses_read(struct trace_info *info, uint64_t *taken);
-
-/* How many events this one reports as lost: 0 unless it is a `lost` record. */
-uint64_t lost_record_count(const struct event *ev);
 
 /* ---- the text form; its format is in doc/format.md ---- */
 

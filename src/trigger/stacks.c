@@ -3,6 +3,7 @@
  * A copy of a stack is valid until the thread runs again or the next copy. A thread that sleeps again and again in one
  * place has the same stack each time: their times are added.
  */
+#include "event/records.h"
 #include "trigger/stacks.h"
 
 #include <errno.h>
@@ -74,16 +75,21 @@ static struct stack_time *stack_find(struct culprit_stacks *s, const char *text)
 
 static void stack_begin(struct culprit_stacks *s, const struct event *ev)
 {
-	const struct field *f = event_field(ev->type, "stack");
-	char text[STACK_BYTES] = "";
+	char text[STACK_BYTES];
 
 	last_end(s, ev->time_ns);
-	if (f)
-		event_text(ev, f, text, sizeof(text));
-	if (!*text)
+	if (!*record_stack(ev, text, sizeof(text)))
 		return;
 	s->last = stack_find(s, text);
 	s->since_ns = ev->time_ns;
+}
+
+static void switch_take(struct culprit_stacks *s, const struct event *ev)
+{
+	RECORD(sched_switch, r, ev);
+
+	if (r->next_tid == s->c->tid)
+		last_end(s, ev->time_ns);
 }
 
 void culprit_stacks_event(struct culprit_stacks *s, const struct event *ev)
@@ -95,8 +101,7 @@ void culprit_stacks_event(struct culprit_stacks *s, const struct event *ev)
 			stack_begin(s, ev);
 		break;
 	case EV_sched_switch:
-		if (event_value(ev, "next_tid") == s->c->tid)
-			last_end(s, ev->time_ns);
+		switch_take(s, ev);
 		break;
 	case EV_lost:
 	case EV_gap: /* it may have run again */

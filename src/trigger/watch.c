@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "event/records.h"
 #include "trigger/watch.h"
 
 #include <errno.h>
@@ -210,7 +211,8 @@ static bool counts(const struct trigger_watch *w, const struct form *f)
 /* Out of memory: as if it had not been stopped. */
 static void state_learn(struct trigger_watch *w, const struct event *ev)
 {
-	bool is_new, running = event_value(ev, "running");
+	RECORD(vm_state, r, ev);
+	bool is_new, running = r->running;
 	struct machine *m = hash_add_u64(&w->machines, ev->pid, &is_new);
 
 	if (!m)

@@ -58,7 +58,7 @@ int guest_tasks_event(struct guest_tasks *t, const struct event *ev)
 	if (is_loss(ev->type->name))
 		hash_clear(&t->cpus); /* a switch may be missing */
 	if (guest_event_kind(ev->type) != GUEST_SCHED_SWITCH ||
-	    !guest_number(ev, "next_pid", &next))
+	    !guest_number(ev, next_pid, &next))
 		return 0;
 	struct cpu *c = hash_add_u64(&t->cpus, (uint64_t)ev->source << 32 | ev->cpu, NULL);
 	int err =
@@ -68,7 +68,7 @@ int guest_tasks_event(struct guest_tasks *t, const struct event *ev)
 		return err;
 	*c->comm = '\0';
 	c->since_ns = ev->time_ns;
-	if (next && !guest_text(ev, "next_comm", c->comm, sizeof(c->comm)))
+	if (next && !guest_text(ev, next_comm, c->comm, sizeof(c->comm)))
 		snprintf(c->comm, sizeof(c->comm), "%u", (uint32_t)next);
 	return err;
 }

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "event/records.h"
 #include "pairing/loss_state.h"
 
 enum {
@@ -120,13 +121,13 @@ static struct vm *vm_of(struct downtime *d, const struct event *ev)
 	return vm;
 }
 
-static void on_stopped(struct downtime *d, struct vm *vm, const struct event *ev)
+static void on_stopped(struct downtime *d, struct vm *vm, const struct event *ev, uint32_t state)
 {
 	struct vm_stop *s;
 
 	if (vm->open != NO_STOP) /* it is stopped already */
 		return;
-	vm->open = stop_add(d, ev, (uint32_t)event_value(ev, "state"));
+	vm->open = stop_add(d, ev, state);
 	vm->resumed = NO_STOP;
 	if (vm->open == NO_STOP)
 		return;
@@ -193,7 +194,8 @@ static void on_step(struct downtime *d, struct vm *vm, const struct event *ev)
 						 [STEP_SAVE_DEVICES] = STOP_SAVE_DEVICES,
 						 [STEP_LOAD] = STOP_LOAD,
 						 [STEP_LOADED] = STOP_LOADED};
-	uint64_t step = event_value(ev, "step");
+	RECORD(migrate_step, r, ev);
+	uint64_t step = r->step;
 
 	d->counts.steps = true;
 	if (step < STEP_SAVE_RAM || step > STEP_LOADED)
@@ -228,6 +230,16 @@ static void on_lost(struct downtime *d, const struct event *ev)
 	}
 }
 
+static void on_state(struct downtime *d, struct vm *vm, const struct event *ev)
+{
+	RECORD(vm_state, r, ev);
+
+	if (r->running)
+		on_started(d, vm, ev);
+	else
+		on_stopped(d, vm, ev, r->state);
+}
+
 static void on_vm_event(struct downtime *d, struct vm *vm, const struct event *ev)
 {
 	switch (ev->type->id) {
@@ -247,10 +259,7 @@ static void on_vm_event(struct downtime *d, struct vm *vm, const struct event *e
 		on_step(d, vm, ev);
 		break;
 	case EV_vm_state:
-		if (event_value(ev, "running"))
-			on_started(d, vm, ev);
-		else
-			on_stopped(d, vm, ev);
+		on_state(d, vm, ev);
 	}
 }
 

@@ -13,6 +13,8 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/order.h"
+#include "event/losses.h"
+#include "event/records.h"
 
 enum {
 	VECTORS_MAX = 1 << 18,
@@ -136,12 +138,29 @@ static void on_raised(struct interrupts *x, const struct event *ev, enum irq_sou
 	r->gsi = gsi;
 }
 
+static void on_line(struct interrupts *x, const struct event *ev)
+{
+	RECORD(kvm_set_irq, r, ev);
+
+	x->counts.lines += r->level != 0;
+	if (r->level)
+		on_raised(x, ev, IRQ_LINE, VECTOR_ANY, r->gsi);
+}
+
+static void on_message(struct interrupts *x, const struct event *ev)
+{
+	RECORD(kvm_msi_set_irq, r, ev);
+
+	on_raised(x, ev, IRQ_MSI, r->data & 0xff, 0);
+}
+
 /* KVM reports the input after it has delivered the interrupt. */
 static void on_ioapic(struct interrupts *x, const struct event *ev)
 {
+	RECORD(kvm_ioapic_set_irq, pin, ev);
 	struct raised *r = hash_find_u64(&x->raised, key_of(ev, ev->tid));
 
-	x->counts.pin_coalesced += event_value(ev, "coalesced") && !event_value(ev, "masked");
+	x->counts.pin_coalesced += pin->coalesced && !pin->masked;
 	if (r && r->source == IRQ_LINE)
 		hash_remove(&x->raised, r);
 }
@@ -177,12 +196,12 @@ static uint64_t begin_of(const struct interrupts *x, const struct event *ev)
 
 static void on_accept(struct interrupts *x, const struct event *ev)
 {
+	RECORD(kvm_apic_accept_irq, r, ev);
 	struct irq_vector *v;
 
-	if (event_value(ev, "mode") > MODE_LOWEST)
+	if (r->mode > MODE_LOWEST)
 		return;
-	v = vector_get(x, ev, (uint32_t)event_value(ev, "apic_id"),
-		       (uint32_t)event_value(ev, "vector"));
+	v = vector_get(x, ev, r->apic_id, r->vector);
 	if (!v)
 		return;
 	x->counts.accepts++;
@@ -199,13 +218,13 @@ static void on_accept(struct interrupts *x, const struct event *ev)
 static void on_inject(struct interrupts *x, const struct event *ev)
 {
 	struct irq_timer *t = timer_get(x, ev, false);
-	uint32_t vector = (uint32_t)event_value(ev, "vector");
+	RECORD(kvm_inj_virq, r, ev);
 	struct irq_vector *v;
 
 	x->counts.injections = true;
-	if (event_value(ev, "soft") || event_value(ev, "reinjected"))
+	if (r->soft || r->reinjected)
 		return;
-	v = vector_get(x, ev, apic_id_of(x, ev), vector);
+	v = vector_get(x, ev, apic_id_of(x, ev), r->vector);
 	if (!v)
 		return;
 	v->injected++;
@@ -217,19 +236,18 @@ static void on_inject(struct interrupts *x, const struct event *ev)
 	v->total_ns = v->accepted_ns;
 	v->accepted_ns = 0;
 	v->injected_ns = begin_of(x, ev);
-	if (t && t->deadline_ns && t->vector == vector)
+	if (t && t->deadline_ns && t->vector == r->vector)
 		t->injected = true;
 }
 
 static void on_eoi(struct interrupts *x, const struct event *ev)
 {
-	uint32_t apic_id = (uint32_t)event_value(ev, "apic_id");
-	int32_t vector = (int32_t)event_value(ev, "vector");
+	RECORD(kvm_eoi, r, ev);
 	struct irq_vector *v;
 
-	x->counts.nameless += vector < 0;
-	apic_id_learn(x, ev, apic_id);
-	v = vector < 0 ? NULL : vector_get(x, ev, apic_id, (uint32_t)vector);
+	x->counts.nameless += r->vector < 0;
+	apic_id_learn(x, ev, r->apic_id);
+	v = r->vector < 0 ? NULL : vector_get(x, ev, r->apic_id, (uint32_t)r->vector);
 	if (!v)
 		return;
 	x->counts.eois = true;
@@ -247,8 +265,8 @@ static void on_eoi(struct interrupts *x, const struct event *ev)
 
 static void on_pv_eoi(struct interrupts *x, const struct event *ev)
 {
-	struct irq_vector *v = vector_get(x, ev, (uint32_t)event_value(ev, "apic_id"),
-					  (uint32_t)event_value(ev, "vector"));
+	RECORD(kvm_pv_eoi, r, ev);
+	struct irq_vector *v = vector_get(x, ev, r->apic_id, (uint32_t)r->vector);
 
 	if (v)
 		v->late++;
@@ -258,21 +276,21 @@ static void on_pv_eoi(struct interrupts *x, const struct event *ev)
 
 static void on_timer(struct interrupts *x, const struct event *ev)
 {
+	RECORD(kvm_timer_irq, r, ev);
 	struct irq_timer *t = timer_get(x, ev, true);
-	uint64_t tsc = event_value(ev, "deadline_tsc"), ns = event_value(ev, "deadline_ns");
-	uint64_t pending = event_value(ev, "pending");
 	struct irq_vector *v;
 
 	if (!t)
 		return;
-	t->vector = (uint32_t)event_value(ev, "vector");
+	t->vector = r->vector;
 	v = vector_get(x, ev, apic_id_of(x, ev), t->vector);
 	if (v)
 		v->from[IRQ_TIMER]++;
 	t->fired++;
-	t->lost += pending > 1 ? pending - 1 : 0;
+	t->lost += r->pending > 1 ? r->pending - 1 : 0;
 	t->injected = false;
-	t->deadline_ns = tsc ? tsc_clock_ns(&x->tsc, ev, tsc) : ns;
+	t->deadline_ns = r->deadline_tsc ? tsc_clock_ns(&x->tsc, ev, r->deadline_tsc)
+					 : (uint64_t)r->deadline_ns;
 	if (!t->deadline_ns) {
 		t->unknown++;
 		return;
@@ -342,9 +360,9 @@ static void timers_are_lost(struct interrupts *x)
 
 static void on_lost(struct interrupts *x, const struct event *ev)
 {
-	uint64_t until = event_value(ev, "until");
-	unsigned int what =
-		losses_of(ev->type->id == EV_gap ? 0 : event_value(ev, "lost_event"));
+	RECORD(lost, lost, ev); /* of a gap: any type */
+	uint64_t until = loss_until_ns(ev);
+	unsigned int what = losses_of(lost->lost_event);
 
 	if (what & LOST_VECTORS)
 		vectors_are_lost(x);
@@ -386,12 +404,10 @@ int interrupts_event(struct interrupts *x, const struct event *ev)
 		on_ioapic(x, ev);
 		break;
 	case EV_kvm_set_irq:
-		x->counts.lines += event_value(ev, "level") != 0;
-		if (event_value(ev, "level"))
-			on_raised(x, ev, IRQ_LINE, VECTOR_ANY, (uint32_t)event_value(ev, "gsi"));
+		on_line(x, ev);
 		break;
 	case EV_kvm_msi_set_irq:
-		on_raised(x, ev, IRQ_MSI, (uint32_t)event_value(ev, "data") & 0xff, 0);
+		on_message(x, ev);
 		break;
 	case EV_kvm_timer_irq:
 		on_timer(x, ev);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "analyzers/interrupts/tsc.h"
 #include "base/saturate.h"
+#include "event/records.h"
 
 enum { VCPUS_MAX = 1 << 14 };
 
@@ -30,31 +31,45 @@ static struct vcpu_clock *vcpu_get(struct tsc_clock *c, const struct event *ev, 
 
 static void on_pair(struct tsc_clock *c, const struct event *ev)
 {
+	RECORD(clock_pair, r, ev);
+
 	c->pair[0] = c->pair[1];
 	c->pair[1].ns = ev->time_ns;
-	c->pair[1].tsc = event_value(ev, "tsc");
+	c->pair[1].tsc = r->tsc;
 	c->nr_pairs += c->nr_pairs < 2;
+}
+
+static void on_offset(struct tsc_clock *c, const struct event *ev)
+{
+	RECORD(vcpu_tsc, r, ev);
+	struct vcpu_clock *v = vcpu_get(c, ev, ev->vcpu);
+
+	if (!v)
+		return;
+	v->offset = r->offset;
+	v->scale = r->scale;
+	v->scale_bits = r->scale_bits;
+}
+
+static void on_change(struct tsc_clock *c, const struct event *ev)
+{
+	RECORD(kvm_write_tsc_offset, r, ev);
+	struct vcpu_clock *v = vcpu_get(c, ev, r->target);
+
+	if (v)
+		v->offset = r->new;
 }
 
 void tsc_clock_event(struct tsc_clock *c, const struct event *ev)
 {
 	unsigned int id = ev->type->id;
-	struct vcpu_clock *v;
 
-	if (id == EV_clock_pair) {
+	if (id == EV_clock_pair)
 		on_pair(c, ev);
-	} else if (id == EV_vcpu_tsc) {
-		v = vcpu_get(c, ev, ev->vcpu);
-		if (!v)
-			return;
-		v->offset = (int64_t)event_value(ev, "offset");
-		v->scale = event_value(ev, "scale");
-		v->scale_bits = (uint32_t)event_value(ev, "scale_bits");
-	} else if (id == EV_kvm_write_tsc_offset) {
-		v = vcpu_get(c, ev, event_value(ev, "target"));
-		if (v)
-			v->offset = (int64_t)event_value(ev, "new");
-	}
+	else if (id == EV_vcpu_tsc)
+		on_offset(c, ev);
+	else if (id == EV_kvm_write_tsc_offset)
+		on_change(c, ev);
 }
 
 uint64_t tsc_clock_ns(const struct tsc_clock *c, const struct event *ev, uint64_t guest_tsc)

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "event/exit_reason.h"
+#include "event/records.h"
 #include "event/vm_names.h"
 #include "pairing/guest_tasks.h"
 
@@ -84,36 +85,72 @@ struct counting {
 	struct host_profile_totals *totals;
 };
 
+/* Of an event that has one. */
+static uint64_t rip_of(const struct event *ev)
+{
+	switch (ev->type->id) {
+#define RIP(event) case EV_##event: { RECORD(event, r, ev); return r->rip; }
+	RIP(guest_sample)
+	RIP(guest_stack)
+	RIP(kvm_exit)
+	RIP(kvm_page_fault)
+	RIP(kvm_emulate_insn)
+#undef RIP
+	}
+	return 0;
+}
+
+/* Of a guest_sample or guest_stack: WHERE_* */
+static uint32_t where_of(const struct event *ev)
+{
+	if (ev->type->id == EV_guest_stack) {
+		RECORD(guest_stack, stack, ev);
+		return stack->where;
+	}
+	RECORD(guest_sample, sample, ev);
+	return sample->where;
+}
+
+static void stack_count(struct host_profile_totals *t, const struct event *ev)
+{
+	RECORD(guest_stack, r, ev);
+
+	t->stacks++;
+	t->cut[r->error < HOST_ERRORS ? r->error : HOST_ERRORS - 1]++;
+}
+
+static bool is_interrupt_exit(const struct event *ev)
+{
+	RECORD(kvm_exit, r, ev);
+
+	return is_interrupt(r->reason, r->isa);
+}
+
 static int count_event(void *arg, const struct event *ev)
 {
 	const struct counting *c = arg;
 	struct host_profile_totals *t = c->totals;
-	uint64_t where;
+	uint32_t where;
 
-	t->has_exits |= ev->type->id == EV_kvm_exit && event_value(ev, "rip");
+	t->has_exits |= ev->type->id == EV_kvm_exit && rip_of(ev);
 	if (!in_window(c->opt, ev))
 		return 0;
 	switch (ev->type->id) {
 	case EV_guest_sample:
 	case EV_guest_stack:
-		where = event_value(ev, "where");
+		where = where_of(ev);
 		t->clock[where < 3 ? where : 2]++;
-		t->unknown += where == WHERE_GUEST && !event_value(ev, "rip");
-		if (ev->type->id == EV_guest_stack) {
-			uint64_t error = event_value(ev, "error");
-
-			t->stacks++;
-			t->cut[error < HOST_ERRORS ? error : HOST_ERRORS - 1]++;
-		}
+		t->unknown += where == WHERE_GUEST && !rip_of(ev);
+		if (ev->type->id == EV_guest_stack)
+			stack_count(t, ev);
 		break;
 	case EV_kvm_exit:
 		t->exits++;
-		t->interrupts += event_value(ev, "rip") && is_interrupt(event_value(ev, "reason"),
-									event_value(ev, "isa"));
+		t->interrupts += rip_of(ev) && is_interrupt_exit(ev);
 		break;
 	case EV_kvm_page_fault:
 	case EV_kvm_emulate_insn:
-		t->others += event_value(ev, "rip") != 0;
+		t->others += rip_of(ev) != 0;
 		break;
 	default:
 		break;
@@ -276,47 +313,52 @@ static int add(struct profile *p, const struct hit *h)
 
 /* ---- events ---- */
 
+/* frame0, frame1, ... are an array. */
+static void frames_read(const struct event *ev, struct hit *h)
+{
+	_Static_assert(offsetof(struct rec_guest_stack, frame14) ==
+			       offsetof(struct rec_guest_stack, frame0) + 8 * (FRAMES - 1),
+		       "frames");
+	if (ev->type->id != EV_guest_stack)
+		return;
+	RECORD(guest_stack, r, ev);
+	memcpy(h->frame, (const uint8_t *)r + offsetof(struct rec_guest_stack, frame0),
+	       sizeof(h->frame));
+	while (h->nr_frames < FRAMES && h->frame[h->nr_frames])
+		h->nr_frames++;
+}
+
 static int add_clock(struct profile *p, const struct event *ev)
 {
 	struct hit h = {.ev = ev,
-			.rip = event_value(ev, "rip"),
+			.rip = rip_of(ev),
 			.task = guest_tasks_label(&p->tasks, ev)};
-	uint64_t wanted = p->opt->of == HOST_EMULATED ? WHERE_KERNEL : WHERE_GUEST;
-	const struct field *first = event_field(ev->type, "frame0");
+	uint32_t wanted = p->opt->of == HOST_EMULATED ? WHERE_KERNEL : WHERE_GUEST;
 	const struct pending *x = hash_find_u64(&p->pending, ev->tid);
 
 	/* On VMX it is read by kvm_exit, before the interrupt is handled. */
 	if (!h.rip && x && ev->time_ns - x->since_ns < LATE_NS)
 		h.rip = x->rip;
-	if (event_value(ev, "where") != wanted || (wanted == WHERE_KERNEL && !h.rip))
+	if (where_of(ev) != wanted || (wanted == WHERE_KERNEL && !h.rip))
 		return 0;
-	for (unsigned int i = 0; first && i < FRAMES; i++) {
-		struct field f = *first;
-
-		f.offset = (uint16_t)(f.offset + 8 * i);
-		h.frame[i] = event_u64(ev, &f);
-		if (!h.frame[i])
-			break;
-		h.nr_frames++;
-	}
+	frames_read(ev, &h);
 	return add(p, &h);
 }
 
 static void exit_begin(struct profile *p, const struct event *ev)
 {
 	struct pending *x = hash_add_u64(&p->pending, ev->tid, NULL);
-	const struct field *reason = event_field(ev->type, "reason");
-	uint64_t isa = event_value(ev, "isa"), number = event_value(ev, "reason");
+	RECORD(kvm_exit, r, ev);
 
 	if (!x)
 		return; /* counted by the table */
-	*x = (struct pending){.tid = ev->tid, .rip = event_value(ev, "rip"),
+	*x = (struct pending){.tid = ev->tid, .rip = r->rip,
 			      .since_ns = ev->time_ns, .ev = *ev,
 			      .unknown = ev->time_ns < p->blind_until_ns};
-	x->reason_key = isa << 32 | number;
+	x->reason_key = (uint64_t)r->isa << 32 | r->reason;
 	x->task = guest_tasks_label(&p->tasks, ev);
-	if (reason)
-		field_print(ev, reason, x->reason, sizeof(x->reason));
+	if (record_has(ev, kvm_exit, reason))
+		value_print("reason", r->reason, r->isa, x->reason, sizeof(x->reason));
 }
 
 /* An exit without a following entry still counts. */
@@ -354,17 +396,18 @@ static int add_causes(struct profile *p, const struct event *ev)
 /* What is not known of exits after lost events: as in pairing/pair.c. */
 static void lost_handle(struct profile *p, const struct event *ev)
 {
-	const struct event_type *type =
-		event_type_ours((unsigned int)event_value(ev, "lost_event"));
+	RECORD(lost, lost, ev);
+	RECORD(gap, hole, ev);
+	const struct event_type *type = event_type_ours(lost->lost_event);
 	bool gap = ev->type->id == EV_gap;
 	struct pending *x;
 
 	if (!gap && type && type->id != EV_kvm_exit && type->id != EV_kvm_entry)
 		return;
 	for (uint32_t at = 0; (x = hash_next(&p->pending, &at));)
-		x->unknown |= !gap || x->ev.cpu == event_value(ev, "gap_cpu");
-	if (!gap && event_value(ev, "until") > p->blind_until_ns)
-		p->blind_until_ns = event_value(ev, "until");
+		x->unknown |= !gap || x->ev.cpu == hole->gap_cpu;
+	if (lost->until > p->blind_until_ns)
+		p->blind_until_ns = lost->until;
 }
 
 static void pending_drop(struct profile *p, uint32_t tid)
@@ -402,14 +445,10 @@ static int add_event(void *profile, const struct event *ev)
 			lost_handle(p, ev);
 		return is_exit || ev->type->id == EV_kvm_entry ? add_causes(p, ev) : 0;
 	case HOST_INTERRUPT:
-		h.rip = event_value(ev, "rip");
-		return counts && is_exit &&
-				       is_interrupt(event_value(ev, "reason"),
-						    event_value(ev, "isa"))
-			       ? add(p, &h)
-			       : 0;
+		h.rip = rip_of(ev);
+		return counts && is_exit && is_interrupt_exit(ev) ? add(p, &h) : 0;
 	default:
-		h.rip = event_value(ev, "rip");
+		h.rip = rip_of(ev);
 		h.reason = ev->type->name;
 		h.reason_key = ev->type->id;
 		return counts && h.rip &&

@@ -77,11 +77,11 @@ static void switch_handle(struct timeline_guest *g, const struct event *ev)
 	uint64_t prev = 0, next = 0;
 	char comm[32] = "", was[32] = "";
 
-	if (!c || !guest_number(ev, "next_pid", &next))
+	if (!c || !guest_number(ev, next_pid, &next))
 		return;
-	guest_number(ev, "prev_pid", &prev);
-	guest_text(ev, "next_comm", comm, sizeof(comm));
-	guest_text(ev, "prev_comm", was, sizeof(was));
+	guest_number(ev, prev_pid, &prev);
+	guest_text(ev, next_comm, comm, sizeof(comm));
+	guest_text(ev, prev_comm, was, sizeof(was));
 	run_end(g->t, &c->task, ev->time_ns);
 	task = prev ? task_get(g, (uint32_t)prev, was) : NULL;
 	if (task)
@@ -112,8 +112,8 @@ static void irq_handle(struct timeline_guest *g, const struct event *ev, bool en
 		c->irq.track = timeline_track(g->t, g->group, TRACK_VCPU, 2u * ev->cpu + 1, 0,
 					      "CPU %u interrupts", ev->cpu);
 	c->irq_known = true;
-	guest_number(ev, "irq", &irq);
-	guest_text(ev, "name", name, sizeof(name));
+	guest_number(ev, irq, &irq);
+	guest_text(ev, name, name, sizeof(name));
 	run_begin(g->t, &c->irq, ev->time_ns, SLICE_IRQ, "irq %u %s", (uint32_t)irq, name);
 }
 

@@ -5,6 +5,8 @@
 
 #include "analyzers/virtqueue/queues_private.h"
 #include "base/error.h"
+#include "event/records.h"
+#include "event/virtio_ids.h"
 
 const struct queue_stage_info queue_stages[QUEUE_STAGES] = {
 	[STAGE_KICK_POP] = {"kick-pop", "virtio_queue_notify"},
@@ -56,16 +58,17 @@ static void queue_place(struct queues *q, struct queue *n, uint64_t vdev)
 
 static void on_device(struct queues *q, const struct event *ev)
 {
-	const struct field *path = event_field(ev->type, "path");
-	uint64_t vdev = event_value(ev, "vdev");
-	struct named *d = path ? hash_add_words(&q->devices, (uint64_t[]){ev->pid, vdev}, NULL)
-			       : NULL;
+	RECORD(virtio_device, r, ev);
+	uint64_t vdev = r->vdev;
+	struct named *d = record_has(ev, virtio_device, path)
+				  ? hash_add_words(&q->devices, (uint64_t[]){ev->pid, vdev}, NULL)
+				  : NULL;
 	char name[QUEUES_DEVICE_MAX];
 	struct place *p;
 
 	if (!d)
 		return;
-	field_print(ev, path, name, sizeof(name));
+	text_neutralise(RECORD_TEXT(r, path, name));
 	if (!strcmp(name, d->path))
 		return;
 	snprintf(d->path, sizeof(d->path), "%s", name);
@@ -126,7 +129,9 @@ struct queue *queues_get(struct queues *q, uint32_t pid, uint64_t vdev, uint32_t
 
 static struct queue *queue_of_event(struct queues *q, const struct event *ev)
 {
-	return queues_get(q, ev->pid, event_value(ev, "vdev"), (uint32_t)event_value(ev, "queue"));
+	struct virtio_ids ids = virtio_ids_of(ev);
+
+	return queues_get(q, ev->pid, ids.vdev, ids.queue);
 }
 
 /* Timestamps that are equal or go backwards (merged inputs) have no duration. */
@@ -299,9 +304,9 @@ static void on_kick(struct queues *q, const struct event *ev)
 
 static void on_complete(struct queues *q, const struct event *ev)
 {
-	uint64_t elem = event_value(ev, "req"); /* a VirtIOBlockReq begins with its element */
+	RECORD(vblk_done, r, ev); /* a VirtIOBlockReq begins with its element */
 	struct completed *c =
-		hash_add_words(&q->completed, (uint64_t[]){ev->pid, elem}, NULL);
+		hash_add_words(&q->completed, (uint64_t[]){ev->pid, r->req}, NULL);
 
 	q->saw[STAGE_POP_COMPLETE] = q->saw[STAGE_COMPLETE_PUSH] = true;
 	if (c)
@@ -343,7 +348,8 @@ static struct queue *notifying(struct queues *q, const struct event *ev, uint64_
 static void on_line(struct queues *q, const struct event *ev)
 {
 	uint64_t ns;
-	struct queue *n = event_value(ev, "level") == 1 ? notifying(q, ev, &ns) : NULL;
+	RECORD(kvm_set_irq, r, ev);
+	struct queue *n = r->level == 1 ? notifying(q, ev, &ns) : NULL;
 
 	q->saw[STAGE_NOTIFY_RAISE] = true;
 	if (n)
@@ -352,7 +358,8 @@ static void on_line(struct queues *q, const struct event *ev)
 
 static void on_message(struct queues *q, const struct event *ev)
 {
-	uint64_t ns, address = event_value(ev, "address");
+	RECORD(kvm_msi_set_irq, r, ev);
+	uint64_t ns;
 	struct queue *n = notifying(q, ev, &ns);
 	unsigned int i = 0;
 
@@ -372,15 +379,15 @@ static void on_message(struct queues *q, const struct event *ev)
 		return; /* raised again before it was injected: the first one counts */
 	q->raised[i].queue = n;
 	q->raised[i].pid = ev->pid;
-	q->raised[i].vector = event_value(ev, "data") & 0xff;
-	q->raised[i].destination = address >> 12 & 0xff;
-	q->raised[i].logical = address & MSI_LOGICAL;
+	q->raised[i].vector = r->data & 0xff;
+	q->raised[i].destination = r->address >> 12 & 0xff;
+	q->raised[i].logical = r->address & MSI_LOGICAL;
 	q->raised[i].ns = ev->time_ns;
 }
 
 static void on_inject(struct queues *q, const struct event *ev)
 {
-	uint64_t vector = event_value(ev, "vector");
+	RECORD(kvm_inj_virq, r, ev);
 
 	q->saw[STAGE_RAISE_GUEST] = true;
 	for (unsigned int i = 0; i < q->nr_raised;) {
@@ -388,7 +395,7 @@ static void on_inject(struct queues *q, const struct event *ev)
 				      ? ev->vcpu < 8 && q->raised[i].destination >> ev->vcpu & 1
 				      : q->raised[i].destination == ev->vcpu;
 
-		if (q->raised[i].pid != ev->pid || q->raised[i].vector != vector || !for_it) {
+		if (q->raised[i].pid != ev->pid || q->raised[i].vector != r->vector || !for_it) {
 			i++;
 			continue;
 		}

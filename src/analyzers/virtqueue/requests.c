@@ -5,6 +5,8 @@
 #include "analyzers/virtqueue/requests_private.h"
 #include "base/array.h"
 #include "event/exit_reason.h"
+#include "event/records.h"
+#include "event/virtio_ids.h"
 
 void *requests_grow(struct requests *r, void **list, size_t nr, size_t max, size_t size)
 {
@@ -110,9 +112,21 @@ static void guest_event(struct requests *r, const struct event *ev)
 
 /* ---- the host's side ---- */
 
+static void reason_read(const struct event *ev, struct exit_times *x)
+{
+	if (ev->type->id == EV_kvm_userspace_exit) {
+		RECORD(kvm_userspace_exit, vmm, ev);
+		x->reason = vmm->reason;
+		x->isa = ISA_USERSPACE;
+		return;
+	}
+	RECORD(kvm_exit, exit, ev);
+	x->reason = exit->reason;
+	x->isa = (uint16_t)exit->isa;
+}
+
 static void exit_handle(struct requests *r, const struct event *ev)
 {
-	bool userspace = ev->type->id == EV_kvm_userspace_exit;
 	struct vcpu_exit *last;
 	struct exit_times *x;
 
@@ -125,10 +139,9 @@ static void exit_handle(struct requests *r, const struct event *ev)
 	*x = (struct exit_times){
 		.ns = ev->time_ns,
 		.pid = ev->pid,
-		.reason = (uint32_t)event_value(ev, "reason"),
-		.isa = userspace ? ISA_USERSPACE : (uint16_t)event_value(ev, "isa"),
 		.vcpu = ev->vcpu,
 	};
+	reason_read(ev, x);
 	r->nr_exits++;
 	if (last)
 		last->exit = (uint32_t)r->nr_exits;
@@ -165,11 +178,11 @@ static uint32_t device_index(struct requests *r, uint32_t pid, uint64_t vdev)
 
 static void device_learn(struct requests *r, const struct event *ev)
 {
-	const struct field *f = event_field(ev->type, "path");
-	uint32_t i = device_index(r, ev->pid, event_value(ev, "vdev"));
+	RECORD(virtio_device, device, ev);
+	uint32_t i = device_index(r, ev->pid, device->vdev);
 
-	if (f && i != UINT32_MAX)
-		event_text(ev, f, r->device[i].path, DEVICE_BYTES);
+	if (record_has(ev, virtio_device, path) && i != UINT32_MAX)
+		RECORD_TEXT(device, path, r->device[i].path);
 }
 
 static void left(void *arg, const struct element *el, enum element_end how, const struct event *ev)
@@ -199,7 +212,7 @@ static uint32_t element_pid(const struct requests *r, const struct element_times
 /* An interrupt is for all that its queue returned before it. */
 static void interrupt_handle(struct requests *r, const struct event *ev)
 {
-	uint64_t vq = event_value(ev, "vq");
+	uint64_t vq = virtio_ids_of(ev).vq;
 
 	while (r->quiet < r->nr_el && r->el[r->quiet].interrupt_ns)
 		r->quiet++;

@@ -9,6 +9,8 @@
 #include "base/hash.h"
 #include "base/quantiles.h"
 #include "commands/live/queue_events.h"
+#include "event/records.h"
+#include "event/virtio_ids.h"
 #include "output/table.h"
 #include "pairing/elements.h"
 
@@ -67,8 +69,8 @@ static struct queue_of_vm *queue_get(struct top_queues *t, uint32_t pid, uint64_
 
 static void popped(void *arg, const struct event *ev)
 {
-	struct queue_of_vm *q = queue_get(arg, ev->pid, event_value(ev, "vdev"),
-					  event_value(ev, "queue"));
+	struct virtio_ids ids = virtio_ids_of(ev);
+	struct queue_of_vm *q = queue_get(arg, ev->pid, ids.vdev, ids.queue);
 
 	if (q && !q->in_flight++)
 		q->since_ns = ev->time_ns;
@@ -94,12 +96,12 @@ static void left(void *arg, const struct element *el, enum element_end how, cons
 
 static void device_learn(struct top_queues *t, const struct event *ev)
 {
-	const uint64_t key[] = {ev->pid, event_value(ev, "vdev")};
+	RECORD(virtio_device, r, ev);
+	const uint64_t key[] = {ev->pid, r->vdev};
 	struct device_name *d = hash_add_words(&t->devices, key, NULL);
-	const struct field *path = event_field(ev->type, "path");
 
-	if (d && path)
-		event_text(ev, path, d->path, sizeof(d->path));
+	if (d)
+		RECORD_TEXT(r, path, d->path);
 }
 
 static int on_event(void *arg, const struct event *ev)

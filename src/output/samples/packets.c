@@ -57,12 +57,12 @@ static bool event_packet(const struct sample *s, uint64_t *proto, uint8_t *ret, 
 {
 	const struct event_type *type = s->tp->kind->type;
 	const struct event ev = {.type = type, .data = s->args, .size = (uint16_t)s->args_len};
-	const struct field *bytes = event_field(type, "a1");
+	const struct field *bytes = event_field(type, "a1"), *a0 = event_field(type, "a0");
 	char hex[EVENT_RECORD_MAX];
 
 	if (!bytes || bytes->kind < FIELD_TEXT)
 		return false;
-	*proto = event_value(&ev, "a0");
+	*proto = a0 ? event_u64(&ev, a0) : 0;
 	event_text(&ev, bytes, hex, sizeof(hex));
 	for (*len = 0; nibble(hex[2 * *len]) >= 0 && nibble(hex[2 * *len + 1]) >= 0; ++*len)
 		ret[*len] = (uint8_t)(nibble(hex[2 * *len]) << 4 | nibble(hex[2 * *len + 1]));

@@ -5,7 +5,9 @@
 
 #include "base/array.h"
 #include "base/saturate.h"
+#include "event/guest_fields.h"
 #include "event/reader.h"
+#include "event/records.h"
 #include "readers/ftrace/tick_rate.h"
 
 enum {
@@ -97,25 +99,37 @@ double tick_rate_find(const struct tick_rate *r, const char **ret_event)
 	return tick_rate_is_valid(halts) ? halts : 0;
 }
 
+static void wakeup_take(struct tick_rate *r, const struct event *ev)
+{
+	RECORD(kvm_vcpu_wakeup, wakeup, ev);
+
+	tick_rate_wakeup(r, ev->tid, ev->time_ns, wakeup->ns);
+}
+
+static void pvclock_take(struct tick_rate *r, const struct event *ev)
+{
+	RECORD(kvm_pvclock_update, clock, ev);
+
+	tick_rate_pvclock(r, clock->mul, (int8_t)clock->shift);
+}
+
 void tick_rate_event(struct tick_rate *r, const struct event *ev)
 {
-	const char *timer = "hrtimer_expire_entry";
-	size_t len = strlen(ev->type->name), timer_len = strlen(timer);
+	uint64_t now;
 
 	switch (ev->type->id) {
 	case EV_kvm_exit:
 		tick_rate_exit(r, ev->tid, ev->time_ns);
 		break;
 	case EV_kvm_vcpu_wakeup:
-		tick_rate_wakeup(r, ev->tid, ev->time_ns, event_value(ev, "ns"));
+		wakeup_take(r, ev);
 		break;
 	case EV_kvm_pvclock_update:
-		tick_rate_pvclock(r, (uint32_t)event_value(ev, "mul"),
-				  (int8_t)event_value(ev, "shift"));
+		pvclock_take(r, ev);
 		break;
 	default:
-		if (len > timer_len && !strcmp(ev->type->name + len - timer_len, timer))
-			tick_rate_now(r, ev->time_ns, event_value(ev, "now"));
+		if (kernel_event_kind(ev->type) == GUEST_TIMER && guest_number(ev, now, &now))
+			tick_rate_now(r, ev->time_ns, now);
 	}
 }
 
