@@ -337,7 +337,7 @@ static void format_use(struct ftrace_events *e, struct format *f, int id)
 	if (event) {
 		if (e->side == FTRACE_HOST)
 			f->ours = ftrace_ours_new(f->system, f->name, event);
-		f->type = f->ours ? event_type_named(f->name) : NULL;
+		f->type = f->ours ? ftrace_ours_type(f->ours) : NULL;
 		f->wanted = wanted(e, f);
 		if (!f->ours && f->wanted)
 			type_make(e, f, event);

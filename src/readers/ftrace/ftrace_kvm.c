@@ -5,55 +5,9 @@
 #include <traceevent/event-parse.h>
 
 #include "event/exit_reason.h"
+#include "event/records.h"
 #include "readers/ftrace/ftrace.h"
 #include "readers/ftrace/ftrace_kvm.h"
-
-/*
- * Where the kernel's field (arch/x86/kvm/trace.h, arch/arm64/kvm/trace_arm.h, include/trace/events/{kvm,sched}.h) is
- * called other than ours.
- */
-#define ARM64_PC "vcpu_pc"
-static const struct {
-	const char *event, *ours, *theirs;
-} renamed[] = {
-	{"kvm_exit", "reason", "exit_reason"},
-	{"kvm_exit", "rip", "guest_rip"},
-	{"kvm_exit", "rip", ARM64_PC},
-	{"kvm_entry", "rip", ARM64_PC},
-	{"kvm_nested_vmexit", "reason", "exit_reason"},
-	{"kvm_nested_vmexit", "reason", "exit_code"}, /* before v5.10 */
-	{"kvm_nested_vmexit", "rip", "guest_rip"},
-	{"kvm_nested_vmexit_inject", "reason", "exit_code"},
-	{"kvm_nested_vmexit_inject", "info1", "exit_info1"},
-	{"kvm_nested_vmexit_inject", "info2", "exit_info2"},
-	{"kvm_nested_vmexit_inject", "int_info", "exit_int_info"},
-	{"kvm_nested_vmexit_inject", "int_error", "exit_int_info_err"},
-	{"kvm_userspace_exit", "error", "errno"},
-	{"kvm_pio", "write", "rw"},
-	{"kvm_mmio", "size", "len"},
-	{"kvm_msr", "msr", "ecx"},
-	{"kvm_msr", "val", "data"},
-	{"kvm_msr", "fault", "exception"},
-	{"kvm_set_irq", "source", "irq_source_id"},
-	{"kvm_halt_poll_ns", "new_ns", "new"},
-	{"kvm_halt_poll_ns", "old_ns", "old"},
-	{"kvm_page_fault", "rip", "guest_rip"},
-	{"kvm_page_fault", "addr", "fault_address"},
-	{"kvm_page_fault", "error", "error_code"},
-	{"kvm_write_tsc_offset", "old", "previous_tsc_offset"},
-	{"kvm_write_tsc_offset", "new", "next_tsc_offset"},
-	{"kvm_write_tsc_offset", "target", "vcpu_id"},
-	{"kvm_pvclock_update", "mul", "tsc_to_system_mul"},
-	{"kvm_pvclock_update", "shift", "tsc_shift"},
-	{"kvm_pvclock_update", "target", "vcpu_id"},
-	{"sched_switch", "prev_tid", "prev_pid"},
-	{"sched_switch", "next_tid", "next_pid"},
-	{"sched_wakeup", "wake_tid", "pid"},
-};
-
-/* vcpu_id of these is the vCPU of the thread that is traced; elsewhere it may be another's. */
-static const char *const own_vcpu[] = {"kvm_entry", "kvm_exit", "kvm_nested_vmexit",
-				       "kvm_page_fault", "kvm_halt_poll_ns"};
 
 /*
  * prev_state as the tracepoint reports it (include/trace/events/sched.h since 4.14) is not the task's own state, which
@@ -83,21 +37,121 @@ uint64_t ftrace_reported_state(uint64_t state)
 	return state == STATE_DEAD ? REPORTED_DEAD : state;
 }
 
+/* KVM's APIC_DM_*: bits 8 to 10 of an interrupt command (Intel SDM volume 3, 11.6.1). */
+static uint64_t delivery_mode(uint64_t dm)
+{
+	return dm >> 8 & 7;
+}
+
+static uint64_t is_set(uint64_t v)
+{
+	return v != 0;
+}
+
+/* A redirection entry: Intel's 82093AA data sheet, 3.2.4. */
+static uint64_t entry_vector(uint64_t e)
+{
+	return e & 0xff;
+}
+
+static uint64_t entry_level(uint64_t e)
+{
+	return e >> 15 & 1;
+}
+
+static uint64_t entry_masked(uint64_t e)
+{
+	return e >> 16 & 1;
+}
+
+static uint64_t entry_dest(uint64_t e)
+{
+	return e >> 56;
+}
+
+/*
+ * Where the kernel's field (arch/x86/kvm/trace.h, arch/arm64/kvm/trace_arm.h, include/trace/events/{kvm,sched}.h) is
+ * called, or means, other than ours.
+ */
+#define ARM64_PC "vcpu_pc"
+static const struct renamed {
+	const char *event, *ours, *theirs;
+	uint64_t (*convert)(uint64_t theirs); /* NULL: the value is the same */
+} renamed[] = {
+	{"kvm_exit", "reason", "exit_reason", NULL},
+	{"kvm_exit", "rip", "guest_rip", NULL},
+	{"kvm_exit", "rip", ARM64_PC},
+	{"kvm_entry", "rip", ARM64_PC},
+	{"kvm_nested_vmexit", "reason", "exit_reason", NULL},
+	{"kvm_nested_vmexit", "reason", "exit_code", NULL}, /* before v5.10 */
+	{"kvm_nested_vmexit", "rip", "guest_rip", NULL},
+	{"kvm_nested_vmexit_inject", "reason", "exit_code", NULL},
+	{"kvm_nested_vmexit_inject", "info1", "exit_info1", NULL},
+	{"kvm_nested_vmexit_inject", "info2", "exit_info2", NULL},
+	{"kvm_nested_vmexit_inject", "int_info", "exit_int_info", NULL},
+	{"kvm_nested_vmexit_inject", "int_error", "exit_int_info_err", NULL},
+	{"kvm_userspace_exit", "error", "errno", NULL},
+	{"kvm_pio", "write", "rw", NULL},
+	{"kvm_mmio", "size", "len", NULL},
+	{"kvm_msr", "msr", "ecx", NULL},
+	{"kvm_msr", "val", "data", NULL},
+	{"kvm_msr", "fault", "exception", NULL},
+	{"kvm_set_irq", "source", "irq_source_id", NULL},
+	{"kvm_halt_poll_ns", "new_ns", "new", NULL},
+	{"kvm_halt_poll_ns", "old_ns", "old", NULL},
+	{"kvm_page_fault", "rip", "guest_rip", NULL},
+	{"kvm_page_fault", "addr", "fault_address", NULL},
+	{"kvm_page_fault", "error", "error_code", NULL},
+	{"kvm_write_tsc_offset", "old", "previous_tsc_offset", NULL},
+	{"kvm_write_tsc_offset", "new", "next_tsc_offset", NULL},
+	{"kvm_write_tsc_offset", "target", "vcpu_id", NULL},
+	{"kvm_pvclock_update", "mul", "tsc_to_system_mul", NULL},
+	{"kvm_pvclock_update", "shift", "tsc_shift", NULL},
+	{"kvm_pvclock_update", "target", "vcpu_id", NULL},
+	{"kvm_apic_accept_irq", "apic_id", "apicid", NULL},
+	{"kvm_apic_accept_irq", "vector", "vec", NULL},
+	{"kvm_apic_accept_irq", "mode", "dm", delivery_mode},
+	{"kvm_apic_accept_irq", "level", "tm", is_set},
+	{"kvm_eoi", "apic_id", "apicid", NULL},
+	{"kvm_pv_eoi", "apic_id", "apicid", NULL},
+	{"kvm_inj_virq", "vector", "vector", NULL},
+	{"kvm_inj_virq", "vector", "irq", NULL}, /* before v5.19 */
+	{"kvm_ioapic_set_irq", "vector", "e", entry_vector},
+	{"kvm_ioapic_set_irq", "dest", "e", entry_dest},
+	{"kvm_ioapic_set_irq", "level", "e", entry_level},
+	{"kvm_ioapic_set_irq", "masked", "e", entry_masked},
+	{"sched_switch", "prev_state", "prev_state", ftrace_task_state},
+	{"sched_switch", "prev_tid", "prev_pid", NULL},
+	{"sched_switch", "next_tid", "next_pid", NULL},
+	{"sched_wakeup", "wake_tid", "pid", NULL},
+};
+
+/* vcpu_id of these is the vCPU of the thread that is traced; elsewhere it may be another's. */
+static const char *const own_vcpu[] = {"kvm_entry", "kvm_exit", "kvm_nested_vmexit",
+				       "kvm_page_fault", "kvm_halt_poll_ns"};
+
 enum { MOVES_MAX = 16 };
 
 struct ftrace_ours {
+	const struct event_type *type;
 	struct move {
 		uint16_t from, to;
 		uint8_t from_size, to_size;
 		bool is_signed, text;
+		uint64_t (*convert)(uint64_t theirs);
 	} move[MOVES_MAX];
 	unsigned int nr;
+	uint64_t present; /* fields of ours: RECORD_BIT() */
 	int vcpu; /* offset of vcpu_id, -1 if it has no usable one */
-	int state;
 	struct arm64_exit {
 		uint16_t ret, esr_ec; /* offsets; ret 0: it is not arm64's kvm_exit */
 	} arm64;
 };
+
+const struct event_type *ftrace_ours_type(const struct ftrace_ours *o)
+{
+	return o->type;
+}
 
 static struct tep_format_field *theirs(struct tep_event *event, const char *name)
 {
@@ -107,8 +161,9 @@ static struct tep_format_field *theirs(struct tep_event *event, const char *name
 	return NULL;
 }
 
+/* *ret_row is how it is called, NULL: as ours. */
 static struct tep_format_field *their_field(struct tep_event *event, const char *name,
-					    const char *ours)
+					    const char *ours, const struct renamed **ret_row)
 {
 	for (size_t i = 0; i < sizeof(renamed) / sizeof(renamed[0]); i++) {
 		struct tep_format_field *f = strcmp(renamed[i].event, name) ||
@@ -116,17 +171,20 @@ static struct tep_format_field *their_field(struct tep_event *event, const char 
 						     ? NULL
 						     : theirs(event, renamed[i].theirs);
 
+		*ret_row = &renamed[i];
 		if (f)
 			return f;
 	}
+	*ret_row = NULL;
 	return theirs(event, ours);
 }
 
+/* The names that a writer uses, whose values are as ours. */
 const char *ftrace_their_name(const char *event, const char *ours)
 {
 	for (size_t i = 0; i < sizeof(renamed) / sizeof(renamed[0]); i++)
 		if (!strcmp(renamed[i].event, event) && !strcmp(renamed[i].ours, ours) &&
-		    strcmp(renamed[i].theirs, ARM64_PC))
+		    !renamed[i].convert && strcmp(renamed[i].theirs, ARM64_PC))
 			return renamed[i].theirs;
 	return ours;
 }
@@ -142,14 +200,15 @@ static bool field_fits(const struct tep_format_field *f, const struct field *our
 }
 
 static void move_add(struct ftrace_ours *o, const struct field *ours,
-		     const struct tep_format_field *f)
+		     const struct tep_format_field *f, const struct renamed *row)
 {
 	o->move[o->nr++] = (struct move){.from = (uint16_t)f->offset,
 					 .to = ours->offset,
 					 .from_size = (uint8_t)f->size,
 					 .to_size = (uint8_t)ours->size,
 					 .is_signed = f->flags & TEP_FIELD_IS_SIGNED,
-					 .text = ours->kind == FIELD_TEXT};
+					 .text = ours->kind == FIELD_TEXT,
+					 .convert = row ? row->convert : NULL};
 }
 
 bool ftrace_names_own_vcpu(const char *name)
@@ -197,19 +256,24 @@ struct ftrace_ours *ftrace_ours_new(const char *system, const char *name, struct
 	if (!o)
 		return NULL;
 	o->vcpu = vcpu_place(name, event);
-	o->state = -1;
 	o->arm64 = arm64_exit(type, event);
 	for (unsigned int i = 0; i < type->nr_fields && o->nr < MOVES_MAX; i++) {
 		const struct field *ours = &type->fields[i];
-		const struct tep_format_field *f = their_field(event, name, ours->name);
+		const struct renamed *row;
+		const struct tep_format_field *f = their_field(event, name, ours->name, &row);
 
 		if (!field_fits(f, ours))
 			continue;
-		if (!strcmp(ours->name, "prev_state"))
-			o->state = ours->offset;
-		move_add(o, ours, f);
+		o->present |= UINT64_C(1) << i;
+		move_add(o, ours, f, row);
 	}
-	return o;
+	if (o->arm64.ret)
+		o->present |= RECORD_BIT(kvm_exit, reason) | RECORD_BIT(kvm_exit, isa);
+	o->type = event_type_with(type->id, o->present);
+	if (o->type)
+		return o;
+	free(o);
+	return NULL;
 }
 
 static uint64_t number_at(const uint8_t *p, unsigned int size, bool is_signed)
@@ -265,7 +329,7 @@ bool ftrace_ours_load(const struct ftrace_ours *o, const struct field *field,
 		ret->offset = m->from;
 		ret->bytes = m->from_size;
 		ret->is_signed = m->is_signed;
-		return !m->text && m->to != o->state;
+		return !m->text && !m->convert;
 	}
 	if (o->arm64.ret && (field->offset == offsetof(struct rec_kvm_exit, reason) ||
 			     field->offset == offsetof(struct rec_kvm_exit, isa)))
@@ -318,8 +382,7 @@ void ftrace_ours_fill(const struct ftrace_ours *o, const struct event_type *type
 			continue;
 		}
 		v = number_at(entry + m->from, m->from_size, m->is_signed);
-		v = m->to == o->state ? ftrace_task_state(v) : v;
-		number_put(record + m->to, v, m->to_size);
+		number_put(record + m->to, m->convert ? m->convert(v) : v, m->to_size);
 	}
 	if (o->arm64.ret)
 		arm64_fill(&o->arm64, entry, len, (struct rec_kvm_exit *)record);

@@ -24,6 +24,9 @@ struct ftrace_vcpu {
 /* NULL: none of ours, or not with the fields that it needs. To be freed with free(). */
 struct ftrace_ours *ftrace_ours_new(const char *system, const char *name, struct tep_event *event);
 
+/* The type of its records: ours, with the fields that the kernel's event has. */
+const struct event_type *ftrace_ours_type(const struct ftrace_ours *o);
+
 /* The vCPU that the event's thread runs, RECORD_NO_VCPU if it is unknown; learns it (struct ftrace_vcpu). */
 uint16_t ftrace_ours_vcpu(const struct ftrace_ours *o, struct hash_table *vcpus, uint32_t tid,
 			  const uint8_t *entry, size_t len);

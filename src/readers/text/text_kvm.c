@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "event/exit_reason.h"
+#include "event/records.h"
 #include "readers/text/lines.h"
 #include "readers/text/text_kvm.h"
 #include "readers/text/text_sched.h"
@@ -28,6 +29,7 @@ struct key {
 	const char *word;
 	enum form form;
 	uint16_t offset, size;
+	uint8_t index; /* of the field, as in RECORD_BIT() */
 };
 
 struct text_kind {
@@ -35,8 +37,8 @@ struct text_kind {
 	uint16_t id;
 	bool own_vcpu; /* every kernel's text has it, or should: the thread runs it */
 	struct key key[KEYS_MAX];
-	/* Parses what the table cannot, after it; NULL: nothing. */
-	void (*rest)(struct text_slice text, uint8_t *record);
+	/* Parses what the table cannot, after it; NULL: nothing. Returns which fields the text has, RECORD_BIT(). */
+	uint64_t (*rest)(struct text_slice text, uint8_t *record);
 };
 
 static uint64_t number_after(struct text_slice text, const char *word, bool hex)
@@ -56,37 +58,43 @@ static bool has_word(struct text_slice text, const char *word)
 }
 
 /* "pio_write at 0x70 size 1 count 1 val 0x8f" */
-static void pio_rest(struct text_slice text, uint8_t *record)
+static uint64_t pio_rest(struct text_slice text, uint8_t *record)
 {
 	struct rec_kvm_pio *rec = (void *)record;
 
-	rec->write |= text.len > 9 && !memcmp(text.at, "pio_write", 9);
+	if (text.len < 9 || memcmp(text.at, "pio_", 4))
+		return 0;
+	rec->write = !memcmp(text.at, "pio_write", 9);
+	return RECORD_BIT(kvm_pio, write);
 }
 
 /* "mmio write len 4 gpa 0xfee000b0 val 0x0", "mmio unsatisfied-read ..." */
-static void mmio_rest(struct text_slice text, uint8_t *record)
+static uint64_t mmio_rest(struct text_slice text, uint8_t *record)
 {
 	struct rec_kvm_mmio *rec = (void *)record;
 
-	if (text.len > 10 && !memcmp(text.at, "mmio ", 5))
-		rec->type = text.at[5] == 'w' ? 2 : text.at[5] == 'r';
+	if (text.len <= 10 || memcmp(text.at, "mmio ", 5))
+		return 0;
+	rec->type = text.at[5] == 'w' ? 2 : text.at[5] == 'r';
+	return RECORD_BIT(kvm_mmio, type);
 }
 
 /* "msr_write 4b564d01 = 0xe8c21 (#GP)" */
-static void msr_rest(struct text_slice text, uint8_t *record)
+static uint64_t msr_rest(struct text_slice text, uint8_t *record)
 {
 	struct rec_kvm_msr *rec = (void *)record;
 
 	if (text.len < 10 || memcmp(text.at, "msr_", 4))
-		return;
+		return 0;
 	rec->write = text.at[4] == 'w';
 	rec->msr = (uint32_t)number_after(text, rec->write ? "msr_write " : "msr_read ", true);
 	rec->val = number_after(text, " = ", false);
 	rec->fault = has_word(text, "(#GP)");
+	return UINT64_MAX;
 }
 
 /* "reason restart (4)", "reason error (14)": the number is -errno */
-static void userspace_rest(struct text_slice text, uint8_t *record)
+static uint64_t userspace_rest(struct text_slice text, uint8_t *record)
 {
 	struct rec_kvm_userspace_exit *rec = (void *)record;
 
@@ -94,10 +102,11 @@ static void userspace_rest(struct text_slice text, uint8_t *record)
 		rec->error = -(int32_t)number_after(text, "(", false);
 		rec->reason = 0;
 	}
+	return has_word(text, "reason ") ? UINT64_MAX : 0;
 }
 
 /* arm64's: "TRAP: HSR_EC: 0x0024 (DABT_LOW), PC: 0xffff800010083cb8"; "ret=2 esr_ec=36 vcpu_pc=..." of trace-cmd -R */
-static void exit_rest(struct text_slice text, uint8_t *record)
+static uint64_t exit_rest(struct text_slice text, uint8_t *record)
 {
 	static const char *const types[] = {"IRQ:", "SERROR:", "TRAP:", "IL:"};
 	enum { NR = sizeof(types) / sizeof(types[0]) };
@@ -106,26 +115,31 @@ static void exit_rest(struct text_slice text, uint8_t *record)
 	uint32_t ret = raw ? (uint32_t)number_after(text, "ret=", false) : 0;
 
 	if (!raw && !has_word(text, "R_EC: 0x")) /* HSR_EC; ESR_EC */
-		return;
+		return 0;
 	while (!raw && ret < NR && strncmp(text.at, types[ret], strlen(types[ret])))
 		ret++;
 	rec->isa = EXIT_ISA_ARM64;
 	rec->reason = exit_reason_arm64(
 		ret, raw ? (uint32_t)number_after(text, "esr_ec=", false)
 			 : (uint32_t)number_after(text, "R_EC: 0x", true));
+	return RECORD_BIT(kvm_exit, isa) | RECORD_BIT(kvm_exit, reason);
 }
 
 /* "IRQ 0x8 [reinjected]", "Soft/INTn 0x80", "irq 236" of older kernels */
-static void virq_rest(struct text_slice text, uint8_t *record)
+static uint64_t virq_rest(struct text_slice text, uint8_t *record)
 {
 	struct rec_kvm_inj_virq *rec = (void *)record;
+	bool soft = has_word(text, "Soft/");
 
-	rec->soft |= has_word(text, "Soft/");
-	rec->reinjected |= has_word(text, "[reinjected]");
+	if (!soft && !has_word(text, "IRQ 0x"))
+		return 0;
+	rec->soft = soft;
+	rec->reinjected = has_word(text, "[reinjected]");
+	return RECORD_BIT(kvm_inj_virq, soft) | RECORD_BIT(kvm_inj_virq, reinjected);
 }
 
 /* "dst 1 vec 36 (Fixed|physical|edge|rh)": the fields of the MSI (Intel SDM volume 3, 11.11), put together again. */
-static void msi_rest(struct text_slice text, uint8_t *record)
+static uint64_t msi_rest(struct text_slice text, uint8_t *record)
 {
 	static const char *const modes[] = {"Fixed", "LowPrio", "SMI", "Res3",
 					    "NMI",   "INIT",	"SIPI", "ExtINT"};
@@ -134,7 +148,7 @@ static void msi_rest(struct text_slice text, uint8_t *record)
 	uint64_t dst = number_after(text, "dst ", true);
 
 	if (!mode || memcmp(text.at, "dst ", 4))
-		return;
+		return 0;
 	rec->address = 0xfee00000 | (dst & 0xff) << 12 | (dst & 0xffffff00) << 32 |
 		       (uint64_t)has_word(text, "|logical|") << 2 |
 		       (uint64_t)has_word(text, "|rh)") << 3;
@@ -143,30 +157,35 @@ static void msi_rest(struct text_slice text, uint8_t *record)
 	for (uint64_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
 		if (!strncmp(mode + 1, modes[i], strlen(modes[i])))
 			rec->data |= i << 8;
+	return UINT64_MAX;
 }
 
 /* "vcpu 1: halt_poll_ns 10000 (grow 0)" */
-static void halt_poll_rest(struct text_slice text, uint8_t *record)
+static uint64_t halt_poll_rest(struct text_slice text, uint8_t *record)
 {
 	struct rec_kvm_halt_poll_ns *rec = (void *)record;
 	const char *paren = memchr(text.at, '(', text.len);
 
-	if (paren)
-		rec->old_ns = (uint32_t)number_after(text, paren[1] == 'g' ? "(grow " : "(shrink ",
-						     false);
+	if (!paren)
+		return 0;
+	rec->old_ns = (uint32_t)number_after(text, paren[1] == 'g' ? "(grow " : "(shrink ", false);
+	return RECORD_BIT(kvm_halt_poll_ns, old_ns);
 }
 
 /* "wait time 230426621 ns, polling valid", "poll time 1200 ns" */
-static void wakeup_rest(struct text_slice text, uint8_t *record)
+static uint64_t wakeup_rest(struct text_slice text, uint8_t *record)
 {
 	struct rec_kvm_vcpu_wakeup *rec = (void *)record;
+	bool waited = has_word(text, "wait time"), polls = has_word(text, ", polling ");
 
-	rec->waited |= has_word(text, "wait time");
+	rec->waited |= waited;
 	rec->valid |= has_word(text, "polling valid");
+	return (waited || has_word(text, "poll time") ? RECORD_BIT(kvm_vcpu_wakeup, waited) : 0) |
+	       (polls ? RECORD_BIT(kvm_vcpu_wakeup, valid) : 0);
 }
 
 /* "f0000:ec2f:0f 20 c1 (real) failed"; raw: "rip=ec2f csbase=f0000 len=3 insn=ARRAY[0f, 20, c1, ...] ... failed=0" */
-static void insn_rest(struct text_slice text, uint8_t *record)
+static uint64_t insn_rest(struct text_slice text, uint8_t *record)
 {
 	struct rec_kvm_emulate_insn *rec = (void *)record;
 	const char *p = text.at, *array = memmem(text.at, text.len, "ARRAY[", 6);
@@ -177,7 +196,7 @@ static void insn_rest(struct text_slice text, uint8_t *record)
 	} else {
 		text_hex(&p);
 		if (*p++ != ':')
-			return;
+			return 0;
 		rec->rip = text_hex(&p);
 		rec->failed = has_word(text, " failed");
 		p += *p == ':';
@@ -195,29 +214,32 @@ static void insn_rest(struct text_slice text, uint8_t *record)
 	rec->len = array ? rec->len : nr;
 	memcpy(&rec->insn0, bytes, 8);
 	memcpy(&rec->insn1, bytes + 8, 7);
+	return array ? RECORD_BIT(kvm_emulate_insn, insn0) | RECORD_BIT(kvm_emulate_insn, insn1)
+		     : UINT64_MAX;
 }
 
 /* clang-format off */
-#define AT(event, field) offsetof(struct rec_##event, field), sizeof(((struct rec_##event *)0)->field)
+#define AT(event, field) offsetof(struct rec_##event, field), sizeof(((struct rec_##event *)0)->field), \
+			 offsetof(struct index_##event, field)
 
 static const struct text_kind kinds[] = {
 	{"kvm", "kvm_exit", EV_kvm_exit, true, {
-		{"vcpu", VCPU, 0, 0}, {"reason", REASON, AT(kvm_exit, reason)}, {"rip", NUMBER, AT(kvm_exit, rip)},
+		{"vcpu", VCPU, 0, 0, 0}, {"reason", REASON, AT(kvm_exit, reason)}, {"rip", NUMBER, AT(kvm_exit, rip)},
 		{"info1", NUMBER, AT(kvm_exit, info1)}, {"info2", NUMBER, AT(kvm_exit, info2)},
 		{"exit_reason", REASON, AT(kvm_exit, reason)}, {"guest_rip", NUMBER, AT(kvm_exit, rip)},
-		{"isa", NUMBER, AT(kvm_exit, isa)}, {"info", TWO, AT(kvm_exit, info1)}, {"vcpu_id", VCPU, 0, 0},
+		{"isa", NUMBER, AT(kvm_exit, isa)}, {"info", TWO, AT(kvm_exit, info1)}, {"vcpu_id", VCPU, 0, 0, 0},
 		{"PC", NUMBER, AT(kvm_exit, rip)}, {"vcpu_pc", NUMBER, AT(kvm_exit, rip)},
 	}, exit_rest},
 	{"kvm", "kvm_entry", EV_kvm_entry, true, {
-		{"vcpu", VCPU, 0, 0}, {"rip", NUMBER, AT(kvm_entry, rip)}, {"vcpu_id", VCPU, 0, 0},
+		{"vcpu", VCPU, 0, 0, 0}, {"rip", NUMBER, AT(kvm_entry, rip)}, {"vcpu_id", VCPU, 0, 0, 0},
 		{"PC", NUMBER, AT(kvm_entry, rip)}, {"vcpu_pc", NUMBER, AT(kvm_entry, rip)},
 	}, NULL},
 	{"kvm", "kvm_nested_vmexit", EV_kvm_nested_vmexit, true, {
-		{"vcpu", VCPU, 0, 0}, {"reason", REASON, AT(kvm_nested_vmexit, reason)},
+		{"vcpu", VCPU, 0, 0, 0}, {"reason", REASON, AT(kvm_nested_vmexit, reason)},
 		{"rip", NUMBER, AT(kvm_nested_vmexit, rip)}, {"exit_reason", REASON, AT(kvm_nested_vmexit, reason)},
 		{"exit_code", REASON, AT(kvm_nested_vmexit, reason)}, {"guest_rip", NUMBER, AT(kvm_nested_vmexit, rip)},
 		{"rip>guest_rip", NUMBER, AT(kvm_nested_vmexit, rip)}, /* trace-cmd's plugin: <CANT FIND FIELD rip> */
-		{"isa", NUMBER, AT(kvm_nested_vmexit, isa)}, {"vcpu_id", VCPU, 0, 0},
+		{"isa", NUMBER, AT(kvm_nested_vmexit, isa)}, {"vcpu_id", VCPU, 0, 0, 0},
 	}, NULL},
 	{"kvm", "kvm_nested_vmexit_inject", EV_kvm_nested_vmexit_inject, false, {
 		{"reason", REASON, AT(kvm_nested_vmexit_inject, reason)},
@@ -235,7 +257,7 @@ static const struct text_kind kinds[] = {
 		{"exit_int_info_err", NUMBER, AT(kvm_nested_vmexit_inject, int_error)},
 	}, NULL},
 	{"kvm", "kvm_userspace_exit", EV_kvm_userspace_exit, false, {
-		{"reason", USER_REASON, 0, 0}, {"errno", NUMBER, AT(kvm_userspace_exit, error)},
+		{"reason", USER_REASON, 0, 0, 0}, {"errno", NUMBER, AT(kvm_userspace_exit, error)},
 	}, userspace_rest},
 	{"kvm", "kvm_pio", EV_kvm_pio, false, {
 		{"at", NUMBER, AT(kvm_pio, port)}, {"size", NUMBER, AT(kvm_pio, size)},
@@ -267,8 +289,8 @@ static const struct text_kind kinds[] = {
 		{"address", NUMBER, AT(kvm_msi_set_irq, address)}, {"data", NUMBER, AT(kvm_msi_set_irq, data)},
 	}, msi_rest},
 	{"kvm", "kvm_halt_poll_ns", EV_kvm_halt_poll_ns, true, {
-		{"vcpu", VCPU, 0, 0}, {"halt_poll_ns", NUMBER, AT(kvm_halt_poll_ns, new_ns)},
-		{"vcpu_id", VCPU, 0, 0}, {"new", NUMBER, AT(kvm_halt_poll_ns, new_ns)},
+		{"vcpu", VCPU, 0, 0, 0}, {"halt_poll_ns", NUMBER, AT(kvm_halt_poll_ns, new_ns)},
+		{"vcpu_id", VCPU, 0, 0, 0}, {"new", NUMBER, AT(kvm_halt_poll_ns, new_ns)},
 		{"old", NUMBER, AT(kvm_halt_poll_ns, old_ns)},
 	}, halt_poll_rest},
 	{"kvm", "kvm_vcpu_wakeup", EV_kvm_vcpu_wakeup, false, {
@@ -276,9 +298,9 @@ static const struct text_kind kinds[] = {
 		{"waited", NUMBER, AT(kvm_vcpu_wakeup, waited)}, {"valid", NUMBER, AT(kvm_vcpu_wakeup, valid)},
 	}, wakeup_rest},
 	{"kvm", "kvm_page_fault", EV_kvm_page_fault, true, {
-		{"vcpu", VCPU, 0, 0}, {"rip", NUMBER, AT(kvm_page_fault, rip)},
+		{"vcpu", VCPU, 0, 0, 0}, {"rip", NUMBER, AT(kvm_page_fault, rip)},
 		{"address", HEX, AT(kvm_page_fault, addr)}, {"error_code", HEX, AT(kvm_page_fault, error)},
-		{"vcpu_id", VCPU, 0, 0}, {"guest_rip", NUMBER, AT(kvm_page_fault, rip)},
+		{"vcpu_id", VCPU, 0, 0, 0}, {"guest_rip", NUMBER, AT(kvm_page_fault, rip)},
 		{"fault_address", HEX, AT(kvm_page_fault, addr)},
 	}, NULL},
 	{"kvm", "kvm_emulate_insn", EV_kvm_emulate_insn, false, {
@@ -317,9 +339,9 @@ const struct text_kind *text_kind_of(struct text_slice system, struct text_slice
 	return NULL;
 }
 
-const struct event_type *text_kind_type(const struct text_kind *kind)
+const struct event_type *text_kind_type(const struct text_kind *kind, uint64_t present)
 {
-	return event_type_ours(kind->id);
+	return event_type_with(kind->id, present);
 }
 
 /* ---- exit reasons ---- */
@@ -498,13 +520,27 @@ static const char *word_skip(const char *p)
 	return text_skip_blanks(p);
 }
 
-uint16_t text_kind_fill(const struct text_kind *kind, struct text_reasons *reasons,
-			struct text_slice text, uint8_t *record)
+/* Which fields the key's value fills. */
+static uint64_t fields_of(const struct key *key, const uint8_t *record)
+{
+	uint64_t own = key->size ? UINT64_C(1) << key->index : 0;
+	const struct reason_isa *reason = (const void *)(record + key->offset);
+
+	if (key->form == USER_REASON)
+		return RECORD_BIT(kvm_userspace_exit, reason);
+	if (key->form == REASON) /* the ISA, if a reason was known by name */
+		return own | (reason->isa ? own << 1 : 0);
+	return key->form == TWO ? own | own << 1 : own;
+}
+
+uint64_t text_kind_fill(const struct text_kind *kind, struct text_reasons *reasons,
+			struct text_slice text, uint8_t *record, uint16_t *ret_vcpu)
 {
 	const char *p = text.at, *end = p + text.len;
-	uint16_t vcpu = RECORD_NO_VCPU;
+	uint64_t present = 0;
 	unsigned int at = 0;
 
+	*ret_vcpu = RECORD_NO_VCPU;
 	while (p < end && kind->key[0].word) {
 		const struct key *key = key_find(kind, &at, &p);
 
@@ -512,13 +548,12 @@ uint16_t text_kind_fill(const struct text_kind *kind, struct text_reasons *reaso
 			p = word_skip(p);
 			continue;
 		}
-		p = word_skip(value_parse(key, reasons, p, record, &vcpu));
-		if (kind->id == EV_kvm_exit && at == 5 && vcpu != RECORD_NO_VCPU)
+		p = word_skip(value_parse(key, reasons, p, record, ret_vcpu));
+		present |= fields_of(key, record);
+		if (kind->id == EV_kvm_exit && at == 5 && *ret_vcpu != RECORD_NO_VCPU)
 			break; /* what follows info2 is not ours */
 	}
-	if (kind->rest)
-		kind->rest(text, record);
-	return vcpu;
+	return present | (kind->rest ? kind->rest(text, record) : 0);
 }
 
 bool text_kind_own_vcpu(const struct text_kind *kind, struct text_slice text, uint16_t *ret)

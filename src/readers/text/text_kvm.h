@@ -2,7 +2,7 @@
 /*
  * The events of KVM and the scheduler that are ours (bpf/events.def), from the text that the kernel (print fmt of their
  * format file), trace-cmd's plugins and trace-cmd report -R ("name=value") print. Kernels differ: fields come and go,
- * and the vCPU is missing from some; what a text lacks stays 0.
+ * and the vCPU is missing from some; a record's type lacks the fields that the text lacks.
  */
 #ifndef HOSTRACE_TEXT_KVM_H
 #define HOSTRACE_TEXT_KVM_H
@@ -25,7 +25,9 @@ struct text_reasons {
 
 /* NULL: not an event of ours. `system` may be empty: unknown. */
 const struct text_kind *text_kind_of(struct text_slice system, struct text_slice name);
-const struct event_type *text_kind_type(const struct text_kind *kind);
+
+/* The type of a record that has these fields of ours, UINT64_MAX: all. NULL: there are too many types. */
+const struct event_type *text_kind_type(const struct text_kind *kind, uint64_t present);
 
 /*
  * Does a line of this kind say which vCPU its thread runs? Then *ret is that vCPU, RECORD_NO_VCPU if the text lacks it.
@@ -33,10 +35,10 @@ const struct event_type *text_kind_type(const struct text_kind *kind);
 bool text_kind_own_vcpu(const struct text_kind *kind, struct text_slice text, uint16_t *ret);
 
 /*
- * Fills the fields of a zeroed record and returns the vCPU of the thread, RECORD_NO_VCPU if the text lacks it. The text
- * is followed by a newline (lines.h).
+ * Fills the fields of a zeroed record and returns which ones the text has, as RECORD_BIT(). *ret_vcpu is the vCPU of
+ * the thread, RECORD_NO_VCPU if the text lacks it. The text is followed by a newline (lines.h).
  */
-uint16_t text_kind_fill(const struct text_kind *kind, struct text_reasons *reasons,
-			struct text_slice text, uint8_t *record);
+uint64_t text_kind_fill(const struct text_kind *kind, struct text_reasons *reasons,
+			struct text_slice text, uint8_t *record, uint16_t *ret_vcpu);
 
 #endif

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "event/event.h"
+#include "event/records.h"
 #include "readers/ftrace/ftrace_kvm.h"
 #include "readers/text/lines.h"
 #include "readers/text/text_sched.h"
@@ -22,33 +22,36 @@ static void comm_copy(char *to, size_t size, const char *from, const char *end)
 	memcpy(to, from, len < size ? len : size - 1);
 }
 
-/* "KEYcomm=NAME KEYpid=NUMBER" */
-static uint32_t task_by_key(struct text_slice text, const char *comm_key, const char *pid_key,
-			    char *comm, size_t size)
+/* "KEYcomm=NAME KEYpid=NUMBER"; false: it is not so. */
+static bool task_by_key(struct text_slice text, const char *comm_key, const char *pid_key,
+			char *comm, size_t size, uint32_t *ret_tid)
 {
 	const char *from = find(text, comm_key), *pid = find(text, pid_key);
 
 	if (!from || !pid)
-		return 0;
+		return false;
 	comm_copy(comm, size, from + strlen(comm_key), pid);
 	pid += strlen(pid_key);
-	return (uint32_t)text_number(&pid);
+	*ret_tid = (uint32_t)text_number(&pid);
+	return true;
 }
 
-/* "NAME:NUMBER [PRIORITY]..." from s on */
-static uint32_t task_of_plugin(const char *s, const char *end, char *comm, size_t size)
+/* "NAME:NUMBER [PRIORITY]..." from s on; false: it is not so. */
+static bool task_of_plugin(const char *s, const char *end, char *comm, size_t size,
+			   uint32_t *ret_tid)
 {
 	const char *priority = memmem(s, (size_t)(end - s), " [", 2), *colon, *pid;
 
 	if (!priority)
-		return 0;
+		return false;
 	for (colon = priority; colon > s && *colon != ':'; colon--)
 		;
 	if (*colon != ':')
-		return 0;
+		return false;
 	comm_copy(comm, size, s, colon);
 	pid = colon + 1;
-	return (uint32_t)text_number(&pid);
+	*ret_tid = (uint32_t)text_number(&pid);
+	return true;
 }
 
 /* TASK_REPORT letters; "R+" was preempted, which is 0 as is a running task. A number is printed raw. */
@@ -68,42 +71,49 @@ static uint64_t state_parse(const char *p)
 	return ftrace_task_state(reported);
 }
 
-void text_sched_switch(struct text_slice text, uint8_t *record)
+uint64_t text_sched_switch(struct text_slice text, uint8_t *record)
 {
 	struct rec_sched_switch *rec = (void *)record;
 	const char *end = text.at + text.len, *arrow = find(text, " ==> "), *state;
+	bool prev = task_by_key(text, "prev_comm=", " prev_pid=", rec->prev_comm,
+				sizeof(rec->prev_comm), &rec->prev_tid),
+	     next = task_by_key(text, "next_comm=", " next_pid=", rec->next_comm,
+				sizeof(rec->next_comm), &rec->next_tid);
 
-	rec->prev_tid = task_by_key(text, "prev_comm=", " prev_pid=", rec->prev_comm,
-				    sizeof(rec->prev_comm));
-	rec->next_tid = task_by_key(text, "next_comm=", " next_pid=", rec->next_comm,
-				    sizeof(rec->next_comm));
 	state = find(text, " prev_state=");
 	if (state) {
-		rec->prev_state = state_parse(state + strlen(" prev_state="));
-	} else if (arrow) {
-		rec->prev_tid = task_of_plugin(text.at, arrow, rec->prev_comm,
-					       sizeof(rec->prev_comm));
-		rec->next_tid = task_of_plugin(arrow + strlen(" ==> "), end, rec->next_comm,
-					       sizeof(rec->next_comm));
+		state += strlen(" prev_state=");
+	} else if (arrow && !prev && !next) {
+		prev = task_of_plugin(text.at, arrow, rec->prev_comm, sizeof(rec->prev_comm),
+				      &rec->prev_tid);
+		next = task_of_plugin(arrow + strlen(" ==> "), end, rec->next_comm,
+				      sizeof(rec->next_comm), &rec->next_tid);
 		for (state = arrow; state > text.at && state[-1] != ' '; state--)
 			;
-		rec->prev_state = state_parse(state);
 	}
+	rec->prev_state = state ? state_parse(state) : 0;
+	return (state ? RECORD_BIT(sched_switch, prev_state) : 0) |
+	       (prev ? RECORD_BIT(sched_switch, prev_tid) | RECORD_BIT(sched_switch, prev_comm)
+		     : 0) |
+	       (next ? RECORD_BIT(sched_switch, next_tid) | RECORD_BIT(sched_switch, next_comm)
+		     : 0);
 }
 
-void text_sched_wakeup(struct text_slice text, uint8_t *record)
+uint64_t text_sched_wakeup(struct text_slice text, uint8_t *record)
 {
 	struct rec_sched_wakeup *rec = (void *)record;
 	const char *cpu = find(text, " target_cpu=");
+	bool task = task_by_key(text, "comm=", " pid=", rec->comm, sizeof(rec->comm),
+				&rec->wake_tid) ||
+		    task_of_plugin(text.at, text.at + text.len, rec->comm, sizeof(rec->comm),
+				   &rec->wake_tid);
 
-	rec->wake_tid = task_by_key(text, "comm=", " pid=", rec->comm, sizeof(rec->comm));
-	if (!rec->wake_tid)
-		rec->wake_tid = task_of_plugin(text.at, text.at + text.len, rec->comm,
-					       sizeof(rec->comm));
 	if (!cpu)
 		cpu = find(text, "CPU:");
 	if (cpu) {
 		cpu += strcspn(cpu, "=:") + 1;
 		rec->target_cpu = (uint32_t)text_decimal(&cpu);
 	}
+	return (task ? RECORD_BIT(sched_wakeup, wake_tid) | RECORD_BIT(sched_wakeup, comm) : 0) |
+	       (cpu ? RECORD_BIT(sched_wakeup, target_cpu) : 0);
 }

@@ -6,7 +6,8 @@
 #include "readers/text/text_line.h"
 
 /* Fills the fields of a zeroed record. */
-void text_sched_switch(struct text_slice text, uint8_t *record);
-void text_sched_wakeup(struct text_slice text, uint8_t *record);
+/* As struct text_kind.rest. */
+uint64_t text_sched_switch(struct text_slice text, uint8_t *record);
+uint64_t text_sched_wakeup(struct text_slice text, uint8_t *record);
 
 #endif

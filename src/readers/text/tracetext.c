@@ -156,7 +156,10 @@ static struct text_name *name_add(struct tracetext *t, struct text_slice key, ui
 		      slice_begins(t->line.text, "<stack trace");
 	n->is_timer = slice_begins(t->line.name, "hrtimer_expire_entry");
 	n->kind = t->guest ? NULL : text_kind_of(t->line.system, t->line.name);
-	n->type = n->kind ? text_kind_type(n->kind) : n->is_lost ? NULL : type_make(t, n);
+	if (n->kind)
+		n->type = text_kind_type(n->kind, UINT64_MAX);
+	else if (!n->is_lost)
+		n->type = type_make(t, n);
 	if (hint && hint->wants && n->type)
 		n->wanted = hint->wants(n->type->name, hint->arg);
 	if ((!n->type && !n->is_lost) || !hash_index_add(&t->by_name, hash, t->nr_names)) {
@@ -216,9 +219,31 @@ static size_t text_put(const struct event_type *type, struct text_slice text, ui
 	return type->size;
 }
 
-static void event_make(struct tracetext *t, const struct text_name *n, struct event *ev)
+/*
+ * The type of a line with these fields of ours. A kernel prints an event in few ways; a text with more is not one of a
+ * kernel's, and its other lines count as complete.
+ */
+static const struct event_type *shape_type(struct text_name *n, uint64_t present)
+{
+	struct text_shape *s = n->shape;
+
+	const struct event_type *type;
+
+	while (s < n->shape + n->nr_shapes && s->present != present)
+		s++;
+	if (s < n->shape + n->nr_shapes)
+		return s->type;
+	type = n->nr_shapes < TEXT_SHAPES_MAX ? text_kind_type(n->kind, present) : NULL;
+	if (!type)
+		return n->type;
+	n->shape[n->nr_shapes++] = (struct text_shape){present, type};
+	return type;
+}
+
+static void event_make(struct tracetext *t, struct text_name *n, struct event *ev)
 {
 	const struct text_line *l = &t->line;
+	const struct event_type *type = n->type;
 	struct record_hdr hdr = {.time = tracetext_ns(t, l->time),
 				 .tid = l->tid,
 				 .cpu = (uint16_t)l->cpu,
@@ -229,12 +254,12 @@ static void event_make(struct tracetext *t, const struct text_name *n, struct ev
 
 	if (n->kind) {
 		memset(to, 0, n->type->size);
-		hdr.vcpu = text_kind_fill(n->kind, &t->reasons, l->text, to);
+		type = shape_type(n, text_kind_fill(n->kind, &t->reasons, l->text, to, &hdr.vcpu));
 	} else {
 		text_put(n->type, n->is_stack ? stack_read(t) : l->text, to);
 	}
 	memcpy(to, &hdr, sizeof(hdr));
-	*ev = (struct event){.time_ns = hdr.time, .type = n->type, .data = to, .tid = hdr.tid,
+	*ev = (struct event){.time_ns = hdr.time, .type = type, .data = to, .tid = hdr.tid,
 			     .size = hdr.size, .cpu = hdr.cpu, .vcpu = hdr.vcpu};
 	if (t->vms)
 		vm_threads_set(t->vms, to, ev);

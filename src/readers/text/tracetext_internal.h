@@ -18,6 +18,7 @@
 
 enum {
 	TRACETEXT_NAMES_MAX = 4096,
+	TEXT_SHAPES_MAX = 8, /* sets of fields that lines of one event have */
 	TRACETEXT_STACK_BYTES = 2048, /* of a backtrace, as names */
 	TRACETEXT_HOLES_MAX = 1 << 20,
 	TRACETEXT_KEPT_MAX = 64 << 20, /* bytes of `kept`; further lines are all parsed */
@@ -33,7 +34,12 @@ struct text_name {
 	bool is_lost;  /* perf's record of lost events */
 	bool is_timer; /* hrtimer_expire_entry, whose "now=" is a time */
 	const struct text_kind *kind; /* NULL: not ours */
-	const struct event_type *type;
+	const struct event_type *type; /* of a line of ours that has all fields */
+	struct text_shape {
+		uint64_t present; /* the fields that lines have */
+		const struct event_type *type;
+	} shape[TEXT_SHAPES_MAX];
+	unsigned int nr_shapes;
 };
 
 /* Events of a CPU that are missing, from its event before to the one after. */

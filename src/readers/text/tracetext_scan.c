@@ -148,6 +148,7 @@ static void rate_learn(struct scan *s, const struct text_name *name)
 		{0};
 	struct tracetext *t = s->t;
 	struct event ev = {.time_ns = t->line.time, .tid = t->line.tid, .data = (void *)record};
+	uint16_t vcpu;
 	const char *now =
 		name->is_timer ? memmem(t->line.text.at, t->line.text.len, "now=", 4) : NULL;
 
@@ -156,13 +157,13 @@ static void rate_learn(struct scan *s, const struct text_name *name)
 		tick_rate_now(&s->rate, t->line.time, text_decimal(&now));
 		return;
 	}
-	ev.type = name->kind ? text_kind_type(name->kind) : NULL;
+	ev.type = name->kind ? name->type : NULL;
 	if (!ev.type || (ev.type->id != EV_kvm_exit && ev.type->id != EV_kvm_vcpu_wakeup &&
 			 ev.type->id != EV_kvm_pvclock_update))
 		return;
 	ev.size = ev.type->size;
 	if (ev.type->id != EV_kvm_exit)
-		text_kind_fill(name->kind, &t->reasons, t->line.text, (uint8_t *)record);
+		text_kind_fill(name->kind, &t->reasons, t->line.text, (uint8_t *)record, &vcpu);
 	tick_rate_event(&s->rate, &ev);
 }
 
