@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * `hostrace blame` as text and as folded stacks, and what limits the figures; blame_tables.c has its tables, and with
+ * these CSV and JSON. Causes are those of analyzers/blame/blame.h.
+ */
 #include "output/blame_report.h"
 
 #include <errno.h>
@@ -14,17 +18,9 @@
 enum {
 	WHAT_BYTES = 160,
 	REASON_BYTES = 64,
-	GROUP_BYTES = VM_NAME_BYTES + REASON_BYTES + 32,
-	CAUSES_NAMED = 3, /* of a group */
 	PARTS_LISTED = 40, /* of an exit */
 	FRAMES_LISTED = 8, /* of a holder's stack */
-	SHARE_MIN = 1000, /* smaller ones are not named; 1/1000 of a percent */
 };
-
-static uint64_t share_of(uint64_t part, uint64_t whole)
-{
-	return whole ? (uint64_t)((unsigned __int128)part * 100000 / whole) : 0;
-}
 
 /* ---- notes ---- */
 
@@ -96,61 +92,6 @@ const char *blame_report_first_line(const struct blame_report *r, char *buf, siz
 	return buf;
 }
 
-/* ---- tables ---- */
-
-int blame_report_totals(const struct blame_report *r, struct table *t)
-{
-	size_t nr;
-	_cleanup_free_ const struct blame_total **total = blame_summary_totals(r->summary, &nr);
-	char what[WHAT_BYTES];
-
-	if (!total)
-		return fail(-ENOMEM, "out of memory");
-	table_column(t, "cause", "cause", COL_TEXT, 0);
-	table_column(t, "share", "share", COL_PERCENT, 0);
-	table_column(t, "time_ns", "time", COL_NS, 0);
-	table_column(t, "exits", "exits", COL_COUNT, 0);
-	table_column(t, "what", "what", COL_TEXT, 0);
-	for (size_t i = 0; i < nr; i++) {
-		struct cell *row = table_row(t);
-
-		if (!row)
-			return -ENOMEM;
-		row[0].text = blame_cause_names[total[i]->cause];
-		row[1].number = share_of(total[i]->time_ns, r->summary->time_ns);
-		row[2].number = total[i]->time_ns;
-		row[3].number = total[i]->exits;
-		row[4].text = table_text(
-			t, blame_who_print(total[i]->cause, &total[i]->who, what, sizeof(what)));
-	}
-	return 0;
-}
-
-/* "device 61.2%, global-mutex 30.1%": the largest ones. */
-static const char *causes_print(const struct blame_group *g, char *buf, size_t size)
-{
-	bool named[BLAME_CAUSES] = {false};
-	size_t len = 0;
-
-	*buf = '\0';
-	for (unsigned int k = 0; k < CAUSES_NAMED; k++) {
-		unsigned int best = BLAME_CAUSES;
-
-		for (unsigned int i = 0; i < BLAME_CAUSES; i++)
-			if (!named[i] && g->causes[i] &&
-			    (best == BLAME_CAUSES || g->causes[i] > g->causes[best]))
-				best = i;
-		if (best == BLAME_CAUSES ||
-		    (k && share_of(g->causes[best], g->time_ns) < SHARE_MIN))
-			break;
-		named[best] = true;
-		len += (size_t)snprintf(buf + len, size - len, "%s%s %.1f%%", k ? ", " : "",
-					blame_cause_names[best],
-					(double)share_of(g->causes[best], g->time_ns) / 1000);
-	}
-	return buf;
-}
-
 static const char *vcpu_print(uint16_t vcpu, char *buf, size_t size)
 {
 	if (vcpu == RECORD_NO_VCPU)
@@ -158,72 +99,6 @@ static const char *vcpu_print(uint16_t vcpu, char *buf, size_t size)
 	else
 		snprintf(buf, size, "%u", vcpu);
 	return buf;
-}
-
-/* The columns of the keys that make the groups. */
-static void group_columns(const struct blame_report *r, struct table *t)
-{
-	if (r->summary->by.vm)
-		table_column(t, "vm", "VM", COL_TEXT, 0);
-	if (r->summary->by.vcpu)
-		table_column(t, "vcpu", "vcpu", COL_COUNT, 0);
-	if (r->summary->by.reason)
-		table_column(t, "reason", "reason", COL_TEXT, 0);
-	if (r->summary->by.code)
-		table_column(t, "symbol", "symbol", COL_TEXT, 0);
-}
-
-static struct cell *group_cells(const struct blame_report *r, const struct blame_group *g,
-				struct table *t, struct cell *row)
-{
-	char text[VM_NAME_BYTES];
-
-	if (r->summary->by.vm)
-		(row++)->text = table_text(t, vm_name(r->vms, g->pid, text, sizeof(text)));
-	if (r->summary->by.vcpu)
-		*row++ = (struct cell){g->vcpu, g->vcpu == RECORD_NO_VCPU ? "-" : NULL};
-	if (r->summary->by.reason)
-		(row++)->text = table_text(
-			t, blame_reason_print(g->reason, g->isa, text, sizeof(text)));
-	if (r->summary->by.code)
-		(row++)->text = g->code ? g->code : "-";
-	return row;
-}
-
-int blame_report_groups(const struct blame_report *r, struct table *t)
-{
-	static const char *const keys[BLAME_CAUSES] = {
-		"kernel_ns",   "fault_ns",   "device_ns",    "signal_ns",   "global_mutex_ns",
-		"handover_ns", "lock_ns",    "preempted_ns", "runqueue_ns", "syscall_ns",
-		"halt_poll_ns", "halted_ns", "inject_ns",    "unknown_ns",
-	};
-	size_t nr;
-	_cleanup_free_ const struct blame_group **group = blame_summary_groups(r->summary, &nr);
-	char what[WHAT_BYTES];
-
-	if (!group)
-		return fail(-ENOMEM, "out of memory");
-	group_columns(r, t);
-	table_column(t, "exits", "exits", COL_COUNT, 0);
-	table_column(t, "time_ns", "time", COL_NS, 0);
-	table_column(t, "max_ns", "max", COL_NS, 0);
-	table_column(t, NULL, "causes", COL_TEXT, 0);
-	for (unsigned int i = 0; i < BLAME_CAUSES; i++)
-		table_column(t, keys[i], NULL, COL_NS, 0);
-	for (size_t k = 0; k < nr; k++) {
-		struct cell *row = table_row(t);
-
-		if (!row)
-			return -ENOMEM;
-		row = group_cells(r, group[k], t, row);
-		(row++)->number = group[k]->exits;
-		(row++)->number = group[k]->time_ns;
-		(row++)->number = group[k]->max_ns;
-		(row++)->text = table_text(t, causes_print(group[k], what, sizeof(what)));
-		for (unsigned int i = 0; i < BLAME_CAUSES; i++)
-			(row++)->number = group[k]->causes[i];
-	}
-	return 0;
 }
 
 /* ---- folded stacks ---- */

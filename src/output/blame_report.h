@@ -29,6 +29,8 @@ json_t *blame_report_caveats(const struct blame_report *r);
 /* "33915 exits took 1.23s": valid until the next call with this buf. */
 const char *blame_report_first_line(const struct blame_report *r, char *buf, size_t size);
 
+extern const struct table_def blame_causes_table, blame_groups_table, blame_exits_table;
+
 /* A row is a cause with what it names; or a group of exits with its causes. 0 or -ENOMEM with the error message set. */
 int blame_report_totals(const struct blame_report *r, struct table *t);
 int blame_report_groups(const struct blame_report *r, struct table *t);

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * `hostrace requests --stages` and `--waterfall`: the stages of all requests as a table, the slowest requests with
+ * their parts as text, both as JSON, and what limits the figures. Points, stages and roles are those of
+ * analyzers/path/path.h.
+ */
 #include "output/path_report.h"
 
 #include <errno.h>
@@ -6,16 +11,12 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "base/units.h"
 #include "output/report.h"
 #include "pairing/elements.h"
 
 enum { STAGE_BYTES = 32, DEVICE_BYTES = 128, REQUEST_BYTES = 512, BAR_COLUMNS = 22, VHOST_MAX = 8 };
-
-static uint64_t share_of(unsigned __int128 part, uint64_t whole)
-{
-	return whole ? (uint64_t)(part * 100000 / whole) : 0;
-}
 
 static const char *stage_print(enum path_point from, enum path_point to, char *buf, size_t size)
 {
@@ -161,28 +162,65 @@ const char *path_report_totals(const struct path_report *r, char *buf, size_t si
 
 /* ---- stages ---- */
 
-static int stage_row(const struct path_report *r, struct path_stage *s, struct table *t)
+static const struct path_device_sum *device_of(const struct table *t, const struct path_stage *s)
 {
-	const struct path_device_sum *d = &r->summary->device[s->device];
-	struct cell *row = table_row(t);
-	char text[VM_NAME_BYTES];
+	const struct path_report *r = t->report;
 
-	if (!row)
-		return -ENOMEM;
-	if (r->vms)
-		(row++)->text = table_text(t, vm_name(r->vms, d->pid, text, sizeof(text)));
-	(row++)->text = *d->device ? table_text(t, d->device) : "unknown";
-	(row++)->text = table_text(t, stage_print(s->from, s->to, text, sizeof(text)));
-	(row++)->text = path_role_names[s->role];
-	(row++)->text = state_of(s->role, s->run);
-	(row++)->number = s->ns.count;
-	(row++)->number = share_of(s->ns.sum, d->time_ns);
-	(row++)->number = (uint64_t)s->ns.sum;
-	(row++)->number = quantiles_at(&s->ns, .5);
-	(row++)->number = quantiles_at(&s->ns, .99);
-	(row++)->number = s->ns.max;
-	return 0;
+	return &r->summary->device[s->device];
 }
+
+static struct cell device_cell(struct table *t, const char *device)
+{
+	return (struct cell){0, *device ? table_text(t, device) : "unknown"};
+}
+
+static struct cell stage_cell(struct table *t, enum path_point from, enum path_point to)
+{
+	return table_print(t, "%s-%s", path_points[from].name, path_points[to].name);
+}
+
+static struct cell state_cell(const struct table *t, enum path_role role, enum thread_run run)
+{
+	const char *state = state_of(role, run);
+
+	return (struct cell){0, t->tree && !*state ? NULL : state};
+}
+
+GET_NUMBER(get_pid, const void *at, device_of(t, at)->pid)
+GET_CELL(get_vm, const void *at, column_vm(t, &device_of(t, at)->pid))
+GET_CELL(get_device, const void *at, device_cell(t, device_of(t, at)->device))
+GET_CELL(get_stage, const struct path_stage *s, stage_cell(t, s->from, s->to))
+GET_TEXT(get_thread, const struct path_stage *s, path_role_names[s->role])
+GET_CELL(get_state, const struct path_stage *s, state_cell(t, s->role, s->run))
+GET_NUMBER(get_share, const struct path_stage *s, percent_of(s->ns.sum, device_of(t, s)->time_ns))
+GET_NUMBER(get_time, const struct path_stage *s, s->ns.sum)
+
+static const struct column_def stage_columns[] = {
+	{"pid", NULL, COL_COUNT, .get = get_pid, .when = table_is_tree,
+	 .doc = "process id of the VM"},
+	{"vm", "VM", COL_TEXT, .get = get_vm, .when = table_has_vms,
+	 .doc = "name of the VM, in traces with several"},
+	{"device", "device", COL_PATH, .get = get_device, .doc = "its QOM path, in text its name"},
+	{"stage", "stage", COL_TEXT, .get = get_stage, .doc = "the points at its begin and end"},
+	{"thread", "thread", COL_TEXT, .get = get_thread, .doc = "what the requests waited for"},
+	{"state", "state", COL_TEXT, .get = get_state, .nullable = true,
+	 .doc = "what that did: running, run queue or asleep; null: unknown"},
+	{"requests", "count", COL_COUNT, QUANTILE(count, struct path_stage, ns),
+	 .doc = "how many requests had such a part"},
+	{"share", "share", COL_PERCENT, .get = get_share, .when = table_is_flat,
+	 .doc = "percent of the time of the device's requests"},
+	{"time_ns", NULL, COL_NS, .get = get_time, .doc = "of all requests together"},
+	{"p50_ns", "p50", COL_NS, QUANTILE(p50, struct path_stage, ns),
+	 .doc = "median of a request"},
+	{"p99_ns", "p99", COL_NS, QUANTILE(p99, struct path_stage, ns), .doc = "99th percentile"},
+	{"max_ns", "max", COL_NS, QUANTILE(max, struct path_stage, ns), .spare = 1,
+	 .doc = "the longest"},
+	{0},
+};
+
+const struct table_def path_stages_table = {
+	"requests", "--stages", "a stage of a device's requests, and what they waited for in it",
+	{stage_columns}};
 
 int path_report_stages(const struct path_report *r, struct table *t)
 {
@@ -190,21 +228,139 @@ int path_report_stages(const struct path_report *r, struct table *t)
 	_cleanup_free_ struct path_stage **list = path_summary_stages(r->summary, &nr);
 	int err = list ? 0 : fail(-ENOMEM, "out of memory");
 
-	if (r->vms)
-		table_column(t, "vm", "VM", COL_TEXT, 0);
-	table_column(t, "device", "device", COL_PATH, 0);
-	table_column(t, "stage", "stage", COL_TEXT, 0);
-	table_column(t, "thread", "thread", COL_TEXT, 0);
-	table_column(t, "state", "state", COL_TEXT, 0);
-	table_column(t, "requests", "count", COL_COUNT, 0);
-	table_column(t, "share", "share", COL_PERCENT, 0);
-	table_column(t, "time_ns", NULL, COL_NS, 0);
-	table_column(t, "p50_ns", "p50", COL_NS, 0);
-	table_column(t, "p99_ns", "p99", COL_NS, 0);
-	table_column(t, "max_ns", "max", COL_NS, 1);
-	for (size_t i = 0; i < nr && !err; i++)
-		err = stage_row(r, list[i], t);
+	table_open(t, &path_stages_table, r, r->vms);
+	for (size_t i = 0; !err && i < nr; i++)
+		err = table_add(t, list[i]);
 	return err;
+}
+
+/* ---- the slowest as a tree ---- */
+
+static struct cell if_known(uint64_t number, bool known)
+{
+	return (struct cell){number, known ? NULL : cell_absent};
+}
+
+static bool has_other(const struct path_part *p)
+{
+	return p->run == THREAD_RUNQUEUE && p->other_tid;
+}
+
+GET_NUMBER(get_part_ns, const struct path_part *p, p->end_ns - p->start_ns)
+GET_CELL(get_part_stage, const struct path_part *p, stage_cell(t, p->from, p->to))
+GET_TEXT(get_part_thread, const struct path_part *p, path_role_names[p->role])
+GET_CELL(get_part_state, const struct path_part *p, state_cell(t, p->role, p->run))
+GET_CELL(get_part_tid, const struct path_part *p, if_known(p->tid, p->tid))
+GET_CELL(get_part_cpu, const struct path_part *p, if_known(p->cpu, has_other(p)))
+GET_CELL(get_part_other_tid, const struct path_part *p, if_known(p->other_tid, has_other(p)))
+GET_TEXT(get_part_other, const struct path_part *p, has_other(p) ? p->other : cell_absent)
+
+static const struct column_def part_columns[] = {
+	{"start_ns", NULL, COL_NS, MEMBER(struct path_part, start_ns), .doc = "when it began"},
+	{"duration_ns", NULL, COL_NS, .get = get_part_ns, .doc = "how long it took"},
+	{"stage", NULL, COL_TEXT, .get = get_part_stage, .doc = "whose part it is"},
+	{"thread", NULL, COL_TEXT, .get = get_part_thread, .doc = "what the request waited for"},
+	{"state", NULL, COL_TEXT, .get = get_part_state, .nullable = true,
+	 .doc = "what that did; null: unknown"},
+	{"tid", NULL, COL_COUNT, .get = get_part_tid, .optional = true, .doc = "its thread id"},
+	{"cpu", NULL, COL_COUNT, .get = get_part_cpu, .optional = true,
+	 .doc = "the CPU that it waited for"},
+	{"other_tid", NULL, COL_COUNT, .get = get_part_other_tid, .optional = true,
+	 .doc = "the task that ran there"},
+	{"other", NULL, COL_TEXT, .get = get_part_other, .optional = true, .doc = "its name"},
+	{0},
+};
+
+static struct cell get_parts(struct table *t, const void *at)
+{
+	const struct path_report *r = t->report;
+	struct path_part part[PATH_PARTS_MAX];
+	unsigned int nr = path_parts(r->path, at, part);
+	struct table *parts;
+	struct cell cell = table_nest(t, part_columns, &parts);
+
+	for (unsigned int i = 0; parts && i < nr && !table_add(parts, &part[i]); i++)
+		;
+	return cell;
+}
+
+static struct cell get_points(struct table *t, const void *at)
+{
+	const struct path_request *rq = at;
+	struct table *points;
+	struct cell cell = table_nest(t, NULL, &points), *row;
+
+	for (unsigned int i = 0; points && i < PATH_POINTS; i++)
+		table_column(points, path_points[i].name, NULL, COL_NS, 0);
+	row = points ? table_row(points) : NULL;
+	for (unsigned int i = 0; row && i < PATH_POINTS; i++)
+		row[i] = if_known(rq->at[i], rq->at[i]);
+	return cell;
+}
+
+GET_CELL(get_request_device, const struct path_request *rq, device_cell(t, rq->device))
+GET_NUMBER(get_request_start, const void *at, path_start_ns(at))
+GET_NUMBER(get_request_ns, const void *at, path_end_ns(at) - path_start_ns(at))
+GET_NUMBER(get_batched, const struct path_request *rq, rq->batched)
+GET_CELL(get_sector, const struct path_request *rq,
+	 if_known(rq->guest ? rq->guest->block.sector : 0, rq->guest))
+GET_CELL(get_sectors, const struct path_request *rq,
+	 if_known(rq->guest ? rq->guest->block.sectors : 0, rq->guest))
+
+static const struct column_def request_columns[] = {
+	{"pid", NULL, COL_COUNT, MEMBER(struct path_request, pid), .doc = "process id of the VM"},
+	COLUMN_VM(struct path_request, pid),
+	{"device", NULL, COL_PATH, .get = get_request_device, .doc = "QOM path of the device"},
+	{"queue", NULL, COL_COUNT, MEMBER(struct path_request, queue), .doc = "its virtqueue"},
+	{"head", NULL, COL_COUNT, MEMBER(struct path_request, head), .doc = "first descriptor"},
+	{"start_ns", NULL, COL_NS, .get = get_request_start, .doc = "when it began"},
+	{"total_ns", NULL, COL_NS, .get = get_request_ns, .doc = "how long it took"},
+	{"batched", NULL, COL_BOOL, .get = get_batched,
+	 .doc = "popped by the handler of an earlier request's kick"},
+	{"host_ios", NULL, COL_COUNT, MEMBER(struct path_request, nr_ios),
+	 .doc = "I/O requests of the host for it"},
+	{"sector", NULL, COL_COUNT, .get = get_sector, .optional = true,
+	 .doc = "on the guest's disk, if its trace has the request"},
+	{"sectors", NULL, COL_COUNT, .get = get_sectors, .optional = true, .doc = "how many"},
+	{"points_ns", NULL, COL_OBJECT, .get = get_points,
+	 .doc = "times of its points that are known"},
+	{"parts", NULL, COL_ROWS, .get = get_parts, .nested = part_columns,
+	 .doc = "what it waited for; they add up to total_ns"},
+	{0},
+};
+
+const struct table_def path_requests_table = {
+	"requests", "--waterfall", "one of the slowest requests", {request_columns}};
+
+static json_t *totals_json(const struct path_report *r)
+{
+	const struct path_totals *n = path_totals(r->path);
+
+	return json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:{s:I, s:I, s:I}}", "requests",
+			 (json_int_t)n->requests, "time_ns", json_u64(r->summary->time_ns),
+			 "kicks", (json_int_t)n->kicks, "batched", (json_int_t)n->batched,
+			 "notifications", (json_int_t)n->notifies, "unnotified",
+			 (json_int_t)n->unnotified, "interrupts", (json_int_t)n->raises,
+			 "suppressed", (json_int_t)n->suppressed, "host_ios", "all",
+			 (json_int_t)n->ios, "ambiguous", (json_int_t)n->ios_ambiguous, "foreign",
+			 (json_int_t)n->ios_foreign);
+}
+
+json_t *path_report_json(const struct path_report *r)
+{
+	struct table stages = {.tree = true}, rows = {.tree = true};
+	int err = path_report_stages(r, &stages);
+	json_t *json = NULL;
+
+	table_open(&rows, &path_requests_table, r, r->vms);
+	for (size_t i = 0; i < r->nr_slowest && !err; i++)
+		err = table_add(&rows, r->slowest[i]);
+	if (!err)
+		json = json_pack("{s:o, s:o, s:o}", "totals", totals_json(r), "stages",
+				 table_json(&stages), "rows", table_json(&rows));
+	table_free(&stages);
+	table_free(&rows);
+	return json;
 }
 
 /* ---- the slowest ---- */

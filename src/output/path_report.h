@@ -26,6 +26,8 @@ json_t *path_report_caveats(const struct path_report *r);
 /* "118 requests, 96 kicks, ...": one line. buf has at least 256 bytes. */
 const char *path_report_totals(const struct path_report *r, char *buf, size_t size);
 
+extern const struct table_def path_stages_table, path_requests_table;
+
 /* A row per device, stage, and what was waited for in it. 0 or -ENOMEM with the error message set. */
 int path_report_stages(const struct path_report *r, struct table *t);
 

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * `hostrace stuck`: the findings, the table of requests, vCPUs and threads as text, all of it as JSON. What a finding
+ * is, and how it is found, is in analyzers/stuck/stuck.h.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -99,60 +103,87 @@ static struct operation operation_of(const struct stuck_report *r, const struct 
 								  : (struct operation){0};
 }
 
-static void row_fill(const struct stuck_report *r, const struct stuck_request *s, struct table *t,
-		     struct cell *c)
-{
-	struct operation o = operation_of(r, s);
-	const struct virtq_request *q = s->request;
-	char age[16], text[24];
+struct stuck_row {
+	const struct stuck_request *s;
+	const struct virtq_request *q;
+	struct operation o;
+};
 
-	snprintf(text, sizeof(text), "%s%s", s->age_exact ? "" : ">",
-		 duration_print(s->age_ns, age, sizeof(age)));
-	(c++)->text = table_text(t, *s->queue->device.path ? s->queue->device.path : "unknown");
-	(c++)->number = s->queue->state.index;
-	(c++)->number = q->head;
-	(c++)->text = stages[q->stage];
-	(c++)->text = s->stands || s->age_exact ? table_text(t, text) : "new";
-	(c++)->number = s->age_ns;
-	(c++)->text = s->age_exact ? "yes" : "no";
-	(c++)->text = s->stands ? "yes" : "no";
-	(c++)->text = o.name;
-	*c++ = (struct cell){o.sector, o.sector_known ? NULL : "-"};
-	*c++ = (struct cell){o.name && o.bytes ? o.bytes : q->out_bytes + (uint64_t)q->in_bytes,
-			     q->descs ? NULL : "-"};
-	*c++ = (struct cell){q->descs, q->descs ? NULL : "-"};
-	(c++)->text = q->indirect ? "yes" : "no";
-	(c++)->text = q->broken ? "yes" : "no";
-	(c++)->text = q->certain ? "yes" : "no";
-	(c++)->text = q->element ? "yes" : "no";
+#define ROW const struct stuck_row *r
+
+GET_CELL(get_device, ROW,
+	 table_print(t, "%s", *r->s->queue->device.path ? r->s->queue->device.path : "unknown"))
+GET_NUMBER(get_queue, ROW, r->s->queue->state.index)
+GET_NUMBER(get_head, ROW, r->q->head)
+GET_TEXT(get_stage, ROW, stages[r->q->stage])
+
+static struct cell get_age(struct table *t, const void *at)
+{
+	const struct stuck_request *s = ((const struct stuck_row *)at)->s;
+	char age[16];
+
+	if (!s->stands && !s->age_exact)
+		return (struct cell){0, "new"};
+	return table_print(t, "%s%s", s->age_exact ? "" : ">",
+			   duration_print(s->age_ns, age, sizeof(age)));
 }
+
+GET_NUMBER(get_age_ns, ROW, r->s->age_ns)
+GET_TEXT(get_age_exact, ROW, r->s->age_exact ? "yes" : "no")
+GET_TEXT(get_stands, ROW, r->s->stands ? "yes" : "no")
+GET_TEXT(get_op, ROW, r->o.name)
+GET_NUMBER_IF(get_sector, ROW, r->o.sector_known, r->o.sector)
+GET_NUMBER_IF(get_bytes, ROW, r->q->descs,
+	      r->o.name && r->o.bytes ? r->o.bytes : r->q->out_bytes + (uint64_t)r->q->in_bytes)
+GET_NUMBER_IF(get_descs, ROW, r->q->descs, r->q->descs)
+GET_TEXT(get_indirect, ROW, r->q->indirect ? "yes" : "no")
+GET_TEXT(get_broken, ROW, r->q->broken ? "yes" : "no")
+GET_TEXT(get_certain, ROW, r->q->certain ? "yes" : "no")
+GET_TEXT(get_element, ROW, r->q->element ? "yes" : "no")
+
+static const struct column_def request_columns[] = {
+	{"device", "device", COL_PATH, .get = get_device, .doc = "its QOM path, in text its name"},
+	{"queue", "queue", COL_COUNT, .get = get_queue, .doc = "index of the virtqueue"},
+	{"head", "head", COL_COUNT, .get = get_head,
+	 .doc = "index of the first descriptor; of a packed ring, the buffer id"},
+	{"stage", "stage", COL_TEXT, .get = get_stage,
+	 .doc = "offered by the guest and not popped, popped by QEMU and not returned, or at a "
+		"device outside QEMU"},
+	{NULL, "age", COL_TEXT, .get = get_age, .doc = "\">\": at least; new: not there at first"},
+	{"age_ns", NULL, COL_NS, .get = get_age_ns, .doc = "how long it has been there"},
+	{"age_exact", NULL, COL_TEXT, .get = get_age_exact,
+	 .doc = "yes: since QEMU began its I/O; no: the age is a lower bound"},
+	{"stands", NULL, COL_TEXT, .get = get_stands, .doc = "yes: it was there at the first look"},
+	{"op", "op", COL_TEXT, .get = get_op, .nullable = true,
+	 .doc = "of virtio-blk and virtio-scsi: read, write, flush, discard, ...; null: unknown"},
+	{"sector", "sector", COL_COUNT, .get = get_sector, .nullable = true,
+	 .doc = "of a read or write; null: unknown"},
+	{"bytes", "bytes", COL_COUNT, .get = get_bytes, .nullable = true,
+	 .doc = "of data; of other devices, of all buffers"},
+	{"descs", "descs", COL_COUNT, .get = get_descs, 3, true, .doc = "number of descriptors"},
+	{"indirect", NULL, COL_TEXT, .get = get_indirect, .doc = "yes: descriptors are indirect"},
+	{"broken", NULL, COL_TEXT, .get = get_broken, .doc = "yes: descriptors are not valid"},
+	{"certain", "certain", COL_TEXT, .get = get_certain,
+	 .doc = "no: rings and QEMU's memory leave more than one reading of which were popped"},
+	{"element", NULL, COL_TEXT, .get = get_element, .doc = "yes: QEMU's heap has it"},
+	{0},
+};
+
+const struct table_def stuck_requests_table = {
+	"stuck", "", "a request that the guest has offered and that was not returned",
+	{request_columns}};
 
 int stuck_table(const struct stuck_report *r, struct table *t)
 {
-	table_column(t, "device", "device", COL_PATH, 0);
-	table_column(t, "queue", "queue", COL_COUNT, 0);
-	table_column(t, "head", "head", COL_COUNT, 0);
-	table_column(t, "stage", "stage", COL_TEXT, 0);
-	table_column(t, NULL, "age", COL_TEXT, 0);
-	table_column(t, "age_ns", NULL, COL_NS, 0);
-	table_column(t, "age_exact", NULL, COL_TEXT, 0);
-	table_column(t, "stands", NULL, COL_TEXT, 0);
-	table_column(t, "op", "op", COL_TEXT, 0);
-	table_column(t, "sector", "sector", COL_COUNT, 0);
-	table_column(t, "bytes", "bytes", COL_COUNT, 0);
-	table_column(t, "descs", "descs", COL_COUNT, 3);
-	table_column(t, "indirect", NULL, COL_TEXT, 0);
-	table_column(t, "broken", NULL, COL_TEXT, 0);
-	table_column(t, "certain", "certain", COL_TEXT, 0);
-	table_column(t, "element", NULL, COL_TEXT, 0);
-	for (unsigned int i = 0; i < r->nr_requests; i++) {
-		struct cell *c = table_row(t);
+	int err = 0;
 
-		if (!c)
-			return -ENOMEM;
-		row_fill(r, &r->request[i], t, c);
+	table_open(t, &stuck_requests_table, r, NULL);
+	for (unsigned int i = 0; i < r->nr_requests && !err; i++) {
+		const struct stuck_request *s = &r->request[i];
+
+		err = table_add(t, &(struct stuck_row){s, s->request, operation_of(r, s)});
 	}
-	return 0;
+	return err;
 }
 
 /* ---- text ---- */

@@ -9,6 +9,8 @@
 #include "analyzers/stuck/stuck.h"
 #include "output/table.h"
 
+extern const struct table_def stuck_requests_table;
+
 /* A row is a request. 0 or -ENOMEM with the error message set. */
 int stuck_table(const struct stuck_report *r, struct table *t);
 

@@ -12,9 +12,11 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/json_text.h"
 #include "base/quantiles.h"
 #include "event/event.h"
 #include "event/vm_names.h"
+#include "output/report.h"
 #include "output/table.h"
 
 struct table_text {
@@ -65,6 +67,97 @@ int table_add_row(struct table *t, const void *const *object)
 		return -ENOMEM;
 	table_fill_row(t, row, object);
 	return 0;
+}
+
+/* ---- nested tables, and all as a tree ---- */
+
+const char cell_absent[] = "-";
+
+bool table_is_tree(const struct table *t)
+{
+	return t->tree;
+}
+
+bool table_is_flat(const struct table *t)
+{
+	return !t->tree;
+}
+
+struct cell table_nest(struct table *t, const struct column_def *columns, struct table **ret)
+{
+	struct table *n = *ret = calloc(1, sizeof(*n));
+
+	if (!n)
+		return (struct cell){0};
+	*n = (struct table){.report = t->report, .vms = t->vms, .tree = true, .next = t->inner};
+	t->inner = n;
+	if (columns)
+		table_block(n, columns, 0);
+	return (struct cell){(uintptr_t)n, NULL};
+}
+
+static json_t *row_json(const struct table *t, const struct cell *row);
+
+static json_t *elements_json(const char *elements)
+{
+	_cleanup_free_ char *text = NULL;
+
+	return asprintf(&text, "[%s]", elements) < 0 ? json_null() : json_loads(text, 0, NULL);
+}
+
+static json_t *cell_json(const struct column *c, const struct cell *v)
+{
+	const struct table *nested = (const struct table *)(uintptr_t)v->number;
+
+	if (v->text && !column_is_text(c) && !strcmp(v->text, "-"))
+		return json_null();
+	switch (c->kind) {
+	case COL_TEXT:
+	case COL_PATH:
+		return v->text ? json_text(v->text) : json_null();
+	case COL_JSON:
+		return elements_json(v->text);
+	case COL_REAL:
+		return v->text ? json_real(strtod(v->text, NULL)) : json_null();
+	case COL_HEX:
+		return json_sprintf("0x%" PRIx64, v->number);
+	case COL_PERCENT:
+		return json_real((double)v->number / 1000);
+	case COL_BOOL:
+		return json_boolean(v->number);
+	case COL_OBJECT:
+		return nested && nested->nr_rows ? row_json(nested, nested->cell) : json_null();
+	case COL_ROWS:
+		return nested ? table_json(nested) : json_null();
+	default:
+		return v->text ? json_text(v->text) : json_u64(v->number);
+	}
+}
+
+static json_t *row_json(const struct table *t, const struct cell *row)
+{
+	json_t *o = json_object();
+
+	for (unsigned int i = 0; i < t->nr_columns; i++) {
+		const struct column *c = &t->column[i];
+
+		if (c->key && !*c->key) {
+			json_decref(o);
+			return cell_json(c, &row[i]);
+		}
+		if (c->key && row[i].text != cell_absent)
+			json_object_set_new(o, c->key, cell_json(c, &row[i]));
+	}
+	return o;
+}
+
+json_t *table_json(const struct table *t)
+{
+	json_t *rows = json_array();
+
+	for (size_t i = 0; i < t->nr_rows; i++)
+		json_array_append_new(rows, row_json(t, &t->cell[i * t->nr_columns]));
+	return rows;
 }
 
 /* ---- getters of members ---- */
@@ -323,6 +416,13 @@ void table_free(struct table *t)
 		struct table_text *gone = t->texts;
 
 		t->texts = gone->next;
+		free(gone);
+	}
+	while (t->inner) {
+		struct table *gone = t->inner;
+
+		t->inner = gone->next;
+		table_free(gone);
 		free(gone);
 	}
 	free(t->cell);

@@ -24,6 +24,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <jansson.h>
+
 #include "base/cleanup.h"
 
 enum column_kind {
@@ -36,7 +38,15 @@ enum column_kind {
 	COL_PERCENT, /* in 1/1000 of a percent; text: "12.3%"; JSON: a number with decimals */
 	COL_REAL,    /* the text is a number with decimals, which JSON and CSV print as it is; "-": no value */
 	COL_SECONDS, /* ns; text: seconds with 9 decimals; JSON: integer ns */
+
+	/* Only in table_json(): */
+	COL_BOOL,
+	COL_OBJECT, /* the first row of a nested table; null: it has none */
+	COL_JSON,   /* an array: the text has its elements as JSON */
+	COL_ROWS,   /* all its rows, null: there is no table; values of a column with the key "" are not in objects */
 };
+
+extern const char cell_absent[];
 
 enum { TABLE_COLUMNS_MAX = 48, TABLE_BLOCKS_MAX = 4 };
 
@@ -45,7 +55,8 @@ struct cell {
 
 	/*
 	 * Of a text column: its text, owned by the table (table_text) or static; NULL: null. Of others: printed instead
-	 * of the number; "-" means no value (null in JSON, empty in CSV).
+	 * of the number; "-" means no value (null in JSON, empty in CSV); cell_absent means that table_json() omits the
+	 * key.
 	 */
 	const char *text;
 };
@@ -63,7 +74,9 @@ struct column_def {
 	struct cell (*get)(struct table *t, const void *at);
 
 	unsigned int spare; /* 0: always in text; else only if it fits the width, lower ones first */
-	bool nullable;	    /* the value may be unknown */
+	bool nullable;	    /* the value may be unknown; with optional: absent */
+	bool optional;	    /* it may be cell_absent */
+	const struct column_def *nested; /* of COL_OBJECT and COL_ROWS; NULL: keys that only the input knows */
 	bool (*when)(const struct table *t); /* the table has this column; NULL: always */
 	const char *doc;		     /* the value's meaning, with its unit if the key does not end in _ns */
 };
@@ -143,6 +156,9 @@ struct table {
 	size_t nr_rows;
 	uint64_t left_out; /* rows above --limit */
 	struct table_text *texts;
+
+	bool tree; /* for table_json(): with the columns for which table_is_tree(); to be set before table_open() */
+	struct table *inner, *next; /* tables nested in it; of a nested table, the next one */
 };
 
 static inline bool column_is_text(const struct column *c)
@@ -178,6 +194,19 @@ const char *path_print(const char *path, char *buf, size_t size);
 /* A cell with a text of its own, by printf. "-": no value, of any kind but text. */
 struct cell table_print(struct table *t, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/*
+ * A cell with a nested table, which is filled through *ret: NULL if there is no memory. Its columns are `columns`; if
+ * that is NULL, the caller adds them.
+ */
+struct cell table_nest(struct table *t, const struct column_def *columns, struct table **ret);
+
+/* Conditions of columns: the table is for table_json(); it is not. */
+bool table_is_tree(const struct table *t);
+bool table_is_flat(const struct table *t);
+
+/* All rows as an array of objects, by the keys of the columns; new reference. */
+json_t *table_json(const struct table *t);
 
 /* `part` as COL_PERCENT has it. */
 uint64_t percent_of(unsigned __int128 part, uint64_t whole);

@@ -28,6 +28,10 @@ static const char *cell_print(const struct report *r, const struct column *c, co
 	case COL_TEXT:
 	case COL_PATH:
 	case COL_REAL:
+	case COL_BOOL:
+	case COL_JSON:
+	case COL_OBJECT:
+	case COL_ROWS:
 		return "-";
 	case COL_COUNT:
 		snprintf(buf, size, "%" PRIu64, v->number);

@@ -10,11 +10,14 @@
 #include <jansson.h>
 
 #include "commands/common/columns.h"
+#include "output/blame_report.h"
 #include "output/diff_report.h"
 #include "output/downtime_report.h"
 #include "output/element_report.h"
 #include "output/interrupt_report.h"
+#include "output/path_report.h"
 #include "output/sched_report.h"
+#include "output/stuck_report.h"
 #include "views/stat_rows.h"
 #include "views/view.h"
 
@@ -31,6 +34,12 @@ static const struct table_def *const tables[] = {
 	&summary_table,
 	&count_table,
 	&stat_table,
+	&path_stages_table,
+	&path_requests_table,
+	&blame_causes_table,
+	&blame_groups_table,
+	&blame_exits_table,
+	&stuck_requests_table,
 	NULL,
 };
 
@@ -48,10 +57,23 @@ static void columns_each(const struct table_def *t, column_fn *fn, FILE *out)
 
 /* ---- text ---- */
 
+/* A nested one by its path: "parts.start_ns". */
+static void column_line(const char *path, const struct column_def *c, FILE *out)
+{
+	char key[128];
+
+	if (!*c->doc || (c->key && !*c->key)) /* the same as an earlier one; values without a key */
+		return;
+	snprintf(key, sizeof(key), "%s%s%s", path, *path ? "." : "", c->key ? c->key : "-");
+	fprintf(out, "  %-16s %-12s %s\n", key, c->head ? c->head : "-", c->doc);
+	for (const struct column_def *n = c->nested; n && n->key; n++)
+		column_line(key, n, out);
+}
+
 static bool column_print(const struct column_def *c, unsigned int nr, FILE *out)
 {
 	(void)nr;
-	fprintf(out, "  %-16s %-12s %s\n", c->key ? c->key : "-", c->head ? c->head : "-", c->doc);
+	column_line("", c, out);
 	return true;
 }
 
@@ -82,18 +104,52 @@ static const char *type_of(enum column_kind kind)
 	case COL_PERCENT:
 	case COL_REAL:
 		return "number";
+	case COL_BOOL:
+		return "boolean";
+	case COL_OBJECT:
+		return "object";
+	case COL_JSON:
+	case COL_ROWS:
+		return "array";
 	default:
 		return "integer";
 	}
 }
 
+static json_t *column_schema(const struct column_def *c);
+
+/* Of the objects in a column; of its values if the only column of these has no key. */
+static json_t *nested_schema(const struct column_def *c)
+{
+	json_t *s, *required, *properties;
+
+	if (!*c->key)
+		return column_schema(c);
+	required = json_array();
+	properties = json_object();
+	for (; c->key; c++) {
+		json_object_set_new(properties, c->key, column_schema(c));
+		if (!c->when && !c->optional)
+			json_array_append_new(required, json_string(c->key));
+	}
+	s = json_pack("{s:s, s:o, s:o, s:b}", "type", "object", "required", required, "properties",
+		      properties, "additionalProperties", 0);
+	return s;
+}
+
 static json_t *column_schema(const struct column_def *c)
 {
 	const char *type = type_of(c->kind);
-	json_t *s = c->nullable ? json_pack("{s:[s, s]}", "type", type, "null")
-				: json_pack("{s:s}", "type", type);
+	json_t *s = c->kind == COL_OBJECT && c->nested ? nested_schema(c->nested) : json_object();
 
-	if (*type != 's' && c->kind != COL_REAL)
+	json_object_set_new(s, "type", c->nullable ? json_pack("[s, s]", type, "null")
+						   : json_string(type));
+	if (c->kind == COL_OBJECT && !c->nested)
+		json_object_set_new(s, "additionalProperties",
+				    json_pack("{s:s, s:i}", "type", "integer", "minimum", 0));
+	if (c->kind == COL_ROWS && c->nested)
+		json_object_set_new(s, "items", nested_schema(c->nested));
+	if (!strcmp(type, "integer") || c->kind == COL_PERCENT)
 		json_object_set_new(s, "minimum", json_integer(0));
 	if (c->kind == COL_HEX)
 		json_object_set_new(s, "pattern", json_string("^0x[0-9a-f]+$"));
@@ -101,9 +157,15 @@ static json_t *column_schema(const struct column_def *c)
 	return s;
 }
 
+/* Those of text and CSV alone are not in JSON. */
+static bool is_in_json(const struct column_def *c)
+{
+	return c->key && c->when != table_is_flat;
+}
+
 static bool required_put(const struct column_def *c, unsigned int nr, FILE *out)
 {
-	if (!c->key || c->when)
+	if (!c->key || (c->when && c->when != table_is_tree) || c->optional)
 		return false;
 	fprintf(out, "%s\"%s\"", nr ? ", " : "", c->key);
 	return true;
@@ -111,7 +173,7 @@ static bool required_put(const struct column_def *c, unsigned int nr, FILE *out)
 
 static bool property_put(const struct column_def *c, unsigned int nr, FILE *out)
 {
-	json_t *schema = c->key ? column_schema(c) : NULL;
+	json_t *schema = is_in_json(c) ? column_schema(c) : NULL;
 
 	if (!schema)
 		return false;
@@ -124,12 +186,13 @@ static bool property_put(const struct column_def *c, unsigned int nr, FILE *out)
 /* "sched --by task": sched-by-task. */
 static void name_put(const struct table_def *t, FILE *out)
 {
+	bool gap = true;
+
 	fputs(t->command, out);
 	for (const char *c = t->options; *c; c++) {
-		bool begins = isalnum((unsigned char)*c) &&
-			      (c == t->options || !isalnum((unsigned char)c[-1]));
-
-		fprintf(out, "%s%.*s", begins ? "-" : "", isalnum((unsigned char)*c) ? 1 : 0, c);
+		if (isalnum((unsigned char)*c))
+			fprintf(out, "%s%c", gap ? "-" : "", tolower((unsigned char)*c));
+		gap = !isalnum((unsigned char)*c);
 	}
 }
 
