@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
 
-#include "analyzers/profile/memory.h"
+#include "analyzers/profile/profile.h"
 #include "base/error.h"
 #include "commands/common/sample_run.h"
 

@@ -10,7 +10,7 @@
 #include "commands/common/folded_diff_run.h"
 #include "commands/common/reports.h"
 #include "commands/common/sample_run.h"
-#include "output/samples/profile_notes.h"
+#include "output/samples/samples_output.h"
 
 static const char *tracepoint, *by;
 static bool host, causes;

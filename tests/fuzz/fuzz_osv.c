@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* An arbitrary trace of an OSv guest, through the reader and every report. */
-#include "analyzers/profile/memory.h"
 #include "analyzers/profile/profile.h"
 #include "output/samples/samples_output.h"
 #include "readers/osv/osv.h"

@@ -2,7 +2,6 @@
 /* Any trace as samples of the guest profiles, as a profile of the host's events, and as causes of waits. */
 #include "analyzers/causes/wait_causes.h"
 #include "analyzers/profile/host_profile.h"
-#include "analyzers/profile/memory.h"
 #include "analyzers/profile/profile.h"
 #include "output/samples/samples_output.h"
 #include "analyzers/profile/samples.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Each distinct backtrace is resolved, stripped and printed once; then its path's number in the tree is known. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "analyzers/profile/memory.h"
+#include "analyzers/profile/profile.h"
 #include "base/array.h"
 #include "base/error.h"
 #include "base/hash.h"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* One pass adds each sample, pair or idle time to the sums of its call path, below the root of its group. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "analyzers/profile/pair_list.h"
+#include "analyzers/profile/sample_pairs.h"
 #include "analyzers/profile/profile.h"
 #include "base/array.h"
 #include "base/error.h"

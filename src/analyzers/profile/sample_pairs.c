@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What a tracepoint begins or ends is decided once, when the trace is opened: by its kind, or by OSv's names. While the
+ * trace is read, begins are open by thread (or CPU, or key) and base name; entries of one name nest.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "analyzers/profile/sample_pairs.h"
+#include "base/array.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "pairing/open_table.h"
 
-enum {
-	OPEN_MAX = 1 << 20,
-	CPUS_MAX = 65536
-}; /* begins without an end yet; CPU numbers that are checked */
+/* Begins without an end yet; CPU numbers that are checked; pairs that are sorted. */
+enum { OPEN_MAX = 1 << 20, CPUS_MAX = 65536, SORTED_MAX = 32 << 20 };
 
 struct timed_name {
 	uint32_t base;	    /* index of the first tracepoint of that base name, or its own */
@@ -190,17 +193,15 @@ static int nested(const struct sample *old, const struct sample *s)
 		    s->tp->name, s->thread, s->time_ns, old->time_ns);
 }
 
-static int args_keep(struct open_entry *e)
+/* Gives the sample a copy of its arguments. */
+static int args_keep(struct sample *s)
 {
-	struct sample *s = &e->timed.entry;
+	uint8_t *copy = malloc(s->args_len + 1u);
 
-	e->args = malloc(s->args_len + 1u);
-	if (!e->args)
-		return fail(-ENOMEM, "out of memory");
-	if (s->args_len)
-		memcpy(e->args, s->args, s->args_len);
-	s->args = e->args;
-	return 0;
+	if (copy && s->args_len)
+		memcpy(copy, s->args, s->args_len);
+	s->args = copy;
+	return copy ? 0 : fail(-ENOMEM, "out of memory");
 }
 
 static int begin(struct sample_pairs *p, const struct sample *s, struct pair_key key,
@@ -225,7 +226,12 @@ static int begin(struct sample_pairs *p, const struct sample *s, struct pair_key
 	e->timed.duration_ns = 0;
 	e->timed.open = false;
 	e->args = NULL;
-	return p->trace->keeps_args ? 0 : args_keep(e);
+	if (p->trace->keeps_args)
+		return 0;
+	int err = args_keep(&e->timed.entry);
+
+	e->args = (uint8_t *)e->timed.entry.args;
+	return err;
 }
 
 static int end(struct sample_pairs *p, const struct sample *s, struct pair_key key,
@@ -272,4 +278,102 @@ int sample_pairs_rest(struct sample_pairs *p, struct sample_pair *ret)
 	ret->duration_ns = (int64_t)(p->last_ns - ret->entry.time_ns);
 	ret->open = true;
 	return 1;
+}
+
+/* ---- all of a trace, in the order asked for ---- */
+
+struct pair_sorter {
+	const struct pair_list_options *opt;
+	int (*put)(void *arg, const struct sample_pair *pair);
+	void *arg;
+	struct sample_pair *kept; /* to be sorted */
+	size_t nr;
+	bool copies_args; /* of `kept`, because the trace does not keep them */
+};
+
+static int pair_add(struct pair_sorter *l, const struct sample_pair *timed)
+{
+	double ns;
+
+	if (!time_range_trim(&l->opt->range, timed->entry.time_ns, timed->duration_ns, &ns))
+		return 0;
+	if (l->opt->sort == PAIRS_UNSORTED)
+		return l->put(l->arg, timed);
+	if (l->nr == SORTED_MAX)
+		return fail(-E2BIG, "more than %d pairs to sort; narrow the time with --since and "
+				    "--until", SORTED_MAX);
+	if (array_room(l->kept, l->nr))
+		return -ENOMEM;
+	l->kept[l->nr] = *timed;
+	return l->copies_args ? args_keep(&l->kept[l->nr++].entry) : (l->nr++, 0);
+}
+
+static int pairs_read(struct pair_sorter *l, struct sample_trace *t, struct sample_pairs *pairs)
+{
+	struct sample s;
+	struct sample_pair timed;
+	int r, err = 0;
+
+	sample_rewind(t);
+	while (!err && (r = sample_next(t, &s)) != 0) {
+		if (r < 0)
+			return r;
+		r = sample_pairs_next(pairs, &s, &timed);
+		err = r > 0 ? pair_add(l, &timed) : r;
+	}
+	while (!err && (r = sample_pairs_rest(pairs, &timed)) != 0)
+		err = r > 0 ? pair_add(l, &timed) : r;
+	return err;
+}
+
+/* Stable: entries with equal keys are ordered by their position in the array. */
+struct sort_place {
+	uint64_t key;
+	size_t at;
+};
+
+static int by_key(const void *a, const void *b)
+{
+	const struct sort_place *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static uint64_t sort_key_of(const struct pair_sorter *l, const struct sample_pair *timed)
+{
+	return l->opt->sort == PAIRS_BY_TIME ? timed->entry.time_ns
+					     : UINT64_MAX - (uint64_t)timed->duration_ns;
+}
+
+static int pairs_put_sorted(struct pair_sorter *l)
+{
+	_cleanup_free_ struct sort_place *order = calloc(l->nr + 1, sizeof(*order));
+	int err = order ? 0 : fail(-ENOMEM, "out of memory");
+
+	for (size_t i = 0; i < l->nr && !err; i++)
+		order[i] = (struct sort_place){sort_key_of(l, &l->kept[i]), i};
+	if (!err)
+		qsort(order, l->nr, sizeof(*order), by_key);
+	for (size_t i = 0; i < l->nr && !err; i++)
+		err = l->put(l->arg, &l->kept[order[i].at]);
+	return err;
+}
+
+int pair_list(struct sample_trace *t, const struct pair_list_options *opt,
+	      int (*put)(void *arg, const struct sample_pair *pair), void *arg)
+{
+	_cleanup_(sample_pairs_cleanup_) struct sample_pairs *pairs = NULL;
+	struct pair_sorter l = {.opt = opt, .put = put, .arg = arg, .copies_args = !t->keeps_args};
+	int err = sample_pairs_open(t, opt->compat, &pairs);
+
+	if (!err)
+		err = pairs_read(&l, t, pairs);
+	if (!err && opt->sort != PAIRS_UNSORTED)
+		err = pairs_put_sorted(&l);
+	for (size_t i = 0; l.copies_args && i < l.nr; i++)
+		free((void *)l.kept[i].entry.args);
+	free(l.kept);
+	return err;
 }

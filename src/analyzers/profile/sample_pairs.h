@@ -41,4 +41,22 @@ int sample_pairs_next(struct sample_pairs *p, const struct sample *s, struct sam
  * are no more. */
 int sample_pairs_rest(struct sample_pairs *p, struct sample_pair *ret);
 
+/* ---- the pairs of a trace one by one: the data of `list-timed` ---- */
+
+enum pair_sort { PAIRS_UNSORTED, PAIRS_BY_DURATION, PAIRS_BY_TIME };
+
+struct pair_list_options {
+	struct time_range range;
+	enum pair_sort sort;
+	bool compat;
+};
+
+/*
+ * Calls `put` for each pair that touches the range: longest first, by the time of their begin, or in the order in
+ * which they ended. Reads the trace from its start. 0, what `put` returned if not 0, or -errno with the error message
+ * set.
+ */
+int pair_list(struct sample_trace *t, const struct pair_list_options *opt,
+	      int (*put)(void *arg, const struct sample_pair *pair), void *arg);
+
 #endif

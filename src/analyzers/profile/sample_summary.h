@@ -4,7 +4,7 @@
 #define HOSTRACE_SAMPLE_SUMMARY_H
 
 #include "analyzers/profile/sample_pairs.h"
-#include "analyzers/profile/time_range.h"
+#include "event/sample.h"
 
 struct sample_summary_options {
 	struct time_range range;

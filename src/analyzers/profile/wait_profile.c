@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "analyzers/profile/wait_profile.h"
+#include "analyzers/profile/profile.h"
 #include "base/saturate.h"
 
 struct wait_profile {

@@ -11,7 +11,7 @@
 #include "commands/common/input.h"
 #include "commands/common/output.h"
 #include "output/flame_svg.h"
-#include "output/samples/folded_diff.h"
+#include "output/samples/samples_output.h"
 
 bool folded_diff_given;
 

@@ -2,12 +2,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "analyzers/profile/wait_profile.h"
+#include "analyzers/profile/profile.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "commands/common/flame_run.h"
 #include "commands/common/sample_run.h"
-#include "output/samples/profile_notes.h"
+#include "output/samples/samples_output.h"
 
 static int host_open(void *arg, bool (*wants)(const char *event, void *arg), struct reader **ret)
 {

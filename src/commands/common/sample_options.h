@@ -7,7 +7,7 @@
 #include "commands/common/command.h"
 #include "commands/common/compat_option.h"
 #include "commands/common/symbol_options.h"
-#include "output/samples/sample_line.h"
+#include "output/samples/samples_output.h"
 
 extern const struct option_row sample_line_options[]; /* -b -l --no-header */
 extern const struct option_row profile_options[];     /* -r -g --function --min-* --max-levels */

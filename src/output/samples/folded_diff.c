@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "output/samples/folded_diff.h"
+/* Folded stacks of two profiles, for a flame graph of what changed: by their frames, with both counts. */
+#include "output/samples/samples_output.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -6,10 +6,8 @@
 #ifndef HOSTRACE_PACKETS_H
 #define HOSTRACE_PACKETS_H
 
-#include "analyzers/profile/time_range.h"
 #include "event/sample.h"
 
-#include <jansson.h>
 #include <stdio.h>
 
 enum { PACKET_TEXT_MAX = 4096 };
@@ -60,8 +58,5 @@ int packet_text(struct packet_texts *p, char *buf, size_t size);
  * of two digits comes out wrong, as it does there.
  */
 char *tcp_state_text(char *text, char *end, bool compat);
-
-/* An argument as JSON: numbers, text, "0x.." for pointers, hex bytes for blobs. New reference. */
-json_t *sample_arg_json(const struct sample_arg *a);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "output/samples/compat.h"
-#include "output/samples/sample_line.h"
+#include "output/samples/samples_output.h"
 #include "analyzers/profile/stacks.h"
 #include "base/array.h"
 #include "base/decimal.h"

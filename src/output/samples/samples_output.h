@@ -6,15 +6,17 @@
 #ifndef HOSTRACE_SAMPLES_OUTPUT_H
 #define HOSTRACE_SAMPLES_OUTPUT_H
 
+#include <jansson.h>
 #include <stdio.h>
 
-#include "analyzers/profile/cpu_loads.h"
 #include "analyzers/profile/calltree.h"
-#include "analyzers/profile/pair_list.h"
+#include "analyzers/profile/frames.h"
+#include "analyzers/profile/host_profile.h"
+#include "analyzers/profile/profile.h"
+#include "analyzers/profile/sample_pairs.h"
 #include "analyzers/profile/sample_summary.h"
-#include "analyzers/profile/wakeups.h"
+#include "analyzers/profile/samples_sched.h"
 #include "output/samples/packets.h"
-#include "output/samples/sample_line.h"
 #include "output/samples/text_out.h"
 
 /* Seconds as "%12.9f", exact: computed from integers. buf has at least 32 bytes. */
@@ -56,10 +58,45 @@ static inline int row_sink_result(struct row_sink *sink, int err)
 	return err < 0 && row_sink_refuses(sink) ? 0 : err;
 }
 
-/* {"thread":"0x..","comm","cpu"}: the thread of a row. New reference. */
-json_t *sample_who_json(const struct sample *s);
 /* Text that may not be UTF-8. New reference. */
 json_t *text_json(const char *text);
+
+/*
+ * ---- a sample as the line that OSv's tool prints ----
+ *
+ * What depends on the tracepoint or on the backtrace only is prepared once: formats are parsed, backtraces are kept as
+ * text.
+ */
+
+struct sample_line_options {
+	bool backtrace, multiline; /* -b -l */
+	bool compat;
+	struct frames_options frames;
+};
+
+struct sample_lines;
+
+/* Symbols are opened only where backtraces are wanted. */
+int sample_lines_open(struct sample_trace *t, const struct sample_line_options *opt,
+		      struct sample_lines **ret);
+void sample_lines_close(struct sample_lines *l);
+DEFINE_CLEANUP(sample_lines, struct sample_lines *, sample_lines_close);
+
+/* Parts of a line; each returns the end of what it wrote. */
+char *sample_put_thread(struct sample_lines *l, char *p, const struct sample *s);
+char *sample_put_name(const struct sample_lines *l, char *p, const struct sample *s);
+
+/* The arguments; NULL with the error message set where the format does not fit them. */
+char *sample_put_args(struct sample_lines *l, char *p, const struct sample *s);
+char *sample_put_args_text(const struct sample_lines *l, char *p, const char *text);
+
+/* The backtrace as asked, nothing without -b; NULL with the error message set on failure. */
+char *sample_put_backtrace(struct sample_lines *l, char *p, const struct sample *s);
+
+/* Frames of the sample's backtrace as -b shows them, an array of texts; NULL on failure. */
+json_t *sample_backtrace_json(struct sample_lines *l, const struct sample *s);
+
+/* ---- reports ---- */
 
 struct sample_list_options {
 	struct time_range range;
@@ -103,5 +140,16 @@ void call_trees_fold(const struct calltree *t, bool grouped, bool times, FILE *o
 
 /* `prof-flame`: "outer;inner N", in order of appearance. */
 void call_stacks_print(const struct calltree *t, struct row_sink *sink);
+
+/*
+ * a, b: lines "outermost;...;innermost COUNT", changed here. Writes "outermost;...;innermost COUNT_A COUNT_B", as
+ * difffolded.pl does and flamegraph.pl reads, in order of the stacks; 0 if a profile lacks one. *ret_nr: lines written.
+ * 0 or -ENOMEM with the error message set.
+ */
+int folded_diff(char *a, char *b, FILE *out, uint64_t *ret_nr);
+
+/* What is to be known of a profile's figures: lines under its text, caveats of its JSON. New arrays of texts. */
+json_t *wait_profile_notes(const struct wait_sums *sums);
+json_t *host_profile_notes(enum host_profile_of of, const struct host_profile_totals *t);
 
 #endif

@@ -1,10 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The length of the run queues, by CPU, from the samples of sched_load. */
-#ifndef HOSTRACE_CPU_LOADS_H
-#define HOSTRACE_CPU_LOADS_H
+/* What the scheduler's samples show: how long woken threads wait for a CPU, and how long the queues of CPUs are. */
+#ifndef HOSTRACE_SAMPLES_SCHED_H
+#define HOSTRACE_SAMPLES_SCHED_H
 
-#include "analyzers/profile/time_range.h"
 #include "event/sample.h"
+
+struct wakeup {
+	const struct sample *end; /* the sample of the wait's end */
+	uint64_t since_ns, wake_ns;
+};
+
+/*
+ * Calls `put` for each wait that ends within the range, in the order of their ends. Reads the trace from its start
+ * until `put` returns other than 0. Returns that, 0, or -errno with the error message set.
+ */
+int wakeups_find(struct sample_trace *t, const struct time_range *range,
+		 int (*put)(void *arg, const struct wakeup *w), void *arg);
 
 enum { CPU_LOADS_MAX = 4096 };
 
