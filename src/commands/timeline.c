@@ -159,7 +159,7 @@ static int draw(struct input_set *in, struct output *out, struct links *links)
 		links->list = NULL;
 	}
 	if (!err)
-		err = timeline_host_new(d.t, names, in->vms, &d.host);
+		err = timeline_host_new(d.t, names, in->vms, input_set_foreign(in), &d.host);
 	if (!err)
 		err = read_all(&d);
 	timeline_host_free(d.host);

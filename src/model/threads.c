@@ -244,6 +244,7 @@ static void place_set(struct model *m, struct model_thread *t, const struct even
 		return;
 	if (!model_place_known(m, t)) /* within KVM_RUN, or the VMM: before an entry, if there are any */
 		*p = (struct vcpu_place){m->counts.exit_losses, .in_exit = m->counts.exits};
+	p->is_seen = true;
 	switch (ev->type->id) {
 	case EV_kvm_exit:
 		p->in_exit = true;

@@ -65,6 +65,7 @@ struct thread_block {
 /* Where a vCPU is, from the events of KVM in its thread: in guest mode, if neither in the VMM nor in an exit. */
 struct vcpu_place {
 	uint64_t nr_losses; /* of events of KVM, when its newest came: see model_place_known() */
+	bool is_seen;	    /* there was such an event */
 	bool in_vmm;	    /* KVM_RUN has returned */
 	bool in_exit;	    /* a kvm_exit, and no kvm_entry yet */
 	bool halts;	    /* that exit is of HLT */

@@ -17,17 +17,18 @@
 #include "event/exit_reason.h"
 #include "event/thread_names.h"
 #include "event/vm_names.h"
+#include "model/threads.h"
 
-enum { VCPUS_MAX = 4096, HOST_THREADS_MAX = 1 << 16, CPUS_MAX = 1 << 16 };
+enum { VCPUS_MAX = 4096, CPUS_MAX = 1 << 16 };
 
 struct vcpu {
 	uint32_t pid;
 	uint16_t vcpu;
 	bool exits; /* there is a kvm_exit or kvm_entry */
-	bool halting;
 	uint16_t cpu; /* of its newest event */
 	uint64_t missed; /* missed_on() this CPU when that is what `on` of its runs is of */
-	struct timeline_run main, user, off, task;
+	struct timeline_run main, user, task;
+	uint32_t off; /* track */
 };
 
 struct group_of_vm {
@@ -35,7 +36,7 @@ struct group_of_vm {
 	uint32_t group;
 };
 
-struct vcpu_place {
+struct vcpu_index {
 	uint64_t key; /* pid << 32 | vCPU */
 	uint32_t index;
 };
@@ -46,13 +47,11 @@ struct cpu_gaps {
 };
 
 struct host_thread {
-	uint64_t tid;
-	uint32_t pid;
+	struct model_thread model;
+	uint32_t pid, track;
 	bool ours, has_track; /* ours: of a VM */
-	uint16_t cpu;	      /* where it runs */
-	uint64_t missed;      /* as in struct vcpu */
-	int vcpu;	      /* index, -1: none */
-	struct timeline_run run;
+	int vcpu;	      /* index + 1; 0: none */
+	char other[16];	      /* PREEMPTED: who ran when it left its CPU */
 };
 
 struct timeline_host {
@@ -62,7 +61,8 @@ struct timeline_host {
 	struct timeline_queues *queues;
 	struct vcpu *vcpu;
 	unsigned int nr_vcpus;
-	struct hash_table groups, threads, vcpus, gaps;
+	struct model model;
+	struct hash_table groups, vcpus, gaps;
 	uint64_t losses;
 };
 
@@ -114,93 +114,48 @@ static struct vcpu *vcpu_checked(const struct timeline_host *h, struct vcpu *v)
 	uint64_t missed = missed_on(h, v->cpu);
 
 	if (v->missed != missed)
-		v->main.on = v->user.on = v->off.on = v->task.on = false;
+		v->main.on = v->user.on = v->task.on = false;
 	v->missed = missed;
 	return v;
 }
 
-static struct host_thread *thread_checked(const struct timeline_host *h, struct host_thread *th)
-{
-	uint64_t missed = missed_on(h, th->cpu);
-
-	if (th->missed != missed)
-		th->run.on = false;
-	th->missed = missed;
-	return th;
-}
-
-static struct vcpu *vcpu_of(const struct timeline_host *h, const struct host_thread *th)
-{
-	return vcpu_checked(h, &h->vcpu[th->vcpu]);
-}
-
-/* Valid until the next call. NULL: tid 0, or there are too many. */
-static struct host_thread *thread_get(struct timeline_host *h, uint32_t tid)
-{
-	struct host_thread *th = hash_find_u64(&h->threads, tid);
-	bool first;
-
-	if (th || !tid)
-		return th ? thread_checked(h, th) : NULL;
-	th = hash_add_u64(&h->threads, tid, &first);
-	if (first) {
-		th->vcpu = -1;
-		th->missed = missed_on(h, th->cpu);
-	}
-	return th;
-}
-
-/* From now on its tracks are the vCPU's; that it was running before it was known as one is not drawn. */
-static void thread_is_vcpu(struct host_thread *th, unsigned int index)
-{
-	if (!th)
-		return;
-	th->vcpu = (int)index;
-	th->run.on = false;
-}
-
 static struct vcpu *vcpu_get(struct timeline_host *h, const struct event *ev)
 {
-	struct host_thread *th = ev->tid ? thread_get(h, ev->tid) : NULL;
-	struct vcpu_place *p;
+	struct host_thread *th = (struct host_thread *)model_thread_get(&h->model, ev);
+	struct vcpu_index *p;
 	uint32_t group;
 	struct vcpu *v;
 	bool first;
 
-	if (th && th->vcpu >= 0 && h->vcpu[th->vcpu].vcpu == ev->vcpu)
-		return vcpu_of(h, th);
+	if (th && th->vcpu && h->vcpu[th->vcpu - 1].vcpu == ev->vcpu)
+		return vcpu_checked(h, &h->vcpu[th->vcpu - 1]);
 	p = hash_add_u64(&h->vcpus, (uint64_t)ev->pid << 32 | ev->vcpu, &first);
 	if (!p)
 		return NULL;
-	if (!first) {
-		thread_is_vcpu(th, p->index);
+	if (first)
+		p->index = h->nr_vcpus;
+	if (th)
+		th->vcpu = (int)p->index + 1;
+	if (!first)
 		return vcpu_checked(h, &h->vcpu[p->index]);
-	}
-	p->index = h->nr_vcpus;
 	group = group_of(h, ev->pid);
 	v = &h->vcpu[h->nr_vcpus];
 	*v = (struct vcpu){.pid = ev->pid, .vcpu = ev->vcpu};
 	v->main.track =
 		timeline_track(h->t, group, TRACK_VCPU, 4u * ev->vcpu, 0, "vCPU %u", ev->vcpu);
-	v->user.track = v->off.track = v->task.track = UINT32_MAX; /* made when there is something on them */
-	thread_is_vcpu(th, h->nr_vcpus);
+	v->user.track = v->off = v->task.track = UINT32_MAX; /* made when there is something on them */
 	h->nr_vcpus++;
 	return v;
 }
 
-static uint32_t part_order(const struct vcpu *v, const struct timeline_run *run)
-{
-	return run == &v->task ? 1 : run == &v->user ? 2 : 3;
-}
+enum { ORDER_TASK = 1, ORDER_USER, ORDER_OFF }; /* below the vCPU's main track */
 
-static void part_begin(struct timeline_host *h, struct vcpu *v, struct timeline_run *run,
-		       const char *what, uint64_t ns, enum slice_kind kind, const char *name)
+static void part_track(struct timeline_host *h, const struct vcpu *v, uint32_t *track,
+		       unsigned int order, const char *what)
 {
-	if (run->track == UINT32_MAX)
-		run->track = timeline_track(h->t, group_of(h, v->pid), TRACK_VCPU,
-					    4u * v->vcpu + part_order(v, run), 0,
-					    "vCPU %u %s", v->vcpu, what);
-	run_begin(h->t, run, ns, kind, "%s", name);
+	if (*track == UINT32_MAX)
+		*track = timeline_track(h->t, group_of(h, v->pid), TRACK_VCPU, 4u * v->vcpu + order,
+					0, "vCPU %u %s", v->vcpu, what);
 }
 
 /* ---- vCPUs ---- */
@@ -209,11 +164,9 @@ static void exit_handle(struct timeline_host *h, struct vcpu *v, const struct ev
 {
 	uint32_t reason = (uint32_t)event_value(ev, "reason");
 	const char *name = exit_reason_name(reason, (uint32_t)event_value(ev, "isa"));
-	enum slice_kind kind;
+	enum slice_kind kind = name && !strcasecmp(name, "hlt") ? SLICE_HALTED : SLICE_KERNEL;
 
 	v->exits = true;
-	v->halting = name && !strcasecmp(name, "hlt");
-	kind = v->halting ? SLICE_HALTED : SLICE_KERNEL;
 	if (name)
 		run_begin(h->t, &v->main, ev->time_ns, kind, "%s", name);
 	else
@@ -232,11 +185,9 @@ static void userspace_handle(struct timeline_host *h, struct vcpu *v, const stru
 			 known + (strncmp(known, "KVM_EXIT_", 9) ? 0 : 9));
 	else
 		snprintf(name, sizeof(name), "userspace %u", reason);
-	v->halting = false;
 	if (v->exits)
-		part_begin(h, v, &v->user, "in the VMM", ev->time_ns, SLICE_USERSPACE, name);
-	else
-		run_begin(h->t, &v->main, ev->time_ns, SLICE_USERSPACE, "%s", name);
+		part_track(h, v, &v->user.track, ORDER_USER, "in the VMM");
+	run_begin(h->t, v->exits ? &v->user : &v->main, ev->time_ns, SLICE_USERSPACE, "%s", name);
 	run_links(h->t, v->exits ? &v->user : &v->main, LINK_EXIT, v->pid, ev->vcpu);
 }
 
@@ -252,7 +203,8 @@ static void task_handle(struct timeline_host *h, struct vcpu *v, const struct ev
 		return;
 	event_text(ev, comm, text, sizeof(text));
 	snprintf(name, sizeof(name), "%s %d", text, (int32_t)tid);
-	part_begin(h, v, &v->task, "guest task", ev->time_ns, SLICE_TASK, name);
+	part_track(h, v, &v->task.track, ORDER_TASK, "guest task");
+	run_begin(h->t, &v->task, ev->time_ns, SLICE_TASK, "%s", name);
 }
 
 static void vcpu_event(struct timeline_host *h, const struct event *ev)
@@ -269,7 +221,6 @@ static void vcpu_event(struct timeline_host *h, const struct event *ev)
 		break;
 	case EV_kvm_entry:
 		v->exits = true;
-		v->halting = false;
 		run_end(h->t, &v->user, ev->time_ns);
 		run_begin(h->t, &v->main, ev->time_ns, SLICE_GUEST, "guest");
 		break;
@@ -281,7 +232,6 @@ static void vcpu_event(struct timeline_host *h, const struct event *ev)
 		break;
 	case EV_kvm_run:
 		run_end(h->t, &v->user, ev->time_ns);
-		v->halting = !v->exits;
 		if (!v->exits)
 			run_begin(h->t, &v->main, ev->time_ns, SLICE_GUEST, "KVM_RUN");
 		break;
@@ -290,70 +240,91 @@ static void vcpu_event(struct timeline_host *h, const struct event *ev)
 
 /* ---- the scheduler ---- */
 
-static void off_handle(struct timeline_host *h, struct vcpu *v, const struct event *ev)
+static void slice_draw(struct timeline_host *h, const struct model_thread *m, uint64_t ns,
+		       uint32_t track, enum slice_kind kind, const char *name)
 {
-	char next[16] = "", name[40];
-	const struct field *comm = event_field(ev->type, "next_comm");
+	timeline_slice(h->t, &(struct timeline_slice){.track = track,
+						      .kind = kind,
+						      .start_ns = m->since_ns,
+						      .end_ns = ns,
+						      .name = name});
+}
 
-	if (comm)
-		event_text(ev, comm, next, sizeof(next));
-	if (event_value(ev, "prev_state") == 0) {
-		snprintf(name, sizeof(name), "preempted by %s", next);
-		part_begin(h, v, &v->off, "off CPU", ev->time_ns, SLICE_PREEMPTED, name);
-	} else if (v->halting) {
-		part_begin(h, v, &v->off, "off CPU", ev->time_ns, SLICE_HALTED, "halted");
-	} else {
-		part_begin(h, v, &v->off, "off CPU", ev->time_ns, SLICE_BLOCKED, "blocked");
+/* Without kvm_exit a vCPU that sleeps in KVM_RUN counts as halted. */
+static bool sleeps_halted(const struct timeline_host *h, const struct model_thread *m)
+{
+	return model_place_known(&h->model, m) && m->place.is_seen && !m->place.in_vmm &&
+	       (m->place.halts || !h->model.counts.exits);
+}
+
+static void off_draw(struct timeline_host *h, struct vcpu *v, const struct host_thread *th,
+		     uint64_t ns)
+{
+	const struct model_thread *m = &th->model;
+	char name[40] = "ready";
+	enum slice_kind kind = SLICE_PREEMPTED;
+
+	if (m->state == THREAD_PREEMPTED) {
+		snprintf(name, sizeof(name), "preempted by %s", th->other);
+	} else if (m->state == THREAD_ASLEEP) {
+		kind = sleeps_halted(h, m) ? SLICE_HALTED : SLICE_BLOCKED;
+		snprintf(name, sizeof(name), kind == SLICE_HALTED ? "halted" : "blocked");
+	} else if (m->state != THREAD_WOKEN) {
+		return;
 	}
+	part_track(h, v, &v->off, ORDER_OFF, "off CPU");
+	slice_draw(h, m, ns, v->off, kind, name);
 }
 
-/* A thread that slept is ready, and waits for a CPU until it is switched to. */
-static void wakeup_handle(struct timeline_host *h, const struct event *ev)
+/* It is called as when it began to run. */
+static void running_name(struct timeline_host *h, struct host_thread *th)
 {
-	struct host_thread *th = thread_get(h, (uint32_t)event_value(ev, "wake_tid"));
-	struct vcpu *v = th && th->vcpu >= 0 ? vcpu_of(h, th) : NULL;
-
-	if (v && v->off.on && v->off.kind != SLICE_PREEMPTED)
-		part_begin(h, v, &v->off, "off CPU", ev->time_ns, SLICE_PREEMPTED, "ready");
-}
-
-static void thread_on(struct timeline_host *h, struct host_thread *th, const struct event *ev)
-{
-	uint32_t tid = (uint32_t)th->tid;
-	struct event as = {.tid = tid, .source = ev->source, .type = ev->type};
+	const struct model_thread *m = &th->model;
+	struct event as = {.tid = m->tid, .source = m->source, .type = event_type_ours(EV_thread)};
 	const char *comm = thread_comm(h->names, &as);
 
-	if (!th->has_track) {
-		th->has_track = true;
-		th->run.track = timeline_track(h->t, group_of(h, th->pid), TRACK_THREAD, tid, tid,
-					       "%s %u", *comm ? comm : "thread", tid);
-	} else if (*comm) {
-		timeline_track_comm(h->t, th->run.track, comm, tid);
-	}
-	th->cpu = ev->cpu;
-	th->missed = missed_on(h, th->cpu);
-	run_begin(h->t, &th->run, ev->time_ns, SLICE_RUNNING, "CPU %u", ev->cpu);
+	if (!th->has_track)
+		th->track = timeline_track(h->t, group_of(h, th->pid), TRACK_THREAD, m->tid,
+					   m->tid, "%s %u", *comm ? comm : "thread", m->tid);
+	else if (*comm)
+		timeline_track_comm(h->t, th->track, comm, m->tid);
+	th->has_track = true;
 }
 
-static void switch_handle(struct timeline_host *h, const struct event *ev)
+static void running_draw(struct timeline_host *h, struct host_thread *th, uint64_t ns)
 {
-	struct host_thread *prev = thread_get(h, (uint32_t)event_value(ev, "prev_tid")), *next;
+	char name[16];
 
-	if (prev && prev->vcpu >= 0)
-		off_handle(h, vcpu_of(h, prev), ev);
-	else if (prev)
-		run_end(h->t, &prev->run, ev->time_ns);
-	next = thread_get(h, (uint32_t)event_value(ev, "next_tid"));
-	if (next && next->vcpu >= 0)
-		run_end(h->t, &vcpu_of(h, next)->off, ev->time_ns);
-	else if (next && next->ours)
-		thread_on(h, next, ev);
+	if (th->model.state != THREAD_RUNNING)
+		return;
+	if (!th->has_track)
+		running_name(h, th);
+	snprintf(name, sizeof(name), "CPU %u", th->model.cpu);
+	slice_draw(h, &th->model, ns, th->track, SLICE_RUNNING, name);
+}
+
+static void period_draw(void *arg, struct model_thread *m, uint64_t ns, enum thread_state next,
+			const struct event *ev)
+{
+	struct host_thread *th = (struct host_thread *)m;
+	struct timeline_host *h = arg;
+	const struct field *comm;
+
+	if (th->vcpu)
+		off_draw(h, &h->vcpu[th->vcpu - 1], th, ns);
+	else if (th->ours)
+		running_draw(h, th, ns);
+	if (ev && next == THREAD_RUNNING && th->ours && !th->vcpu)
+		running_name(h, th);
+	comm = ev && next == THREAD_PREEMPTED ? event_field(ev->type, "next_comm") : NULL;
+	if (comm)
+		event_text(ev, comm, th->other, sizeof(th->other));
 }
 
 /* The thread of an event of a VM is one of its threads. */
 static void thread_learn(struct timeline_host *h, const struct event *ev)
 {
-	struct host_thread *th = ev->tid ? thread_get(h, ev->tid) : NULL;
+	struct host_thread *th = (struct host_thread *)model_thread_get(&h->model, ev);
 
 	if (!th || (th->ours && th->pid))
 		return;
@@ -361,10 +332,10 @@ static void thread_learn(struct timeline_host *h, const struct event *ev)
 	th->pid = ev->pid;
 }
 
-static void lost_handle(struct timeline_host *h, uint64_t ns)
+static void lost_handle(struct timeline_host *h, const struct event *ev)
 {
-	h->losses++;
-	timeline_queues_lost(h->queues, ns);
+	h->losses += loss_kinds(ev) & LOST_EXITS || event_value(ev, "lost_event") == EV_guest_task;
+	timeline_queues_lost(h->queues, ev->time_ns);
 }
 
 /* Events of one CPU may be missing: what began on it may have ended within. */
@@ -385,15 +356,13 @@ void timeline_host_event(struct timeline_host *h, const struct event *ev)
 
 	if (!id)
 		return;
-	if (id == EV_sched_switch) {
-		switch_handle(h, ev);
-	} else if (id == EV_sched_wakeup) {
-		wakeup_handle(h, ev);
-	} else if (id == EV_lost) {
-		lost_handle(h, ev->time_ns);
+	model_event(&h->model, ev);
+	if (id == EV_lost) {
+		lost_handle(h, ev);
 	} else if (id == EV_gap) {
 		gap_pass(h, ev);
-	} else if (id < EV_clock_pair || id == EV_thread || id == EV_guest_task) {
+	} else if ((id < EV_clock_pair && id != EV_sched_switch && id != EV_sched_wakeup) ||
+		   id == EV_thread || id == EV_guest_task) {
 		thread_learn(h, ev);
 		if (id == EV_kvm_entry || id == EV_kvm_exit || id == EV_kvm_userspace_exit ||
 		    id == EV_kvm_run || id == EV_guest_task)
@@ -405,24 +374,20 @@ void timeline_host_event(struct timeline_host *h, const struct event *ev)
 
 void timeline_host_end(struct timeline_host *h, uint64_t ns)
 {
-	struct host_thread *th;
-
 	for (unsigned int i = 0; i < h->nr_vcpus; i++) {
 		struct vcpu *v = vcpu_checked(h, &h->vcpu[i]);
 
 		run_end(h->t, &v->main, ns);
 		run_end(h->t, &v->user, ns);
-		run_end(h->t, &v->off, ns);
 		run_end(h->t, &v->task, ns);
 	}
-	for (uint32_t at = 0; (th = hash_next(&h->threads, &at));)
-		run_end(h->t, &thread_checked(h, th)->run, ns);
-	h->t->not_drawn += h->threads.refused;
+	model_end(&h->model, ns);
+	h->t->not_drawn += h->model.counts.refused;
 	timeline_queues_end(h->queues, ns);
 }
 
 int timeline_host_new(struct timeline *t, const struct thread_names *names,
-		      const struct vm_names *vms, struct timeline_host **ret)
+		      const struct vm_names *vms, bool foreign, struct timeline_host **ret)
 {
 	struct timeline_host *h = calloc(1, sizeof(*h));
 
@@ -433,8 +398,11 @@ int timeline_host_new(struct timeline *t, const struct thread_names *names,
 	h->vms = vms;
 	h->vcpu = calloc(VCPUS_MAX, sizeof(*h->vcpu));
 	h->groups = HASH_TABLE(struct group_of_vm, 1, TIMELINE_GROUPS_MAX);
-	h->threads = HASH_TABLE(struct host_thread, 1, HOST_THREADS_MAX);
-	h->vcpus = HASH_TABLE(struct vcpu_place, 1, VCPUS_MAX);
+	model_init(&h->model, &(struct model_reader){period_draw, h, sizeof(struct host_thread)},
+		   0);
+	if (foreign)
+		model_set_foreign(&h->model);
+	h->vcpus = HASH_TABLE(struct vcpu_index, 1, VCPUS_MAX);
 	h->gaps = HASH_TABLE(struct cpu_gaps, 1, CPUS_MAX);
 	h->queues = timeline_queues_new(t);
 	if (!h->vcpu || !h->queues) {
@@ -452,7 +420,7 @@ void timeline_host_free(struct timeline_host *h)
 	timeline_queues_free(h->queues);
 	free(h->vcpu);
 	hash_deinit(&h->groups);
-	hash_deinit(&h->threads);
+	model_deinit(&h->model);
 	hash_deinit(&h->vcpus);
 	hash_deinit(&h->gaps);
 	free(h);

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "event/event.h"
+#include "model/threads.h"
 #include "pairing/elements.h"
 
 const char timeline_formats[] = "text json csv svg html perfetto chrome";
@@ -284,14 +285,13 @@ void run_links(const struct timeline *t, struct timeline_run *run, enum link_kin
 bool timeline_wants(const char *event, void *arg)
 {
 	static const char *const names[] = {
-		"kvm_entry",	"kvm_exit",	"kvm_run",	"kvm_userspace_exit",
-		"sched_switch", "sched_wakeup", "thread",	"guest_task",
-		"lost",		"gap",
-		"virtio_queue_notify",		"virtio_notify",
+		"guest_task",
+		"virtio_queue_notify",
+		"virtio_notify",
 	};
 
 	(void)arg;
-	if (!strncmp(event, "guest:", 6) || elements_wants(event, NULL))
+	if (!strncmp(event, "guest:", 6) || elements_wants(event, NULL) || model_wants(event))
 		return true;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(event, names[i]))

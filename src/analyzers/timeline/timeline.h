@@ -202,9 +202,9 @@ struct vm_names;
 struct timeline_host;
 struct timeline_guest;
 
-/* `names` and `vms` must live as long. */
+/* `names` and `vms` must live as long. `foreign`: as model_set_foreign(). */
 int timeline_host_new(struct timeline *t, const struct thread_names *names,
-		      const struct vm_names *vms, struct timeline_host **ret);
+		      const struct vm_names *vms, bool foreign, struct timeline_host **ret);
 void timeline_host_event(struct timeline_host *h, const struct event *ev);
 void timeline_host_end(struct timeline_host *h, uint64_t ns); /* what is still on lasts until then */
 void timeline_host_free(struct timeline_host *h);
