@@ -89,9 +89,9 @@ run() {
 			$((passed + failed + skipped)) $((SECONDS - begin))
 		if [ $show = 0 ]; then tail -n 120 "$log"; else printf '%s\n' "$faults"; fi | sed 's/^/    /'
 	else
-		printf '  ok      %-40s %4d %s%s\n' "$name" "$passed" \
+		printf '  ok      %-40s %4d %s%s%s\n' "$name" "$passed" \
 			"$(case $name in fuzz/*) echo replayed ;; *) echo passed ;; esac)" \
-			"$([ "$skipped" = 0 ] || echo ", $skipped skipped")"
+			"$([ "$skipped" = 0 ] || echo ", $skipped skipped")" "$([ $((SECONDS - begin)) -lt 10 ] || echo ", $((SECONDS - begin)) s")"
 	fi
 }
 

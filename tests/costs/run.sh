@@ -21,18 +21,7 @@ cd "$work" || exit 1
 export TZ=UTC LC_ALL=C TERM=dumb
 unset NO_COLOR COLUMNS LINES HOSTRACE_DEBUG PAGER
 
-nr=0
-bad=0
-result() { # WRONG NAME
-	nr=$((nr + 1))
-	if [ -z "$1" ]; then
-		echo "ok $nr - $2"
-	else
-		bad=$((bad + 1))
-		echo "not ok $nr - $2"
-		sed 's/^/# /' <<<"$1"
-	fi
-}
+. "$here/../tap.inc"
 
 repeat() { # ARGUMENT... FILE
 	awk -v events="$EVENTS" -v khz=2000000 "${@:1:$#-1}" -f "$here/repeat.awk" "${@: -1}"
@@ -88,7 +77,7 @@ run_one() { # NAME "CALLS OPENS ASKS ALLOCATIONS" ARGUMENT...
 	shift 2
 	for word; do
 		case $word in *.hrt | *.txt | *.trace | *.dat | *.data | tracefile)
-			input_make "$word" || { result "the input $word cannot be made" "$name"; return; }
+			input_make "$word" || { right "$name" "the input $word cannot be made"; return; }
 			inputs="$inputs $word"
 			;;
 		esac
@@ -106,7 +95,7 @@ run_one() { # NAME "CALLS OPENS ASKS ALLOCATIONS" ARGUMENT...
 	[ -s stdout ] || [ -s out ] || [ -d out ] || wrong+="no output"$'\n'
 	rm -rf out
 	[ -z "$wrong" ] || wrong+=$(sed -E 's/^[0-9]+ +//; s/\(.*//' log | sort | uniq -c | sort -rn | head -n 5)
-	result "$wrong" "$name: ${is[0]} system calls, ${is[1]} opens, ${is[2]} requests, ${is[3]:-?} allocations"
+	right "$name: ${is[0]} system calls, ${is[1]} opens, ${is[2]} requests, ${is[3]:-?} allocations" "$wrong"
 }
 
 cpu=$(taskset -cp $$ | sed 's/.*: *//; s/[,-].*//')
@@ -127,7 +116,6 @@ if [ $# = 0 ]; then
 	missing=$("$hostrace" --help | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p' | while read -r name; do
 		[[ $listed == *" $name "* ]] || echo "$name"
 	done)
-	result "${missing:+no bounds in tests/costs/bounds: $missing}" "every command has bounds"
+	right "every command has bounds" "${missing:+no bounds in tests/costs/bounds: $missing}"
 fi
-echo "1..$nr"
-[ $bad = 0 ]
+results_end

@@ -9,26 +9,15 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export LC_ALL=C.UTF-8 TZ=UTC PYTHONDONTWRITEBYTECODE=1
 cd "$tests" || exit 1
-nr=0
+. ./tap.inc
 
 # Hosts' and guests' traces, OSv's, long and short texts, fields of all widths, backtraces, losses.
 inputs=(cases/export/trace.txt golden/v1.4-columns.hrt golden/v1.txt cases/guest-stream/small.guest cases/sync-osv/tracefile
 	cases/osv-zero-time/zero_time.tracefile cases/blame-holder/trace.txt oracles/exits.dat oracles/exits.data)
 
-result() { # STATUS NAME
-	nr=$((nr + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $nr - $2"
-	else
-		echo "not ok $nr - $2"
-		sed 's/^/# /' "$work/out" | head -n 20
-	fi
-}
-
 have() { # PROGRAM PACKAGE
 	command -v "$1" >/dev/null && return
-	nr=$((nr + 1))
-	echo "ok $nr # SKIP $1 is not installed (package $2)"
+	skip "$1 is not installed (package $2)"
 	return 1
 }
 
@@ -143,60 +132,60 @@ pcapng_both() {
 if have babeltrace2 babeltrace2; then
 	for f in "${inputs[@]}"; do
 		ctf "$f" >"$work/out" 2>&1
-		result $? "babeltrace2 reads $f"
+		result "babeltrace2 reads $f" $? "$work/out"
 	done
 	ctf_losses >"$work/out" 2>&1
-	result $? "babeltrace2 prints the number of lost events"
+	result "babeltrace2 prints the number of lost events" $? "$work/out"
 fi
 if have trace-cmd trace-cmd; then
 	for f in "${inputs[@]}"; do
 		case $f in *.guest | */tracefile | *zero_time*) continue ;; esac # times are ticks, or begin before the first second
 		tracedat "$f" >"$work/out" 2>&1
-		result $? "trace-cmd reads $f"
+		result "trace-cmd reads $f" $? "$work/out"
 	done
 	tracedat_plugins >"$work/out" 2>&1
-	result $? "trace-cmd prints exit reasons and losses"
+	result "trace-cmd prints exit reasons and losses" $? "$work/out"
 fi
 if have protoc protobuf-compiler; then
 	pprof count profile --host -i cases/profile-host/clock.txt --symbols cases/profile-host/kallsyms >"$work/out" 2>&1
-	result $? "protoc reads a profile of guest code"
+	result "protoc reads a profile of guest code" $? "$work/out"
 	pprof count prof -i cases/profile-linux/guest.txt >"$work/out" 2>&1
-	result $? "protoc reads a profile of backtraces"
+	result "protoc reads a profile of backtraces" $? "$work/out"
 	pprof nanoseconds prof-wait -i cases/profile-linux/guest.txt >"$work/out" 2>&1
-	result $? "protoc reads a profile of times"
+	result "protoc reads a profile of times" $? "$work/out"
 	pprof count prof-flame cases/profile-linux/guest.txt >"$work/out" 2>&1
-	result $? "protoc reads the stacks of prof-flame"
+	result "protoc reads the stacks of prof-flame" $? "$work/out"
 	pprof nanoseconds blame -i cases/blame-holder/trace.txt >"$work/out" 2>&1
-	result $? "protoc reads the causes of slow exits"
+	result "protoc reads the causes of slow exits" $? "$work/out"
 	for f in cases/timeline/trace.txt golden/v1.4-columns.hrt page/hostile.txt; do
 		perfetto -i "$f" >"$work/out" 2>&1
-		result $? "protoc reads the slices of timeline -f perfetto of $f"
+		result "protoc reads the slices of timeline -f perfetto of $f" $? "$work/out"
 	done
 	perfetto -i cases/requests/host.txt --guest cases/requests/guest.trace >"$work/out" 2>&1
-	result $? "protoc reads those of host and guest together"
+	result "protoc reads those of host and guest together" $? "$work/out"
 	perfetto_sql -i ../doc/tutorial/slow.hrt --since 87s --period 500ms >"$work/out" 2>&1
-	result $? "the queries of doc/perfetto-sql.md run with SQLite"
+	result "the queries of doc/perfetto-sql.md run with SQLite" $? "$work/out"
 fi
 for f in cases/export/trace.txt golden/v1.4-columns.hrt cases/guest-stream/small.guest oracles/exits.dat page/hostile.txt; do
 	cells "$f" >"$work/out" 2>&1
-	result $? "Python's csv reads every field of $f"
+	result "Python's csv reads every field of $f" $? "$work/out"
 done
 for f in cases/timeline/trace.txt golden/v1.4-columns.hrt page/hostile.txt; do
 	chrome -i "$f" >"$work/out" 2>&1
-	result $? "timeline -f chrome of $f has the rows of -f json"
+	result "timeline -f chrome of $f has the rows of -f json" $? "$work/out"
 done
 if have tshark tshark && have capinfos wireshark-common; then
 	pcapng_guest >"$work/out" 2>&1
-	result $? "tshark reads the packets of an OSv guest"
+	result "tshark reads the packets of an OSv guest" $? "$work/out"
 	pcapng_both >"$work/out" 2>&1
-	result $? "tshark reads them with the times of host and guest"
+	result "tshark reads them with the times of host and guest" $? "$work/out"
 fi
 tracedat_import >"$work/out" 2>&1
-result $? "exits are the same after an export to trace.dat"
+result "exits are the same after an export to trace.dat" $? "$work/out"
 tracedat_refuses cases/guest-stream/small.guest cases/export/trace.txt >"$work/out" 2>&1
-result $? "events of two machines are not written to one trace.dat"
+result "events of two machines are not written to one trace.dat" $? "$work/out"
 ctf_refuses >"$work/out" 2>&1
-result $? "a directory with other files is not written to"
+result "a directory with other files is not written to" $? "$work/out"
 ctf_fails_clean >"$work/out" 2>&1
-result $? "a failed export leaves no files"
-echo "1..$nr"
+result "a failed export leaves no files" $? "$work/out"
+results_end

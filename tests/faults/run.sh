@@ -29,18 +29,8 @@ fcntl:EINVAL unlink:EIO write:EINTR openat:EINTR clone:EAGAIN socketpair:EMFILE 
 landlock_restrict_self:EPERM setresuid:EAGAIN capset:EPERM"
 declare -A outcomes=([same]=0 [error]=0 [lacks]=0 [wrong]=0)
 
-nr=0
-bad=0
-result() { # WRONG NAME
-	nr=$((nr + 1))
-	if [ -z "$1" ]; then
-		echo "ok $nr - $2"
-	else
-		bad=$((bad + 1))
-		echo "not ok $nr - $2"
-		sed 's/^/# /' <<<"$1" | head -n 40
-	fi
-}
+. "$here/../tap.inc"
+EXPLAIN_LINES=40
 
 # run PREFIX...: the job's command; its status is in $status, its files are stdout, stderr and out
 run() {
@@ -104,7 +94,7 @@ try_alloc() {
 		run env FAULT_ALLOC="$n" LD_PRELOAD="$BUILD/faults.so"
 		judge "allocation $n"
 	done < <(seq "$all" | awk '{ print $1; print $1 "+" }' | chosen)
-	result "$wrong" "$name: allocations fail ($all)"
+	right "$name: allocations fail ($all)" "$wrong"
 }
 
 # faults_of_calls: "CALL ERROR N" for each call after the begin of main() as strace counts them: by task
@@ -133,7 +123,7 @@ try_calls() {
 			-E FAULT_MARK=1 -E LD_PRELOAD="$BUILD/faults.so"
 		judge "$call:$error $n"
 	done < <(faults_of_calls | mixed)
-	result "$wrong" "$name: system calls fail ($all)"
+	right "$name: system calls fail ($all)" "$wrong"
 }
 
 # Here nothing fails: the result must be the same.
@@ -144,7 +134,7 @@ try_short() {
 		[ $status = 0 ] || status=$((100 + status))
 		judge "$how"
 	done
-	result "$wrong" "$name: short and interrupted reads and writes"
+	right "$name: short and interrupted reads and writes" "$wrong"
 }
 
 command -v strace >/dev/null || { echo "Bail out! no strace; scripts/deps.sh check installs it"; exit 1; }
@@ -166,5 +156,4 @@ while read -r name files line; do
 done < <(grep -v '^#' "$here/jobs")
 echo "# $kind: ${outcomes[same]} the same result, ${outcomes[error]} error messages," \
 	"${outcomes[lacks]} reports that say what they lack, ${outcomes[wrong]} wrong"
-echo "1..$nr"
-[ $bad = 0 ]
+results_end

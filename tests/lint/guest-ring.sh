@@ -11,17 +11,7 @@ trap 'rm -rf "$work"' EXIT
 cp "$root"/src/guestside/ring/ring.h "$root"/src/guestside/ring/ring.c "$root"/src/guestside/ring/ring_functions.h "$work"
 cd "$work" || exit 1
 strict="-Wall -Wextra -Wpedantic -Werror"
-nr=0
-
-ok() { # STATUS NAME
-	nr=$((nr + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $nr - $2"
-	else
-		echo "not ok $nr - $2"
-		sed 's/^/# /' log
-	fi
-}
+. "$root/tests/tap.inc"
 
 # As in a kernel: no C library, no floating point, no red zone.
 cat >use.c <<'END'
@@ -55,10 +45,10 @@ kernel="-std=c11 -ffreestanding -fno-stack-protector -fno-pic -O2"
 for local in "" -DRING_LOCAL; do
 	$cc $kernel $strict -Wconversion -Wshadow -Wmissing-prototypes $local -c ring.c -o ring.o >log 2>&1 &&
 		$cc $kernel $strict -Wconversion -Wshadow -Wmissing-prototypes $local -c use.c -o use.o >>log 2>&1
-	ok $? "freestanding C11 builds without a warning${local:+, $local}"
+	result "freestanding C11 builds without a warning${local:+, $local}" $? log
 	nm -u ring.o >log
 	[ ! -s log ]
-	ok $? "it has no undefined symbols${local:+, $local}"
+	result "it has no undefined symbols${local:+, $local}" $? log
 done
 
 # A C++ program with all functions traced; in C if there is no C++ compiler.
@@ -109,14 +99,14 @@ for std in $stds; do
 	$cc -O2 $strict -finstrument-functions -c ring.c -o ring.o >log 2>&1 &&
 		$cc -O2 -std=c11 $strict -finstrument-functions -c use.c -o use.o >>log 2>&1 &&
 		$cxx -O2 -std=$std $strict -finstrument-functions main.c* use.o ring.o -o main >>log 2>&1
-	ok $? "$std builds without a warning"
+	result "$std builds without a warning" $? log
 	./main out.ring >log 2>&1
-	ok $? "$std: it runs"
+	result "$std: it runs" $? log
 done
 "$hostrace" list -f json out.ring 2>log | grep -c '"guest:issue".*"change":-3' >>log
 [ "$(tail -n 1 log)" = 1 ]
-ok $? "its events are read"
+result "its events are read" $? log
 "$hostrace" list -f csv out.ring 2>log | grep -c 'guest:function_exit' >>log
 [ "$(tail -n 1 log)" -ge 3 ]
-ok $? "function exits are read"
-echo "1..$nr"
+result "function exits are read" $? log
+results_end

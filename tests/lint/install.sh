@@ -7,15 +7,13 @@ cd "$(dirname "$0")/../.." || exit 1
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
-check() { # NUMBER NAME COMMAND...
-	local nr=$1 name=$2
-	shift 2
-	if "$@" >"$dir/out" 2>&1; then
-		echo "ok $nr - $name"
-	else
-		echo "not ok $nr - $name"
-		sed 's/^/# /' "$dir/out"
-	fi
+. tests/tap.inc
+
+check() { # NAME COMMAND...
+	local name=$1
+	shift
+	"$@" >"$dir/out" 2>&1
+	result "$name" $? "$dir/out"
 }
 
 complete_word() { # LINE WORD: is WORD offered at the end of LINE?
@@ -34,13 +32,13 @@ fish_completes() { # LINE WORD
 		cut -f 1 | grep -qx -- "$2"
 }
 
-with() { # NUMBER PROGRAM NAME COMMAND...
-	local nr=$1 program=$2
-	shift 2
+with() { # PROGRAM NAME COMMAND...
+	local program=$1
+	shift
 	if command -v "$program" >/dev/null; then
-		check "$nr" "$@"
+		check "$@"
 	else
-		echo "ok $nr # SKIP $program is not installed"
+		skip "$program is not installed"
 	fi
 }
 
@@ -69,26 +67,26 @@ tutorial_reads() {
 	"$dir/usr/bin/hostrace" info "$dir/usr/share/doc/hostrace/doc/tutorial/slow.hrt"
 }
 
-check 1 "make install" make --no-print-directory install DESTDIR="$dir" PREFIX=/usr BUILD="${BUILD:-build}"
-check 2 "the program runs" "$dir/usr/bin/hostrace" --version
+check "make install" make --no-print-directory install DESTDIR="$dir" PREFIX=/usr BUILD="${BUILD:-build}"
+check "the program runs" "$dir/usr/bin/hostrace" --version
 if command -v man >/dev/null; then
-	check 3 "help shows the installed page" has_page
+	check "help shows the installed page" has_page
 else
-	echo "ok 3 # SKIP man is not installed"
+	skip "man is not installed"
 fi
-check 4 "the demo guest is installed" test -s "$dir/usr/libexec/hostrace/demo-guest.elf"
-check 5 "commands are completed" complete_word "hostrace li" list
-check 6 "options are completed" complete_word "hostrace list --sin" --since
-check 7 "the agent for Linux guests is installed" "$dir/usr/sbin/hostrace-guest" --version
-check 8 "analyzers are completed" complete_word "hostrace summary exit-l" exit-latency
-check 9 "events are completed" complete_word "hostrace list --event kvm_ex" kvm_exit
-check 10 "trace files are completed, no others" only_traces
-with 11 zsh "zsh reads its completion" zsh_parses
-with 12 fish "fish completes commands" fish_completes "hostrace li" list
-with 13 fish "fish completes options" fish_completes "hostrace list --sin" --since
-with 14 fish "fish completes analyzers" fish_completes "hostrace summary exit-l" exit-latency
-check 15 "links of the installed pages work" links_work
-check 16 "the tutorial's recording is installed" tutorial_reads
-check 17 "make uninstall" make --no-print-directory uninstall DESTDIR="$dir" PREFIX=/usr BUILD="${BUILD:-build}"
-check 18 "no file is left" test -z "$(find "$dir/usr" -type f; find "$dir/usr" -name 'hostrace*')"
-echo "1..18"
+check "the demo guest is installed" test -s "$dir/usr/libexec/hostrace/demo-guest.elf"
+check "commands are completed" complete_word "hostrace li" list
+check "options are completed" complete_word "hostrace list --sin" --since
+check "the agent for Linux guests is installed" "$dir/usr/sbin/hostrace-guest" --version
+check "analyzers are completed" complete_word "hostrace summary exit-l" exit-latency
+check "events are completed" complete_word "hostrace list --event kvm_ex" kvm_exit
+check "trace files are completed, no others" only_traces
+with zsh "zsh reads its completion" zsh_parses
+with fish "fish completes commands" fish_completes "hostrace li" list
+with fish "fish completes options" fish_completes "hostrace list --sin" --since
+with fish "fish completes analyzers" fish_completes "hostrace summary exit-l" exit-latency
+check "links of the installed pages work" links_work
+check "the tutorial's recording is installed" tutorial_reads
+check "make uninstall" make --no-print-directory uninstall DESTDIR="$dir" PREFIX=/usr BUILD="${BUILD:-build}"
+check "no file is left" test -z "$(find "$dir/usr" -type f; find "$dir/usr" -name 'hostrace*')"
+results_end

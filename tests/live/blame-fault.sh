@@ -9,7 +9,7 @@ set -u
 . "$ROOT/tests/live/blame-lib.inc"
 live_needs_tools od
 
-[ -f "$BUILD/slowmem.so" ] || make -s -C "$ROOT" BUILD="$BUILD" "$BUILD/slowmem.so" >&2 || bail "cannot build slowmem.so"
+live_build "$BUILD/slowmem.so"
 
 # served WORD: pages (1), or the time that they took (2)
 served() {

@@ -10,7 +10,7 @@ stopped=yes
 memory="-object memory-backend-file,id=ram,size=32M,mem-path=mnt/disk,share=off -machine memory-backend=ram"
 . "$ROOT/tests/live/blame-lib.inc"
 [ -c /dev/fuse ] || skip_all "kernel: no /dev/fuse"
-[ -x "$BUILD/slowfuse" ] || make -s -C "$ROOT" BUILD="$BUILD" "$BUILD/slowfuse" >&2 || bail "cannot build slowfuse"
+live_build "$BUILD/slowfuse"
 
 # reads: so many are complete
 reads() {

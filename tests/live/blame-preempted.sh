@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
+# resources: cpus
 # A vCPU thread that shares its CPU with a task that runs for 60 of 100 ms: hostrace blame names that task. The vCPU
 # never sleeps, so it waits whenever the other one runs: how long that was is known from the kernel's own counter.
 # Needs $HOSTRACE and $BUILD; prints TAP.

@@ -19,8 +19,8 @@ end() {
 }
 trap end EXIT
 
-# vm_start NAME NS: whose disk takes so long
-vm_start() {
+# disk_vm_start NAME NS: whose disk takes so long
+disk_vm_start() {
 	timeout -s KILL 280 qemu-system-x86_64 -name "diff-$1" -accel kvm -machine pc -m 32 -nodefaults -display none -no-reboot \
 		-pidfile "$1.pid" -serial "file:$1.console" -kernel "$BUILD/demo-guest.elf" \
 		-append "reads=0 writes=0 paced=1000000 ticks=12" -device isa-debug-exit,iobase=0xf4,iosize=1 \
@@ -53,9 +53,9 @@ compare() {
 }
 
 plan 8
-vm_start a 30000000
-vm_start again 30000000
-vm_start slow 90000000
+disk_vm_start a 30000000
+disk_vm_start again 30000000
+disk_vm_start slow 90000000
 for name in $vms; do
 	writes_wait "$name" 3
 	vm[$name]=$(cat "$name.pid")

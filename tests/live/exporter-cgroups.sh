@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
+# resources: cpus
 # `exporter`: a VM shares its CPU with a loop in another cgroup, which the page names; what all cgroups took is the time
 # that the VM's vCPU waited for a CPU.
 # Needs $HOSTRACE and $BUILD; prints TAP.

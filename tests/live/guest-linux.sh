@@ -152,7 +152,7 @@ why="kernel: no /dev/kvm"
 [ ! -c /dev/kvm ] || why=
 [ "$(id -u)" = 0 ] || why="recording needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE"
 if [ -z "$why" ]; then
-	[ -x "$BUILD/slotvmm" ] || make -s -C "$ROOT" BUILD="$BUILD" "$BUILD/slotvmm" >&2 || bail "cannot build slotvmm"
+	live_build "$BUILD/slotvmm"
 	mkfifo in
 	"$BUILD/slotvmm" ram=ram.img <in >vmm.out 2>vmm.err &
 	vm=$!

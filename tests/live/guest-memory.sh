@@ -123,7 +123,7 @@ elif [ "$(id -u)" != 0 ]; then
 	why="recording needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE"
 else
 	why=
-	[ -x "$BUILD/slotvmm" ] || make -s -C "$ROOT" BUILD="$BUILD" "$BUILD/slotvmm" >&2 || bail "cannot build slotvmm"
+	live_build "$BUILD/slotvmm"
 	mkfifo in
 	"$BUILD/slotvmm" ram=ram.img cr3="$tables" <in >vmm.out 2>vmm.err &
 	qemu=$!

@@ -6,7 +6,7 @@
 set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_tools socat openssl jq
-[ -x "$BUILD/osvrest" ] || make -s -C "$ROOT" BUILD="$BUILD" "$BUILD/osvrest" >&2 || bail "cannot build osvrest"
+live_build "$BUILD/osvrest"
 unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY all_proxy
 export no_proxy='*'
 

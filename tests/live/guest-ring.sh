@@ -9,7 +9,7 @@ live_needs_kvm
 live_needs_root
 live_needs_tools qemu-system-x86_64 socat
 guest=$BUILD/ring-guest.elf
-[ -f "$guest" ] || make -s -C "$ROOT" BUILD="$BUILD" "$guest" >&2 || bail "cannot build the guest"
+live_build "$guest"
 vm=
 export append= # to the guest's command line
 trap 'kill $vm $(cat pid 2>/dev/null) 2>/dev/null; rm -rf "$scratch"' EXIT

@@ -8,7 +8,7 @@ set -u
 live_needs_kvm
 live_needs_root
 live_needs_tools qemu-system-x86_64 jq
-[ -f "$BUILD/irqguest.elf" ] || make -s -C "$ROOT" BUILD="$BUILD" "$BUILD/irqguest.elf" >&2 || bail "cannot build the guest"
+live_build "$BUILD/irqguest.elf"
 
 # report FIELDS [OPTION...]: of the rows
 report() {

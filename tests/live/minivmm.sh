@@ -6,8 +6,7 @@ set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_kvm
 live_needs_root
-[ -x "$BUILD/minivmm" ] || make -s -C "$ROOT" BUILD="$BUILD" "$BUILD/minivmm" >&2 ||
-	bail "cannot build minivmm"
+live_build "$BUILD/minivmm"
 
 # run OUTB INB MMIO HLT [WORD]: records one run to t.hrt
 run() {

@@ -8,7 +8,7 @@ live_needs_kvm
 live_needs_root
 . "$ROOT/tests/live/record-lib.inc"
 vmloop=$BUILD/tests/bench/vmloop
-[ -x "$vmloop" ] || make -s -C "$ROOT" BUILD="$BUILD" "$vmloop" >&2 || bail "cannot build vmloop"
+live_build "$vmloop"
 
 plan 13
 for bad in 0 101% x 1%%; do

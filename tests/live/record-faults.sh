@@ -9,7 +9,7 @@ live_needs_kvm
 live_needs_root
 . "$ROOT/tests/live/record-lib.inc"
 live_needs_tools strace
-[ -f "$BUILD/faults.so" ] || make -s -C "$ROOT" BUILD="$BUILD" "$BUILD/faults.so" >&2 || bail "cannot build faults.so"
+live_build "$BUILD/faults.so"
 
 N=${N:-10}
 SEED=${SEED:-$(date +%s)}

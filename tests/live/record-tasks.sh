@@ -8,7 +8,7 @@ set -u
 live_needs_kvm
 live_needs_root
 live_needs_tools qemu-system-x86_64 jq socat
-[ -f "$BUILD/taskguest.elf" ] || make -s -C "$ROOT" BUILD="$BUILD" "$BUILD/taskguest.elf" >&2 || bail "cannot build the guest"
+live_build "$BUILD/taskguest.elf"
 
 timeout -s KILL 700 qemu-system-x86_64 -accel kvm -m 64 -nodefaults -display none -serial none \
 	-qmp unix:qmp,server=on,wait=off -pidfile qemu.pid -kernel "$BUILD/taskguest.elf" >qemu.out 2>&1 &

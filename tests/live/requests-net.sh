@@ -12,7 +12,7 @@ fi
 live_needs_tools ip unshare
 [ -n "${NET_NAMESPACE:-}" ] || skip_all "kernel: no network namespaces"
 [ -c /dev/net/tun ] || skip_all "kernel: no /dev/net/tun"
-[ -f "$BUILD/net-guest.elf" ] || make -s -C "$ROOT" BUILD="$BUILD" "$BUILD/net-guest.elf" >&2 || bail "cannot build the guest"
+live_build "$BUILD/net-guest.elf"
 sender=
 trap '[ -z "$sender" ] || kill "$sender" 2>/dev/null; [ -z "$vm" ] || kill "$vm" 2>/dev/null; rm -rf "$scratch"' EXIT
 

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
+# resources: cpus
 # requests --stages: a guest reads sectors, and a delay that is known in another way appears in its stage: a slow disk
 # of the host (a loop device on a FUSE file system that logs its reads), an iothread that shares its CPU with a hog (the
 # kernel's schedstat), QEMU's throttle. Each with another way to the host's disk: in all of them a request has one I/O
@@ -10,7 +11,7 @@ set -u
 . "$ROOT/tests/live/requests-lib.inc"
 live_needs_tools losetup taskset
 [ -c /dev/fuse ] || skip_all "kernel: no /dev/fuse"
-[ -x "$BUILD/slowfuse" ] || make -s -C "$ROOT" BUILD="$BUILD" "$BUILD/slowfuse" >&2 || bail "cannot build slowfuse"
+live_build "$BUILD/slowfuse"
 
 READS=40
 ${CC:-gcc} -c -DREADS=$READS -o boot.o "$ROOT/tests/live/record-boot.S" &&

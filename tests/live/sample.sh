@@ -7,8 +7,7 @@ set -u
 live_needs_kvm
 live_needs_root
 live_needs_tools qemu-system-x86_64
-[ -f "$BUILD/sampleguest.elf" ] || make -s -C "$ROOT" BUILD="$BUILD" "$BUILD/sampleguest.elf" >&2 ||
-	bail "cannot build the guest"
+live_build "$BUILD/sampleguest.elf"
 guest=$BUILD/sampleguest.elf
 
 timeout -s KILL 700 qemu-system-x86_64 -accel kvm -m 64 -nodefaults -display none -serial none \

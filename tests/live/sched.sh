@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# resources: cpus
 # hostrace sched, with known amounts of time: a real-time task that takes half of a vCPU's CPU, then half of an
 # iothread's; handlers that keep the main loop from polling. The kernel's own account (schedstat) is compared.
 # Needs $HOSTRACE and $BUILD; prints TAP.

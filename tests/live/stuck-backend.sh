@@ -34,7 +34,7 @@ vm_end
 vm_start "reads=0 writes=4000000" -object iothread,id=io0 -drive file=disk.img,if=none,id=d0,format=raw \
 	-device virtio-blk-pci,drive=d0,id=disk,addr=4,iothread=io0 -qmp unix:qmp,server=on,wait=off
 until_true has_written
-tid=$(grep -ls io0 /proc/"$vm_pid"/task/*/comm | cut -d/ -f5)
+tid=$(grep -ls io0 /proc/"$vm"/task/*/comm | cut -d/ -f5)
 "$BUILD/holdthread" "$tid" > hold.out &
 holder=$!
 until_line held hold.out

@@ -22,7 +22,7 @@ spins() {
 	stuck --interval 300ms --symbols "$stuck_guest" && [ "$(kinds)" = interrupt-not-taken ]
 }
 checked() {
-	"$HOSTRACE" stuck --vm "$vm_pid" --interval 300ms --check --min-age 100ms > text
+	"$HOSTRACE" stuck --vm "$vm" --interval 300ms --check --min-age 100ms > text
 	[ $? = 3 ]
 }
 until_true spins

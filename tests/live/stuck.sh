@@ -50,7 +50,7 @@ is $? 0 "--check --min-age 1h: status 0" stuck.err
 socat -u UNIX-CONNECT:qmp,retry=100,interval=.1 OPEN:greeting,creat &
 client=$!
 until_line QMP greeting
-kill -STOP "$vm_pid"
+kill -STOP "$vm"
 until_true stopped
 stuck --interval 100ms --check --min-age 100ms
 is $? 3 "QEMU stopped, its monitor taken: status 3" stuck.err
@@ -58,11 +58,11 @@ is "$(rows slow 'map([.head, .stage, .op, .sector, .bytes, .certain]) | length')
 is "$(kinds)" "stopped throttled" "... and that QEMU is stopped" stuck.json
 is "$(jq -r '[.threads[].state] | unique | join(" ")' stuck.json)" stopped "... as each thread is" stuck.json
 is "$(jq -r '[.vcpus[].where] | unique | join(" ")' stuck.json)" stopped "... and the vCPU" stuck.json
-"$HOSTRACE" stuck --vm "$vm_pid" --interval 50ms > text 2>&1
+"$HOSTRACE" stuck --vm "$vm" --interval 50ms > text 2>&1
 is "$(grep -c 'slow .* popped .* write' text) $(awk 'length > 80' text | wc -l)" "6 0" "as text of 80 columns" text
-kill -CONT "$vm_pid"
+kill -CONT "$vm"
 kill $client
-lib=$(awk '/libz\.so/ { print $6; exit }' "/proc/$vm_pid/maps")
+lib=$(awk '/libz\.so/ { print $6; exit }' "/proc/$vm/maps")
 vm_end
 
 # A library of QEMU's on a file system that does not answer: its stacks are left out.
@@ -76,7 +76,7 @@ vm_start "reads=0 writes=0 hlt=1000000"
 unset LD_PRELOAD
 until_line mmio console.txt
 kill -STOP $fuse
-timeout -s KILL 200 "$HOSTRACE" stuck --vm "$vm_pid" --interval 50ms --timeout 10s -f json > stuck.json 2> stuck.err
+timeout -s KILL 200 "$HOSTRACE" stuck --vm "$vm" --interval 50ms --timeout 10s -f json > stuck.json 2> stuck.err
 is $? 0 "QEMU's library is on a file system that does not answer: a report" stuck.err
 is "$(jq -c '[(.vcpus | length), ([.threads[].user_stack] | unique), (.caveats | any(test("user mode are left out")))]' stuck.json)" \
 	'[1,[""],true]' "... without stacks" stuck.json

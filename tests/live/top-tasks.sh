@@ -9,7 +9,7 @@ live_needs_root
 live_needs_tools qemu-system-x86_64 tmux jq socat
 . "$ROOT/tests/live/record-lib.inc"
 . "$ROOT/tests/live/tmux.inc"
-[ -f "$BUILD/taskguest.elf" ] || make -s -C "$ROOT" BUILD="$BUILD" "$BUILD/taskguest.elf" >&2 || bail "cannot build the guest"
+live_build "$BUILD/taskguest.elf"
 
 timeout -s KILL 580 qemu-system-x86_64 -name "tasks-$$" -accel kvm -m 64 -nodefaults -display none -serial none \
 	-qmp unix:qmp,server=on,wait=off -pidfile qemu.pid -kernel "$BUILD/taskguest.elf" >qemu.out 2>&1 &

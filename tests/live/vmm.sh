@@ -7,7 +7,7 @@ set -u
 live_needs_kvm
 live_needs_root
 live_needs_tools jq
-[ -x "$BUILD/slotvmm" ] || make -s -C "$ROOT" BUILD="$BUILD" "$BUILD/slotvmm" >&2 || bail "cannot build slotvmm"
+live_build "$BUILD/slotvmm"
 tag=$$
 
 # slotvmm NAME ARGS...: starts one, called NAME-PID; $NAME is its pid, NAME.out has its vCPUs, NAME.in its commands

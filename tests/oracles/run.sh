@@ -18,7 +18,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export LC_ALL=C TZ=UTC
 unset COLUMNS
-. "$here/../result.inc"
+. "$here/../tap.inc"
 : >"$work/used"
 
 recordings() {

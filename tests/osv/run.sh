@@ -25,7 +25,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export TZ=UTC LC_ALL=C.UTF-8 PATH="$work/bin:$PATH"
 unset COLUMNS
-. "$here/../result.inc"
+. "$here/../tap.inc"
 
 # The names in the last column of the table below heading "## $1", one a line; ranges as "edge/mem.0-4" are expanded.
 listed() {

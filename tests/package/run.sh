@@ -12,20 +12,13 @@ version=${version#hostrace-}
 work=$(mktemp -d)
 trap 'rm -rf --one-file-system "$work"' EXIT
 export LC_ALL=C.UTF-8 DEB_BUILD_OPTIONS="parallel=$(nproc)"
-nr=0
-failed=0
+. "$(dirname "$0")/../tap.inc"
 
 check() { # NAME COMMAND...
 	local name=$1
 	shift
-	nr=$((nr + 1))
-	if "$@" >"$work/out" 2>&1 </dev/null; then
-		echo "ok $nr - $name"
-	else
-		echo "not ok $nr - $name"
-		tail -n 30 "$work/out" | sed 's/^/# /'
-		failed=1
-	fi
+	"$@" >"$work/out" 2>&1 </dev/null
+	result "$name" $? "$work/out"
 }
 
 build() {
@@ -101,9 +94,8 @@ if [ "$(id -u)" = 0 ]; then
 	check "the demo runs there, and what it shows has causes" new_user
 	cat "$work/time" 2>/dev/null
 else
-	echo "ok $((++nr)) # SKIP only root may change the root folder"
+	skip "only root may change the root folder"
 fi
 check "rpmbuild -tb builds the RPMs" build_rpms
 check "the program of the RPM has the version of the archive" rpm_runs
-echo "1..$nr"
-exit $failed
+results_end
