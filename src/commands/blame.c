@@ -8,10 +8,8 @@
 #include "analyzers/blame/summary.h"
 #include "base/error.h"
 #include "commands/blame_around.h"
-#include "base/memory.h"
 #include "commands/blame_answer.h"
-#include "commands/common/flame_run.h"
-#include "commands/common/folded_diff_run.h"
+#include "commands/common/folded_run.h"
 #include "commands/common/blame_filter.h"
 #include "commands/common/command.h"
 #include "commands/common/empty.h"
@@ -112,20 +110,9 @@ static int draw_table(const struct blame_report *r, const struct input_set *in, 
 	return report_table_made(&report, err, &t);
 }
 
-static int draw_flame(const struct blame_report *r, const struct input_set *in,
-		      const struct output *out)
+static int stacks_fold(void *report, FILE *out)
 {
-	_cleanup_free_ char *folded = NULL;
-	uint64_t nr;
-	size_t size;
-	FILE *f = open_memstream(&folded, &size);
-	int err = f ? blame_report_folded(r, f) : fail(-ENOMEM, "out of memory");
-
-	if (f && !memstream_close(f, &folded) && !err)
-		err = fail(-ENOMEM, "out of memory");
-	return err ? err
-		   : flame_run(folded, "What the time of exits went into", true, in, NULL, out,
-			       &nr);
+	return blame_report_folded(report, out);
 }
 
 static int draw_format(struct blame_report *r, const struct input_set *in, json_t *caveats,
@@ -136,7 +123,10 @@ static int draw_format(struct blame_report *r, const struct input_set *in, json_
 	if (!strcmp(out->format, "folded"))
 		return blame_report_folded(r, out->file);
 	if (!strcmp(out->format, "flame") || !strcmp(out->format, "pprof"))
-		return draw_flame(r, in, out);
+		return folded_write(&(const struct folded){stacks_fold, r,
+							   "What the time of exits went into",
+							   true},
+				    in, NULL, out, &(uint64_t){0});
 	if (list && !strcmp(out->format, "text"))
 		return draw_list(r, in, caveats, out);
 	if (strcmp(out->format, "svg") != 0)
@@ -231,7 +221,8 @@ static int run(int argc, char **argv, char **rest)
 	s.by.reason |= !by && folded_diff_given;
 	s.by.stack = folded_diff_given;
 	if (folded_diff_given)
-		return folded_diff_run(argc, argv, diff_fold, &s.by, true);
+		return folded_diff_run(argc, argv,
+				       &(const struct folded){diff_fold, &s.by, .times = true});
 	if (output_open("text json csv folded svg flame pprof", &out))
 		return command_failed();
 	s.by.stack = output_is("folded") || output_is("flame") || output_is("pprof");

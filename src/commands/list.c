@@ -41,21 +41,26 @@ static const char *osv_option_given(void)
 	return prefix ? "--tracepoint" : with_tcpdump ? "--tcpdump" : sample_option_given();
 }
 
+static int osv_list_write(struct sample_run *run, void *arg)
+{
+	struct sample_list_options *opt = arg;
+
+	opt->range = run->range;
+	return samples_print(run->trace, opt, &run->sink);
+}
+
 static int list_osv(const char *path)
 {
 	struct sample_list_options opt = {
 		.line = sample_line_given(), .prefix = prefix, .tcpdump = with_tcpdump};
-	struct sample_run run;
-	int status;
 
 	if (options_unused_check("wide frames", "on one OSv trace") || backtrace_options_check())
 		return command_failed();
 	if (with_tcpdump)
 		command_confine_starts_programs();
-	status = sample_run_open_file(path, "text json", &opt.range, &run);
-	return status != SAMPLE_RUN_BEGUN
-		       ? status
-		       : sample_run_close(&run, samples_print(run.trace, &opt, &run.sink));
+	return sample_report_of(path, &(const struct sample_report){.formats = "text json",
+								     .write = osv_list_write,
+								     .arg = &opt});
 }
 
 /* Does the metadata say which threads are vCPUs? */

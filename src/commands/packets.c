@@ -8,40 +8,45 @@
 #include "commands/common/sample_run.h"
 #include "output/samples/packets.h"
 
-static void packets_end(struct sample_run *run, const struct packet_counts *n)
-{
-	static const struct report_needs needs = {
-		.events = "net_packet_in,net_packet_out",
-		.record = "start the OSv guest with --trace=net_packet*"};
+static const struct report_needs needs = {
+	.events = "net_packet_in,net_packet_out",
+	.record = "start the OSv guest with --trace=net_packet*"};
 
-	run->needs = &needs;
+static int packets_end(struct sample_run *run, const struct packet_counts *n, int err)
+{
 	run->sink.shown |= n->written || n->skipped;
 	if (n->skipped)
 		command_note("%" PRIu64 " packets were skipped: their protocol has no Ethernet "
 			     "type",
 			     n->skipped);
+	return err;
 }
 
 /* JSON: the packets of `list --tcpdump`. */
+static int tcpdump_write(struct sample_run *run, void *arg)
+{
+	const struct sample_list_options list = {.line = {.compat = compat_given},
+						 .prefix = "net_packet_",
+						 .tcpdump = true,
+						 .range = run->range};
+	struct packet_counts n = {0};
+
+	(void)arg;
+	if (run->sink.json)
+		return samples_print(run->trace, &list, &run->sink);
+	return packets_end(run, &n,
+			   packets_tcpdump(run->trace, &run->range, compat_given, run->out.file,
+					   &n));
+}
+
 static int run_tcpdump(int argc, char **argv, char **rest)
 {
-	struct sample_list_options list = {
-		.line = {.compat = compat_given}, .prefix = "net_packet_", .tcpdump = true};
-	struct sample_run run;
-	struct packet_counts n = {0};
-	int status, err;
-
-	command_confine_starts_programs();
-	status = sample_run_open(argc, argv, "text json", &list.range, &run);
-
 	(void)rest;
-	if (status != SAMPLE_RUN_BEGUN)
-		return status;
-	err = run.sink.json ? samples_print(run.trace, &list, &run.sink)
-			    : packets_tcpdump(run.trace, &list.range, compat_given, run.out.file,
-					      &n);
-	packets_end(&run, &n);
-	return sample_run_close(&run, err);
+	command_confine_starts_programs();
+	return sample_report_run(argc, argv,
+				 &(const struct sample_report){.formats = "text json",
+							       .needs = &needs,
+							       .write = tcpdump_write});
 }
 
 static struct packets_clock clock_of(const struct input_set *in)
@@ -56,32 +61,30 @@ static struct packets_clock clock_of(const struct input_set *in)
 				      offset};
 }
 
+static int pcap_write(struct sample_run *run, void *arg)
+{
+	const struct packets_clock clock = clock_of(run->in);
+	struct packet_counts n = {0};
+	int err;
+
+	(void)arg;
+	if (!strcmp(run->out.format, "pcapng"))
+		err = packets_pcapng(run->trace, &run->range, &clock, run->out.file, &n);
+	else
+		err = packets_pcap_dump(run->trace, &run->range, compat_given, run->out.file, &n);
+	return packets_end(run, &n, err);
+}
+
 static int run_pcap_dump(int argc, char **argv, char **rest)
 {
-	struct time_range range;
-	struct sample_run run;
-	struct packet_counts n = {0};
-	int status = sample_run_open(argc, argv, "text pcap pcapng", &range, &run), err;
-
 	(void)rest;
-	if (status != SAMPLE_RUN_BEGUN)
-		return status;
-	if (isatty(fileno(run.out.file))) {
-		sample_trace_close(run.trace);
-		input_set_close(run.in);
-		output_cancel(&run.out);
+	if (!output_file() && isatty(STDOUT_FILENO))
 		return command_usage("a pcap file is binary and is not written to a terminal; "
 				     "redirect it or use -o FILE");
-	}
-	if (!strcmp(run.out.format, "pcapng")) {
-		const struct packets_clock clock = clock_of(run.in);
-
-		err = packets_pcapng(run.trace, &range, &clock, run.out.file, &n);
-	} else {
-		err = packets_pcap_dump(run.trace, &range, compat_given, run.out.file, &n);
-	}
-	packets_end(&run, &n);
-	return sample_run_close(&run, err);
+	return sample_report_run(argc, argv,
+				 &(const struct sample_report){.formats = "text pcap pcapng",
+							       .needs = &needs,
+							       .write = pcap_write});
 }
 
 static const struct option_row *const options[] = {input_rows, output_file_options, compat_options,

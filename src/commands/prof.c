@@ -4,9 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/memory.h"
-#include "commands/common/flame_run.h"
-#include "commands/common/folded_diff_run.h"
+#include "commands/common/folded_run.h"
 #include "commands/common/sample_run.h"
 
 static const char *tracepoint;
@@ -42,10 +40,163 @@ static const struct option_row *const flames[] = {
 	profile_options, tracepoint_options,  folded_diff_options, NULL,
 };
 
+struct profile_report {
+	struct profile_options opt;
+	struct profile_kind kind;
+	struct report_needs needs;
+	struct calltree *tree; /* while it is written */
+};
+
+static int causes_host_open(void *arg, bool (*wants)(const char *event, void *arg),
+			    struct reader **ret)
+{
+	struct input_set *in = arg;
+	int err = input_set_open_all_times(in, wants, NULL);
+
+	*ret = in->reader;
+	return err;
+}
+
+/* The host's events are read while the guest's are. */
+static int causes_profile(struct sample_run *run, const struct profile_options *opt,
+			  struct calltree **ret)
+{
+	_cleanup_input_set_ struct input_set *in = NULL;
+	struct wait_causes_input host = {.open = causes_host_open,
+					 .nr_sources = run->in->nr_hosts,
+					 .foreign = input_set_foreign(run->in)};
+	struct wait_sums sums;
+	int err = input_set_copy(run->in, &in);
+
+	host.arg = in;
+	if (!err)
+		err = wait_profile(run->trace, opt, &host, ret, &sums);
+	if (!err)
+		run->more = wait_profile_notes(&sums);
+	return err;
+}
+
+/* What each profile is made of, in OSv's names and Linux's. */
+static void needs_make(enum profile_of of, const char *name, struct report_needs *ret)
+{
+	static const char sched[] =
+		"trace-cmd record -e sched in a Linux guest, or 'hostrace record "
+		"--for sched-out' for the VM's threads";
+
+	*ret = (struct report_needs){0};
+	if (of == PROFILE_IDLE || (name && !strcmp(name, "sched_wait")))
+		*ret = (struct report_needs){.events = "sched_switch,sched_wait", .record = sched};
+	else if (name && !strcmp(name, "mutex_lock_wait"))
+		*ret = (struct report_needs){
+			.events = "contention_begin,mutex_lock_wait,bql_lock",
+			.record = "trace-cmd record -e lock in a Linux guest, or 'hostrace record "
+				  "--events locks' for QEMU's global mutex"};
+	else if (name)
+		ret->events = name;
+}
+
+/* As folded stacks: of prof-flame those that are not hidden, of the others all. */
+static int tree_fold(void *arg, FILE *out)
+{
+	const struct profile_report *p = arg;
+
+	if (p->kind.stacks)
+		call_stacks_print(p->tree, &(struct row_sink){.out = out});
+	else
+		call_trees_fold(p->tree, p->opt.group != PROFILE_GROUP_NONE,
+				p->kind.of != PROFILE_HITS, out);
+	return 0;
+}
+
+static int tree_write(struct profile_report *p, struct sample_run *run)
+{
+	const struct folded folded = {
+		tree_fold, p, p->kind.stacks ? "prof-flame" : command_now->name,
+		.times = p->kind.of != PROFILE_HITS};
+	const char *format = run->out.format;
+
+	if (!strcmp(format, "svg") || !strcmp(format, "pprof") ||
+	    (!strcmp(format, "folded") && !p->kind.stacks))
+		return folded_write(&folded, run->in, run->trace->file, &run->out, &run->sink.nr);
+	if (!p->kind.stacks)
+		return call_trees_print(p->tree, p->opt.group != PROFILE_GROUP_NONE, &run->sink);
+	call_stacks_print(p->tree, &run->sink);
+	return 0;
+}
+
+static int profile_write(struct sample_run *run, void *arg)
+{
+	struct profile_report *p = arg;
+
+	p->opt.range = run->range;
+	int err = p->kind.causes ? causes_profile(run, &p->opt, &p->tree)
+				 : sample_profile(run->trace, &p->opt, &p->tree);
+
+	if (!err)
+		err = tree_write(p, run);
+	calltree_close(take_ptr(p->tree));
+	return err;
+}
+
+/* One of two recordings. */
+static int profile_fold(void *arg, FILE *out)
+{
+	struct profile_report *p = arg;
+	struct sample_run run;
+	int err = sample_run_open_only(&run);
+
+	p->opt.range = run.range;
+	if (!err)
+		err = sample_profile(run.trace, &p->opt, &p->tree);
+	if (!err)
+		err = tree_fold(p, out);
+	calltree_close(take_ptr(p->tree));
+	sample_run_close_only(&run);
+	return err;
+}
+
+/* Outermost frames first, names alone. */
+static int stacks_given(struct profile_options *opt)
+{
+	opt->group = PROFILE_GROUP_NONE;
+	opt->frames.caller_oriented = true;
+	opt->frames.decimal = compat_given;
+	opt->frames.show_line = opt->frames.show_file = opt->frames.show_address = false;
+	if (compat_given)
+		opt->frames.function = NULL;
+	/* Of all samples, whose number is known only at the end. */
+	return opt->tree.min_hits_percent > 0
+		       ? fail(-EINVAL, "--min-hits requires a number; percentages are not "
+				       "supported here")
+		       : 0;
+}
+
+int profile_run(int argc, char **argv, const struct profile_kind *kind)
+{
+	struct profile_report p = {.opt = {.of = kind->of, .tracepoint = kind->tracepoint},
+				   .kind = *kind};
+	struct sample_report report = {
+		kind->stacks ? "text folded json svg pprof" : "text json folded svg pprof",
+		.write = profile_write, .arg = &p};
+
+	if (kind->causes && !input_given.guests.nr)
+		return command_usage(
+			"--causes requires traces of host and guest: -i HOST --guest FILE");
+	if (profile_given(&p.opt) || (kind->stacks && stacks_given(&p.opt)))
+		return command_usage("%s", error_text());
+	p.opt.frames.caller_oriented |=
+		output_is("folded") || output_is("svg") || output_is("pprof");
+	if (folded_diff_given)
+		return folded_diff_run(argc, argv, &(const struct folded){profile_fold, &p});
+	needs_make(kind->of, kind->tracepoint, &p.needs);
+	report.needs = p.needs.events ? &p.needs : NULL;
+	return sample_report_run(argc, argv, &report);
+}
+
 static int run_prof(int argc, char **argv, char **rest)
 {
 	(void)rest;
-	return profile_run(argc, argv, PROFILE_HITS, tracepoint, false);
+	return profile_run(argc, argv, &(struct profile_kind){PROFILE_HITS, tracepoint});
 }
 
 static int run_prof_timed(int argc, char **argv, char **rest)
@@ -53,99 +204,33 @@ static int run_prof_timed(int argc, char **argv, char **rest)
 	(void)rest;
 	if (!tracepoint)
 		return command_usage("missing tracepoint; name one with -t NAME");
-	return profile_run(argc, argv, PROFILE_TIMED, tracepoint, false);
+	return profile_run(argc, argv, &(struct profile_kind){PROFILE_TIMED, tracepoint});
 }
 
 static int run_prof_wait(int argc, char **argv, char **rest)
 {
 	(void)rest;
-	return profile_run(argc, argv, PROFILE_TIMED, "sched_wait", causes);
+	return profile_run(argc, argv,
+			   &(struct profile_kind){PROFILE_TIMED, "sched_wait", .causes = causes});
 }
 
 static int run_prof_lock(int argc, char **argv, char **rest)
 {
 	(void)rest;
-	return profile_run(argc, argv, PROFILE_TIMED, "mutex_lock_wait", false);
+	return profile_run(argc, argv, &(struct profile_kind){PROFILE_TIMED, "mutex_lock_wait"});
 }
 
 static int run_prof_idle(int argc, char **argv, char **rest)
 {
 	(void)rest;
-	return profile_run(argc, argv, PROFILE_IDLE, NULL, false);
+	return profile_run(argc, argv, &(struct profile_kind){PROFILE_IDLE});
 }
 
-/* Outermost frames first, names alone. */
-static void flames_given(struct profile_options *opt)
-{
-	opt->of = PROFILE_HITS;
-	opt->tracepoint = tracepoint;
-	opt->group = PROFILE_GROUP_NONE;
-	opt->frames.caller_oriented = true;
-	opt->frames.decimal = compat_given;
-	opt->frames.show_line = opt->frames.show_file = opt->frames.show_address = false;
-	if (compat_given)
-		opt->frames.function = NULL;
-}
-
-static int flame_fold(void *arg, FILE *out)
-{
-	struct profile_options *opt = arg;
-	_cleanup_(calltree_cleanup_) struct calltree *tree = NULL;
-	struct sample_run run;
-	int err = sample_run_open_only(&opt->range, &run);
-
-	if (!err)
-		err = sample_profile(run.trace, opt, &tree);
-	if (!err)
-		call_stacks_print(tree, &(struct row_sink){.out = out});
-	sample_run_close_only(&run);
-	return err;
-}
-
-static int flame_draw(const struct calltree *tree, struct sample_run *run)
-{
-	_cleanup_free_ char *folded = NULL;
-	size_t size;
-	FILE *f = open_memstream(&folded, &size);
-
-	if (!f)
-		return fail(-ENOMEM, "out of memory");
-	call_stacks_print(tree, &(struct row_sink){.out = f});
-	if (!memstream_close(f, &folded))
-		return fail(-ENOMEM, "out of memory");
-	return flame_run(folded, "prof-flame", false, run->in, run->trace->file, &run->out,
-			 &run->sink.nr);
-}
-
-/* A percentage of --min-hits is of all samples, whose number is known only at the end: not for
- * flames. */
 static int run_prof_flame(int argc, char **argv, char **rest)
 {
-	struct profile_options opt = {0};
-	_cleanup_(calltree_cleanup_) struct calltree *tree = NULL;
-	struct sample_run run;
-	int status, err;
-
 	(void)rest;
-	if (profile_given(&opt))
-		return command_usage("%s", error_text());
-	if (opt.tree.min_hits_percent > 0)
-		return command_usage(
-			"--min-hits requires a number; percentages are not supported here");
-	flames_given(&opt);
-	if (folded_diff_given)
-		return folded_diff_run(argc, argv, flame_fold, &opt, false);
-	status = sample_run_open(argc, argv, "text folded json svg pprof", &opt.range, &run);
-	if (status != SAMPLE_RUN_BEGUN)
-		return status;
-	err = sample_profile(run.trace, &opt, &tree);
-	if (!err && (output_is("svg") || output_is("pprof")))
-		err = flame_draw(tree, &run);
-	else if (!err)
-		call_stacks_print(tree, &run.sink);
-	if (tracepoint)
-		run.needs = &(const struct report_needs){.events = tracepoint};
-	return sample_run_close(&run, err);
+	return profile_run(argc, argv,
+			   &(struct profile_kind){PROFILE_HITS, tracepoint, .stacks = true});
 }
 
 #define PROF_COMMAND(ident, command_name, table, text, more, sample, without, when)  \

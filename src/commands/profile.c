@@ -5,9 +5,7 @@
 
 #include "analyzers/profile/host_profile.h"
 #include "base/error.h"
-#include "base/memory.h"
-#include "commands/common/flame_run.h"
-#include "commands/common/folded_diff_run.h"
+#include "commands/common/folded_run.h"
 #include "commands/common/reports.h"
 #include "commands/common/sample_run.h"
 #include "output/samples/samples_output.h"
@@ -60,40 +58,31 @@ static bool is_grouped(const struct host_profile_options *o)
 	return o->by_vm || o->by_vcpu || o->by_reason || o->by_tid || o->by_task;
 }
 
-static void stacks_put(const struct calltree *tree, const struct host_profile_options *o, FILE *out)
+struct host_tree {
+	const struct calltree *tree;
+	bool grouped;
+};
+
+static int host_tree_fold(void *arg, FILE *out)
 {
-	call_trees_fold(tree, is_grouped(o), false, out);
+	const struct host_tree *t = arg;
+
+	call_trees_fold(t->tree, t->grouped, false, out);
+	return 0;
 }
 
-static int flame_put(const struct calltree *tree, const struct host_profile_options *o,
-		     const struct input_set *in, const struct output *out)
-{
-	_cleanup_free_ char *folded = NULL;
-	uint64_t nr;
-	size_t size;
-	FILE *f = open_memstream(&folded, &size);
-
-	if (!f)
-		return fail(-ENOMEM, "out of memory");
-	stacks_put(tree, o, f);
-	if (!memstream_close(f, &folded))
-		return fail(-ENOMEM, "out of memory");
-	return flame_run(folded, "Guest code seen from the host", false, in, NULL, out, &nr);
-}
-
-static int put(const struct calltree *tree, const struct host_profile_options *o,
-	       struct output *out, const struct input_set *in, const json_t *more)
+static int put(struct host_tree *t, struct output *out, const struct input_set *in,
+	       const json_t *more)
 {
 	struct row_sink sink = {.out = out->file, .json = !strcmp(out->format, "json")};
+	uint64_t nr;
 	int err;
 
-	if (!strcmp(out->format, "folded")) {
-		stacks_put(tree, o, out->file);
-		return 0;
-	}
 	if (!sink.json && strcmp(out->format, "text") != 0)
-		return flame_put(tree, o, in, out);
-	err = call_trees_print(tree, is_grouped(o), &sink);
+		return folded_write(&(const struct folded){host_tree_fold, t,
+							   "Guest code seen from the host"},
+				    in, NULL, out, &nr);
+	err = call_trees_print(t->tree, t->grouped, &sink);
 	if (!err && sink.json)
 		row_sink_end(&sink, input_head(in, more));
 	else if (!err)
@@ -143,7 +132,7 @@ static int fold(struct host_profile_options *o, struct output *out)
 		report.caveats = more;
 		report_empty(&report);
 	}
-	err = put(tree, o, out, in, more);
+	err = put(&(struct host_tree){tree, is_grouped(o)}, out, in, more);
 	json_decref(more);
 	calltree_close(tree);
 	return err;
@@ -168,7 +157,7 @@ static int diff_fold(void *arg, FILE *out)
 		err = fail_hint(fail(-EINVAL, "the recordings have samples of different kinds"),
 				"compare exits with --causes-exits");
 	if (!err)
-		stacks_put(tree, &o, out);
+		err = host_tree_fold(&(struct host_tree){tree, is_grouped(&o)}, out);
 	d->o.of = o.of;
 	d->begun = true;
 	calltree_close(tree);
@@ -193,8 +182,9 @@ static int run_host(int argc, char **argv)
 	if (output_is("folded") || output_is("svg") || output_is("pprof") || folded_diff_given)
 		o.frames.caller_oriented = true;
 	if (folded_diff_given)
-		return folded_diff_run(argc, argv, diff_fold, &(struct host_diff){.o = o},
-				       false);
+		return folded_diff_run(argc, argv,
+				       &(const struct folded){diff_fold,
+							      &(struct host_diff){.o = o}});
 	if (input_add_args(argc, argv, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
 	if (output_open("text json folded svg pprof", &out))
@@ -215,7 +205,7 @@ static int run(int argc, char **argv, char **rest)
 		return command_usage("%s requires --host", causes ? "--causes-exits"
 							   : by	  ? "--by"
 								  : "--diff");
-	return profile_run(argc, argv, PROFILE_HITS, tracepoint, false);
+	return profile_run(argc, argv, &(struct profile_kind){PROFILE_HITS, tracepoint});
 }
 
 const struct command profile_command = {

@@ -94,11 +94,11 @@ static int run_summary(int argc, char **argv, char **rest)
 	const char *osv = argc ? NULL : osv_only_input();
 
 	if (osv)
-		return sample_summary_run(osv, timed);
+		return sample_summary_run(0, NULL, osv, timed);
 	if (compat_given)
 		return command_usage("--compat requires exactly one OSv trace");
 	if (timed)
-		return sample_summary_timed_run(argc, argv);
+		return sample_summary_run(argc, argv, NULL, true);
 	return run_view(&summary_view, argc, argv);
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Opens what a report of samples is about, has it written, and ends it with what its inputs say: losses, clocks. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -12,27 +13,12 @@
 #include "readers/osv/osv.h"
 #include "readers/osv/raw.h"
 
-static int run_begin(struct sample_run *run, const char *supported)
+static int run_failed(struct sample_run *run)
 {
-	*run = (struct sample_run){0};
-	if (output_open(supported, &run->out))
-		return command_failed();
-	output_unwrap(&run->out); /* the layout is that of OSv's own tool, which is wider */
-	return SAMPLE_RUN_BEGUN;
-}
-
-static int run_opened(struct sample_run *run, int err)
-{
-	if (err) {
-		sample_trace_close(run->trace);
-		input_set_close(run->in);
-		output_cancel(&run->out);
-		return command_failed();
-	}
-	run->sink = (struct row_sink){.out = run->out.file,
-				      .json = !strcmp(run->out.format, "json"),
-				      .limit = run->out.limit};
-	return SAMPLE_RUN_BEGUN;
+	sample_trace_close(run->trace);
+	input_set_close(run->in);
+	output_cancel(&run->out);
+	return command_failed();
 }
 
 static int osv_trace_open(const char *path, struct sample_run *run)
@@ -40,28 +26,6 @@ static int osv_trace_open(const char *path, struct sample_run *run)
 	int err = command_confine(output_file());
 
 	return err ? err : osv_open(path, &run->trace);
-}
-
-int sample_run_open_file(const char *path, const char *supported, struct time_range *range,
-			 struct sample_run *run)
-{
-	int status;
-
-	if (options_unused_check("clock no-guest tsc-khz", "on one OSv trace"))
-		return command_failed();
-	status = time_range_given(range) ? time_range_wrong() : run_begin(run, supported);
-	if (status == SAMPLE_RUN_BEGUN)
-		status = run_opened(run, osv_trace_open(path, run));
-	if (status != SAMPLE_RUN_BEGUN)
-		return status;
-	const struct osv_raw_counts *raw = osv_raw_counts(run->trace);
-
-	if (raw->unfinished || raw->bad)
-		command_note("%s: %llu vCPUs were writing a sample, %llu pages end in invalid "
-			     "data; the data after that is skipped",
-			     path, (unsigned long long)raw->unfinished,
-			     (unsigned long long)raw->bad);
-	return status;
 }
 
 /* Times are looked at by the report: a pair may begin before them. */
@@ -89,60 +53,34 @@ static int events_range(const struct sample_trace *t, struct time_range *ret)
 	return 0;
 }
 
-static int run_open_samples(struct sample_run *run, struct time_range *range)
+static int events_trace_open(struct sample_run *run)
 {
-	struct samples_input in = {.open = events_open, .arg = run->in};
+	struct samples_input in = {.open = events_open};
+	int err = input_make(false, &run->in);
 
+	if (err)
+		return err;
+	in.arg = run->in;
 	in.first_source = run->in->nr_guests ? run->in->nr_hosts : 0;
 	in.name = run->in->input[input_set_nr(run->in) - 1].path;
-	int err = samples_open(&in, &run->trace);
-
-	return err ? err : events_range(run->trace, range);
+	err = samples_open(&in, &run->trace);
+	return err ? err : events_range(run->trace, &run->range);
 }
 
-static int run_open_events(const char *supported, struct time_range *range, struct sample_run *run)
-{
-	int status = run_begin(run, supported), err;
-
-	if (status != SAMPLE_RUN_BEGUN)
-		return status;
-	err = input_make(false, &run->in);
-	return run_opened(run, err ? err : run_open_samples(run, range));
-}
-
-int sample_run_open_only(struct time_range *range, struct sample_run *run)
+int sample_run_open_only(struct sample_run *run)
 {
 	const char *path = input_options_only_file(&input_given);
 
 	*run = (struct sample_run){0};
-	if (path && osv_is_trace(path))
-		return time_range_given(range) ? -EINVAL : osv_trace_open(path, run);
-	int err = input_make(false, &run->in);
-
-	return err ? err : run_open_samples(run, range);
+	if (!path || !osv_is_trace(path))
+		return events_trace_open(run);
+	return time_range_given(&run->range) ? -EINVAL : osv_trace_open(path, run);
 }
 
 void sample_run_close_only(struct sample_run *run)
 {
 	sample_trace_close(run->trace);
 	input_set_close(run->in);
-}
-
-int sample_run_open(int argc, char **argv, const char *supported, struct time_range *range,
-		    struct sample_run *run)
-{
-	if (input_add_args(argc, argv, OPTION_LIST_MAX))
-		return command_usage("%s", error_text());
-	bool none = !input_options_nr_files(&input_given);
-	const char *path = none ? "tracefile" : input_options_only_file(&input_given);
-
-	if (none && !osv_is_trace(path) && !access("hostrace.hrt", F_OK))
-		path = NULL;
-	if (path && (osv_is_trace(path) || (access(path, F_OK) && errno == ENOENT) || compat_given))
-		return sample_run_open_file(path, supported, range, run);
-	if (compat_given)
-		return command_usage("--compat requires exactly one OSv trace");
-	return run_open_events(supported, range, run);
 }
 
 static void osv_head_put(struct sample_run *run)
@@ -169,21 +107,21 @@ static bool events_end(struct sample_run *run)
 }
 
 /* A note, or in JSON with the others. What OSv's own tool does not print is not printed with --compat. */
-static void empty_report(struct sample_run *run)
+static void empty_report(struct sample_run *run, const struct report_needs *needs)
 {
 	_cleanup_input_set_ struct input_set *in = NULL;
 	struct input_options options = {.files = {.item = {run->trace->file}, .nr = 1}};
 
 	if (run->in && run->sink.json) {
-		json_t *lines = empty_lines(run->in, run->needs);
+		json_t *lines = empty_lines(run->in, needs);
 
 		run->more = run->more ? run->more : json_array();
 		json_array_extend(run->more, lines);
 		json_decref(lines);
 	} else if (run->in) {
-		empty_note(run->in, run->needs);
+		empty_note(run->in, needs);
 	} else if (!input_set_new(&options, &in)) {
-		empty_note(in, run->needs);
+		empty_note(in, needs);
 	}
 }
 
@@ -201,12 +139,12 @@ static void limit_note(struct sample_run *run)
 	json_array_append_new(run->more, json_string(text));
 }
 
-int sample_run_close(struct sample_run *run, int err)
+static int run_close(struct sample_run *run, const struct report_needs *needs, int err)
 {
 	bool strict = false;
 
 	if (!err && row_sink_empty(&run->sink) && !compat_given)
-		empty_report(run);
+		empty_report(run, needs);
 	if (!err && run->sink.cut)
 		limit_note(run);
 	if (!err && run->in)
@@ -214,19 +152,93 @@ int sample_run_close(struct sample_run *run, int err)
 	else if (!err && run->sink.json)
 		osv_head_put(run);
 	json_decref(run->more);
-	sample_trace_close(run->trace);
-	input_set_close(run->in);
 	if (err) {
 		/* What was read before stays, as in OSv's tool; where nothing was, JSON is not begun. */
 		if (run->sink.json && run->sink.nr)
 			row_sink_end(&run->sink, json_pack("{s:s}", "error", error_text()));
 		fflush(run->out.file);
-		output_cancel(&run->out);
-		return command_failed();
+		return run_failed(run);
 	}
+	sample_trace_close(run->trace);
+	input_set_close(run->in);
 	if (output_close(&run->out))
 		return command_failed();
 	return strict ? EXIT_FOUND : EXIT_FINE;
+}
+
+/* path NULL: not an OSv trace alone. */
+static int report_write(const char *path, const struct sample_report *report)
+{
+	struct sample_run run = {0};
+
+	if (path && options_unused_check("clock no-guest tsc-khz", "on one OSv trace"))
+		return command_failed();
+	if (path && time_range_given(&run.range))
+		return time_range_wrong();
+	if (output_open(report->formats, &run.out))
+		return command_failed();
+	output_unwrap(&run.out); /* the layout is that of OSv's own tool, which is wider */
+	if (path ? osv_trace_open(path, &run) : events_trace_open(&run))
+		return run_failed(&run);
+	run.sink = (struct row_sink){.out = run.out.file,
+				     .json = !strcmp(run.out.format, "json"),
+				     .limit = run.out.limit};
+	const struct osv_raw_counts *raw = osv_raw_counts(run.trace);
+
+	if (path && (raw->unfinished || raw->bad))
+		command_note("%s: %" PRIu64 " vCPUs were writing a sample, %" PRIu64
+			     " pages end in invalid data; the data after that is skipped",
+			     path, raw->unfinished, raw->bad);
+	return run_close(&run, report->needs, report->write(&run, report->arg));
+}
+
+int sample_report_of(const char *osv_trace, const struct sample_report *report)
+{
+	return report_write(osv_trace, report);
+}
+
+int sample_report_run(int argc, char **argv, const struct sample_report *report)
+{
+	if (input_add_args(argc, argv, OPTION_LIST_MAX))
+		return command_usage("%s", error_text());
+	bool none = !input_options_nr_files(&input_given);
+	const char *path = none ? "tracefile" : input_options_only_file(&input_given);
+
+	if (none && !osv_is_trace(path) && !access("hostrace.hrt", F_OK))
+		path = NULL;
+	if (path && (osv_is_trace(path) || (access(path, F_OK) && errno == ENOENT) || compat_given))
+		return report_write(path, report);
+	if (compat_given)
+		return command_usage("--compat requires exactly one OSv trace");
+	return report_write(NULL, report);
+}
+
+/* ---- summary ---- */
+
+static int summary_write(struct sample_run *run, void *arg)
+{
+	const struct sample_summary_options opt = {.timed = *(const bool *)arg,
+						   .compat = compat_given,
+						   .range = run->range};
+	struct sample_summary summary = {0};
+	int err = sample_summary_make(run->trace, &opt, &summary);
+
+	if (!err)
+		summary_print(&summary, &run->sink);
+	sample_summary_deinit(&summary);
+	return err;
+}
+
+int sample_summary_run(int argc, char **argv, const char *path, bool timed)
+{
+	const struct sample_report report = {
+		.formats = "text json", .write = summary_write, .arg = &timed};
+
+	/* A summary of tracepoints is one table, in the order of OSv's tool. */
+	if (options_unused_check("by symbols no-resolve limit sort wide",
+				 "on a summary of tracepoints"))
+		return command_failed();
+	return path ? sample_report_of(path, &report) : sample_report_run(argc, argv, &report);
 }
 
 const char *osv_only_input(void)

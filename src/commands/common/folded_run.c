@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Folded stacks are text in memory, of which pictures are made. */
+#include "commands/common/folded_run.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "commands/common/command.h"
+#include "commands/common/confined.h"
+#include "commands/common/input.h"
+#include "commands/common/output.h"
+#include "output/flame_svg.h"
+#include "output/pprof.h"
+#include "output/samples/samples_output.h"
+
+bool folded_diff_given;
+
+const struct option_row folded_diff_options[] = {
+	{0, "diff", OPT_FLAG, &folded_diff_given, NULL,
+	 "of two recordings A and B: print folded stacks with both counts; -f svg: a flame graph "
+	 "of what changed"},
+	{0},
+};
+
+static int folded_text(const struct folded *f, char **ret)
+{
+	size_t size;
+	FILE *to = open_memstream(ret, &size);
+	int err = to ? f->fold(f->arg, to) : 0;
+
+	return memstream_close(to, ret) ? err : fail(-ENOMEM, "out of memory");
+}
+
+struct about {
+	const struct input_set *in;
+	const char *file;
+};
+
+/* The picture shows which file it is of, and what that lost. */
+static int about_put(void *arg, FILE *out)
+{
+	const struct about *a = arg;
+
+	for (unsigned int i = 0; a->in && i < input_set_nr(a->in); i++) {
+		const struct reader *r = a->in->input[i].reader;
+
+		fprintf(out, "%s%s, %" PRIu64 " events lost", i ? "; " : "", a->in->input[i].path,
+			r ? r->info.lost : 0);
+	}
+	if (!a->in)
+		fputs(a->file, out);
+	return 0;
+}
+
+static int pprof_write(char *folded, const char *about, bool times, const struct input_set *in,
+		       const struct output *out, uint64_t *ret_nr)
+{
+	struct pprof how = {.times = times, .about = about};
+	const struct trace_info *info = in ? &in->reader->info : NULL;
+	int64_t realtime = info ? trace_info_realtime_offset(info) : 0;
+
+	if (info && !trace_info_in_ticks(info)) {
+		how.duration_ns = input_set_end_ns(in) - input_set_start_ns(in);
+		how.realtime_ns = realtime ? (uint64_t)realtime + input_set_start_ns(in) : 0;
+	}
+	return pprof_put(folded, &how, out->file, ret_nr);
+}
+
+int folded_write(const struct folded *f, const struct input_set *in, const char *file,
+		 const struct output *out, uint64_t *ret_nr)
+{
+	_cleanup_free_ char *folded = NULL, *about = NULL;
+	int err = folded_text(f, &folded);
+
+	if (!err && !strcmp(out->format, "folded")) {
+		fputs(folded, out->file);
+		*ret_nr = strlen(folded);
+		return 0;
+	}
+	if (!err)
+		err = folded_text(&(const struct folded){about_put, &(struct about){in, file}},
+				  &about);
+	if (err)
+		return err;
+	if (!strcmp(out->format, "pprof"))
+		return pprof_write(folded, about, f->times, in, out, ret_nr);
+	return flame_svg_put(
+		folded,
+		&(struct flame_svg){.title = f->title, .about = about, .times = f->times},
+		out->file, ret_nr);
+}
+
+/* ---- --diff ---- */
+
+static int fold_one(const char *path, const struct folded *f, char **ret)
+{
+	struct text_list files = input_given.files;
+
+	input_given.files = (struct text_list){.item = {path}, .nr = 1};
+	int err = folded_text(f, ret);
+
+	input_given.files = files;
+	return err;
+}
+
+struct both {
+	char *a, *b;
+	uint64_t nr;
+};
+
+static int both_fold(void *arg, FILE *out)
+{
+	struct both *both = arg;
+
+	return folded_diff(both->a, both->b, out, &both->nr);
+}
+
+/* The lines with both counts, or their flame graph. */
+static int diff_put(struct both *both, bool times, const struct output *out)
+{
+	struct flame_svg how = {
+		.title = "Flame graph of what changed", .diff = true, .times = times};
+	_cleanup_free_ char *folded = NULL, *about = NULL;
+	int err;
+
+	if (strcmp(out->format, "svg") != 0)
+		return both_fold(both, out->file);
+	if (asprintf(&about, "from %s to %s", input_given.files.item[0],
+		     input_given.files.item[1]) < 0)
+		return fail(-ENOMEM, "out of memory");
+	how.about = about;
+	err = folded_text(&(const struct folded){both_fold, both}, &folded);
+	return err ? err : flame_svg_put(folded, &how, out->file, &both->nr);
+}
+
+static int diff_write(const struct folded *f, const struct output *out)
+{
+	struct both both = {0};
+	int err = command_confine(output_file());
+
+	if (!err)
+		err = fold_one(input_given.files.item[0], f, &both.a);
+	if (!err)
+		err = fold_one(input_given.files.item[1], f, &both.b);
+	if (!err)
+		err = diff_put(&both, f->times, out);
+	if (!err && !both.nr)
+		command_note("neither recording has stacks");
+	free(both.a);
+	free(both.b);
+	return err;
+}
+
+int folded_diff_run(int argc, char **argv, const struct folded *f)
+{
+	struct output out;
+
+	if (input_add_args(argc, argv, OPTION_LIST_MAX))
+		return command_usage("%s", error_text());
+	if (input_given.files.nr != 2)
+		return command_usage("--diff: expected two recordings, found %u",
+				     input_given.files.nr);
+	if (output_open("text folded svg", &out))
+		return command_failed();
+	output_unwrap(&out);
+	int err = diff_write(f, &out);
+
+	if (err)
+		output_cancel(&out);
+	else
+		err = output_close(&out);
+	return err ? command_failed() : EXIT_FINE;
+}
