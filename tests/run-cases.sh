@@ -37,7 +37,7 @@ done
 run_case() {
 	local status
 	rm -rf "$2/case"
-	cp -r "$1" "$2/case"
+	cp -rL "$1" "$2/case" # a case may link to an input of another
 	rm -f "$2/case/expect"
 	(cd "$2/case" && timeout -k 5 $((60 * ${TAP_SLOWER:-1})) sh ./cmd 2>"$2/stderr" </dev/null)
 	status=$?
