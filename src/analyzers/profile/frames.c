@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analyzers/profile/frames.h"
-#include "analyzers/profile/stacks.h"
+#include "analyzers/profile/backtraces.h"
 #include "base/array.h"
 #include "base/error.h"
 #include "event/event.h"
@@ -16,7 +16,7 @@ struct frames {
 	struct symbols *symbols;
 	struct calltree *tree;
 	struct frames_options opt;
-	struct stacks *stacks;
+	struct backtraces *stacks;
 	uint32_t *path; /* by number of the backtrace: its path in the tree, or CALLTREE_NONE */
 };
 
@@ -60,7 +60,7 @@ int frames_open(struct sample_trace *t, const struct frames_options *opt, struct
 	int err = symbols_open(t, &opt->symbols, &f->symbols);
 
 	if (!err)
-		err = stacks_open(&f->stacks);
+		err = backtraces_open(&f->stacks);
 	if (err)
 		return err;
 	*ret = take_ptr(f);
@@ -72,7 +72,7 @@ void frames_close(struct frames *f)
 	if (!f)
 		return;
 	free(f->path);
-	stacks_close(f->stacks);
+	backtraces_close(f->stacks);
 	symbols_close(f->symbols);
 	free(f);
 }
@@ -260,7 +260,7 @@ static int path_make(struct frames *f, const struct sample *s, uint32_t *ret)
 int frames_path(struct frames *f, const struct sample *s, uint32_t *ret)
 {
 	uint32_t id;
-	int r = stacks_number(f->stacks, s, &id);
+	int r = backtrace_number(f->stacks, s, &id);
 
 	if (r > 0) {
 		r = array_room(f->path, id);

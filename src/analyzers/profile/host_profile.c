@@ -42,7 +42,7 @@ struct pending {
 struct profile {
 	struct sample_trace trace; /* has no samples; symbols use it to look up names */
 	const struct host_profile_options *opt;
-	struct sample_stacks *stacks;
+	struct backtraces *stacks;
 	struct frames *frames;
 	struct calltree *tree;
 	struct hash_table groups;
@@ -195,7 +195,7 @@ int host_profile_choose(const struct host_profile_totals *t, bool causes, enum h
 static unsigned int resolve(struct sample_trace *t, uint64_t address,
 			    const struct sample_resolve *how, struct frame *ret)
 {
-	const char *name = sample_address_name(((const struct profile *)t)->stacks, address);
+	const char *name = backtrace_name(((const struct profile *)t)->stacks, address);
 
 	(void)how;
 	*ret = (struct frame){.address = address, .name = name};
@@ -209,7 +209,7 @@ static void profile_deinit(struct profile *p)
 	frames_close(p->frames);
 	calltree_close(p->tree);
 	sample_trace_deinit(&p->trace);
-	sample_stacks_close(p->stacks);
+	backtraces_close(p->stacks);
 	hash_deinit(&p->groups);
 	hash_deinit(&p->pending);
 	guest_tasks_deinit(&p->tasks);
@@ -221,7 +221,7 @@ static int profile_init(struct profile *p, const struct reader *r)
 	int err = sample_trace_init(&p->trace, r->info.file, r->info.kind, &names_only);
 
 	if (!err)
-		err = sample_stacks_open(&p->stacks);
+		err = backtraces_open(&p->stacks);
 	p->groups = HASH_TABLE(struct group, GROUP_KEYS, HOST_GROUPS_MAX);
 	guest_tasks_init(&p->tasks);
 	p->pending = HASH_TABLE(struct pending, 1, PENDING_MAX);
@@ -296,10 +296,10 @@ static int add(struct profile *p, const struct hit *h)
 	uint32_t path, root = 0;
 	int r;
 
-	address[nr++] = h->rip ? h->rip + 1 : sample_name_address(p->stacks, "(not known)") + 1;
+	address[nr++] = h->rip ? h->rip + 1 : backtrace_address(p->stacks, "(not known)") + 1;
 	for (unsigned int i = 0; i < h->nr_frames && i < FRAMES; i++)
 		address[nr++] = h->frame[i];
-	r = sample_stacks_set(p->stacks, &s, address, nr);
+	r = backtrace_set(p->stacks, &s, address, nr);
 	if (!r)
 		r = frames_path(p->frames, &s, &path);
 	if (r <= 0)

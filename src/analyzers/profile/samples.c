@@ -31,11 +31,11 @@ static void samples_close(struct sample_trace *base)
 		rule_free(x->rule[i]);
 	for (size_t i = 0; i < x->nr_held; i++)
 		free(x->held[i].args);
-	sample_threads_close(x->threads);
-	sample_threads_close(x->own);
-	sample_stacks_close(x->stacks);
+	hash_deinit(&x->threads);
+	hash_deinit(&x->own);
+	backtraces_close(x->backtraces);
 	symbol_map_close(x->symbols);
-	sample_syscalls_close(x->syscalls);
+	free(x->syscalls);
 	free(x->batch);
 	free(x->rule);
 	free(x->held);
@@ -132,7 +132,7 @@ static int types_find(struct samples *x)
 
 			if (ev->type->id != EV_sched_wakeup && ev->tid && ev->pid) {
 				struct sample_thread *t =
-					sample_thread_of(x->own, ev->source, ev->tid);
+					sample_thread_of(&x->own, ev->source, ev->tid);
 
 				if (t)
 					t->pid = ev->pid;
@@ -165,23 +165,34 @@ static void clock_read(struct samples *x)
 				 : 0;
 }
 
+static void threads_named(struct samples *x)
+{
+	json_t *threads = json_object_get(x->reader->info.meta, "threads"), *comm;
+	const char *tid;
+
+	json_object_foreach (threads, tid, comm)
+		if (json_is_string(comm))
+			sample_thread_name(sample_thread_of(&x->threads, x->in.first_source,
+							    (uint32_t)strtoul(tid, NULL, 10)),
+					   json_string_value(comm));
+}
+
 static int pass_begin(struct samples *x)
 {
 	int err;
 
-	sample_threads_close(x->threads);
-	x->threads = NULL;
+	hash_deinit(&x->threads);
 	x->first = x->next = x->event = x->not_watched = x->stood_in = 0;
 	x->at = x->batch->nr = 0;
 	x->ended = false;
 	for (unsigned int i = 0; i < SAMPLES_CPUS_MAX; i++)
 		x->load[i] = -1;
-	err = sample_threads_open(&x->threads);
-	if (!err)
-		err = x->in.open(x->in.arg, &x->reader);
+	x->threads = HASH_TABLE(struct sample_thread, 1, SAMPLES_THREADS_MAX);
+	err = x->in.open(x->in.arg, &x->reader);
 	if (err)
 		return err;
-	sample_threads_meta(x->threads, x->in.first_source, x->reader->info.meta);
+	x->begun = true;
+	threads_named(x);
 	clock_read(x);
 	return 0;
 }
@@ -191,7 +202,7 @@ int samples_hold(struct samples *x, const struct event *ev, uint32_t tracepoint,
 {
 	size_t at = x->next % ROOM;
 	struct sample_held *h = &x->held[at];
-	const struct sample_thread *t = sample_thread_of(x->threads, ev->source, ev->tid);
+	const struct sample_thread *t = sample_thread_of(&x->threads, ev->source, ev->tid);
 
 	if (at >= x->nr_held)
 		x->nr_held = at + 1;
@@ -235,11 +246,11 @@ static void caveats_add(struct samples *x)
 		trace_info_caveat(info,
 				  "%" PRIu64 " switches of threads of other processes are ignored: "
 				  "they are not recorded completely", x->not_watched);
-	if (sample_threads_overflow(x->threads))
+	if (x->threads.refused)
 		trace_info_caveat(info,
 				  "more than %d threads: the waits of further threads are unknown "
 				  "(%" PRIu64 " events)",
-				  SAMPLES_THREADS_MAX, sample_threads_overflow(x->threads));
+				  SAMPLES_THREADS_MAX, x->threads.refused);
 	if (x->stood_in && !x->has_stacks)
 		trace_info_caveat(info,
 				  "%s has no backtraces: threads are shown instead of call paths "
@@ -289,14 +300,14 @@ static int thread_as_frame(struct samples *x, struct sample *s)
 		snprintf(name, sizeof(name), "thread %s", s->thread_name);
 	else
 		snprintf(name, sizeof(name), "thread %llu", (unsigned long long)s->thread);
-	address = sample_name_address(x->stacks, name) + 1;
-	return address > 1 ? sample_stacks_set(x->stacks, s, &address, 1) : 0;
+	address = backtrace_address(x->backtraces, name) + 1;
+	return address > 1 ? backtrace_set(x->backtraces, s, &address, 1) : 0;
 }
 
 static int samples_next(struct sample_trace *base, struct sample *ret)
 {
 	struct samples *x = (struct samples *)base;
-	int err = x->threads ? held_fill(x) : pass_begin(x);
+	int err = x->begun ? held_fill(x) : pass_begin(x);
 
 	if (!err && !x->ended)
 		err = held_fill(x);
@@ -312,17 +323,15 @@ static void samples_rewind(struct sample_trace *base)
 {
 	struct samples *x = (struct samples *)base;
 
-	if (!base->nr_read)
-		return;
-	sample_threads_close(x->threads); /* the next sample begins a pass */
-	x->threads = NULL;
+	if (base->nr_read)
+		x->begun = false; /* the next sample begins a pass */
 }
 
 static unsigned int samples_resolve(struct sample_trace *base, uint64_t address,
 				    const struct sample_resolve *how, struct frame *ret)
 {
 	const struct samples *x = (struct samples *)base;
-	const char *name = sample_address_name(x->stacks, address);
+	const char *name = backtrace_name(x->backtraces, address);
 
 	if (!name && x->symbols && !how->none)
 		name = symbol_map_find(x->symbols, address);
@@ -346,9 +355,8 @@ static int samples_init(struct samples *x)
 	x->load = calloc(SAMPLES_CPUS_MAX, sizeof(*x->load));
 	if (!x->batch || !x->held || !x->load)
 		return fail(-ENOMEM, "out of memory");
-	int err = sample_threads_open(&x->own);
-
-	return err ? err : sample_stacks_open(&x->stacks);
+	x->own = HASH_TABLE(struct sample_thread, 1, SAMPLES_THREADS_MAX);
+	return backtraces_open(&x->backtraces);
 }
 
 /* A trace.dat and a guest stream contain the symbols of their kernel. */

@@ -30,7 +30,6 @@ enum {
 	SAMPLES_THREADS_MAX = 1 << 17, /* threads whose state is kept; waits of others have no end */
 	SAMPLES_FRAMES_MAX = 128,      /* of one backtrace */
 	SAMPLES_CPUS_MAX = 4096,
-	SAMPLES_NAMES_MAX = 1 << 18, /* names of functions in backtraces without addresses */
 };
 
 struct samples_input {

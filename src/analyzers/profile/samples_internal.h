@@ -3,12 +3,10 @@
 #ifndef HOSTRACE_SAMPLES_INTERNAL_H
 #define HOSTRACE_SAMPLES_INTERNAL_H
 
-#include <jansson.h>
-
-#include "analyzers/profile/stacks.h"
+#include "analyzers/profile/backtraces.h"
 #include "analyzers/profile/sample_kinds.h"
 #include "analyzers/profile/samples.h"
-#include "symbols/symbols.h"
+#include "base/hash.h"
 #include "symbols/symbol_map.h"
 
 /* ---- threads ---- */
@@ -23,37 +21,14 @@ struct sample_thread {
 	char comm[17]; /* neutralised */
 };
 
-struct sample_threads;
-int sample_threads_open(struct sample_threads **ret);
-void sample_threads_close(struct sample_threads *t);
-
 /* Added if it is new; valid until the next call. NULL: too many threads. */
-struct sample_thread *sample_thread_of(struct sample_threads *t, uint32_t source, uint32_t tid);
-/* Number of events whose thread could not be added. */
-uint64_t sample_threads_overflow(const struct sample_threads *t);
+struct sample_thread *sample_thread_of(struct hash_table *threads, uint32_t source, uint32_t tid);
 void sample_thread_name(struct sample_thread *t, const char *comm);
-void sample_threads_meta(struct sample_threads *t, uint32_t source, const json_t *meta);
-
-/* ---- backtraces and the names in them ---- */
-
-struct sample_stacks;
-int sample_stacks_open(struct sample_stacks **ret);
-void sample_stacks_close(struct sample_stacks *s);
-
-/* Sets the sample's backtrace to a copy that lives as long as the stacks. Addresses as in a ring: return addresses. */
-int sample_stacks_set(struct sample_stacks *s, struct sample *to, const uint64_t *address,
-		      unsigned int nr);
-
-/* The address that represents a name. 0: too many names. */
-uint64_t sample_name_address(struct sample_stacks *s, const char *name);
-/* NULL: the address represents no name. */
-const char *sample_address_name(const struct sample_stacks *s, uint64_t address);
 
 /* ---- system calls by name ---- */
 
 struct samples;
-struct sample_syscalls;
-void sample_syscalls_close(struct sample_syscalls *s);
+struct sample_syscalls; /* free() */
 
 /* In the first pass, of each sys_enter and sys_exit: its number becomes a tracepoint. 0 or -errno. */
 int sample_syscall_learn(struct samples *x, const struct sample_rule *r, const struct event *ev);
@@ -78,14 +53,14 @@ struct samples {
 	struct reader *reader;
 	struct batch *batch;
 	unsigned int at; /* in the batch */
-	bool ended;
+	bool begun, ended; /* the pass */
 	struct sample_rule **rule; /* by registry index of the type, below nr_rules; NULL: none */
 	unsigned int nr_rules;
 	uint32_t made[MADE_NR]; /* tracepoint index */
-	struct sample_threads *threads;
-	struct sample_threads *own; /* of a host: threads of VMs */
+	struct hash_table threads;
+	struct hash_table own; /* of a host: threads of VMs */
 	uint64_t not_watched, stood_in; /* switches from or to others; samples whose thread replaces a backtrace */
-	struct sample_stacks *stacks;
+	struct backtraces *backtraces;
 	struct sample_syscalls *syscalls; /* NULL: the trace has none */
 	struct symbol_map *symbols; /* the trace's own */
 	struct sample_held *held;   /* a ring of SAMPLES_HELD + 64 */

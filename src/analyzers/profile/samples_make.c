@@ -9,6 +9,24 @@
 #include "analyzers/profile/samples_internal.h"
 #include "event/exit_reason.h"
 
+/* ---- the state of each thread: its name, why it does not run, where its guest is ---- */
+
+struct sample_thread *sample_thread_of(struct hash_table *threads, uint32_t source, uint32_t tid)
+{
+	uint64_t id = (uint64_t)source << 32 | tid;
+	struct sample_thread *t = hash_find_u64(threads, id);
+
+	return t ? t : hash_add_u64(threads, id, NULL);
+}
+
+void sample_thread_name(struct sample_thread *t, const char *comm)
+{
+	if (!t || !*comm)
+		return;
+	snprintf(t->comm, sizeof(t->comm), "%.16s", comm);
+	text_neutralise(t->comm);
+}
+
 static int made(struct samples *x, const struct event *ev, enum sample_made what, uint32_t tid,
 		const void *args, size_t len, struct sample_held **ret)
 {
@@ -34,7 +52,7 @@ static int frames_own(struct samples *x, const struct sample_rule *r, const stru
 		if (!address[nr++])
 			nr--;
 	}
-	return sample_stacks_set(x->stacks, &h->s, address, nr);
+	return backtrace_set(x->backtraces, &h->s, address, nr);
 }
 
 /*
@@ -60,12 +78,12 @@ static int frames_host(struct samples *x, const struct sample_thread *t, bool wa
 			 : t->in_user ? "in the VMM: "
 				      : "in the kernel: ",
 			 reason && *reason ? reason : "not known");
-		address[nr] = sample_name_address(x->stacks, name) + 1;
+		address[nr] = backtrace_address(x->backtraces, name) + 1;
 		nr += address[nr] > 1;
 	}
 	if (t->rip)
 		address[nr++] = t->rip + 1;
-	return sample_stacks_set(x->stacks, &h->s, address, nr);
+	return backtrace_set(x->backtraces, &h->s, address, nr);
 }
 
 /* A host event. A guest recorded by trace-cmd and read without a host has the same events, but with backtraces. */
@@ -100,7 +118,7 @@ static bool is_watched(struct samples *x, const struct event *ev, uint32_t tid)
 
 	if (!x->only_vm)
 		return true;
-	t = tid ? sample_thread_of(x->own, ev->source, tid) : NULL;
+	t = tid ? sample_thread_of(&x->own, ev->source, tid) : NULL;
 	if (t && t->pid == ev->pid && ev->pid)
 		return true;
 	x->not_watched += tid != 0;
@@ -111,7 +129,7 @@ static bool is_watched(struct samples *x, const struct event *ev, uint32_t tid)
 static int switch_from(struct samples *x, const struct event *ev, uint32_t tid, uint64_t state,
 		       bool dead)
 {
-	struct sample_thread *t = tid ? sample_thread_of(x->threads, ev->source, tid) : NULL;
+	struct sample_thread *t = tid ? sample_thread_of(&x->threads, ev->source, tid) : NULL;
 	bool runnable = !(state & SAMPLE_STATE_BITS);
 	struct sample_held *h;
 	int err;
@@ -124,7 +142,7 @@ static int switch_from(struct samples *x, const struct event *ev, uint32_t tid, 
 		t->state = runnable ? 'p' : 'w';
 	err = made(x, ev, runnable ? MADE_PREEMPT : MADE_WAIT, tid, NULL, 0, &h);
 	if (!err && is_host(x, ev))
-		return frames_host(x, sample_thread_of(x->threads, ev->source, tid), true, h);
+		return frames_host(x, sample_thread_of(&x->threads, ev->source, tid), true, h);
 	if (!err)
 		h->wants_stack = true;
 	return err;
@@ -132,7 +150,7 @@ static int switch_from(struct samples *x, const struct event *ev, uint32_t tid, 
 
 static int switch_to(struct samples *x, const struct event *ev, uint32_t tid)
 {
-	struct sample_thread *t = tid ? sample_thread_of(x->threads, ev->source, tid) : NULL;
+	struct sample_thread *t = tid ? sample_thread_of(&x->threads, ev->source, tid) : NULL;
 	struct sample_held *h;
 	bool preempted = t && t->state == 'p';
 
@@ -152,7 +170,7 @@ static void name_learn(struct samples *x, const struct sample_rule *r, const str
 
 	sample_text(r, ev, slot, comm, sizeof(comm));
 	if (tid)
-		sample_thread_name(sample_thread_of(x->threads, ev->source, tid), comm);
+		sample_thread_name(sample_thread_of(&x->threads, ev->source, tid), comm);
 }
 
 static int make_switch(struct samples *x, const struct sample_rule *r, const struct event *ev)
@@ -228,14 +246,14 @@ static int make_lock(struct samples *x, const struct sample_rule *r, const struc
 	h->s.key = lock;
 	h->wants_stack = true;
 	return is_host(x, ev)
-		       ? frames_host(x, sample_thread_of(x->threads, ev->source, ev->tid), true, h)
+		       ? frames_host(x, sample_thread_of(&x->threads, ev->source, ev->tid), true, h)
 		       : 0;
 }
 
 /* Stores the state of the vCPU and its guest for later events of its thread. */
 static void vcpu_learn(struct samples *x, const struct sample_rule *r, const struct event *ev)
 {
-	struct sample_thread *t = sample_thread_of(x->threads, ev->source, ev->tid);
+	struct sample_thread *t = sample_thread_of(&x->threads, ev->source, ev->tid);
 	const struct field *rip = r->what == WHAT_EXIT ? NULL : event_field(ev->type, "rip");
 
 	if (!t)
@@ -282,7 +300,7 @@ static int make_event(struct samples *x, const struct sample_rule *r, const stru
 	if (!is_host(x, ev))
 		return 0;
 	h->wants_stack = false;
-	return frames_host(x, sample_thread_of(x->threads, ev->source, ev->tid), false, h);
+	return frames_host(x, sample_thread_of(&x->threads, ev->source, ev->tid), false, h);
 }
 
 /* ---- kernel_stack events: the backtrace of the newest event of the CPU that has none ---- */
@@ -297,7 +315,7 @@ static unsigned int stack_text(struct samples *x, const char *text, uint64_t *ad
 
 		snprintf(name, sizeof(name), "%.*s", (int)n, p);
 		text_neutralise(name);
-		address[nr] = sample_name_address(x->stacks, name) + 1;
+		address[nr] = backtrace_address(x->backtraces, name) + 1;
 		nr += address[nr] > 1;
 		p += n;
 	}
@@ -340,7 +358,7 @@ static int make_stack(struct samples *x, const struct sample_rule *r, const stru
 			continue;
 		event = h->event;
 		h->wants_stack = false;
-		err = sample_stacks_set(x->stacks, &h->s, address, nr);
+		err = backtrace_set(x->backtraces, &h->s, address, nr);
 	}
 	return err;
 }

@@ -92,8 +92,3 @@ uint32_t sample_syscall_tracepoint(struct samples *x, const struct sample_rule *
 
 	return c && c->end[r->kind.ends].tracepoint ? c->end[r->kind.ends].tracepoint : otherwise;
 }
-
-void sample_syscalls_close(struct sample_syscalls *s)
-{
-	free(s);
-}

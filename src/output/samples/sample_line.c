@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "output/samples/compat.h"
 #include "output/samples/samples_output.h"
-#include "analyzers/profile/stacks.h"
+#include "analyzers/profile/backtraces.h"
 #include "base/array.h"
 #include "base/decimal.h"
 #include "base/error.h"
@@ -57,7 +57,7 @@ struct sample_lines {
 	struct plan *plan; /* by tracepoint index */
 	uint32_t nr_plans;
 	struct symbols *symbols;
-	struct stacks *stacks;
+	struct backtraces *stacks;
 	struct text *backtrace; /* by number of the stack */
 	uint32_t nr_backtraces;
 	char *args; /* ARGS_TEXT_MAX */
@@ -80,7 +80,7 @@ int sample_lines_open(struct sample_trace *t, const struct sample_line_options *
 	if (!l->plan || !l->args)
 		return fail(-ENOMEM, "out of memory");
 	l->nr_plans = t->nr_types;
-	err = stacks_open(&l->stacks);
+	err = backtraces_open(&l->stacks);
 	if (!err && opt->backtrace)
 		err = symbols_open(t, &opt->frames.symbols, &l->symbols);
 	if (err)
@@ -103,7 +103,7 @@ void sample_lines_close(struct sample_lines *l)
 	free(l->backtrace);
 	free(l->plan);
 	free(l->args);
-	stacks_close(l->stacks);
+	backtraces_close(l->stacks);
 	symbols_close(l->symbols);
 	free(l);
 }
@@ -386,7 +386,7 @@ char *sample_put_backtrace(struct sample_lines *l, char *p, const struct sample 
 
 	if (!l->opt.backtrace || !s->nr_backtrace)
 		return p;
-	r = stacks_number(l->stacks, s, &number);
+	r = backtrace_number(l->stacks, s, &number);
 	if (r > 0)
 		r = backtrace_make(l, s, number);
 	return r < 0 ? NULL : put_bytes(p, l->backtrace[number].text, l->backtrace[number].len);

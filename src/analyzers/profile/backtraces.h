@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Distinct backtraces, numbered from 0 in order of appearance: a trace has many samples and few backtraces, so data
+ * derived from one (frames, text) is computed once and stored by its number. Frames that have only a name (tracefs's
+ * text, "hlt exit") get an address that no machine has.
+ */
+#ifndef HOSTRACE_BACKTRACES_H
+#define HOSTRACE_BACKTRACES_H
+
+#include "event/sample.h"
+
+enum { BACKTRACES_MAX = 1 << 20, BACKTRACE_NAMES_MAX = 1 << 18 };
+
+struct backtraces;
+
+int backtraces_open(struct backtraces **ret);
+void backtraces_close(struct backtraces *b);
+DEFINE_CLEANUP(backtraces, struct backtraces *, backtraces_close);
+
+/*
+ * The number of the sample's backtrace: 1 if it is new, 0 if it was seen before, -errno with the error message set. Its
+ * bytes must live as long as this.
+ */
+int backtrace_number(struct backtraces *b, const struct sample *s, uint32_t *ret);
+
+/* Sets the sample's backtrace to a copy that lives as long as this. Addresses as in a ring: return addresses. */
+int backtrace_set(struct backtraces *b, struct sample *to, const uint64_t *address,
+		  unsigned int nr);
+
+/* The address that represents a name; 0: too many names. */
+uint64_t backtrace_address(struct backtraces *b, const char *name);
+/* NULL: the address represents no name. */
+const char *backtrace_name(const struct backtraces *b, uint64_t address);
+
+#endif
