@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * `hostrace virtio`: in text and CSV a row is a stage of a queue, in JSON a queue; below the text, requests in flight
+ * over time. Stages are those of analyzers/virtqueue/queues.h.
+ */
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/json_text.h"
 #include "base/units.h"
 #include "event/vm_names.h"
 #include "output/element_report.h"
@@ -99,111 +102,169 @@ json_t *queue_report_caveats(const struct queue_report *a)
 	return list;
 }
 
-/* ---- JSON: a row is a queue ---- */
-
-static json_t *stages_json(struct queue_figures *f)
-{
-	json_t *stages = json_object();
-
-	for (unsigned int s = 0; s < QUEUE_STAGES; s++) {
-		struct quantiles *q = &f->stage[s];
-
-		if (q->count)
-			json_object_set_new(stages, queue_stages[s].name,
-					    json_pack("{s:I, s:o, s:o, s:o}", "count",
-						      (json_int_t)q->count, "p50_ns",
-						      json_u64(quantiles_at(q, .5)), "p99_ns",
-						      json_u64(quantiles_at(q, .99)), "max_ns",
-						      json_u64(q->max)));
-	}
-	return stages;
-}
-
 static double average(const struct queue_report *a, const struct queue_figures *f)
 {
 	return a->end_ns > a->start_ns ? (double)f->area / (double)(a->end_ns - a->start_ns) : 0;
 }
 
-static json_t *flight_json(const struct queue_report *a, const struct queue_figures *f)
-{
-	json_t *most = json_array();
+/* ---- columns ---- */
 
-	for (unsigned int i = 0; i < a->columns; i++)
-		json_array_append_new(most, json_integer(f->column[i]));
-	return json_pack("{s:f, s:I, s:I, s:o, s:o}", "avg", average(a, f), "max",
-			 (json_int_t)f->most, "end", (json_int_t)f->in_flight, "column_ns",
-			 json_u64(a->column_ns), "columns", most);
+static bool has_pids(const struct table *t)
+{
+	return t->tree || ((const struct queue_report *)t->report)->pids;
 }
 
-static json_t *row_json(const struct queue_report *a, struct queue_figures *f)
+static struct cell get_device(struct table *t, const void *at)
 {
-	char name[VM_NAME_BYTES];
+	const struct queue_figures *f = at;
 
-	return json_pack("{s:I, s:s*, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "pid",
-			 (json_int_t)f->pid, "vm",
-			 a->vms ? vm_name(a->vms, f->pid, name, sizeof(name)) : NULL, "device",
-			 *f->device ? f->device : "unknown", "queue", (json_int_t)f->queue, "count",
-			 (json_int_t)f->popped, "returned", (json_int_t)f->returned,
-			 "given_back_otherwise", (json_int_t)f->other, "kicks",
-			 (json_int_t)f->kicks, "notifications", (json_int_t)f->interrupts, "stages",
-			 stages_json(f), "in_flight", flight_json(a, f));
+	return (struct cell){0, *f->device ? table_text(t, f->device) : "unknown"};
 }
 
-json_t *queue_report_json(const struct queue_report *a)
-{
-	json_t *rows = json_array();
+static const struct column_def queue_keys[] = {
+	{"pid", "pid", COL_COUNT, MEMBER(struct queue_figures, pid), .when = has_pids,
+	 .doc = "process id of the VM"},
+	COLUMN_VM(struct queue_figures, pid),
+	{"device", "device", COL_PATH, .get = get_device, .doc = "its QOM path, in text its name"},
+	{"queue", "queue", COL_COUNT, MEMBER(struct queue_figures, queue),
+	 .doc = "index of the virtqueue"},
+	{0},
+};
 
-	for (unsigned int i = 0; i < a->nr; i++)
-		json_array_append_new(rows, row_json(a, a->list[i]));
-	return rows;
-}
+static const struct column_def duration_columns[] = {
+	{"count", "count", COL_COUNT, .get = column_count,
+	 .doc = "how many requests had the stage"},
+	{"p50_ns", "p50", COL_NS, .get = column_p50, .doc = "how long it took: median"},
+	{"p99_ns", "p99", COL_NS, .get = column_p99, .doc = "99th percentile"},
+	{"max_ns", "max", COL_NS, .get = column_max, .doc = "the longest"},
+	{0},
+};
 
 /* ---- text and CSV: a row is a stage of a queue ---- */
 
-static void stage_rows(const struct queue_report *a, struct table *t, struct queue_figures *f,
-		       bool pids)
-{
-	char name[VM_NAME_BYTES];
+GET_TEXT(get_stage, const enum queue_stage *stage, queue_stages[*stage].name)
 
-	vm_name(a->vms, f->pid, name, sizeof(name));
-	for (unsigned int s = 0; s < QUEUE_STAGES; s++) {
-		struct quantiles *q = &f->stage[s];
-		struct cell *c = q->count ? table_row(t) : NULL;
+static const struct column_def stage_column[] = {
+	{"stage", "stage", COL_TEXT, .get = get_stage,
+	 .doc = "kick-pop, pop-push, push-notify, ..."},
+	{0},
+};
 
-		if (!c)
-			continue;
-		if (pids)
-			(c++)->number = f->pid;
-		if (a->vms)
-			(c++)->text = table_text(t, name);
-		(c++)->text = table_text(t, *f->device ? f->device : "unknown");
-		(c++)->number = f->queue;
-		(c++)->text = queue_stages[s].name;
-		(c++)->number = q->count;
-		(c++)->number = quantiles_at(q, .5);
-		(c++)->number = quantiles_at(q, .99);
-		(c++)->number = q->max;
-	}
-}
+const struct table_def queue_stages_table = {
+	"virtio", "-f csv", "a stage of a queue (also in text)",
+	{queue_keys, stage_column, duration_columns}};
 
 void queue_report_table(const struct queue_report *a, bool csv, struct table *t)
 {
-	bool pids = csv || a->pids;
+	struct queue_report with_pids = *a;
+	int err = 0;
 
-	if (pids)
-		table_column(t, "pid", "pid", COL_COUNT, 0);
-	if (a->vms)
-		table_column(t, "vm", "VM", COL_TEXT, 0);
-	table_column(t, "device", "device", COL_PATH, 0);
-	table_column(t, "queue", "queue", COL_COUNT, 0);
-	table_column(t, "stage", "stage", COL_TEXT, 0);
-	table_column(t, "count", "count", COL_COUNT, 0);
-	table_column(t, "p50_ns", "p50", COL_NS, 0);
-	table_column(t, "p99_ns", "p99", COL_NS, 0);
-	table_column(t, "max_ns", "max", COL_NS, 0);
+	with_pids.pids |= csv;
+	table_open(t, &queue_stages_table, &with_pids, a->vms);
 	for (unsigned int i = 0; i < a->nr; i++)
-		stage_rows(a, t, a->list[i], pids);
+		for (enum queue_stage s = 0; s < QUEUE_STAGES && !err; s++)
+			if (a->list[i]->stage[s].count)
+				err = table_add(t, a->list[i], &s, &a->list[i]->stage[s]);
+	t->report = a;
 }
+
+/* ---- JSON: a row is a queue ---- */
+
+static struct cell get_stages(struct table *t, const void *at)
+{
+	const struct quantiles *stage = at;
+	struct table *stages, *figures;
+	struct cell cell = table_nest(t, NULL, &stages), *row;
+
+	for (unsigned int s = 0; stages && s < QUEUE_STAGES; s++)
+		table_column(stages, queue_stages[s].name, NULL, COL_OBJECT, 0);
+	row = stages ? table_row(stages) : NULL;
+	for (unsigned int s = 0; row && s < QUEUE_STAGES; s++) {
+		row[s].text = cell_absent;
+		if (!stage[s].count)
+			continue;
+		row[s] = table_nest(stages, duration_columns, &figures);
+		if (figures)
+			table_add(figures, &stage[s]);
+	}
+	return cell;
+}
+
+static const struct column_def flight_column[] = {
+	{"", NULL, COL_COUNT, .get = column_u32, .doc = "the most in flight in a column"},
+	{0},
+};
+
+static struct cell get_most(struct table *t, const void *at)
+{
+	const struct queue_report *a = t->report;
+	const uint32_t *column = at;
+	struct table *most;
+	struct cell cell = table_nest(t, flight_column, &most);
+
+	for (unsigned int i = 0; most && i < a->columns; i++)
+		table_add(most, &column[i]);
+	return cell;
+}
+
+GET_CELL(get_average, const struct queue_figures *f, table_print(t, "%.17g", average(t->report, f)))
+GET_NUMBER(get_column_ns, const void *at,
+	   at ? ((const struct queue_report *)t->report)->column_ns : 0)
+
+static const struct column_def in_flight_columns[] = {
+	{"avg", NULL, COL_REAL, .get = get_average, .doc = "average over time"},
+	{"max", NULL, COL_COUNT, MEMBER(struct queue_figures, most), .doc = "at most"},
+	{"end", NULL, COL_COUNT, MEMBER(struct queue_figures, in_flight), .doc = "at the end"},
+	{"column_ns", NULL, COL_NS, .get = get_column_ns, .doc = "length of each column of time"},
+	{"columns", NULL, COL_ROWS, offsetof(struct queue_figures, column), get_most,
+	 .nested = flight_column, .doc = "at most during each column"},
+	{0},
+};
+
+static struct cell get_in_flight(struct table *t, const void *at)
+{
+	struct table *flight;
+	struct cell cell = table_nest(t, in_flight_columns, &flight);
+
+	if (flight)
+		table_add(flight, at);
+	return cell;
+}
+
+static const struct column_def queue_columns[] = {
+	{"count", NULL, COL_COUNT, MEMBER(struct queue_figures, popped), .doc = "elements popped"},
+	{"returned", NULL, COL_COUNT, MEMBER(struct queue_figures, returned),
+	 .doc = "... returned"},
+	{"given_back_otherwise", NULL, COL_COUNT, MEMBER(struct queue_figures, other),
+	 .doc = "... detached, unpopped, or dropped by a reset"},
+	{"kicks", NULL, COL_COUNT, MEMBER(struct queue_figures, kicks),
+	 .doc = "kicks by the guest"},
+	{"notifications", NULL, COL_COUNT, MEMBER(struct queue_figures, interrupts),
+	 .doc = "interrupts that QEMU asked for"},
+	{"stages", NULL, COL_OBJECT, offsetof(struct queue_figures, stage), get_stages,
+	 .objects = duration_columns, .doc = "by name: kick-pop, pop-push, push-notify, ..."},
+	{"in_flight", NULL, COL_OBJECT, .get = get_in_flight, .nested = in_flight_columns,
+	 .doc = "elements popped and not returned, over time"},
+	{0},
+};
+
+const struct table_def queues_table = {"virtio", "", "a queue", {queue_keys, queue_columns}};
+
+json_t *queue_report_json(const struct queue_report *a)
+{
+	struct table t = {.tree = true};
+	int err = 0;
+	json_t *rows;
+
+	table_open(&t, &queues_table, a, a->vms);
+	for (unsigned int i = 0; i < a->nr && !err; i++)
+		err = table_add(&t, a->list[i], a->list[i]);
+	rows = table_json(&t);
+	table_free(&t);
+	return rows;
+}
+
+/* ---- below the text ---- */
 
 /* One character a column: empty for none, else darker towards the most that this queue ever had. */
 static void picture(const struct queue_report *a, const struct queue_figures *f, char *buf)

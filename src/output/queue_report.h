@@ -30,6 +30,8 @@ void queue_report_make(struct queue_report *a, uint64_t limit);
 /* What limits these figures. An array; new reference. */
 json_t *queue_report_caveats(const struct queue_report *a);
 
+extern const struct table_def queues_table, queue_stages_table;
+
 /* An array of objects, one per queue; new reference. */
 json_t *queue_report_json(const struct queue_report *a);
 

@@ -219,7 +219,7 @@ static struct cell get_ran_instead(struct table *t, const void *at)
 	const struct sched_taker *k = at;
 	char text[WHAT_BYTES];
 
-	if (!k)
+	if (!k->thread)
 		return (struct cell){0, ""};
 	return table_print(t, "%s %.1f%%", taker_print(k, text, sizeof(text)),
 			   (double)percent_of(k->time_ns, sched_ready_ns(k->thread)) / 1000);
@@ -258,12 +258,14 @@ int sched_report_threads(const struct sched_report *r, struct table *t)
 	_cleanup_free_ struct sched_thread **all = sched_threads(r->sched, &nr);
 	_cleanup_free_ const struct sched_taker **takers =
 		longest_takers(r->sched, all && nr ? all[nr - 1]->number + 1ul : 0);
+	static const struct sched_taker nobody;
 	int err = all && takers ? 0 : out_of_memory();
 
 	table_open(t, &sched_threads_table, r, r->vms);
 	for (size_t i = 0; !err && i < nr; i++)
 		if (selected(r, all[i]))
-			err = table_add(t, all[i], all[i], all[i], takers[all[i]->number]);
+			err = table_add(t, all[i], all[i], all[i],
+					takers[all[i]->number] ?: &nobody);
 	return err;
 }
 

@@ -24,6 +24,8 @@ struct table_text {
 	char text[];
 };
 
+const char cell_absent[] = "-";
+
 void table_column(struct table *t, const char *key, const char *head, enum column_kind kind,
 		  unsigned int spare)
 {
@@ -54,8 +56,10 @@ void table_fill_row(struct table *t, struct cell *row, const void *const *object
 	for (unsigned int i = 0; i < t->nr_columns; i++) {
 		const struct column *c = &t->column[i];
 
-		if (c->def)
+		if (c->def && object[c->block])
 			row[i] = c->def->get(t, (const char *)object[c->block] + c->def->offset);
+		else if (c->def)
+			row[i].text = cell_absent;
 	}
 }
 
@@ -70,8 +74,6 @@ int table_add_row(struct table *t, const void *const *object)
 }
 
 /* ---- nested tables, and all as a tree ---- */
-
-const char cell_absent[] = "-";
 
 bool table_is_tree(const struct table *t)
 {

@@ -76,7 +76,8 @@ struct column_def {
 	unsigned int spare; /* 0: always in text; else only if it fits the width, lower ones first */
 	bool nullable;	    /* the value may be unknown; with optional: absent */
 	bool optional;	    /* it may be cell_absent */
-	const struct column_def *nested; /* of COL_OBJECT and COL_ROWS; NULL: keys that only the input knows */
+	const struct column_def *nested; /* of COL_OBJECT and COL_ROWS; NULL: keys that only the input knows, of */
+	const struct column_def *objects; /* ... objects of these; NULL: numbers */
 	bool (*when)(const struct table *t); /* the table has this column; NULL: always */
 	const char *doc;		     /* the value's meaning, with its unit if the key does not end in _ns */
 };
@@ -173,7 +174,10 @@ void table_open(struct table *t, const struct table_def *def, const void *report
 /* Adds one block of columns, in a table that has others as well. */
 void table_block(struct table *t, const struct column_def *columns, unsigned int block);
 
-/* Adds a row of the declared columns: of each block the object. 0 or -ENOMEM with the error message set. */
+/*
+ * Adds a row of the declared columns: of each block the object; NULL: its cells are absent. 0 or -ENOMEM with the error
+ * message set.
+ */
 #define table_add(t, ...) table_add_row(t, (const void *const[]){__VA_ARGS__})
 int table_add_row(struct table *t, const void *const *object);
 

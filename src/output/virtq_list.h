@@ -11,6 +11,8 @@
 /* Adds what limits these figures. */
 void virtq_list_caveats(const struct virtq_list *list, pid_t pid, json_t *caveats);
 
+extern const struct table_def virtq_states_table, virtq_list_def;
+
 /* An array of objects; new reference. */
 json_t *virtq_list_json(const struct virtq_list *list, pid_t pid);
 
