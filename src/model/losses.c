@@ -1,6 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "model/losses.h"
 
+#include "event/records.h"
+
+static uint64_t loss_until(const struct event *ev)
+{
+	struct rec_lost lost;
+	struct rec_gap gap;
+	uint64_t until = ev->type->id == EV_lost  ? record_lost(ev, &lost)->until
+			 : ev->type->id == EV_gap ? record_gap(ev, &gap)->until
+						  : UINT64_MAX; /* there are no more of them */
+
+	return until > ev->time_ns ? until : ev->time_ns;
+}
+
 /* Unknown where events of this type are missing. */
 static unsigned int kinds_of_type(uint64_t id)
 {
@@ -34,13 +47,16 @@ static unsigned int kinds_of_type(uint64_t id)
 
 unsigned int loss_kinds(const struct event *ev)
 {
+	struct rec_probe_dropped dropped;
+	struct rec_lost lost;
+
 	switch (ev->type->id) {
 	case EV_gap:
 		return LOST_ALL;
 	case EV_lost:
-		return kinds_of_type(event_value(ev, "lost_event"));
+		return kinds_of_type(record_lost(ev, &lost)->lost_event);
 	case EV_probe_dropped:
-		return kinds_of_type(event_value(ev, "dropped_event"));
+		return kinds_of_type(record_probe_dropped(ev, &dropped)->dropped_event);
 	}
 	return 0;
 }
@@ -48,11 +64,8 @@ unsigned int loss_kinds(const struct event *ev)
 unsigned int losses_note(struct loss_windows *l, const struct event *ev)
 {
 	unsigned int what = loss_kinds(ev);
-	bool dropped = ev->type->id == EV_probe_dropped; /* there are no more of them */
-	uint64_t until = !what ? 0 : dropped ? UINT64_MAX : event_value(ev, "until");
+	uint64_t until = what ? loss_until(ev) : 0;
 
-	if (what && until < ev->time_ns)
-		until = ev->time_ns;
 	for (unsigned int i = 0; i < LOSSES; i++)
 		if (what & 1u << i && until > l->until_ns[i])
 			l->until_ns[i] = until;

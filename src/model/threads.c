@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "event/exit_reason.h"
+#include "event/records.h"
 #include "model/threads.h"
 
 enum { TASK_INTERRUPTIBLE = 1, TASK_DEAD = 0x80, RECENT = 64, VMX_HLT = 12, SVM_HLT = 0x78 };
@@ -92,19 +93,18 @@ struct model_thread *model_thread_next(const struct model *m, uint32_t *at)
 	return e ? e->thread : NULL;
 }
 
-static void comm_learn(struct model_thread *t, const struct event *ev, const char *field)
+/* "": the event does not have it. */
+static void comm_learn(struct model_thread *t, const char comm[16])
 {
-	const struct field *f = event_field(ev->type, field);
-
-	if (!f)
+	if (!*comm || !strncmp(t->comm, comm, sizeof(t->comm)))
 		return;
-	event_text(ev, f, t->comm, sizeof(t->comm));
+	record_text(comm, sizeof(t->comm), t->comm, sizeof(t->comm));
 	text_neutralise(t->comm);
 }
 
 /* ---- states ---- */
 
-static void state_change(struct model *m, struct model_thread *t, enum thread_state next,
+static void state_change(struct model *m, struct model_thread *t, enum run_state next,
 			 const struct event *ev)
 {
 	uint64_t ns = ev->time_ns > t->since_ns ? ev->time_ns : t->since_ns;
@@ -118,7 +118,7 @@ static void state_change(struct model *m, struct model_thread *t, enum thread_st
 }
 
 /* Its first event, before which it was in this state: a new thread's first event is that it comes. */
-static void first_seen(const struct model *m, struct model_thread *t, enum thread_state before,
+static void first_seen(const struct model *m, struct model_thread *t, enum run_state before,
 		       uint64_t ns)
 {
 	if (t->is_seen)
@@ -155,12 +155,13 @@ static void had_cpu(struct model *m, struct model_thread *t, uint64_t ns)
 
 /* ---- events ---- */
 
-static void thread_leaves(struct model *m, struct model_thread *t, const struct event *ev)
+static void thread_leaves(struct model *m, struct model_thread *t, const struct event *ev,
+			  const struct rec_sched_switch *sw)
 {
-	uint64_t state = event_value(ev, "prev_state");
+	uint64_t state = sw->prev_state;
 	bool early = t->woken_early_ns && ev->time_ns - t->woken_early_ns <= EARLY_WAKE_NS;
 
-	comm_learn(t, ev, "prev_comm");
+	comm_learn(t, sw->prev_comm);
 	had_cpu(m, t, ev->time_ns);
 	state_change(m, t,
 		     !state		? THREAD_PREEMPTED
@@ -172,9 +173,10 @@ static void thread_leaves(struct model *m, struct model_thread *t, const struct 
 	t->block = (struct thread_block){0};
 }
 
-static void thread_comes(struct model *m, struct model_thread *t, const struct event *ev)
+static void thread_comes(struct model *m, struct model_thread *t, const struct event *ev,
+			 const struct rec_sched_switch *sw)
 {
-	comm_learn(t, ev, "next_comm");
+	comm_learn(t, sw->next_comm);
 	if (t->state == THREAD_RUNNING)
 		switch_is_missing(m, t, ev->time_ns);
 	first_seen(m, t, THREAD_UNKNOWN, ev->time_ns);
@@ -184,20 +186,19 @@ static void thread_comes(struct model *m, struct model_thread *t, const struct e
 /* The header's thread is the one that leaves if it is the VM's, else the one that comes. */
 static void on_switch(struct model *m, const struct event *ev)
 {
-	uint32_t prev = (uint32_t)event_value(ev, "prev_tid");
-	uint32_t next = (uint32_t)event_value(ev, "next_tid");
+	RECORD(sched_switch, sw, ev);
 	struct model_thread *t;
 
 	m->counts.switches = true;
-	if (prev && prev == ev->tid && (t = model_thread_get(m, ev)))
-		thread_leaves(m, t, ev);
-	if (next == ev->tid)
+	if (sw->prev_tid && sw->prev_tid == ev->tid && (t = model_thread_get(m, ev)))
+		thread_leaves(m, t, ev, sw);
+	if (sw->next_tid == ev->tid)
 		t = model_thread_get(m, ev);
 	else
-		t = m->foreign ? thread_get(m, ev, next)
-			       : model_thread_find(m, ev->source, next);
+		t = m->foreign ? thread_get(m, ev, sw->next_tid)
+			       : model_thread_find(m, ev->source, sw->next_tid);
 	if (t && (t->pid == ev->pid || m->foreign))
-		thread_comes(m, thread_touch(m, t), ev);
+		thread_comes(m, thread_touch(m, t), ev, sw);
 }
 
 static void on_wake(struct model *m, struct model_thread *t, const struct event *ev)
@@ -218,21 +219,23 @@ static void on_wake(struct model *m, struct model_thread *t, const struct event 
 
 static void on_block(struct model *m, struct model_thread *t, const struct event *ev)
 {
+	RECORD(sched_block, block, ev);
+
 	m->counts.blocks = true;
 	if (t->state == THREAD_RUNNING || t->state == THREAD_UNKNOWN || t->block.known)
 		return;
 	t->block = (struct thread_block){.known = true,
-					 .syscall = (int32_t)event_value(ev, "syscall"),
-					 .arg0 = event_value(ev, "arg0"),
-					 .arg1 = event_value(ev, "arg1")};
+					 .syscall = block->syscall,
+					 .arg0 = block->arg0,
+					 .arg1 = block->arg1};
 }
 
 static bool is_halt(const struct event *ev)
 {
-	uint64_t isa = event_value(ev, "isa"), reason = event_value(ev, "reason");
+	RECORD(kvm_exit, exit, ev);
 
-	return (isa == EXIT_ISA_VMX && reason == VMX_HLT) ||
-	       (isa == EXIT_ISA_SVM && reason == SVM_HLT);
+	return (exit->isa == EXIT_ISA_VMX && exit->reason == VMX_HLT) ||
+	       (exit->isa == EXIT_ISA_SVM && exit->reason == SVM_HLT);
 }
 
 static void place_set(struct model *m, struct model_thread *t, const struct event *ev)
@@ -245,6 +248,10 @@ static void place_set(struct model *m, struct model_thread *t, const struct even
 	if (!model_place_known(m, t)) /* within KVM_RUN, or the VMM: before an entry, if there are any */
 		*p = (struct vcpu_place){m->counts.exit_losses, .in_exit = m->counts.exits};
 	p->is_seen = true;
+	if (ev->type->id == EV_kvm_entry || ev->type->id == EV_kvm_run)
+		p->exit_ns = 0;
+	else if (!p->exit_ns)
+		p->exit_ns = ev->time_ns;
 	switch (ev->type->id) {
 	case EV_kvm_exit:
 		p->in_exit = true;
@@ -293,22 +300,37 @@ static void on_loss(struct model *m, const struct event *ev)
 
 static void on_thread_event(struct model *m, const struct event *ev)
 {
-	struct model_thread *t = ev->type->id == EV_sched_wakeup /* in the thread that wakes it */
-					 ? thread_get(m, ev, (uint32_t)event_value(ev, "wake_tid"))
-					 : model_thread_get(m, ev);
+	struct model_thread *t = model_thread_get(m, ev);
 
-	if (t && ev->type->id == EV_thread)
-		comm_learn(t, ev, "comm");
 	if (t && ev->type->id <= EV_kvm_run)
 		place_set(m, t, ev);
-	if (!t || ev->type->id == EV_thread || model_is_blind(m, ev->time_ns))
+	if (!t || model_is_blind(m, ev->time_ns))
 		return;
 	if (ev->type->id == EV_sched_block)
 		on_block(m, t, ev);
-	else if (ev->type->id == EV_sched_wakeup || ev->type->id == EV_sched_woken)
+	else if (ev->type->id == EV_sched_woken)
 		on_wake(m, t, ev);
 	else
 		on_vcpu(m, t, ev);
+}
+
+/* In the thread that wakes the other. */
+static void on_wakeup(struct model *m, const struct event *ev)
+{
+	RECORD(sched_wakeup, wakeup, ev);
+	struct model_thread *t = thread_get(m, ev, wakeup->wake_tid);
+
+	if (t && !model_is_blind(m, ev->time_ns))
+		on_wake(m, t, ev);
+}
+
+static void on_name(struct model *m, const struct event *ev)
+{
+	struct model_thread *t = model_thread_get(m, ev);
+	RECORD(thread, named, ev);
+
+	if (t)
+		comm_learn(t, named->comm);
 }
 
 void model_event(struct model *m, const struct event *ev)
@@ -324,7 +346,11 @@ void model_event(struct model *m, const struct event *ev)
 			on_switch(m, ev);
 		break;
 	case EV_thread:
+		on_name(m, ev);
+		break;
 	case EV_sched_wakeup:
+		on_wakeup(m, ev);
+		break;
 	case EV_sched_woken:
 	case EV_sched_block:
 	case EV_kvm_exit:

@@ -45,7 +45,7 @@ enum {
 	KVM_RUN_REQUEST = 0xae80,
 };
 
-enum thread_state {
+enum run_state {
 	THREAD_UNKNOWN,
 	THREAD_RUNNING,	  /* it has a CPU */
 	THREAD_PREEMPTED, /* it was switched out and could run */
@@ -69,6 +69,7 @@ struct vcpu_place {
 	bool in_vmm;	    /* KVM_RUN has returned */
 	bool in_exit;	    /* a kvm_exit, and no kvm_entry yet */
 	bool halts;	    /* that exit is of HLT */
+	uint64_t exit_ns;   /* it left guest mode, or KVM_RUN; 0: it did not */
 };
 
 /* The first member of its reader's own struct. */
@@ -80,7 +81,7 @@ struct model_thread {
 	uint16_t cpu;	  /* of the newest event that changed its state */
 	char comm[16];	  /* the newest; "": not known */
 
-	enum thread_state state;
+	enum run_state state;
 	uint64_t since_ns;
 	bool interruptible; /* since it left its CPU: signals wake it */
 	struct thread_block block;
@@ -88,7 +89,7 @@ struct model_thread {
 
 	/* An event has shown what it does; the first one at first_ns, and until then it did this since the start. */
 	bool is_seen;
-	enum thread_state first_state;
+	enum run_state first_state;
 	uint64_t first_ns;
 
 	/* The tracker's own. */
@@ -108,7 +109,7 @@ struct model_counts {
 
 struct model_reader {
 	/* The thread's period from since_ns to `ns` has ended, in t->state; then comes `next`, by this event. */
-	void (*period)(void *arg, struct model_thread *t, uint64_t ns, enum thread_state next,
+	void (*period)(void *arg, struct model_thread *t, uint64_t ns, enum run_state next,
 		       const struct event *ev);
 	void *arg;
 	size_t thread_size; /* of the reader's struct, which the tracker allocates, zeroed, and frees */

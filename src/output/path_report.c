@@ -24,9 +24,9 @@ static const char *stage_print(enum path_point from, enum path_point to, char *b
 	return buf;
 }
 
-static const char *state_of(enum path_role role, enum thread_run run)
+static const char *state_of(enum path_role role, enum path_run run)
 {
-	return role == PATH_NOBODY || run == THREAD_UNKNOWN ? "" : thread_run_names[run];
+	return role == PATH_NOBODY || run == PATH_RUN_UNKNOWN ? "" : path_run_names[run];
 }
 
 /* "/machine/peripheral/disk/virtio-backend": disk */
@@ -179,7 +179,7 @@ static struct cell stage_cell(struct table *t, enum path_point from, enum path_p
 	return table_print(t, "%s-%s", path_points[from].name, path_points[to].name);
 }
 
-static struct cell state_cell(const struct table *t, enum path_role role, enum thread_run run)
+static struct cell state_cell(const struct table *t, enum path_role role, enum path_run run)
 {
 	const char *state = state_of(role, run);
 
@@ -243,7 +243,7 @@ static struct cell if_known(uint64_t number, bool known)
 
 static bool has_other(const struct path_part *p)
 {
-	return p->run == THREAD_RUNQUEUE && p->other_tid;
+	return p->run == PATH_RUNQUEUE && p->other_tid;
 }
 
 GET_NUMBER(get_part_ns, const struct path_part *p, p->end_ns - p->start_ns)
@@ -417,7 +417,7 @@ static void part_print(const struct path_request *rq, const struct path_part *p,
 		state_of(p->role, p->run));
 	bar_print(p, path_start_ns(rq), path_end_ns(rq), f);
 	fputc('\n', f);
-	if (p->run == THREAD_RUNQUEUE && *p->other && p->other_tid)
+	if (p->run == PATH_RUNQUEUE && *p->other && p->other_tid)
 		fprintf(f, "%19s  thread %u waits for CPU %u: %s (%u) runs\n", "", p->tid, p->cpu,
 			p->other, p->other_tid);
 }

@@ -26,11 +26,11 @@ enum {
 #define THIN 0.5
 
 static const char host_color[] = "#4393c3";
-static const char *const colors[THREAD_RUNS] = {
-	[THREAD_UNKNOWN] = "#525252",
-	[THREAD_RUNNING] = "#f1a340",
-	[THREAD_RUNQUEUE] = "#d7301f",
-	[THREAD_ASLEEP] = "#bdbdbd",
+static const char *const colors[PATH_RUNS] = {
+	[PATH_RUN_UNKNOWN] = "#525252",
+	[PATH_RUNNING] = "#f1a340",
+	[PATH_RUNQUEUE] = "#d7301f",
+	[PATH_ASLEEP] = "#bdbdbd",
 };
 
 static const char *color_of(const struct path_part *p)
@@ -42,13 +42,13 @@ static void legend_draw(FILE *f)
 {
 	int x = 12;
 
-	for (unsigned int i = 0; i <= THREAD_RUNS; i++) {
-		const char *text = i < THREAD_RUNS ? thread_run_names[i] : "host's disk";
+	for (unsigned int i = 0; i <= PATH_RUNS; i++) {
+		const char *text = i < PATH_RUNS ? path_run_names[i] : "host's disk";
 
 		fprintf(f,
 			"<rect x=\"%d\" y=\"40\" width=\"11\" height=\"11\" fill=\"%s\"/>"
 			"<text x=\"%d\" y=\"50\">%s</text>\n",
-			x, i < THREAD_RUNS ? colors[i] : host_color, x + 16, text);
+			x, i < PATH_RUNS ? colors[i] : host_color, x + 16, text);
 		x += 100;
 	}
 }
@@ -70,7 +70,7 @@ static void part_draw(const struct path_part *p, uint64_t start_ns, double scale
 		LEFT + (double)(p->start_ns - start_ns) * scale, y, width > THIN ? width : THIN,
 		BAR, color_of(p), duration_print(p->end_ns - p->start_ns, took, sizeof(took)),
 		duration_print(p->start_ns - start_ns, from, sizeof(from)));
-	if (p->run == THREAD_RUNQUEUE && p->other_tid) {
+	if (p->run == PATH_RUNQUEUE && p->other_tid) {
 		fprintf(f, "\nthread %u waits for CPU %u: ", p->tid, p->cpu);
 		put_markup(f, p->other);
 		fprintf(f, " (%u) runs", p->other_tid);

@@ -21,7 +21,7 @@
 struct seen {
 	const char *file;
 	uint64_t requests, ios;
-	bool stage[PATH_POINTS][PATH_POINTS], role[PATH_ROLES][THREAD_RUNS];
+	bool stage[PATH_POINTS][PATH_POINTS], role[PATH_ROLES][PATH_RUNS];
 };
 
 static void check_request(struct seen *s, const struct path *p, const struct path_request *rq)
@@ -238,7 +238,7 @@ static void random_streams(void **state)
 		if (!seen.stage[stages[i][0]][stages[i][1]])
 			fail_msg("no stage %s-%s", path_points[stages[i][0]].name,
 				 path_points[stages[i][1]].name);
-	for (unsigned int run = THREAD_RUNNING; run < THREAD_RUNS; run++)
+	for (unsigned int run = PATH_RUNNING; run < PATH_RUNS; run++)
 		assert_true(seen.role[PATH_IO_THREAD][run] && seen.role[PATH_VCPU][run]);
 }
 
@@ -267,7 +267,7 @@ static void too_many_parts(void **state)
 	}
 	check_path(&seen, p);
 	assert_int_equal(seen.requests, 1);
-	assert_true(seen.role[PATH_IO_THREAD][THREAD_UNKNOWN]);
+	assert_true(seen.role[PATH_IO_THREAD][PATH_RUN_UNKNOWN]);
 }
 
 int main(void)

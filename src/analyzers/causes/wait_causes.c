@@ -28,7 +28,7 @@ struct step {
 
 struct vcpu {
 	const struct model_thread *thread; /* the newest that ran it; NULL: none yet */
-	enum thread_state state; /* that the newest step is of */
+	enum run_state state; /* that the newest step is of */
 	struct step *step;
 	size_t nr, capacity;
 };
@@ -185,7 +185,7 @@ static void steps_correct(struct wait_causes *c, struct vcpu *v)
 	step_add(c, v, v->thread->since_ns);
 }
 
-static void period_ended(void *arg, struct model_thread *t, uint64_t ns, enum thread_state next,
+static void period_ended(void *arg, struct model_thread *t, uint64_t ns, enum run_state next,
 			 const struct event *ev)
 {
 	struct wait_causes *c = arg;

@@ -42,10 +42,11 @@ int path_end(struct path *p)
 {
 	struct path_totals *t = &p->totals;
 
-	t->refused += p->threads.refused + p->queues.refused + p->open.refused +
+	t->refused += p->threads.refused + p->threads.model.counts.refused;
+	t->refused += p->queues.refused + p->open.refused +
 		      p->devices.refused + p->notifying.refused + p->vcpus.refused +
 		      p->nets.refused;
-	t->switches = p->threads.switches;
+	t->switches = p->threads.model.counts.switches;
 	t->wakes = p->threads.wakes;
 	t->requests = p->nr;
 	if (p->nr)

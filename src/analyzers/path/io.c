@@ -87,7 +87,7 @@ static bool is_own_io(const struct path *p, const struct path_io *io, const stru
 {
 	const struct thread_log *log = threads_find(&p->threads, io->source, io->tid);
 
-	return rq->pop_tid == io->tid || !log || !log->is_vcpu;
+	return rq->pop_tid == io->tid || !log || !thread_is_vcpu(log);
 }
 
 /* Writing may read (metadata, blocks that are written in part), and a flush writes what is in a cache. */

@@ -15,7 +15,7 @@ static uint64_t arrival(const struct path *p, struct thread_log *log, const stru
 		return 0;
 	waker = threads_find(&p->threads, ev->source, log->waker_tid);
 	log->woken_ns = 0;
-	return waker && waker->is_vcpu && waker->pid == ev->pid ? 0 : ns;
+	return waker && thread_is_vcpu(waker) && waker->model.pid == ev->pid ? 0 : ns;
 }
 
 void net_on_packet(struct path *p, const struct event *ev)

@@ -43,7 +43,7 @@ static void actor_set(const struct builder *b, struct actors *a, unsigned int i,
 
 	a->tid[i] = tid;
 	a->log[i] = log;
-	a->role[i] = log && log->is_vcpu ? PATH_VCPU : role;
+	a->role[i] = log && thread_is_vcpu(log) ? PATH_VCPU : role;
 }
 
 static struct actors actors_of(const struct builder *b)
@@ -87,7 +87,7 @@ static void part_add(struct builder *b, struct path_part part)
 		b->part[b->nr++] = part;
 }
 
-static enum thread_run run_at(const struct thread_log *log, uint64_t ns, uint64_t *ret_until_ns,
+static enum path_run run_at(const struct thread_log *log, uint64_t ns, uint64_t *ret_until_ns,
 			      const struct thread_change **ret)
 {
 	ptrdiff_t i = log ? thread_at(log, ns) : -1;
@@ -95,7 +95,7 @@ static enum thread_run run_at(const struct thread_log *log, uint64_t ns, uint64_
 	*ret = i < 0 ? NULL : &log->change[i];
 	if (log && (size_t)(i + 1) < log->nr && log->change[i + 1].ns < *ret_until_ns)
 		*ret_until_ns = log->change[i + 1].ns;
-	return *ret ? (*ret)->run : THREAD_UNKNOWN;
+	return *ret ? (*ret)->run : PATH_RUN_UNKNOWN;
 }
 
 static void divide(struct builder *b, uint64_t from_ns, uint64_t to_ns)
@@ -105,10 +105,10 @@ static void divide(struct builder *b, uint64_t from_ns, uint64_t to_ns)
 	while (from_ns < to_ns && b->nr < PATH_PARTS_MAX - 2 * PATH_POINTS) {
 		const struct thread_change *change[2];
 		uint64_t until_ns = to_ns;
-		enum thread_run run[2] = {run_at(a.log[0], from_ns, &until_ns, &change[0]),
+		enum path_run run[2] = {run_at(a.log[0], from_ns, &until_ns, &change[0]),
 					  run_at(a.log[1], from_ns, &until_ns, &change[1])};
-		bool second = (run[0] == THREAD_ASLEEP || run[0] == THREAD_UNKNOWN) &&
-			      (run[1] == THREAD_RUNNING || run[1] == THREAD_RUNQUEUE);
+		bool second = (run[0] == PATH_ASLEEP || run[0] == PATH_RUN_UNKNOWN) &&
+			      (run[1] == PATH_RUNNING || run[1] == PATH_RUNQUEUE);
 		const struct thread_change *c = change[second];
 
 		part_add(b, (struct path_part){

@@ -130,19 +130,17 @@ static void kick_find(const struct path *p, struct path_queue *q, const struct e
 {
 	const struct thread_log *own = threads_find(&p->threads, ev->source, ev->tid), *vcpu = own;
 
-	q->kick_ns = 0;
-	q->kick_tid = 0;
+	q->kick_ns = q->kick_tid = 0;
 	if (!own)
 		return;
-	if (!own->exit_ns) {
+	q->kick_ns = thread_exit_ns(&p->threads, own);
+	if (!q->kick_ns) {
 		vcpu = own->woken_ns ? threads_find(&p->threads, ev->source, own->waker_tid) : NULL;
-		if (!vcpu || !vcpu->is_vcpu || vcpu->pid != ev->pid)
+		if (!vcpu || !thread_is_vcpu(vcpu) || vcpu->model.pid != ev->pid)
 			return;
 		q->kick_ns = own->woken_exit_ns ? own->woken_exit_ns : own->woken_ns;
-	} else {
-		q->kick_ns = own->exit_ns;
 	}
-	q->kick_tid = vcpu->tid;
+	q->kick_tid = vcpu->model.tid;
 }
 
 static void on_kick(struct path *p, const struct event *ev)
@@ -378,7 +376,7 @@ bool path_wants(const char *event, void *arg)
 	for (unsigned int i = 0; i < sizeof(handlers) / sizeof(handlers[0]); i++)
 		if (!strcmp(handlers[i].event, event))
 			return true;
-	return threads_wants(event) || elements_wants(event, NULL);
+	return model_wants(event) || elements_wants(event, NULL);
 }
 
 static void vcpu_learn(struct path *p, const struct event *ev)

@@ -22,7 +22,7 @@
  *
  * A stage lies between two points that follow each other: a point that is unknown joins the stages at its sides, so
  * that the stages of a request always add up to its time. A stage is divided by what the thread did that the request
- * waited for then (enum thread_run): the vCPU before the kick and after the interrupt, the thread of QEMU in between
+ * waited for then (enum path_run): the vCPU before the kick and after the interrupt, the thread of QEMU in between
  * (or its worker, while the thread sleeps), and nobody while the host's disk works. Such a piece is a part; parts are
  * adjacent as well.
  *
@@ -114,9 +114,9 @@ struct path_part {
 	uint64_t start_ns, end_ns;
 	enum path_point from, to; /* the stage */
 	enum path_role role;
-	enum thread_run run; /* of the role's thread; THREAD_UNKNOWN for PATH_NOBODY */
+	enum path_run run; /* of the role's thread; PATH_RUN_UNKNOWN for PATH_NOBODY */
 	uint32_t tid;	     /* of the role; 0: unknown */
-	uint32_t other_tid;  /* THREAD_RUNQUEUE: who has the CPU */
+	uint32_t other_tid;  /* PATH_RUNQUEUE: who has the CPU */
 	const char *other;   /* its name; as long as the path */
 	uint16_t cpu;
 };

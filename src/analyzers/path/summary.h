@@ -20,7 +20,7 @@ struct path_stage {
 	uint32_t device; /* index */
 	enum path_point from, to;
 	enum path_role role;
-	enum thread_run run;
+	enum path_run run;
 	struct quantiles ns;
 };
 

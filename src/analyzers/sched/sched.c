@@ -12,6 +12,7 @@
 #include "analyzers/sched/internal.h"
 #include "base/error.h"
 #include "base/order.h"
+#include "event/records.h"
 #include "syscalls.h"
 
 const char *const sched_kind_names[] = {"vcpu", "main-loop", "event-loop", "worker"};
@@ -138,7 +139,7 @@ static struct waited_cpu *cpu_left(struct sched *s, const struct event *ev)
 	return ev->type->id == EV_sched_switch ? waited_cpu_get(s, ev, ev->cpu) : NULL;
 }
 
-static void period_add(void *arg, struct model_thread *m, uint64_t ns, enum thread_state next,
+static void period_add(void *arg, struct model_thread *m, uint64_t ns, enum run_state next,
 		       const struct event *ev)
 {
 	struct follow *t = (struct follow *)m;
@@ -176,13 +177,14 @@ static void vm_learn(struct sched *s, const struct event *ev)
 /* Which CPU a thread waits for, if it was not known. */
 static void on_wakeup(struct sched *s, const struct event *ev)
 {
-	struct follow *t = (struct follow *)model_thread_find(
-		&s->model, ev->source, (uint32_t)event_value(ev, "wake_tid"));
+	RECORD(sched_wakeup, wakeup, ev);
+	struct follow *t =
+		(struct follow *)model_thread_find(&s->model, ev->source, wakeup->wake_tid);
 	struct waited_cpu *cpu;
 
 	if (!t || t->model.state != THREAD_WOKEN || t->cpu)
 		return;
-	cpu = waited_cpu_get(s, ev, (uint32_t)event_value(ev, "target_cpu"));
+	cpu = waited_cpu_get(s, ev, wakeup->target_cpu);
 	if (!cpu)
 		return;
 	if (!cpu->waiters)

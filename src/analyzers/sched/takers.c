@@ -8,16 +8,28 @@
 #include <string.h>
 
 #include "analyzers/sched/internal.h"
+#include "event/records.h"
 
-static void comm_read(const struct event *ev, const char *name, char comm[16])
+static void comm_read(const char text[16], char comm[16])
 {
-	const struct field *f = event_field(ev->type, name);
-
-	if (f)
-		event_text(ev, f, comm, 16);
-	else
-		*comm = '\0';
+	record_text(text, 16, comm, 16);
 	text_neutralise(comm);
+}
+
+/* A sched_ran has the same fields but the state. */
+static const struct rec_sched_switch *switch_of(const struct event *ev,
+						struct rec_sched_switch *copy)
+{
+	if (ev->type->id == EV_sched_switch)
+		return record_sched_switch(ev, copy);
+
+	RECORD(sched_ran, ran, ev);
+
+	copy->prev_tid = ran->prev_tid;
+	copy->next_tid = ran->next_tid;
+	memcpy(copy->prev_comm, ran->prev_comm, sizeof(copy->prev_comm));
+	memcpy(copy->next_comm, ran->next_comm, sizeof(copy->next_comm));
+	return copy;
 }
 
 struct waited_cpu *waited_cpu_get(struct sched *s, const struct event *ev, uint32_t cpu)
@@ -141,20 +153,22 @@ static void wait_counts(struct sched *s, struct follow *t)
 void cpu_switches(struct sched *s, const struct event *ev)
 {
 	struct waited_cpu *cpu = waited_cpu_get(s, ev, ev->cpu);
-	uint32_t prev = (uint32_t)event_value(ev, "prev_tid");
+	struct rec_sched_switch copy;
+	const struct rec_sched_switch *sw = switch_of(ev, &copy);
 	char comm[16];
 
 	if (!cpu)
 		return;
-	comm_read(ev, "prev_comm", comm);
+	if (cpu->waiters)
+		comm_read(sw->prev_comm, comm);
 	for (struct follow *t = cpu->waiters; t; t = t->next)
-		if (!cpu->known || cpu->tid == prev)
-			charge(s, t, prev, comm, ev->time_ns);
+		if (!cpu->known || cpu->tid == sw->prev_tid)
+			charge(s, t, sw->prev_tid, comm, ev->time_ns);
 		else /* others ran in between, unseen */
 			charge_unknown(t, ev->time_ns);
 	cpu->known = true;
-	cpu->tid = (uint32_t)event_value(ev, "next_tid");
-	comm_read(ev, "next_comm", cpu->comm);
+	cpu->tid = sw->next_tid;
+	comm_read(sw->next_comm, cpu->comm);
 }
 
 /* It may get another CPU than it waited for; then who runs there is unknown from the last switch on. */
@@ -167,8 +181,10 @@ void wait_ends(struct sched *s, struct follow *t, const struct event *ev)
 	} else if (t->cpu && t->cpu->known) {
 		charge(s, t, t->cpu->tid, t->cpu->comm, ev->time_ns);
 	} else {
-		comm_read(ev, "prev_comm", comm);
-		charge(s, t, (uint32_t)event_value(ev, "prev_tid"), comm, ev->time_ns);
+		RECORD(sched_switch, sw, ev);
+
+		comm_read(sw->prev_comm, comm);
+		charge(s, t, sw->prev_tid, comm, ev->time_ns);
 	}
 	wait_counts(s, t);
 }

@@ -303,7 +303,7 @@ static void running_draw(struct timeline_host *h, struct host_thread *th, uint64
 	slice_draw(h, &th->model, ns, th->track, SLICE_RUNNING, name);
 }
 
-static void period_draw(void *arg, struct model_thread *m, uint64_t ns, enum thread_state next,
+static void period_draw(void *arg, struct model_thread *m, uint64_t ns, enum run_state next,
 			const struct event *ev)
 {
 	struct host_thread *th = (struct host_thread *)m;
