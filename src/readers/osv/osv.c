@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Opening each form, the dictionary of tracepoints, and what does not depend on the form. */
+/*
+ * Opening each form, the dictionary of tracepoints, and the "tracefile", version 3. That one is little-endian, without
+ * any alignment:
+ *
+ *   i32 version; u64 n; n x { u64 key; str name; str signature; str format }      str = u16 length + bytes
+ *   until the end: { u64 key; u64 thread; char name[16]; u64 time; u32 cpu; u64 return address ...; u64 0; arguments }
+ */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -80,6 +87,107 @@ int osv_type_add(struct osv_trace *t, struct buffer *b, uint64_t key, char *name
 	return 0;
 }
 
+int osv_skip_args(struct buffer *b, struct sample *s)
+{
+	struct sample_arg args[SAMPLE_ARGS_MAX];
+	size_t len;
+
+	s->args = b->pos;
+	if (s->tp->args_size >= 0 && buffer_left(b) >= (size_t)s->tp->args_size)
+		len = (size_t)s->tp->args_size;
+	else if (sample_args(s->tp, b->pos, buffer_left(b), args, &len) < 0)
+		return buffer_fail(b, "arguments of %s: %s", s->tp->name, error_text());
+	s->args_len = (uint32_t)len;
+	buffer_bytes(b, len);
+	return 1;
+}
+
+/* ---- the tracefile ---- */
+
+static int tracefile_open(struct osv_trace *t, struct buffer *b)
+{
+	uint32_t version = buffer_u32(b);
+	uint64_t n = buffer_u64(b);
+
+	if (version != 3)
+		return fail(-EINVAL, "%s: tracefile of version %u; only version 3 can be read",
+			    t->base.file, version);
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t key = buffer_u64(b);
+		char *name = osv_string(b), *signature = osv_string(b), *format = osv_string(b);
+		int err = osv_type_add(t, b, key, name, signature, format);
+
+		if (err)
+			return err;
+	}
+	t->streams = calloc(1, sizeof(*t->streams));
+	if (!t->streams)
+		return fail(-ENOMEM, "out of memory");
+	t->nr_streams = 1;
+	t->streams[0].body = *b;
+	return 0;
+}
+
+enum { HEAD_BYTES = 44 }; /* of a sample: tracepoint, thread, its name, time, CPU */
+
+/* Return addresses up to the closing zero. */
+static int backtrace_read(struct buffer *b, struct sample *ret)
+{
+	const uint8_t *p = b->pos, *end = p + (buffer_left(b) & ~(size_t)7);
+	uint64_t address = 0;
+
+	/* Nearly always short and complete. The loop below handles the rest and reports errors. */
+	if (buffer_left(b) > 8 * 64)
+		end = p + 8 * 64;
+	while (p < end && (memcpy(&address, p, 8), address))
+		p += 8;
+	if (p < end) {
+		ret->backtrace = b->pos;
+		ret->nr_backtrace = (uint32_t)((p - b->pos) / 8);
+		b->pos = p + 8;
+		return 0;
+	}
+	ret->backtrace = b->pos;
+	ret->nr_backtrace = 0;
+	while (buffer_u64(b)) {
+		if (++ret->nr_backtrace == OSV_BACKTRACE_MAX)
+			return buffer_fail(b, "a backtrace of more than %d addresses",
+					   OSV_BACKTRACE_MAX);
+	}
+	return buffer_ok(b, "a sample");
+}
+
+static int tracefile_next(struct osv_trace *t, struct sample *ret)
+{
+	struct buffer *b = &t->streams[0].at;
+	int err;
+
+	if (!buffer_left(b))
+		return 0;
+	const uint8_t *head = buffer_bytes(b, HEAD_BYTES);
+	uint64_t key;
+
+	err = head ? 0 : buffer_ok(b, "a sample");
+	if (err)
+		return err;
+	memcpy(&key, head, 8);
+	memcpy(&ret->thread, head + 8, 8);
+	memcpy(ret->thread_name, head + 16, 16);
+	memcpy(&ret->time_ns, head + 32, 8);
+	ret->guest_ns = 0;
+	memcpy(&ret->cpu, head + 40, 4);
+	ret->thread_name[16] = 0;
+	ret->tp = osv_type_of(t, key);
+	if (!ret->tp)
+		return buffer_fail(b, "unknown tracepoint 0x%" PRIx64, key);
+	err = backtrace_read(b, ret);
+	if (err)
+		return err;
+	return osv_skip_args(b, ret);
+}
+
+/* ---- opening ---- */
+
 static int map_file(struct osv_trace *t, const char *path)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -108,7 +216,7 @@ static int open_mapped(struct osv_trace *t)
 			    t->base.file);
 	t->base.kind = t->is_dump ? "osv-dump" : "osv-tracefile";
 	t->base.has_padded_names = !t->is_dump;
-	return t->is_dump ? osv_dump_open(t, &b) : osv_tracefile_open(t, &b);
+	return t->is_dump ? osv_dump_open(t, &b) : tracefile_open(t, &b);
 }
 
 static int osv_next(struct sample_trace *base, struct sample *ret)
@@ -117,7 +225,7 @@ static int osv_next(struct sample_trace *base, struct sample *ret)
 	int r = 0;
 
 	if (!t->ended)
-		r = t->is_dump ? osv_merge_next(t, ret) : osv_tracefile_next(t, ret);
+		r = t->is_dump ? osv_dump_next(t, ret) : tracefile_next(t, ret);
 	t->ended = r <= 0; /* what follows an invalid sample cannot be located */
 	return r;
 }
@@ -127,10 +235,8 @@ static void osv_rewind(struct sample_trace *base)
 	struct osv_trace *t = (struct osv_trace *)base;
 
 	t->started = t->ended = false;
-	for (unsigned int i = 0; i < t->nr_streams; i++) {
+	for (unsigned int i = 0; i < t->nr_streams; i++)
 		t->streams[i].at = t->streams[i].body;
-		t->streams[i].ended = false;
-	}
 }
 
 static void osv_close(struct sample_trace *base)
@@ -194,21 +300,6 @@ int osv_open(const char *path, struct sample_trace **ret)
 	osv_rewind(base);
 	*ret = take_ptr(base);
 	return 0;
-}
-
-int osv_skip_args(struct buffer *b, struct sample *s)
-{
-	struct sample_arg args[SAMPLE_ARGS_MAX];
-	size_t len;
-
-	s->args = b->pos;
-	if (s->tp->args_size >= 0 && buffer_left(b) >= (size_t)s->tp->args_size)
-		len = (size_t)s->tp->args_size;
-	else if (sample_args(s->tp, b->pos, buffer_left(b), args, &len) < 0)
-		return buffer_fail(b, "arguments of %s: %s", s->tp->name, error_text());
-	s->args_len = (uint32_t)len;
-	buffer_bytes(b, len);
-	return 1;
 }
 
 bool osv_is_trace(const char *path)

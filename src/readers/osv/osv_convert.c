@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * `convert-dump` of OSv's tool: a dump as a tracefile of version 3 (layout: osv_tracefile.c).
+ * `convert-dump` of OSv's tool: a dump as a tracefile of version 3 (layout: osv.c).
  * The dictionary holds the tracepoints that were used.
  */
 #include <errno.h>

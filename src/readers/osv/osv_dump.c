@@ -13,6 +13,8 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -54,6 +56,8 @@ static char *aligned_string(struct buffer *b)
 	align(b, 2);
 	return osv_string(b);
 }
+
+/* ---- the chunks ---- */
 
 static int read_tracepoint(struct osv_trace *t, struct buffer *b)
 {
@@ -210,6 +214,95 @@ static int read_chunk(struct osv_trace *t, struct buffer *b)
 	}
 }
 
+/* ---- names of addresses: symbols, segments of modules, modules ---- */
+
+struct osv_made_name {
+	struct osv_made_name *next;
+	char text[];
+};
+
+static int by_address(const void *a, const void *b)
+{
+	const struct osv_symbol *x = a, *y = b;
+
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return x->nr < y->nr ? -1 : x->nr > y->nr;
+}
+
+static void tables_sort(struct osv_trace *t)
+{
+	for (int i = 0; i < OSV_TABLES; i++)
+		if (t->table[i].nr)
+			qsort(t->table[i].symbol, t->table[i].nr, sizeof(*t->table[i].symbol),
+			      by_address);
+}
+
+void osv_tables_free(struct osv_trace *t)
+{
+	for (int i = 0; i < OSV_TABLES; i++) {
+		for (unsigned int k = 0; k < t->table[i].nr; k++) {
+			free(t->table[i].symbol[k].name);
+			free(t->table[i].symbol[k].file);
+		}
+		free(t->table[i].symbol);
+	}
+	while (t->made_names) {
+		struct osv_made_name *m = t->made_names;
+
+		t->made_names = m->next;
+		free(m);
+	}
+}
+
+/*
+ * The last symbol that begins at or before the address. With `compat`, as in the original's search, the one that
+ * begins before it, and never the first of a table.
+ */
+static const struct osv_symbol *table_find(const struct osv_table *table, uint64_t address,
+					   bool compat)
+{
+	size_t lo = array_prefix(table->nr, i,
+				 compat ? table->symbol[i].address < address
+					: table->symbol[i].address <= address);
+
+	if (lo < (compat ? 2u : 1u))
+		return NULL;
+	const struct osv_symbol *f = &table->symbol[lo - 1];
+
+	return address - f->address < f->size ? f : NULL;
+}
+
+static const char *name_make(struct osv_trace *t, const struct osv_symbol *f, uint64_t address)
+{
+	size_t size = strlen(f->name) + 64;
+	struct osv_made_name *m = malloc(sizeof(*m) + size);
+
+	if (!m)
+		return f->name;
+	snprintf(m->text, size, "%s+0x%" PRIx64 " (0x%06" PRIx64 ")", f->name, address - f->address,
+		 address);
+	m->next = t->made_names;
+	t->made_names = m;
+	return m->text;
+}
+
+unsigned int osv_tables_resolve(struct sample_trace *base, uint64_t address,
+				const struct sample_resolve *how, struct frame *ret)
+{
+	struct osv_trace *t = (struct osv_trace *)base;
+
+	for (int i = 0; i < OSV_TABLES && !how->none && !how->no_file; i++) {
+		const struct osv_symbol *f = table_find(&t->table[i], address, how->compat);
+
+		if (!f)
+			continue;
+		*ret = (struct frame){address, name_make(t, f, address), f->file, 0};
+		return 1;
+	}
+	return 0;
+}
+
 int osv_dump_open(struct osv_trace *t, struct buffer *b)
 {
 	int err = 0;
@@ -224,13 +317,15 @@ int osv_dump_open(struct osv_trace *t, struct buffer *b)
 		err = read_chunk(t, b);
 	if (err)
 		return err;
-	osv_tables_sort(t);
+	tables_sort(t);
 	t->heap = calloc(t->nr_streams + 1u, sizeof(*t->heap));
 	return t->heap ? 0 : fail(-ENOMEM, "out of memory");
 }
 
+/* ---- samples ---- */
+
 /* Reads the stream's next sample into s->head: 1, 0 at its end, -EBADMSG. */
-int osv_dump_stream_next(struct osv_trace *t, struct osv_stream *s)
+static int stream_next(struct osv_trace *t, struct osv_stream *s)
 {
 	struct buffer *b = &s->at;
 	struct sample *ret = &s->head;
@@ -257,4 +352,86 @@ int osv_dump_stream_next(struct osv_trace *t, struct osv_stream *s)
 	if (!ret->tp)
 		return buffer_fail(b, "unknown tracepoint 0x%" PRIx64, key);
 	return osv_skip_args(b, ret);
+}
+
+/*
+ * Merges a dump's per-CPU streams by time. Samples of equal time are returned in the order in which
+ * OSv's tool prints them, so that reports can be compared line by line: a binary heap that is
+ * compared by "earlier than" only, whose top is replaced by its stream's next sample and sifted to
+ * a leaf along the smaller children (the left one only if it is strictly earlier), then back up
+ * while strictly earlier.
+ */
+static bool earlier(const struct osv_stream *a, const struct osv_stream *b)
+{
+	return a->head.time_ns < b->head.time_ns;
+}
+
+static void sift_up(struct osv_stream **heap, unsigned int top, unsigned int pos)
+{
+	struct osv_stream *s = heap[pos];
+
+	while (pos > top && earlier(s, heap[(pos - 1) / 2])) {
+		heap[pos] = heap[(pos - 1) / 2];
+		pos = (pos - 1) / 2;
+	}
+	heap[pos] = s;
+}
+
+static void sift_down(struct osv_stream **heap, unsigned int nr, unsigned int pos)
+{
+	struct osv_stream *s = heap[pos];
+	unsigned int top = pos, child;
+
+	while ((child = 2 * pos + 1) < nr) {
+		if (child + 1 < nr && !earlier(heap[child], heap[child + 1]))
+			child++;
+		heap[pos] = heap[child];
+		pos = child;
+	}
+	heap[pos] = s;
+	sift_up(heap, top, pos);
+}
+
+static int merge_start(struct osv_trace *t)
+{
+	t->started = true;
+	t->nr_heap = 0;
+	for (unsigned int i = 0; i < t->nr_streams; i++) {
+		int r = stream_next(t, &t->streams[i]);
+
+		if (r < 0)
+			return r;
+		if (r)
+			t->heap[t->nr_heap++] = &t->streams[i];
+	}
+	for (unsigned int i = t->nr_heap / 2; i-- > 0;)
+		sift_down(t->heap, t->nr_heap, i);
+	return t->nr_heap ? 1 : 0;
+}
+
+/* The head returned last is replaced only now: it had to stay valid until this call. */
+static int merge_advance(struct osv_trace *t)
+{
+	if (!t->nr_heap)
+		return 0;
+	int r = stream_next(t, t->heap[0]);
+
+	if (r < 0)
+		return r;
+	if (!r) {
+		t->heap[0] = t->heap[--t->nr_heap];
+		if (!t->nr_heap)
+			return 0;
+	}
+	sift_down(t->heap, t->nr_heap, 0);
+	return 1;
+}
+
+int osv_dump_next(struct osv_trace *t, struct sample *ret)
+{
+	int r = t->started ? merge_advance(t) : merge_start(t);
+
+	if (r > 0)
+		*ret = t->heap[0]->head;
+	return r;
 }

@@ -13,7 +13,6 @@ struct osv_stream {
 	struct buffer body; /* as opened; `pos` of the copy below moves */
 	struct buffer at;
 	struct sample head; /* the next sample of a dump's stream */
-	bool ended;
 };
 
 /* One line of MODS and SYMB of a dump: names of addresses that are in no ELF file. */
@@ -24,7 +23,7 @@ struct osv_symbol {
 };
 
 struct osv_table {
-	struct osv_symbol *symbol; /* in file order, then by address (osv_tables_sort) */
+	struct osv_symbol *symbol; /* in file order, then by address */
 	unsigned int nr;
 };
 
@@ -40,7 +39,7 @@ struct osv_trace {
 	size_t map_len;
 	struct osv_stream *streams;
 	unsigned int nr_streams;
-	struct osv_stream **heap; /* dump: streams by their head's time, see osv_merge.c */
+	struct osv_stream **heap; /* dump: streams by their head's time, see osv_dump.c */
 	unsigned int nr_heap;
 	bool started, ended; /* ended: the last sample was returned, or an invalid one met */
 	struct hash_table by_key; /* types */
@@ -60,17 +59,11 @@ const struct sample_type *osv_type_of(const struct osv_trace *t, uint64_t key);
 /* Sets the sample's argument block and advances past it: 1, or -EBADMSG with the error message set. */
 int osv_skip_args(struct buffer *b, struct sample *s);
 
-int osv_tracefile_open(struct osv_trace *t, struct buffer *b);
-int osv_tracefile_next(struct osv_trace *t, struct sample *ret);
+/* osv_dump.c, also for copies of rings: the next sample of all streams. */
 int osv_dump_open(struct osv_trace *t, struct buffer *b);
-int osv_dump_stream_next(struct osv_trace *t, struct osv_stream *s);
-
-/* osv_tables.c */
-void osv_tables_sort(struct osv_trace *t);
+int osv_dump_next(struct osv_trace *t, struct sample *ret);
 void osv_tables_free(struct osv_trace *t);
 unsigned int osv_tables_resolve(struct sample_trace *t, uint64_t address,
 				const struct sample_resolve *how, struct frame *ret);
-
-int osv_merge_next(struct osv_trace *t, struct sample *ret);
 
 #endif

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * OSv's samples as events "osv:NAME", to be merged with those of a host, exported and listed: a record has the thread,
+ * its name, the arguments in 8 bytes each, and the first return addresses; blobs follow as hexadecimal text.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -52,13 +56,7 @@ static void field_add(struct field *fields, uint16_t *nr, uint16_t *offset, stru
 
 static int kind_make(const struct sample_type *tp, struct kind *ret)
 {
-	static const char arg_names[SAMPLE_ARGS_MAX][4] = {
-		"a0",  "a1",  "a2",  "a3",  "a4",  "a5",  "a6",	 "a7",	"a8",  "a9",  "a10",
-		"a11", "a12", "a13", "a14", "a15", "a16", "a17", "a18", "a19", "a20", "a21",
-		"a22", "a23", "a24", "a25", "a26", "a27", "a28", "a29", "a30", "a31"};
-	static const char frame_names[FRAMES_MAX][8] = {"frame0", "frame1", "frame2", "frame3",
-							"frame4", "frame5", "frame6", "frame7",
-							"frame8", "frame9"};
+	char arg_name[SAMPLE_ARGS_MAX][16], frame_name[FRAMES_MAX][24];
 	struct field fields[SAMPLE_ARGS_MAX + FRAMES_MAX + 2];
 	uint16_t nr = 0, offset = sizeof(struct record_hdr);
 	char name[EVENT_NAME_MAX];
@@ -76,17 +74,20 @@ static int kind_make(const struct sample_type *tp, struct kind *ret)
 		if (args == SAMPLE_ARGS_MAX || !strchr("cbBhHiIqQP?fdp*", *s))
 			return 0; /* the trace's reader reports its samples */
 		ret->arg_offset[args] = offset;
+		snprintf(arg_name[args], sizeof(arg_name[args]), "a%d", args);
 		field_add(fields, &nr, &offset,
-			  (struct field){arg_names[args++], *s == 'P'		    ? "addr"
+			  (struct field){arg_name[args++], *s == 'P'		    ? "addr"
 							    : strchr("p*", *s) ? "text"
 									       : "dec",
 					 "", field_kind_of(*s), 0, field_size(*s)});
 	}
 	offset = (uint16_t)(offset + 7) & (uint16_t)~7u;
 	ret->frames_offset = offset;
-	for (int i = 0; i < FRAMES_MAX; i++)
-		field_add(fields, &nr, &offset, (struct field){frame_names[i], "frame",
+	for (int i = 0; i < FRAMES_MAX; i++) {
+		snprintf(frame_name[i], sizeof(frame_name[i]), "frame%d", i);
+		field_add(fields, &nr, &offset, (struct field){frame_name[i], "frame",
 							       "return address", FIELD_UINT, 0, 8});
+	}
 	ret->size = offset;
 	ret->usable = true;
 	snprintf(name, sizeof(name), "osv:%s", tp->name);

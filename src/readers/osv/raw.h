@@ -55,7 +55,7 @@ int osv_raw_open(const char *name, const struct osv_ring *rings, unsigned int nr
 		 osv_raw_lookup *lookup, void *ctx, struct sample_trace **ret,
 		 struct osv_raw_counts *counts);
 
-/* ---- images in files: a description in JSON, see raw_files.c ---- */
+/* ---- images in files: a description in JSON, see raw.c ---- */
 
 bool osv_is_rings(const uint8_t *head, size_t len);
 int osv_raw_files_open(const char *path, struct sample_trace **ret);
