@@ -14,7 +14,7 @@
 
 /*
  * How many elements at the front of a sorted array satisfy the condition, in which `i` is an element's index; none
- * behind them does. By bisection.
+ * after them does. By bisection.
  *
  *	nr_before = array_prefix(t->nr, i, t->list[i].time < time);
  */

@@ -27,7 +27,7 @@ static unsigned int digits_of(const char *p, size_t len)
 	return nr;
 }
 
-/* The real of `len` bytes at p, shortened, to `to`, which is not behind p. Returns the end there. */
+/* The real of `len` bytes at p, shortened, to `to`, which is not after p. Returns the end there. */
 static char *real_put(char *to, const char *p, size_t len)
 {
 	char text[REAL_BYTES], form[REAL_BYTES];

@@ -159,7 +159,7 @@ int new_file_close(struct new_file *f, int err)
 	bool replaces = f->temporary && !access(f->at, F_OK);
 	int failed = f->file ? finish(f->file, replaces && !err) : 0;
 
-	/* The reader of a pipe has seen enough: `hostrace list -o pipe` and `head` behind it. */
+	/* The reader of a pipe has seen enough: `hostrace list -o pipe` and `head` reads it. */
 	if (!err && failed && (f->temporary || failed != EPIPE))
 		err = fail(-failed, "%s: %s", f->path, strerror(failed));
 	if (!err && memory_failures())

@@ -93,13 +93,13 @@ int quantiles_add(struct quantiles *q, uint64_t value)
 
 /* ---- the first stage ---- */
 
-void quantiles_heat(struct quantiles *q)
+void quantiles_buffer_start(struct quantiles *q)
 {
-	if (!q->hot && q->bucketed)
-		q->hot = calloc(1, sizeof(*q->hot));
+	if (!q->buffer && q->bucketed)
+		q->buffer = calloc(1, sizeof(*q->buffer));
 }
 
-void quantiles_hot_widen(struct quantiles_hot *h, uint64_t value)
+void quantiles_buffer_widen(struct quantiles_buffer *h, uint64_t value)
 {
 	uint64_t max = h->min + h->range;
 
@@ -111,9 +111,9 @@ void quantiles_hot_widen(struct quantiles_hot *h, uint64_t value)
 	h->range = max - h->min;
 }
 
-int quantiles_settle(struct quantiles *q)
+int quantiles_flush(struct quantiles *q)
 {
-	struct quantiles_hot *h = q->hot;
+	struct quantiles_buffer *h = q->buffer;
 	uint64_t max = h ? h->min + h->range : 0;
 	int err = 0;
 
@@ -146,10 +146,10 @@ static int buckets_merge(struct quantiles *q, const struct quantiles *from)
 
 int quantiles_merge(struct quantiles *q, struct quantiles *from)
 {
-	int err = quantiles_settle(q);
+	int err = quantiles_flush(q);
 
 	if (!err)
-		err = quantiles_settle(from);
+		err = quantiles_flush(from);
 	for (uint64_t i = 0; !from->bucketed && i < from->count && !err; i++)
 		err = quantiles_add(q, from->exact[i]);
 	if (!from->bucketed || err)
@@ -166,7 +166,7 @@ int quantiles_merge(struct quantiles *q, struct quantiles *from)
 
 void quantiles_free(struct quantiles *q)
 {
-	free(q->hot);
+	free(q->buffer);
 	free(q->exact);
 	for (unsigned int i = 0; q->block && i < QUANTILES_BLOCKS; i++)
 		free(q->block[i]);

@@ -19,11 +19,11 @@ enum {
 				  power of two */
 };
 
-/* The first stage of a busy distribution: short values, counted in little memory that stays in the cache. */
-struct quantiles_hot;
+/* Buffers the short values of a busy distribution: counted in little memory, which stays in the cache. */
+struct quantiles_buffer;
 
 struct quantiles {
-	struct quantiles_hot *hot; /* holds what is not counted below yet; or NULL */
+	struct quantiles_buffer *buffer; /* holds what is not counted below yet; or NULL */
 	uint64_t count, min, max;
 	unsigned __int128 sum __attribute__((packed, aligned(8))); /* it is part of entries of hash tables */
 	uint64_t squares[3]; /* sum of squares, lowest word first */
@@ -39,22 +39,22 @@ void quantiles_free(struct quantiles *q);
 /* Adds all that `from` has, which must then only be freed. 0 or -ENOMEM. */
 int quantiles_merge(struct quantiles *q, struct quantiles *from);
 
-/* Gives it a first stage (6 KiB); without it, results are the same but slower. */
-void quantiles_heat(struct quantiles *q);
+/* Gives it a buffer (6 KiB); without it, results are the same but slower. */
+void quantiles_buffer_start(struct quantiles *q);
 
-/* Empties the first stage: must be called before results are read. 0 or -ENOMEM. */
-int quantiles_settle(struct quantiles *q);
+/* Counts what is in the buffer: must be called before results are read. 0 or -ENOMEM. */
+int quantiles_flush(struct quantiles *q);
 
 enum {
-	HOT_BITS = 22,				      /* values below 4 ms */
-	HOT_BUCKETS = (HOT_BITS - 6) * QUANTILES_SUB, /* of them */
-	HOT_MAX = 60000, /* values between two quantiles_settle(), so that no counter overflows */
+	QUANTILES_BUFFER_BITS = 22,				      /* values below 4 ms */
+	QUANTILES_BUFFER_BUCKETS = (QUANTILES_BUFFER_BITS - 6) * QUANTILES_SUB, /* of them */
+	QUANTILES_BUFFER_MAX = 60000, /* values between two quantiles_flush(), so that no counter overflows */
 };
 
-struct quantiles_hot {
+struct quantiles_buffer {
 	uint64_t sum, squares; /* 60000 * 2^44 fits */
 	uint64_t min, range;   /* all values are min .. min + range */
-	uint16_t count[HOT_BUCKETS];
+	uint16_t count[QUANTILES_BUFFER_BUCKETS];
 	bool used;
 };
 
@@ -66,15 +66,15 @@ static inline unsigned int quantiles_bucket(uint64_t v)
 	return (e - 7) * QUANTILES_SUB + (unsigned int)(v >> (e - 7));
 }
 
-void quantiles_hot_widen(struct quantiles_hot *h, uint64_t value);
+void quantiles_buffer_widen(struct quantiles_buffer *h, uint64_t value);
 
-/* Adds a value below 2^HOT_BITS to the first stage. */
-static inline void quantiles_hot_add(struct quantiles_hot *h, uint64_t value)
+/* Adds a value below 2^QUANTILES_BUFFER_BITS to the buffer. */
+static inline void quantiles_buffer_add(struct quantiles_buffer *h, uint64_t value)
 {
 	h->sum += value;
 	h->squares += value * value;
 	if (__builtin_expect(value - h->min > h->range, 0))
-		quantiles_hot_widen(h, value);
+		quantiles_buffer_widen(h, value);
 	h->count[quantiles_bucket(value)]++;
 }
 

@@ -56,7 +56,7 @@ static void vcpus_list(const struct align *a, char *text, size_t size)
 	}
 	if (len + 160 >= size)
 		snprintf(text + len, size - len, ", ...");
-	text_neutralise(text);
+	text_sanitize(text);
 }
 
 static int by_vm(const void *va, const void *vb)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The search behind the fitted clock. The unknown is a line: what must be added to the provisional host time x of a
+ * The search of the fitted clock. The unknown is a line: what must be added to the provisional host time x of a
  * guest event is
  *
  *   shift(u) = a + e * u,   u = -1/2 at the first event, +1/2 at the last

@@ -3,7 +3,7 @@
  * A vCPU whose offset jumped during the recording: its events, in the order in which it recorded them, are cut into as
  * few stretches as possible, each fitted by one line.
  *
- * Greedily from the front each stretch is as long as it can be, so it ends at the jump or a few events behind it (those
+ * Greedily from the front each stretch is as long as it can be, so it ends at the jump or a few events after it (those
  * fit the old line by chance). Looking back from the middle of the next stretch finds how early the jump can have been.
  * What is between the two belongs to either side: it is used by neither and counted as uncertain.
  *

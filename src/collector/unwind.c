@@ -231,7 +231,7 @@ static void frame_name(Dwfl *dwfl, Dwarf_Addr pc, char *buf, size_t size)
 	} else {
 		snprintf(buf, size, "0x%" PRIx64, pc);
 	}
-	text_neutralise(buf);
+	text_sanitize(buf);
 	for (; *buf; buf++)
 		if (*buf == ';')
 			*buf = ':';
@@ -257,7 +257,7 @@ static int frame_print(Dwfl_Frame *frame, void *arg)
 	if (!dwfl_frame_pc(frame, &pc, &exact) || p->nr == STACK_FRAMES_MAX)
 		return DWARF_CB_ABORT;
 	p->nr++;
-	/* It returns behind the call. */
+	/* The return address follows the call. */
 	frame_add(p, frame_name_cached(p->unwinder, exact ? pc : pc - 1, buf));
 	return DWARF_CB_OK;
 }

@@ -64,7 +64,7 @@ bool blame_none_selected(const struct blame_report *r)
 
 const char *blame_none_print(const struct blame_report *r, char *buf, size_t size)
 {
-	snprintf(buf, size, "none of %" PRIu64 " exits is selected (--min-latency)",
+	snprintf(buf, size, "no exit matches --min-latency (of %" PRIu64 ")",
 		 r->counts->exits);
 	return buf;
 }

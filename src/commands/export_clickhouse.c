@@ -332,7 +332,7 @@ static json_t *files_make(const struct input_set *in)
 		_cleanup_free_ char *path = strdup(in->input[i].path);
 
 		if (path)
-			text_neutralise(path);
+			text_sanitize(path);
 		json_array_append_new(files, json_string(path ? path : ""));
 	}
 	return files;

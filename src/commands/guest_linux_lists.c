@@ -179,14 +179,14 @@ int guest_modules(int argc, char **argv)
 /* ---- dmesg ---- */
 
 /* But for tabs, which the kernel indents with. */
-static void line_neutralise(char *line)
+static void line_sanitize(char *line)
 {
 	for (char *tab; (tab = strchr(line, '\t')); line = tab + 1) {
 		*tab = '\0';
-		text_neutralise(line);
+		text_sanitize(line);
 		*tab = '\t';
 	}
-	text_neutralise(line);
+	text_sanitize(line);
 }
 
 static void record_print(const struct linux_list *l, const struct linux_log_record *r, char *text)
@@ -194,7 +194,7 @@ static void record_print(const struct linux_list *l, const struct linux_log_reco
 	char *save = NULL;
 
 	if (l->rows) {
-		text_neutralise(text);
+		text_sanitize(text);
 		json_array_append_new(l->rows, json_pack("{s:I,s:i,s:i,s:s}", "time_ns",
 							 (json_int_t)r->time_ns, "level",
 							 (int)r->level, "facility",
@@ -205,7 +205,7 @@ static void record_print(const struct linux_list *l, const struct linux_log_reco
 	for (char *line = strtok_r(text, "\n", &save), *first = line; line || line == first;
 	     line = strtok_r(NULL, "\n", &save)) {
 		if (line)
-			line_neutralise(line);
+			line_sanitize(line);
 		fprintf(l->out, "[%5" PRIu64 ".%06" PRIu64 "] %s\n", r->time_ns / NS_PER_S,
 			r->time_ns % NS_PER_S / 1000, line ? line : "");
 		if (!line)

@@ -222,7 +222,7 @@ static bool is_temporary_end(const char *end)
 	return digits && !strcmp(end + 1 + digits, ".tmp");
 }
 
-/* PREFIX-NAME.hrt or .txt: what is behind it. */
+/* PREFIX-NAME.hrt or .txt: what follows PREFIX. */
 static const char *dump_rest(const struct rule *r, const char *path)
 {
 	size_t len = strlen(r->path);
@@ -254,7 +254,7 @@ static bool is_own(const struct rule *r, const char *rest, bool *ret_temporary)
 	return !*rest || *ret_temporary;
 }
 
-/* NAME-123.EXTENSION: what is behind it. */
+/* NAME-123.EXTENSION: what follows NAME. */
 static const char *numbered_rest(const struct rule *r, const char *path)
 {
 	const char *extension = r->path + r->stem, *at = path + r->stem + 1;

@@ -108,6 +108,6 @@ const char *field_print(const struct event *ev, const struct field *f, char *buf
 const char *value_print(const char *fmt, uint64_t value, uint64_t aux, char *buf, size_t size);
 
 /* Replaces control characters (also bidirectional ones) and broken UTF-8 in place: hostile names reach terminals. */
-void text_neutralise(char *text);
+void text_sanitize(char *text);
 
 #endif

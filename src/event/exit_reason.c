@@ -104,7 +104,7 @@ static const struct number_name userspace[] = {
 };
 /*
  * Other names of VMX reasons: PENDING_INTERRUPT until Linux 5.5. And of SVM's, in trace-cmd's plugin
- * (libtraceevent, plugin_kvm.c), behind its "EXIT_".
+ * (libtraceevent, plugin_kvm.c), after its "EXIT_".
  */
 static const struct number_name vmx_aliases[] = {{7, "PENDING_INTERRUPT"}};
 static const struct number_name svm_aliases[] = {

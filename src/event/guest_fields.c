@@ -120,7 +120,7 @@ bool guest_field_text(const struct event *ev, enum guest_field field, char *buf,
 
 	if (f && (f->kind == FIELD_TEXT || f->kind == FIELD_DYNTEXT)) {
 		event_text(ev, f, buf, size);
-		text_neutralise(buf);
+		text_sanitize(buf);
 		return true;
 	}
 	p = line_of(ev, line) ? value_of(line, field_names[field]) : NULL;
@@ -136,7 +136,7 @@ bool guest_field_text(const struct event *ev, enum guest_field field, char *buf,
 		end = p + strlen(p);
 	}
 	snprintf(buf, size, "%.*s", (int)(end - p), p);
-	text_neutralise(buf);
+	text_sanitize(buf);
 	return true;
 }
 

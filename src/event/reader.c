@@ -47,7 +47,7 @@ void trace_info_caveat(struct trace_info *info, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	text_neutralise(text); /* the file's name may be hostile, and JSON takes no broken UTF-8 */
+	text_sanitize(text); /* the file's name may be hostile, and JSON takes no broken UTF-8 */
 	json_array_foreach(info->caveats, i, old)
 		if (!strcmp(json_string_value(old), text))
 			return;

@@ -111,7 +111,7 @@ static void region_read(struct region_names *names, const json_t *row, struct re
 	if (!space || !text || first < 0 || last < first || list->nr == LISTED_MAX)
 		return;
 	snprintf(name, sizeof(name), "%s", text);
-	text_neutralise(name);
+	text_sanitize(name);
 	r.port = !strcmp(space, "port");
 	r.name = text_keep(names, name);
 	if (r.name && *name && !array_room(list->region, list->nr))

@@ -131,7 +131,7 @@ static void host_shows(struct thread_names *names, const struct event *ev, uint3
 
 	if (!known || !tid)
 		return;
-	text_neutralise(record_text(name, sizeof(comm), comm, sizeof(comm)));
+	text_sanitize(record_text(name, sizeof(comm), comm, sizeof(comm)));
 	fn(names, ev, tid, comm, shown);
 }
 
@@ -314,7 +314,7 @@ void thread_names_meta(struct thread_names *names, unsigned int source, const js
 
 		if (t && json_is_string(name)) {
 			snprintf(t->meta, sizeof(t->meta), "%s", json_string_value(name));
-			text_neutralise(t->meta);
+			text_sanitize(t->meta);
 		}
 	}
 }

@@ -41,7 +41,7 @@ void thread_names_looked(struct thread_names *names, unsigned int source);
 
 void thread_names_event(struct thread_names *names, const struct event *ev);
 
-/* "" if it is unknown. The text is neutralised, and valid until the next event. */
+/* "" if it is unknown. The text is sanitized, and valid until the next event. */
 const char *thread_comm(const struct thread_names *names, const struct event *ev);
 
 /* The event's own vCPU, else the one its thread runs, else RECORD_NO_VCPU. */

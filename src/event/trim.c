@@ -163,7 +163,7 @@ static int trim_next(struct reader *r, struct batch *batch)
 	info_copy(t);
 	if (!more && t->reasons && trim_reason_unfollowed(t->reasons))
 		trace_info_caveat(&t->reader.info,
-				  "--reason: too many threads; %" PRIu64
+				  "--reason: thread table full; %" PRIu64
 				  " exits are shown without the events that follow them",
 				  trim_reason_unfollowed(t->reasons));
 	return more;

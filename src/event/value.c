@@ -212,7 +212,7 @@ const char *field_print(const struct event *ev, const struct field *f, char *buf
 
 	if (f->kind == FIELD_TEXT || f->kind == FIELD_DYNTEXT) {
 		event_text(ev, f, buf, size);
-		text_neutralise(buf);
+		text_sanitize(buf);
 		return buf;
 	}
 	if (f->kind == FIELD_SINT && strcmp(f->fmt, "hex") && strcmp(f->fmt, "addr"))
@@ -259,7 +259,7 @@ static bool is_control(const unsigned char *p, size_t len)
 	       (p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9);
 }
 
-void text_neutralise(char *text)
+void text_sanitize(char *text)
 {
 	for (unsigned char *p = (unsigned char *)text; *p;) {
 		size_t len = utf8_length(p);

@@ -71,7 +71,7 @@ static void vm_add(struct vm_names *names, uint32_t pid, const char *name)
 	p->vm = new;
 	new->pid = pid;
 	snprintf(new->name, sizeof(new->name), "%s", name);
-	text_neutralise(new->name);
+	text_sanitize(new->name);
 	n = hash_add_text(&names->names, new->name, NULL);
 	if (n && n->vm)
 		n->vm->shared = new->shared = true;

@@ -36,7 +36,7 @@ int vm_names_width(const struct vm_names *names);
 
 /*
  * The VM's name; "NAME (PID)" if another VM has the same name, "pid PID" if it has none, "-" for pid 0 (unknown).
- * `names` may be NULL. The text is neutralised. Returns buf.
+ * `names` may be NULL. The text is sanitized. Returns buf.
  */
 const char *vm_name(const struct vm_names *names, uint32_t pid, char *buf, size_t size);
 

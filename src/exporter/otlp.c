@@ -342,7 +342,7 @@ int otlp_answer_read(const void *answer, size_t len, char *why, size_t size)
 		snprintf(why, size, "%" PRId64 " samples were rejected%s%s",
 			 partial->rejected_data_points, partial->error_message ? ": " : "",
 			 partial->error_message ? partial->error_message : "");
-	text_neutralise(why);
+	text_sanitize(why);
 	if (!m)
 		return -EPROTO;
 	otlp__export_metrics_service_response__free_unpacked(m, NULL);

@@ -32,7 +32,7 @@ void metric_label(struct metric_labels *l, const char *name, const char *value)
 	if (l->nr == METRIC_PAIRS_MAX)
 		return;
 	snprintf(copy, sizeof(copy), "%s", value);
-	text_neutralise(copy);
+	text_sanitize(copy);
 	n = snprintf(l->text + l->len, capacity, "%s%s=\"%.*s\"", l->len ? "," : "", name,
 		     (int)value_escape(copy, text), text);
 	if (n > 0 && (size_t)n < capacity) {

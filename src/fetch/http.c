@@ -201,7 +201,7 @@ static void own_words(const char *body, char *ret, size_t size)
 		message = body && *body != '<' ? body : "";
 	snprintf(ret, size, "%.*s", WORDS_MAX, message);
 	ret[strcspn(ret, "\r\n")] = 0;
-	text_neutralise(ret);
+	text_sanitize(ret);
 	json_decref(j);
 }
 

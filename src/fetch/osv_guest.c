@@ -180,7 +180,7 @@ int osv_guest_text(struct osv_guest *g, uint64_t address, char *ret, size_t size
 			break;
 	}
 	ret[len] = 0;
-	text_neutralise(ret);
+	text_sanitize(ret);
 	return 0;
 }
 

@@ -7,7 +7,7 @@
  * Nothing is printed while the guest is stopped: a write to a terminal may block (^S) or stop this process.
  *
  * All data from the guest is checked: counts have limits, pointers are only followed
- * into the guest, texts are neutralised.
+ * into the guest, texts are sanitized.
  */
 #ifndef HOSTRACE_OSV_GUEST_H
 #define HOSTRACE_OSV_GUEST_H

@@ -191,7 +191,7 @@ static int thread_read(struct walk *w, uint64_t address, struct osv_thread *t)
 	}
 	if (err)
 		return err;
-	text_neutralise(t->name);
+	text_sanitize(t->name);
 	in.vcpu = vcpu_of(w, &in);
 	if (w->unwind)
 		t->nr_frames = osv_unwind(w->unwind, &w->g, &in, t->frame, OSV_FRAMES_MAX);

@@ -52,7 +52,7 @@ static int event_read(const json_t *j, struct rest_event *ret)
 	ret->backtrace = json_is_true(json_object_get(j, "backtrace"));
 	if (!ret->name || !ret->id)
 		return fail(-ENOMEM, "out of memory");
-	text_neutralise(ret->name);
+	text_sanitize(ret->name);
 	return 0;
 }
 
@@ -169,7 +169,7 @@ static int counts_read(const json_t *list, size_t nr, struct rest_count *ret)
 
 		if (!name || count < 0 || !(ret[i].name = strdup(name)))
 			return -EBADMSG;
-		text_neutralise(ret[i].name);
+		text_sanitize(ret[i].name);
 		ret[i].count = (uint64_t)count;
 	}
 	return 0;

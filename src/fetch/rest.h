@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The REST interface by which an OSv guest's tracepoints are switched and counted (its module
- * httpserver-api, port 8000). Names are set by the guest and are neutralised here, so that they may
+ * httpserver-api, port 8000). Names are set by the guest and are sanitized here, so that they may
  * be printed; ids are kept as they are, to be sent back.
  */
 #ifndef HOSTRACE_REST_H

@@ -39,7 +39,7 @@ static bool wants_nothing(const char *event, void *arg)
 	return false;
 }
 
-/* The part of a path behind the last '/'. */
+/* The part of a path after the last '/'. */
 static const char *base_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -79,7 +79,7 @@ static char *guest_find(const char *recording, const char *file, size_t nr, uint
 	int match[2];
 
 	snprintf(safe, sizeof(safe), "%s", name);
-	text_neutralise(safe);
+	text_sanitize(safe);
 	snprintf(path[0], PATH_BYTES, "%.*s%s", (int)(base_of(recording) - recording), recording,
 		 name);
 	default_name(recording, nr, path[1]);

@@ -59,7 +59,7 @@ static void vms_list(const json_t *vms, char *text, size_t size)
 		len += (size_t)snprintf(text + len, size - len, "%s%" PRIu32 " (%.64s)",
 					i ? ", " : "", pid_of(vm), name ? name : "");
 	}
-	text_neutralise(text);
+	text_sanitize(text);
 }
 
 static int item_unmatched(const char *item, const json_t *vms)

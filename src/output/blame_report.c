@@ -69,13 +69,13 @@ json_t *blame_report_caveats(const struct blame_report *r)
 		  n->lost);
 	count_add(list, "exits dropped, as the switch back to their thread is missing", n->unseen);
 	count_add(list, "exits dropped, as their end is missing", n->unmatched);
-	count_add(list, "exits that had not ended when the trace or the time window did", n->open);
-	count_add(list, "exits for hlt that count as halted from begin to end", n->halts);
+	count_add(list, "exits still open at the end of the trace or the time window", n->open);
+	count_add(list, "HLT exits attributed entirely to \"halted\"", n->halts);
 	count_add(list, "exits whose later parts are summed up, as they have too many",
 		  n->too_long);
 	count_add(list, "... of which some time is unknown, as there are too many sums",
 		  n->unnamed);
-	count_add(list, "events ignored, as there are too many threads", n->refused);
+	count_add(list, "events dropped: thread table full", n->refused);
 	count_add(list, "exits missing among the rows, as there are too many", s->not_kept);
 	count_add(list, "causes or groups missing, as there are too many",
 		  s->groups.refused + s->totals.refused + s->texts.refused);

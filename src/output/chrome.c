@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A timeline as trace events in JSON, for chrome://tracing and other viewers of that format (Perfetto's, speedscope):
- * groups are processes, tracks their threads. Times are us, with ns behind the point.
+ * groups are processes, tracks their threads. Times are us, with ns after the point.
  */
 #include <errno.h>
 #include <inttypes.h>

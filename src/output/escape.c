@@ -12,7 +12,7 @@ void put_markup(FILE *f, const char *raw)
 	_cleanup_free_ char *safe = strdup(raw);
 
 	if (safe)
-		text_neutralise(safe);
+		text_sanitize(safe);
 	for (const char *text = safe ? safe : ""; *text; text++, raw++)
 		switch (*raw == '\n' || *raw == '\t' ? *raw : *text) {
 		case '<':

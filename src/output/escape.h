@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Text from outside in each kind of file. For a terminal see text_neutralise() (event/event.h), which every name goes
+ * Text from outside in each kind of file. For a terminal see text_sanitize() (event/event.h), which every name goes
  * through when it is read: what arrives here is valid UTF-8 without control characters, and is still escaped fully.
  */
 #ifndef HOSTRACE_ESCAPE_H
@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* Between tags and in attributes of SVG and HTML. Controls but tab and newline become "?", as by text_neutralise(). */
+/* Between tags and in attributes of SVG and HTML. Controls but tab and newline become "?", as by text_sanitize(). */
 void put_markup(FILE *f, const char *text);
 
 /* A JSON string with its quotes. */

@@ -208,7 +208,7 @@ static void put_word(struct cpu *c, uint32_t word)
 	c->len += sizeof(word);
 }
 
-/* The record is copied behind the event's head; it fits. */
+/* The record is copied after the event's head; it fits. */
 static void put_event(struct cpu *c, uint64_t time, const uint8_t *record, size_t len)
 {
 	uint64_t delta = time - c->time;

@@ -10,13 +10,13 @@
 
 enum { WIDTH = 80, KEY_WIDTH = 10, ABSENT_TOGETHER = 3, PID_BYTES = 24 };
 
-/* A line of the text form; what comes from the file is neutralised. */
+/* A line of the text form; what comes from the file is sanitized. */
 static void line(FILE *f, const char *key, const char *text)
 {
 	char copy[1024];
 
 	snprintf(copy, sizeof(copy), "%s", text);
-	text_neutralise(copy);
+	text_sanitize(copy);
 	fprintf(f, "%-*s%s\n", KEY_WIDTH, key, copy);
 }
 
@@ -228,7 +228,7 @@ static void print_guests(const json_t *guests, FILE *f)
 	}
 }
 
-/* {pid: name} of VMs, with a blank behind each name; empty in a trace of one VM. */
+/* {pid: name} of VMs, with a blank after each name; empty in a trace of one VM. */
 static json_t *clock_vms(const json_t *vms)
 {
 	json_t *names = json_object(), *vm;

@@ -11,7 +11,7 @@
 #include "output/report.h"
 #include "output/timeline_formats.h"
 
-/* The opening brace and every member of the head and the extra, each with a comma behind it. */
+/* The opening brace and every member of the head and the extra, each followed by a comma. */
 static void open_object(const struct report *r)
 {
 	json_t *head = r->head(r->inputs, r->caveats), *value;

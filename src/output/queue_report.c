@@ -289,7 +289,7 @@ static const char *name_of(const char *path, char *name, size_t size)
 		 end	 ? begin
 		 : *path ? path
 			 : "unknown");
-	text_neutralise(name);
+	text_sanitize(name);
 	return name;
 }
 

@@ -85,7 +85,7 @@ json_t *json_text(const char *text)
 
 	if (!copy)
 		return j;
-	text_neutralise(copy);
+	text_sanitize(copy);
 	return json_string(copy);
 }
 
@@ -102,7 +102,7 @@ void caveat_add(json_t *list, const char *fmt, ...)
 		text = NULL;
 		return;
 	}
-	text_neutralise(text);
+	text_sanitize(text);
 	json_array_append_new(list, json_string(text));
 }
 

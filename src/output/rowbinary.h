@@ -45,7 +45,7 @@ struct rowbinary_thread {
 	uint16_t vcpu; /* RECORD_NO_VCPU: none */
 };
 
-/* Begins a row, and reserves `more` bytes behind these columns. -ENOMEM with the error message set. */
+/* Begins a row, and reserves `more` bytes after these columns. -ENOMEM with the error message set. */
 int rowbinary_row(struct rowbinary *b, const struct rowbinary_trace *trace,
 		  const struct rowbinary_thread *thread, size_t more);
 

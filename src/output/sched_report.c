@@ -61,15 +61,14 @@ json_t *sched_report_caveats(const struct sched_report *r)
 		caveat_add(list, "no sched_ran in this trace: of the tasks that ran while a thread "
 				 "waited only the first and the last are known");
 	count_add(list,
-		  r->foreign ? "switches that are not in this trace, with the time before them "
-			       "unknown (perf record -p does not record them all, perf record "
+		  r->foreign ? "sched_switch events missing from this trace; the preceding state "
+			       "is unknown (perf record -p does not record them all, perf record "
 			       "-a does)"
-			     : "switches that the kernel did not report, with the time before "
-			       "them unknown",
+			     : "missing sched_switch events; the preceding state is unknown",
 		  n->missing);
 	count_add(list, "losses after which a thread's time is unknown until its next event",
 		  n->losses);
-	count_add(list, "events ignored, as there are too many threads", n->refused);
+	count_add(list, "events dropped: thread table full", n->refused);
 	count_add(list,
 		  "waits for a CPU, or parts of them, for which the task that ran is unknown, as "
 		  "there are too many",

@@ -302,7 +302,7 @@ const char *table_text(struct table *t, const char *text)
 	if (!keep)
 		return "?";
 	memcpy(keep->text, text, len);
-	text_neutralise(keep->text);
+	text_sanitize(keep->text);
 	keep->next = t->texts;
 	t->texts = keep;
 	return keep->text;

@@ -308,7 +308,7 @@ static void on_device(struct elements *e, const struct event *ev)
 	struct device *d = elements_device(e, ev->pid, r->vdev);
 
 	if (record_has(ev, virtio_device, path))
-		text_neutralise(RECORD_TEXT(r, path, d->path));
+		text_sanitize(RECORD_TEXT(r, path, d->path));
 	*d->kind = '\0'; /* of what had this address before */
 }
 
@@ -318,7 +318,7 @@ static void on_kind(struct elements *e, const struct event *ev)
 	struct device *d = elements_device(e, ev->pid, r->vdev);
 
 	if (record_has(ev, virtio_kind, kind))
-		text_neutralise(RECORD_TEXT(r, kind, d->kind));
+		text_sanitize(RECORD_TEXT(r, kind, d->kind));
 }
 
 /*

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "pairing/groups.h"
 
-enum { HOT_FROM = 200 }; /* values after which a group is worth a first stage */
+enum { BUFFER_FROM = 200 }; /* values after which a group is worth a buffer */
 
 struct group_place {
 	uint64_t label[LABELS_MAX];
@@ -81,22 +81,22 @@ static struct group_near *find_near(struct groups *g, const uint64_t *label, uns
 		return near;
 	struct group *at = find(g, label);
 
-	*near = (struct group_near){label[0], at, at->ns.hot};
+	*near = (struct group_near){label[0], at, at->ns.buffer};
 	return near;
 }
 
-/* The first stages hold so many values that one could overflow. Their values are accesses, too. */
-static int settle(struct groups *g)
+/* The buffers hold so many values that one could overflow. Their values are accesses, too. */
+static int groups_flush(struct groups *g)
 {
 	int err = 0;
 
-	for (unsigned int i = 0; i < g->nr_hot && !err; i++) {
-		uint64_t before = g->hot[i]->ns.count;
+	for (unsigned int i = 0; i < g->nr_buffered && !err; i++) {
+		uint64_t before = g->buffered[i]->ns.count;
 
-		err = quantiles_settle(&g->hot[i]->ns);
-		g->hot[i]->weight += g->hot[i]->ns.count - before;
+		err = quantiles_flush(&g->buffered[i]->ns);
+		g->buffered[i]->weight += g->buffered[i]->ns.count - before;
 	}
-	g->nr_unsettled = 0;
+	g->nr_unflushed = 0;
 	return err;
 }
 
@@ -114,11 +114,11 @@ static int add_one(struct groups *g, const struct spans *s, unsigned int i)
 	at->marked += s->marked ? s->marked[i] : 0;
 	if (at->other) /* has no labels that could be found again */
 		near->at = NULL;
-	else if (at->ns.count > HOT_FROM && !at->ns.hot && g->nr_hot < GROUPS_HOT_MAX) {
-		quantiles_heat(&at->ns);
-		g->hot[g->nr_hot] = at;
-		g->nr_hot += at->ns.hot != NULL;
-		near->hot = at->ns.hot;
+	else if (at->ns.count > BUFFER_FROM && !at->ns.buffer && g->nr_buffered < GROUPS_BUFFERED_MAX) {
+		quantiles_buffer_start(&at->ns);
+		g->buffered[g->nr_buffered] = at;
+		g->nr_buffered += at->ns.buffer != NULL;
+		near->buffer = at->ns.buffer;
 	}
 	return g->durations ? quantiles_add(&at->ns, s->ns[i]) : 0;
 }
@@ -127,17 +127,17 @@ static int add_one(struct groups *g, const struct spans *s, unsigned int i)
 static int add_durations(struct groups *g, const struct spans *s)
 {
 	const uint64_t *label = s->label[0], *ns = s->ns;
-	int err = g->nr_unsettled + s->nr > HOT_MAX ? settle(g) : 0;
+	int err = g->nr_unflushed + s->nr > QUANTILES_BUFFER_MAX ? groups_flush(g) : 0;
 
-	g->nr_unsettled += s->nr;
+	g->nr_unflushed += s->nr;
 	for (unsigned int i = 0; i < s->nr && !err; i++) {
 		struct group_near *near = &g->near[hash_u64(label[i]) >> 58];
 
-		if (near->label != label[i] || !near->hot || ns[i] >> HOT_BITS) {
+		if (near->label != label[i] || !near->buffer || ns[i] >> QUANTILES_BUFFER_BITS) {
 			err = add_one(g, s, i);
 			continue;
 		}
-		quantiles_hot_add(near->hot, ns[i]);
+		quantiles_buffer_add(near->buffer, ns[i]);
 		if (s->marked)
 			near->at->marked += s->marked[i];
 	}
@@ -157,7 +157,7 @@ int groups_add_spans(struct groups *g, const struct spans *s)
 
 int groups_merge(struct groups *g, struct groups *from)
 {
-	int err = settle(from);
+	int err = groups_flush(from);
 
 	if (from->group[GROUPS_MAX].other)
 		return -E2BIG;
@@ -191,7 +191,7 @@ static int by_label(const void *a, const void *b, void *groups)
 int groups_finish(struct groups *g)
 {
 	struct group *other = &g->group[GROUPS_MAX];
-	int err = settle(g);
+	int err = groups_flush(g);
 
 	if (other->other && g->nr <= GROUPS_MAX) {
 		struct group moved = *other;

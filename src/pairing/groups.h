@@ -16,13 +16,13 @@ struct group {
 	bool other; /* the sum of the groups above GROUPS_MAX */
 };
 
-enum { GROUPS_NEAR = 64, GROUPS_HOT_MAX = 32 };
+enum { GROUPS_NEAR = 64, GROUPS_BUFFERED_MAX = 32 };
 
 /* A recently found group, by the hash of its labels. */
 struct group_near {
 	uint64_t label; /* the group's first one */
 	struct group *at;
-	struct quantiles_hot *hot; /* the group's, or NULL */
+	struct quantiles_buffer *buffer; /* the group's, or NULL */
 };
 
 struct groups {
@@ -30,8 +30,8 @@ struct groups {
 	unsigned int nr, nr_labels;
 	struct hash_table places; /* in group, by labels */
 	struct group_near near[GROUPS_NEAR];
-	struct group *hot[GROUPS_HOT_MAX]; /* groups with a first stage */
-	unsigned int nr_hot, nr_unsettled; /* values in them */
+	struct group *buffered[GROUPS_BUFFERED_MAX]; /* groups with a buffer */
+	unsigned int nr_buffered, nr_unflushed; /* values in them */
 	bool durations; /* keep quantiles */
 };
 

@@ -47,7 +47,7 @@ struct pair_counts {
 	uint64_t nested_events, injects; /* so many kvm_nested_vmexit, ..._inject; 0: not recorded, or none */
 
 	/* Of an analyzer of accesses: exits of REP instructions; exits that contain neither place nor size. */
-	uint64_t repeated, untold;
+	uint64_t repeated, unqualified;
 };
 
 typedef int span_fn(void *arg, const struct span *s);

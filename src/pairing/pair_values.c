@@ -275,7 +275,7 @@ bool pair_is_access(struct pairing *p, const struct event *ev)
 	if (a.kind != p->a->access)
 		return false;
 	p->counts.repeated += pair_in_window(p, ev->time_ns) && a.repeated;
-	p->counts.untold += pair_in_window(p, ev->time_ns) && a.place == EXIT_ACCESS_UNKNOWN;
+	p->counts.unqualified += pair_in_window(p, ev->time_ns) && a.place == EXIT_ACCESS_UNKNOWN;
 	return true;
 }
 

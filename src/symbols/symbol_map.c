@@ -64,7 +64,7 @@ static bool line_parse(char *line, struct symbol *ret)
 		}
 		*end = '\0';
 	}
-	text_neutralise(name);
+	text_sanitize(name);
 	ret->name = name;
 	return true;
 }

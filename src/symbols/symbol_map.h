@@ -30,7 +30,7 @@ int symbol_map_parse(const char *text, size_t len, const char *name, struct symb
 void symbol_map_close(struct symbol_map *m);
 DEFINE_CLEANUP(symbol_map, struct symbol_map *, symbol_map_close);
 
-/* NULL: none. The name is neutralised, is followed by its module in brackets, and is valid as long as the map. */
+/* NULL: none. The name is sanitized, is followed by its module in brackets, and is valid as long as the map. */
 const char *symbol_map_find(const struct symbol_map *m, uint64_t address);
 
 #endif

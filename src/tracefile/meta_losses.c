@@ -32,7 +32,7 @@ void meta_losses_read(struct trace_info *info, uint64_t *taken)
 		if (!json_is_string(note) || i == META_NOTES_MAX)
 			break;
 		snprintf(text, sizeof(text), "%s", json_string_value(note));
-		text_neutralise(text);
+		text_sanitize(text);
 		trace_info_caveat(info, "%s", text);
 	}
 }

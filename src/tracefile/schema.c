@@ -24,7 +24,7 @@ const char *schema_name(const char *name, char buf[EVENT_NAME_MAX])
 	if (!*p && p > name && p - name < EVENT_NAME_MAX)
 		return name;
 	snprintf(buf, EVENT_NAME_MAX, "%s", *name ? name : "_");
-	text_neutralise(buf);
+	text_sanitize(buf);
 	for (char *q = buf; *q; q++)
 		if (*q == ' ' || *q == '=' || *q == '"')
 			*q = '_';
@@ -44,7 +44,7 @@ static json_t *text_json(const char *s)
 	char copy[512];
 
 	snprintf(copy, sizeof(copy), "%s", s ? s : "");
-	text_neutralise(copy);
+	text_sanitize(copy);
 	return json_string(copy);
 }
 

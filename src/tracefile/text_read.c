@@ -71,7 +71,7 @@ static int line_fail(const struct textfile *t, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	text_neutralise(text);
+	text_sanitize(text);
 	return fail(-EINVAL, "%s:%" PRIu64 ": %s", t->reader.info.file, t->line_nr, text);
 }
 

@@ -57,7 +57,7 @@ static int refused(const struct clickhouse *c, const struct http_end *end, char 
 	if (!body || strncmp(body, "Code: ", strlen("Code: ")))
 		return http_refused(end->status, c->url, body);
 	body[strcspn(body, "\r\n")] = 0;
-	text_neutralise(body);
+	text_sanitize(body);
 	err = fail(-EREMOTEIO, "%s: %.300s", c->url, body);
 	if (is_code(body, "Code: 60") || is_code(body, "Code: 81"))
 		fail_hint(err, "create the tables with --create-tables");

@@ -15,7 +15,7 @@ enum {
 	NODE_OPAQUE = 24,
 	NODE_FILE_FROM = 32, /* BlockDriverState.filename begins within these */
 	NODE_FILE_TO = 96,
-	NODE_BYTES = 20480, /* its children are behind four paths */
+	NODE_BYTES = 20480, /* its children follow four paths */
 	NODE_PIECE = 512,
 	STATE_BYTES = 4096, /* of a driver's state */
 	SELF_MIN = 64,	    /* from the beginning of a ThrottleGroupMember to its pointer to itself */
@@ -107,7 +107,7 @@ static void suspended_add(struct walk *w, const uint8_t *p, size_t size, uint64_
 			text_read(w->m, u64_read(w->m, one + 8), tag, sizeof(tag));
 			if (!isgraph((unsigned char)tag[0]))
 				break;
-			text_neutralise(tag);
+			text_sanitize(tag);
 			snprintf(w->ret->breakpoint, sizeof(w->ret->breakpoint), "%s", tag);
 			w->ret->suspended++;
 			from = one + 16;
@@ -139,7 +139,7 @@ static bool seen(const struct walk *w, uint64_t bs)
 	return false;
 }
 
-/* The name behind the flags and pointers: the first text that is no part of a pointer, which has 6 bytes in use. */
+/* The name after the flags and pointers: the first text that is no part of a pointer, which has 6 bytes in use. */
 static void file_read(const uint8_t *p, struct block_node *n)
 {
 	for (size_t at = NODE_FILE_FROM; at < NODE_FILE_TO; at++) {

@@ -9,7 +9,7 @@
  *
  * Each step is one pointer at the beginning of a structure (QEMU 7.2 to 11.1: include/sysemu/block-backend.h,
  * include/block/block_int-common.h), and must end at the name of a driver. A throttled member (ThrottleGroupMember)
- * contains a pointer to its own beginning, and behind that the numbers of reads and writes that it holds; a request at
+ * contains a pointer to its own beginning, followed by the numbers of reads and writes that it holds; a request at
  * a blkdebug breakpoint is in a list that points back at its head.
  */
 #ifndef HOSTRACE_BLOCK_NODES_H

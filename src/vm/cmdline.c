@@ -57,7 +57,7 @@ static const char *item_next(const char *p, char *buf, size_t size)
 			buf[n++] = *p;
 	}
 	buf[n] = '\0';
-	text_neutralise(buf);
+	text_sanitize(buf);
 	return p;
 }
 
@@ -119,7 +119,7 @@ static void text_set(char **to, const char *value)
 
 	if (!copy)
 		return;
-	text_neutralise(copy);
+	text_sanitize(copy);
 	free(*to);
 	*to = copy;
 }
@@ -425,7 +425,7 @@ static void word_print(FILE *out, const char *word)
 
 	if (!copy)
 		return;
-	text_neutralise(copy);
+	text_sanitize(copy);
 	if (!needs_quotes(copy)) {
 		fputs(copy, out);
 		return;

@@ -116,7 +116,7 @@ static int refused(const struct qmp *q, const char *command, const json_t *error
 	char text[256];
 
 	snprintf(text, sizeof(text), "%s", desc ? desc : "no reason given");
-	text_neutralise(text);
+	text_sanitize(text);
 	return fail(kind && !strcmp(kind, "CommandNotFound") ? -EOPNOTSUPP : -EREMOTEIO,
 		    "%s: %s: %s", q->name, command, text);
 }

@@ -34,7 +34,7 @@ static void copy_until(char *to, size_t size, const char *from, const char *end)
 	size_t len = (size_t)(end - from);
 
 	snprintf(to, size, "%.*s", (int)(len < size ? len : size), from);
-	text_neutralise(to);
+	text_sanitize(to);
 }
 
 /* Where the region's name ends: what follows it depends on the region. */

@@ -235,7 +235,7 @@ static int peer_found(void *arg, pid_t pid, int fd, uint32_t inode)
 		p->pid = pid;
 		p->state = state_of(pid);
 		proc_comm(pid, p->comm, sizeof(p->comm));
-		text_neutralise(p->comm);
+		text_sanitize(p->comm);
 	}
 	return 0;
 }

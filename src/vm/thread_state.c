@@ -51,7 +51,7 @@ static void status_read(pid_t pid, struct thread_state *t)
 	}
 	if (t->tracer)
 		proc_comm(t->tracer, t->tracer_comm, sizeof(t->tracer_comm));
-	text_neutralise(t->tracer_comm);
+	text_sanitize(t->tracer_comm);
 }
 
 /* Each line is "[<0>] function+0x10/0x20 [module]". */
@@ -145,7 +145,7 @@ static void wchan_read(pid_t pid, struct thread_state *t)
 	if (!line_read(pid, t->tid, "wchan", t->wchan, sizeof(t->wchan)) || !strcmp(t->wchan, "0"))
 		t->wchan[0] = '\0';
 	t->wchan[strcspn(t->wchan, ".")] = '\0'; /* ".constprop.0" */
-	text_neutralise(t->wchan);
+	text_sanitize(t->wchan);
 }
 
 const char *thread_state_name(char state)
@@ -273,10 +273,10 @@ static void type_read(pid_t pid, int mount, char *type, size_t size)
 		snprintf(type, size, "%.*s", (int)strcspn(tail + 3, " \n"), tail + 3);
 		break;
 	}
-	text_neutralise(type);
+	text_sanitize(type);
 }
 
-/* A number behind a name in /proc/PID/fdinfo/FD. */
+/* A number after a name in /proc/PID/fdinfo/FD. */
 static bool fdinfo_read(pid_t pid, int fd, const char *format, void *ret)
 {
 	char path[64], line[LINE];
@@ -299,7 +299,7 @@ static void thread_file_read(pid_t pid, int fd, struct thread_file *ret)
 	ssize_t n = readlink(path, ret->name, sizeof(ret->name) - 1);
 
 	ret->name[n > 0 ? n : 0] = '\0';
-	text_neutralise(ret->name);
+	text_sanitize(ret->name);
 	if (fdinfo_read(pid, fd, "mnt_id: %d", &mount) && ret->name[0] == '/')
 		type_read(pid, mount, ret->type, sizeof(ret->type));
 }
@@ -354,7 +354,7 @@ int threads_read(pid_t pid, uint64_t now_ns, struct thread_state **ret, unsigned
 		*t = (struct thread_state){.tid = atoi(d->d_name)};
 		if (!line_read(pid, t->tid, "comm", t->comm, sizeof(t->comm)))
 			continue; /* it has ended */
-		text_neutralise(t->comm);
+		text_sanitize(t->comm);
 		status_read(pid, t);
 		wchan_read(pid, t);
 		syscall_read(pid, t);

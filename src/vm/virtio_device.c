@@ -9,7 +9,7 @@ enum {
 	VDEV_BYTES = 1024, /* VirtIODevice.vq is within these */
 
 	DEVICE_PATH = 48, /* DeviceState.canonical_path */
-	BUS_PARENT = 40,  /* BusState.parent, behind its Object */
+	BUS_PARENT = 40,  /* BusState.parent, after its Object */
 	DEVICE_BYTES = 512,
 	FUNCTION_BYTES = 4096, /* of VirtIOPCIProxy, in which PCIDevice's members are */
 
@@ -83,7 +83,7 @@ static void state_read(const struct memory *m, const struct virtq_device *d,
 			places_read(m, p + at, &places[i], v);
 	if (!v->known)
 		*v = (struct virtio_device){0};
-	text_neutralise(v->name);
+	text_sanitize(v->name);
 }
 
 /* The device whose QOM path is that of this one less its last part: it owns the bus that this one is on. 0: unknown. */
@@ -125,7 +125,7 @@ static unsigned int msix_find(const uint8_t *config)
 }
 
 /*
- * PCIDevice keeps the table and the pending bits one after the other, behind the number of vectors. A vector that was
+ * PCIDevice keeps the table and the pending bits one after the other, after the number of vectors. A vector that was
  * never used has an address of 0; used ones have the local APIC's.
  */
 static void vectors_read(const struct memory *m, const uint8_t *p, struct virtio_device *v)

@@ -2,7 +2,7 @@
 /*
  * QEMU's own copies of requests: the VirtQueueElements in its heap.
  *
- * virtqueue_pop() allocates a device's request with a VirtQueueElement at its beginning, and behind the request four
+ * virtqueue_pop() allocates a device's request with a VirtQueueElement at its beginning, followed by four
  * arrays: the guest addresses of the element's buffers and where QEMU has them mapped (virtqueue_alloc_element(), the
  * same from 2.6 to 11.1). The element points to all four, so its two counts are there twice, and the size of the
  * device's request is known, too:

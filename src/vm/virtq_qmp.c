@@ -13,7 +13,7 @@ static void text_take(const json_t *object, const char *key, char *buf, size_t s
 	const char *text = json_string_value(json_object_get(object, key));
 
 	snprintf(buf, size, "%s", text ? text : "");
-	text_neutralise(buf);
+	text_sanitize(buf);
 }
 
 /* QEMU prints uint64; jansson's integers are signed. */
@@ -79,7 +79,7 @@ static int queue_ask(struct reading *r, const char *path, unsigned int index, bo
 	if (err)
 		return err;
 	snprintf(one.path, sizeof(one.path), "%s", path);
-	text_neutralise(one.path);
+	text_sanitize(one.path);
 	if (vhost ? vhost_parse(answer, &one) : virtq_qmp_parse(answer, &one))
 		err = list_add(r, &one);
 	json_decref(answer);

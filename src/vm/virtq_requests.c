@@ -218,7 +218,7 @@ struct candidate {
 	uint8_t score;
 };
 
-/* What the rings say of each head. `popped`: index behind the last popped entry. */
+/* What the rings say of each head. `popped`: index after the last popped entry. */
 static void candidates_of_rings(const struct reading *r, uint16_t popped, struct candidate *c)
 {
 	const struct virtq_state *s = r->state;

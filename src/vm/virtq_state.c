@@ -23,7 +23,7 @@ enum {
 	VQ_VECTOR = 80,
 	VQ_HEAD_BYTES = 82,
 	VQ_BEHIND_VDEV = 56, /* from vdev to the end of VirtQueue */
-	NOTIFIERS_BYTES = 24, /* behind vdev: to the guest, from the guest; each {int rfd, wfd; bool initialized} */
+	NOTIFIERS_BYTES = 24, /* after vdev: to the guest, from the guest; each {int rfd, wfd; bool initialized} */
 	VDEV_PATH = 48,	     /* DeviceState.canonical_path */
 	VDEV_BYTES = 1024,   /* VirtIODevice.vq is within these, at various offsets */
 	NAMED_MIN = 8,	     /* queues of a row that must match before the others are checked */
@@ -90,7 +90,7 @@ void virtq_path_read(const struct memory *m, uint64_t vdev, char path[VIRTQ_PATH
 			break;
 	if (path[0] != '/')
 		path[0] = '\0';
-	text_neutralise(path);
+	text_sanitize(path);
 }
 
 struct finding {
@@ -186,7 +186,7 @@ struct virtq_notify virtq_notify_split(bool event_idx, uint16_t flags, uint16_t 
 	return (struct virtq_notify){.mode = flags & 1 ? VIRTQ_OFF : VIRTQ_ON};
 }
 
-/* Flags at 0, idx at 2, and the other side's event index behind the ring: virtio 1.2, 2.7.6 and 2.7.8. */
+/* Flags at 0, idx at 2, and the other side's event index after the ring: virtio 1.2, 2.7.6 and 2.7.8. */
 static bool split_read(const struct memory *m, const struct virtq_rings *r, struct virtq_state *s)
 {
 	uint8_t avail[4], used[4], used_event[2] = {0}, avail_event[2] = {0};

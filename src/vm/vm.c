@@ -102,7 +102,7 @@ static void exe_fill(struct vm *vm, const char *path)
 	vm->version = strdup(exe.version);
 	vm->build_id = strdup(exe.build_id);
 	if (vm->exe)
-		text_neutralise(vm->exe);
+		text_sanitize(vm->exe);
 }
 
 static int cmdline_fill(struct vm *vm, bool is_qemu, bool fds_seen, unsigned int nr_fds)
@@ -143,7 +143,7 @@ static int name_default(struct vm *vm, const char *path, const char *comm)
 	free(vm->name);
 	vm->name = strdup(base ? base + 1 : *path ? path : comm);
 	if (vm->name)
-		text_neutralise(vm->name);
+		text_sanitize(vm->name);
 	return vm->name ? 0 : -ENOMEM;
 }
 
@@ -158,7 +158,7 @@ static char *user_name(uid_t uid)
 	else if (asprintf(&name, "%u", uid) < 0)
 		name = NULL;
 	if (name)
-		text_neutralise(name);
+		text_sanitize(name);
 	return name;
 }
 
@@ -178,7 +178,7 @@ static int vm_look(pid_t pid, struct vm *ret)
 
 	vm.clock_err = clock_offset(pid, &vm.clock_ahead_ns);
 	proc_comm(pid, comm, sizeof(comm));
-	text_neutralise(comm);
+	text_sanitize(comm);
 	is_qemu = name_is_qemu(exe_err ? comm : path);
 	if (exe_err == -ENOENT)
 		return 0; /* a kernel thread, a zombie */
@@ -297,7 +297,7 @@ int vm_by_pid(pid_t pid, struct vm *ret)
 	if (err)
 		return err < 0 ? err : 0;
 	proc_comm(pid, comm, sizeof(comm));
-	text_neutralise(comm);
+	text_sanitize(comm);
 	return fail(-EINVAL,
 		    "process %d (%s) is not a virtual machine: it neither uses KVM nor runs QEMU; "
 		    "'hostrace ps' lists the VMs",

@@ -2,7 +2,7 @@
 /*
  * Large blocks for fuzzers, linked with --wrap: AddressSanitizer maps and unmaps each large block, which takes ten
  * times as long as reading a small input. Blocks from LARGE_MIN on come from an arena and are used again. Accesses
- * before and behind a block are detected, and to the first bytes of a freed one. A block that leaks is not used
+ * before and after a block are detected, and to the first bytes of a freed one. A block that leaks is not used
  * again; when all are in use, blocks come from malloc(), and the leak is reported.
  */
 #include <malloc.h>
@@ -64,7 +64,7 @@ static struct slot *slot_find(size_t size)
 	return found;
 }
 
-/* At the slot's end, so that the first byte behind it can be poisoned exactly. */
+/* At the slot's end, so that the first byte after it can be poisoned exactly. */
 static uint8_t *block_of(const struct slot *s)
 {
 	return arena + (s - slots + 1) * SLOT_BYTES - RED_ZONE - ((s->size + 15) & ~(size_t)15);

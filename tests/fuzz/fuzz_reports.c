@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Every report command over any trace. The first line of an input is the command with its options, the rest a text
- * trace, and behind a line "%guest" that of a guest. The trace is read as it is, or after import to a .hrt file.
+ * trace, and after a line "%guest" that of a guest. The trace is read as it is, or after import to a .hrt file.
  * Commands run in this process, as those of `hostrace report` do (commands/common/section.c): their options are put
  * back afterwards, and what they print goes to /dev/null.
  */

@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static unsigned int nr_run, nr_failed;
 
-/* The file in memory of exactly its size, so that ASan sees the first byte read behind the end. */
+/* The file in memory of exactly its size, so that ASan sees the first byte read past the end. */
 static uint8_t *load(const char *path, size_t *ret_size)
 {
 	FILE *f = fopen(path, "rb");

@@ -179,7 +179,7 @@ static bool handle_exit(const struct kvm_run *run)
 	case KVM_EXIT_MMIO:
 		work[MMIO_WRITE].seen++;
 		return true;
-	case KVM_EXIT_HLT: /* there is no interrupt controller: the next KVM_RUN goes on behind the
+	case KVM_EXIT_HLT: /* there is no interrupt controller: the next KVM_RUN goes on after the
 			      hlt */
 		work[HLT].seen++;
 		return true;

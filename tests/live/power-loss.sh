@@ -143,7 +143,7 @@ check() {
 	fi
 	losetup -d "$cut_loop"
 	: >>wrong
-	echo "# behind write $1 of $end: $saved of $((ROUNDS * 2000)) numbers, $safe were safe"
+	echo "# after write $1 of $end: $saved of $((ROUNDS * 2000)) numbers, $safe were safe"
 	is "$(cat wrong)" "" "power failure $3"
 }
 

@@ -51,7 +51,7 @@ static uint64_t log_entries(int fd)
 	return super.nr_entries;
 }
 
-/* The entry at *at, which becomes the place of the next one. Its data begins one sector behind the entry. */
+/* The entry at *at, which becomes the place of the next one. Its data begins one sector after the entry. */
 static struct log_entry log_next(int fd, uint64_t *at)
 {
 	struct log_entry e;
@@ -61,7 +61,7 @@ static struct log_entry log_next(int fd, uint64_t *at)
 	return e;
 }
 
-/* Entries before it are safe after a power failure behind `nr` entries. */
+/* Entries before it are safe after a power failure after `nr` entries. */
 static uint64_t last_flush(int fd, uint64_t nr)
 {
 	uint64_t at = SECTOR, ret = 0;

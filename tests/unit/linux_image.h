@@ -27,7 +27,7 @@ enum image_layout {
 	IMAGE_6_4,
 	IMAGE_6_15, /* unsigned offsets */
 	IMAGE_7_0,
-	IMAGE_7_0_ODD, /* the same 4 bytes behind, as nothing is aligned to 8 any more */
+	IMAGE_7_0_ODD, /* the same 4 bytes further on, as nothing is aligned to 8 any more */
 	IMAGE_LAYOUTS,
 };
 
@@ -469,7 +469,7 @@ static void image_stack(uint8_t *image)
 
 	image_put(image_put(task + 96, stack, 8), stack + 0x1000, 8);
 	image_put(image_put(p + 0x1000, stack + 0x1200, 8), code + 5, 8);
-	image_put(p + 0x1108, code + 0x105, 8); /* behind the 256 bytes of inactive_task_frame */
+	image_put(p + 0x1108, code + 0x105, 8); /* after the 256 bytes of inactive_task_frame */
 	image_put(image_put(image_put(p + 0x1200, 0, 8), module + 5, 8), code + 0x205, 8);
 	image_orc_entry(image, IMAGE_ORC, 0, code, 16, 0, ORC_SP, ORC_CALL);
 	image_orc_entry(image, IMAGE_ORC, 1, code + 0x100, 16, -16, ORC_BP | ORC_PREV_SP << 4,

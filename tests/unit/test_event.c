@@ -111,7 +111,7 @@ static void bad_types_are_refused(void **state)
 	refused("", 32, good);
 	refused(longname, 32, good);
 	refused("e", 16, good);
-	refused("e", 24, good);	   /* field behind the record */
+	refused("e", 24, good);	   /* field after the record */
 	refused("e", 65535, good); /* longer than a record may be */
 	refused("e", 32, (struct field){"f", "dec", "", FIELD_UINT, 20, 4}); /* in the header */
 	refused("e", 32, (struct field){"f", "dec", "", FIELD_UINT, 24, 3});
@@ -135,7 +135,7 @@ static void integers(void **state)
 	assert_true((int64_t)event_u64(&ev, &s32) == -2);
 	assert_true(event_u64(&ev, &u32) == 0xfffffffe);
 	assert_true((int64_t)event_u64(&ev, &s8) == -128);
-	assert_true(event_u64(&ev, &out) == 0); /* behind the record's end */
+	assert_true(event_u64(&ev, &out) == 0); /* past the record's end */
 }
 
 static void dyn(uint8_t *data, uint32_t from, uint32_t len)
@@ -194,7 +194,7 @@ static void names_cannot_control_a_terminal(void **state)
 		char text[64];
 
 		strcpy(text, cases[i].from);
-		text_neutralise(text);
+		text_sanitize(text);
 		assert_string_equal(text, cases[i].to);
 	}
 }

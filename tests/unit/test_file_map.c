@@ -30,7 +30,7 @@ static int file_make(void)
 	return fd;
 }
 
-/* In a child, its messages to `err`: reads the last byte, behind the end by then if `shorter`. */
+/* In a child, its messages to `err`: reads the last byte, past the end by then if `shorter`. */
 static int read_in_child(bool shorter, int err)
 {
 	int status, fd = file_make();

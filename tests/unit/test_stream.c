@@ -171,7 +171,7 @@ static void cut_anywhere(void **state)
 	}
 }
 
-/* A byte that is wrong costs at most its own frame, or what comes behind it. */
+/* A byte that is wrong costs at most its own frame, or what follows it. */
 static void damaged_anywhere(void **state)
 {
 	(void)state;

@@ -296,7 +296,7 @@ static void packed_put(struct setup *t, unsigned int i, unsigned int id, unsigne
 	desc_put(t, DESC + 16ul * i, addr, len, id, flags);
 }
 
-/* Two popped, of 3 and 1 descriptors, and one offered behind the end of the ring. */
+/* Two popped, of 3 and 1 descriptors, and one offered past the end of the ring. */
 static void packed_is_read(void **state)
 {
 	enum { AVAILABLE = 0x80, USED_TOO = 0x8000 };

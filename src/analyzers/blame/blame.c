@@ -94,7 +94,7 @@ static void comm_learn(struct thread *t, const struct event *ev, const char *fie
 	if (!f || *t->comm)
 		return;
 	event_text(ev, f, t->comm, sizeof(t->comm));
-	text_neutralise(t->comm);
+	text_sanitize(t->comm);
 }
 
 /* ---- exits ---- */
@@ -295,7 +295,7 @@ static void other_set(struct blame *b, struct thread *t, const struct event *ev,
 	t->other.tid = (uint32_t)event_value(ev, tid);
 	if (f)
 		event_text(ev, f, t->other.comm, sizeof(t->other.comm));
-	text_neutralise(t->other.comm);
+	text_sanitize(t->other.comm);
 }
 
 /* It leaves the CPU again, and when it got that is not known. */
@@ -412,7 +412,7 @@ static bool futex_waits(uint64_t op)
 	return false;
 }
 
-/* Comes right behind the switch that it explains. */
+/* Immediately follows its sched_switch. */
 static void on_block(struct blame *b, struct thread *t, const struct event *ev)
 {
 	uint64_t pid_key = key_of(ev, ev->pid);

@@ -85,7 +85,7 @@ struct blame_part {
 };
 
 enum {
-	BLAME_PARTS_MAX = 8192, /* of one exit; later ones are summed up by what they name, behind them */
+	BLAME_PARTS_MAX = 8192, /* of one exit; later ones are summed up by what they name, after them */
 	BLAME_SUMS_MAX = 256,	/* of these; the time of others is unknown */
 };
 

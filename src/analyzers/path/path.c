@@ -98,7 +98,7 @@ static void on_device(struct path *p, const struct event *ev)
 	if (!d || d->path) /* the name of what was there first: requests point to it */
 		return;
 	event_text(ev, f, text, sizeof(text));
-	text_neutralise(text);
+	text_sanitize(text);
 	d->path = strdup(text);
 }
 
@@ -212,7 +212,7 @@ static void popped(void *arg, const struct event *ev)
 	q->popped_ns = ev->time_ns;
 }
 
-/* Comes right behind the element's pop. */
+/* Immediately follows the element's pop. */
 static void on_blk(struct path *p, const struct event *ev)
 {
 	struct path_open *o;

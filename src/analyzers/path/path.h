@@ -88,7 +88,7 @@ struct path_request {
 	uint32_t blk_type;	    /* 1 + VIRTIO_BLK_T_*; 0: unknown */
 	bool no_disk;		    /* of a device that is known to be no disk */
 	bool batched;		    /* popped in the handler of an earlier request's kick */
-	bool ambiguous;		    /* there was I/O of the host that may be its, or another one's */
+	bool ambiguous;		    /* host I/O not attributable to one request */
 	const struct request *guest; /* NULL: unknown */
 };
 

@@ -59,7 +59,7 @@ static void other_set(struct thread_change *c, const struct event *ev, bool leav
 	c->other_tid = leaves ? sw->next_tid : sw->prev_tid;
 	record_text(leaves ? sw->next_comm : sw->prev_comm, sizeof(sw->next_comm), c->other,
 		    sizeof(c->other));
-	text_neutralise(c->other);
+	text_sanitize(c->other);
 }
 
 static void period_log(void *arg, struct model_thread *m, uint64_t ns, enum run_state next,

@@ -99,7 +99,7 @@ void frame_print(const struct frame *frame, const struct frames_options *opt, ch
 	}
 	if (opt->show_address && len < size)
 		snprintf(buf + len, size - len, " @ 0x%" PRIx64, frame->address);
-	text_neutralise(buf);
+	text_sanitize(buf);
 }
 
 static bool ends_with(const char *text, const char *end)

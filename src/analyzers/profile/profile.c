@@ -427,7 +427,7 @@ int sample_profile(struct sample_trace *t, const struct profile_options *opt, st
 				 p.group[i].name, p.group[i].id);
 		else
 			snprintf(header, sizeof(header), "CPU 0x%02" PRIx64, p.group[i].id);
-		text_neutralise(header);
+		text_sanitize(header);
 		err = calltree_title(p.tree, p.group[i].root, header);
 	}
 	if (!err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How the profiles interpret each event: the table behind samples.h. */
+/* How the profiles interpret each event: the table of samples.h. */
 #ifndef HOSTRACE_SAMPLE_KINDS_H
 #define HOSTRACE_SAMPLE_KINDS_H
 

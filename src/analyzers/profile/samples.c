@@ -54,7 +54,7 @@ int samples_tracepoint_add(struct samples *x, const char *name, const char *sign
 	int err;
 
 	if (shown)
-		text_neutralise(shown);
+		text_sanitize(shown);
 	*ret = t->nr_types;
 	err = sample_type_add(t, t->nr_types + 1, shown, strdup(signature), strdup(format));
 	if (!err)

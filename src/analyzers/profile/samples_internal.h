@@ -18,7 +18,7 @@ struct sample_thread {
 	uint32_t reason, isa, user_reason;
 	char state; /* 'w' waiting, 'p' preempted, else running or unknown */
 	bool is_vcpu, in_guest, in_user;
-	char comm[17]; /* neutralised */
+	char comm[17]; /* sanitized */
 };
 
 /* Added if it is new; valid until the next call. NULL: too many threads. */

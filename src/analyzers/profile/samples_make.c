@@ -24,7 +24,7 @@ void sample_thread_name(struct sample_thread *t, const char *comm)
 	if (!t || !*comm)
 		return;
 	snprintf(t->comm, sizeof(t->comm), "%.16s", comm);
-	text_neutralise(t->comm);
+	text_sanitize(t->comm);
 }
 
 static int made(struct samples *x, const struct event *ev, enum sample_made what, uint32_t tid,
@@ -314,7 +314,7 @@ static unsigned int stack_text(struct samples *x, const char *text, uint64_t *ad
 		size_t n = strcspn(p, ";");
 
 		snprintf(name, sizeof(name), "%.*s", (int)n, p);
-		text_neutralise(name);
+		text_sanitize(name);
 		address[nr] = backtrace_address(x->backtraces, name) + 1;
 		nr += address[nr] > 1;
 		p += n;

@@ -99,7 +99,7 @@ void handlers_event(struct sched *s, struct follow *t, const struct event *ev)
 
 	if (f)
 		event_text(ev, f, text, sizeof(text));
-	text_neutralise(text);
+	text_sanitize(text);
 	h = handler_get(s, t, text);
 	if (!h)
 		return;

@@ -13,7 +13,7 @@
 static void comm_read(const char text[16], char comm[16])
 {
 	record_text(text, 16, comm, 16);
-	text_neutralise(comm);
+	text_sanitize(comm);
 }
 
 /* A sched_ran has the same fields but the state. */

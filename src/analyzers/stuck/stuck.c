@@ -99,7 +99,7 @@ static int requests_collect(struct stuck_report *r)
 	return 0;
 }
 
-/* By queue, the oldest first; behind them those of unknown age in the ring's order. */
+/* By queue, the oldest first; then those of unknown age in the ring's order. */
 static int by_age(const void *a, const void *b)
 {
 	const struct stuck_request *x = a, *y = b;

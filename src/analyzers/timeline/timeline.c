@@ -33,7 +33,7 @@ static char *name_make(const char *fmt, va_list args)
 
 	if (vasprintf(&name, fmt, args) < 0)
 		return NULL;
-	text_neutralise(name);
+	text_sanitize(name);
 	return name;
 }
 
@@ -98,7 +98,7 @@ void timeline_track_comm(struct timeline *t, uint32_t track, const char *comm, u
 		return;
 	if (asprintf(&name, "%s %u", comm, number) < 0)
 		return;
-	text_neutralise(name);
+	text_sanitize(name);
 	free(tr->name);
 	tr->name = name;
 }
@@ -259,7 +259,7 @@ void run_begin(struct timeline *t, struct timeline_run *run, uint64_t ns, enum s
 	va_start(args, fmt);
 	vsnprintf(run->name, sizeof(run->name), fmt, args);
 	va_end(args);
-	text_neutralise(run->name);
+	text_sanitize(run->name);
 }
 
 void run_flow(struct timeline_run *run, uint64_t flow)

@@ -135,7 +135,7 @@ int timeline_close(struct timeline *t);
 /* Gives up: what was written is not complete. */
 void timeline_cancel(struct timeline *t);
 
-/* A new group or track; its index, UINT32_MAX if the table is full, which slices accept. Copies names, neutralised. */
+/* A new group or track; its index, UINT32_MAX if the table is full, which slices accept. Copies names, sanitized. */
 uint32_t timeline_group(struct timeline *t, uint32_t pid, bool guest, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 /* Names the VM of a group. */

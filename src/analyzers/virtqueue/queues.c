@@ -68,7 +68,7 @@ static void on_device(struct queues *q, const struct event *ev)
 
 	if (!d)
 		return;
-	text_neutralise(RECORD_TEXT(r, path, name));
+	text_sanitize(RECORD_TEXT(r, path, name));
 	if (!strcmp(name, d->path))
 		return;
 	snprintf(d->path, sizeof(d->path), "%s", name);

@@ -97,7 +97,7 @@ unsigned int queues_end(struct queues *q, uint64_t end_ns, struct queue_figures 
 /* Was an event of this name seen? */
 bool queues_saw(const struct queues *q, enum queue_stage stage);
 
-/* Totals of the elements behind it (lost events, popped before, ...), valid after queues_end(). */
+/* Totals of the elements after it (lost events, popped before, ...), valid after queues_end(). */
 const struct element_totals *queues_totals(const struct queues *q);
 
 /* Number of events of queues above QUEUES_MAX, which were dropped. */

@@ -62,7 +62,7 @@ int command_failed(void)
 	bool noted;
 
 	snprintf(text, sizeof(text), "%s", error_text());
-	text_neutralise(text);
+	text_sanitize(text);
 	noted = strstr(text, "out of memory");
 
 	/* Libraries report it as something else. */
@@ -86,7 +86,7 @@ int command_usage(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	text_neutralise(text);
+	text_sanitize(text);
 	if (errors_are_kept) {
 		fail_usage(-EINVAL, "%s", text);
 		return EXIT_USAGE;
@@ -109,6 +109,6 @@ void command_note(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	text_neutralise(text); /* names of files, VMs and sources */
+	text_sanitize(text); /* names of files, VMs and sources */
 	fprintf(stderr, "hostrace: %s\n", text);
 }

@@ -34,7 +34,7 @@ static void __attribute__((format(printf, 2, 3))) put(struct line *l, const char
 
 static void line_add(json_t *list, struct line *l)
 {
-	text_neutralise(l->text);
+	text_sanitize(l->text);
 	json_array_append_new(list, json_string(l->text));
 }
 

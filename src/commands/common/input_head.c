@@ -74,7 +74,7 @@ static void caveat_budget(json_t *list, const struct trace_info *info)
 			 "time was exceeded",
 			 (double)(at - (json_int_t)info->start_ns) / 1e9, names,
 			 json_number_value(json_object_get(budget, "limit_percent")));
-		text_neutralise(text);
+		text_sanitize(text);
 		json_array_append_new(list, json_string(text));
 		len = 0;
 	}

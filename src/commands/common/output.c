@@ -64,7 +64,7 @@ static bool format_known(const char *formats, const char *format)
 
 /*
  * The child executes the pager when there is something to show: until then, which may be minutes, ^C ends it as it ends
- * this process, and leaves no empty pager behind. This process may not start programs later (confine/confine.h).
+ * this process, and leaves no empty pager running. This process may not start programs later (confine/confine.h).
  */
 static FILE *pager_start(const char *command, pid_t *ret)
 {

@@ -147,7 +147,7 @@ static json_t *caveats_of(const struct analyzer *a, const struct pair_counts *c,
 		       "exits without a port: %" PRIu64
 		       "; their qualification was not recorded (or is that of a byte written to "
 		       "port 0)",
-		       c->untold);
+		       c->unqualified);
 	return list;
 }
 
@@ -170,7 +170,7 @@ static void caveat_several_vms(json_t *list, const struct pairing *p, const stru
 	if (nr > 1 && !groups_by(p, "vm") && !groups_by(p, "pid") &&
 	    !groups_by(p, "tid"))
 		caveat(list,
-		       "the figures add up %" PRIu64
+		       "figures are summed over %" PRIu64
 		       " VMs; separate them with --by vm, or select one with --vm",
 		       nr);
 }

@@ -150,7 +150,7 @@ static int result_of(const struct exporter_push *p, const struct http_end *end, 
 		snprintf(why, size, "the server replied with status %u", end->status);
 	else
 		return otlp_answer_read(p->answer, p->answer_len, why, size);
-	text_neutralise(why);
+	text_sanitize(why);
 	return -EIO;
 }
 

@@ -99,7 +99,7 @@ struct vm_watch {
 	bool pending;  /* forked a moment ago, and still to be attached to */
 	bool replaced; /* it forked the VM (-daemonize) and is none */
 	bool given_back; /* it has ended, and with it what the collector held for it */
-	bool told; /* what there is to say about its start has been said */
+	bool told; /* startup notes printed */
 	uint64_t begin_ns, attached_ns; /* a VM that the command started: since when, its probes since when */
 };
 
@@ -309,7 +309,7 @@ unsigned int record_vms_running(struct recording *r);
 
 /* ---- record_follow.c: a command that starts the VMs ---- */
 
-/* Before the command is let go: what may be missed is said here. */
+/* Before the child is released; reports what may be missed. */
 int record_follow_start(struct recording *r);
 
 /* Looks at what the command's processes did, and attaches probes to its VMs. */

@@ -169,7 +169,7 @@ static void vm_read(pid_t pid, const char *comm, struct vm *ret)
 		.version = strdup(""),
 		.build_id = strdup(""),
 	};
-	text_neutralise(ret->name);
+	text_sanitize(ret->name);
 }
 
 /* Its entry, made or made anew; the process was found by what happened at that time. Its index or -errno. */

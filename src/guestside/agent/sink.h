@@ -9,7 +9,7 @@ struct stream_shm;
 
 struct sink {
 	const struct sink_ops *ops;
-	const char *to; /* behind the ':' */
+	const char *to; /* after the ':' */
 	int fd, listener;
 	bool stop_said;
 	/* sink_shm.c */

@@ -244,7 +244,7 @@ int stream_begin(struct stream *st, const struct trace *t, const char *clock, bo
 /* ---- pages ---- */
 
 #define COMMIT_BYTES  ((1u << 27) - 1)
-#define COMMIT_STORED (1u << 30) /* how many events were missed is behind the data */
+#define COMMIT_STORED (1u << 30) /* the number of missed events follows the data */
 
 /* Bytes of a page that mean something (see ../ftrace_page.c). */
 static size_t page_used(const uint8_t *page, size_t size)

@@ -39,7 +39,7 @@ guest_entry:
  */
 interrupt_common:
 	pusha
-	push	32(%esp)		/* the vector, behind the eight registers */
+	push	32(%esp)		/* the vector, after the eight registers */
 	call	interrupt_arrived
 	add	$4, %esp
 	popa

@@ -2,7 +2,7 @@
 // The page of `hostrace report`. Names in the data are hostile: they become text nodes (el(), add()) and titles, never
 // markup. All scripts of this folder share one scope (report.mk).
 
-// Names without controls of the text's direction, and others, as text_neutralise() removes them elsewhere.
+// Names without controls of the text's direction, and others, as text_sanitize() removes them elsewhere.
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 const data = JSON.parse(document.getElementById("data").textContent,
 	(key, value) => typeof value === "string" ? value.replace(CONTROLS, "?") : value);

@@ -146,7 +146,7 @@ static char *put_thread(const struct sample_lines *l, char *p, const struct samp
 		return put_left(p, s->thread_name, len, len, 15);
 	memcpy(name, s->thread_name, sizeof(name));
 	if (!l->opt.compat)
-		text_neutralise(name);
+		text_sanitize(name);
 	return put_left(p, name, len, utf8_length(name, len), 15);
 }
 
@@ -229,7 +229,7 @@ static int plan_make(struct sample_lines *l, const struct sample_type *tp)
 		memcpy(plan->piece, piece, (size_t)plan->nr * sizeof(*piece));
 	memcpy(plan->name, tp->name, len + 1);
 	if (!l->opt.compat && !is_plain(tp->name, len))
-		text_neutralise(plan->name);
+		text_sanitize(plan->name);
 	len = strlen(plan->name);
 	plan->name_len = (uint16_t)(put_left(plan->name + len, "", 0,
 					     utf8_length(plan->name, len), 20) - plan->name);
@@ -298,7 +298,7 @@ char *sample_put_args_text(const struct sample_lines *l, char *p, const char *te
 
 	memcpy(p, text, len + 1);
 	if (!l->opt.compat && !is_plain(p, len)) {
-		text_neutralise(p);
+		text_sanitize(p);
 		len = strlen(p);
 	}
 	return p + len;

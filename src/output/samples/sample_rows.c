@@ -46,7 +46,7 @@ json_t *text_json(const char *text)
 	_cleanup_free_ char *copy = strdup(text); /* broken UTF-8 */
 
 	if (copy)
-		text_neutralise(copy);
+		text_sanitize(copy);
 	return json_string(copy ? copy : "");
 }
 
@@ -192,7 +192,7 @@ static json_t *arg_json(const struct sample_arg *a)
 		return json_boolean(a->u);
 	case 'p':
 		snprintf(text, sizeof(text), "%.*s", (int)a->len, (const char *)a->bytes);
-		text_neutralise(text);
+		text_sanitize(text);
 		return json_string(text);
 	case '*': {
 		_cleanup_free_ char *hex = malloc(2ull * a->len + 1);

@@ -52,7 +52,7 @@ static inline bool row_sink_refuses(struct row_sink *sink)
 	sink->cut |= row_sink_full(sink);
 	return sink->cut;
 }
-/* What reading ended with: an error behind the last row that is wanted is none. */
+/* What reading ended with: an error after the last requested row is ignored. */
 static inline int row_sink_result(struct row_sink *sink, int err)
 {
 	return err < 0 && row_sink_refuses(sink) ? 0 : err;

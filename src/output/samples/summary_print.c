@@ -32,7 +32,7 @@ static void put_name(const struct sample_summary *s, const char *name, size_t wi
 	_cleanup_free_ char *safe = s->opt.compat ? NULL : strdup(name);
 
 	if (safe)
-		text_neutralise(safe);
+		text_sanitize(safe);
 	const char *text = safe ? safe : name;
 	size_t len = utf8_length(text, strlen(text));
 

@@ -209,7 +209,7 @@ static void field_add(struct making *m, const struct tep_format_field *f, int in
 		snprintf(name, sizeof(m->names[0]), "%.60s", f->name);
 	else
 		snprintf(name, sizeof(m->names[0]), "%.52s%d", f->name, index);
-	text_neutralise(name);
+	text_sanitize(name);
 	m->field[m->nr++] = (struct field){.name = name,
 					   .fmt = kind == FIELD_TEXT || kind == FIELD_DYNTEXT
 							  ? "text"
@@ -280,7 +280,7 @@ static int type_make(struct ftrace_events *e, struct format *to, struct tep_even
 		field_take(to, m, f);
 	snprintf(name, sizeof(name), "%.60s:%.60s", e->side == FTRACE_GUEST ? "guest" : to->system,
 		 to->name);
-	text_neutralise(name);
+	text_sanitize(name);
 	return event_type_register(&(struct event_type){.name = name,
 							.doc = to->system,
 							.fields = m->field,

@@ -5,7 +5,7 @@
 
 #define COMMIT_BYTES  ((1u << 27) - 1)
 #define COMMIT_MISSED (1u << 31)
-#define COMMIT_STORED (1u << 30) /* how many were missed is behind the data */
+#define COMMIT_STORED (1u << 30) /* the number of missed events follows the data */
 #define DELTA_BITS    27
 #define STAMP_BITS    59 /* an absolute time has so many; the rest is as before */
 

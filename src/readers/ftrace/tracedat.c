@@ -323,7 +323,7 @@ static void clock_take(struct tracedat *t, bool guest, uint64_t tsc_khz)
 	char name[64];
 
 	snprintf(name, sizeof(name), "%s%s", guest ? "guest-" : "", tsc ? "tsc" : clock);
-	text_neutralise(name);
+	text_sanitize(name);
 	json_object_set_new(info->meta, "clock", json_string(name));
 	if (guest) {
 		shifts_tell(t);
@@ -356,7 +356,7 @@ static void names_take(struct tracedat *t)
 		if (!space)
 			continue;
 		*space = '\0';
-		text_neutralise(space + 1);
+		text_sanitize(space + 1);
 		json_object_set_new(threads, line, json_string(space + 1));
 	}
 	json_object_set_new(t->reader.info.meta, "threads", threads);

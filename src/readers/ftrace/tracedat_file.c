@@ -318,7 +318,7 @@ void tracedat_describe(struct tracedat_file *f, json_t *meta)
 {
 	char word[2][128] = {"", ""};
 
-	text_neutralise(f->uname);
+	text_sanitize(f->uname);
 	if (sscanf(f->uname, "%*127s %127s %127s", word[0], word[1]) == 2) {
 		json_object_set_new(meta, "host", json_string(word[0]));
 		json_object_set_new(meta, "kernel", json_string(word[1]));

@@ -30,7 +30,7 @@ struct tracedat_all_stats {
 	unsigned int nr;
 };
 
-/* Bytes of the file, a NUL behind them. To be freed. */
+/* Bytes of the file, followed by a NUL. To be freed. */
 int tracedat_load(const struct tracedat_file *f, uint64_t offset, uint64_t len, uint8_t **ret);
 
 /* A NUL-terminated text, "" and cut if it does not end; u64 length and bytes. */
@@ -47,7 +47,7 @@ int tracedat_option(struct tracedat_file *f, unsigned int id, struct buffer *b,
 		    struct tracedat_all_stats *stats);
 /* TIME_SHIFT, of which a file has one; what makes no sense is skipped (shift_broken). */
 int tracedat_shifts_take(struct tracedat_file *f, struct buffer *b);
-/* One CPU's statistics, as the kernel prints them behind a line "CPU: N"; then all to f's CPUs. */
+/* One CPU's statistics, as the kernel prints them after a line "CPU: N"; then all to f's CPUs. */
 int tracedat_stats_take(struct tracedat_all_stats *all, const char *text);
 void tracedat_stats_give(struct tracedat_file *f, const struct tracedat_all_stats *all);
 void tracedat_clock_take(struct tracedat_file *f, const char *text);

@@ -136,7 +136,7 @@ static int borders_gather(struct scan_worker *w, unsigned int jobs, struct borde
 	return 0;
 }
 
-/* Pieces of a CPU behind one that is cut are not read by anyone. */
+/* Pieces of a CPU after one that is cut are not read by anyone. */
 static int pieces_join(struct scan_job *job, struct scan_worker *w, unsigned int jobs,
 		       uint64_t *borders)
 {

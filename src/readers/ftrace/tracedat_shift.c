@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The option TIME_SHIFT: how far the guest's clock was from the host's when trace-cmd recorded both, see
- * trace-cmd.dat.v7(5); the fractions came later and are behind everything that older readers know:
+ * trace-cmd.dat.v7(5); the fractions came later and follow everything that older readers know:
  *
  *   u64 the peer's id, u32 flags, u32 CPUs
  *   for each CPU:  u32 nr, u64 time[nr], offset[nr], scale[nr]

@@ -96,7 +96,7 @@ int vm_threads_guest(struct vm_threads *x, const char *name, uint64_t trace_id)
 	x->vm[i].trace_id = trace_id;
 	x->vm[i].name = strdup(name);
 	if (x->vm[i].name)
-		text_neutralise(x->vm[i].name);
+		text_sanitize(x->vm[i].name);
 	return (int)i;
 }
 

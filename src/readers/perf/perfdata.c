@@ -168,7 +168,7 @@ static int name_take(struct perfdata *p, const struct perfdata_record *rec, uint
 
 	perfdata_trailer_parse(&p->file, rec, &s);
 	snprintf(thread.comm, sizeof(thread.comm), "%s", comm);
-	text_neutralise(thread.comm);
+	text_sanitize(thread.comm);
 	if (p->guest || !s.have_time || !s.time) {
 		if (*thread.comm)
 			name_set(p, tid, thread.comm);

@@ -224,7 +224,7 @@ static void text_take(struct buffer *b, char *to, size_t size)
 
 	if (text && len)
 		snprintf(to, size, "%.*s", (int)(len < size ? len : size), (const char *)text);
-	text_neutralise(to);
+	text_sanitize(to);
 }
 
 /* u32 nr, u32 attr size; nr of: attr, u32 nr of ids, name, ids. In the order of the attrs. */

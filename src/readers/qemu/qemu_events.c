@@ -155,7 +155,7 @@ static const struct event_type *type_make(const struct qemu_events *e, struct te
 			.offset = (uint16_t)(offsetof(struct rec_words, arg) + 8 * i),
 			.size = 8};
 	snprintf(full, sizeof(full), "qemu:%.*s", (int)(name.len < 100 ? name.len : 100), name.at);
-	text_neutralise(full);
+	text_sanitize(full);
 	return event_type_register(&type, &made) ? NULL : made;
 }
 

@@ -258,7 +258,7 @@ static void simpletrace_close(struct reader *r)
 	free(t);
 }
 
-/* From behind the header; version 3 and older have no types before their records. */
+/* After the header; version 3 and older have no types before their records. */
 static int simpletrace_begin(struct simpletrace *t)
 {
 	struct trace_info *info = &t->reader.info;

@@ -204,7 +204,7 @@ static int entries_collect(struct ring_reader *r)
 	return 0;
 }
 
-/* The least and the greatest time; records behind a TSC that was set back are late. */
+/* The least and the greatest time; records after a TSC that was set back are late. */
 static void times_fill(struct ring_reader *r)
 {
 	struct trace_info *info = &r->base.info;

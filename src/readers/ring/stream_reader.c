@@ -77,7 +77,7 @@ static void begin_line(struct opening *o, const char *key, char *value)
 	struct tracedat_file *f = o->file;
 	json_t *meta = o->info->meta;
 
-	text_neutralise(value);
+	text_sanitize(value);
 	if (!strcmp(key, "version"))
 		f->version = (int)strtol(value, NULL, 10);
 	else if (!strcmp(key, "page_size"))
@@ -215,7 +215,7 @@ static int frame_take(struct opening *o, const struct stream_head *h)
 		return stats_add(o, h);
 	case STREAM_END:
 		o->ended = true;
-		text_neutralise((char *)o->payload);
+		text_sanitize((char *)o->payload);
 		json_object_set_new(o->info->meta, "end", json_string((char *)o->payload));
 		return 0;
 	default:

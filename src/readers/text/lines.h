@@ -88,7 +88,7 @@ static inline unsigned int text_digits8(const char *p, uint64_t *ret)
 	return nr;
 }
 
-/* A decimal number; p is set behind it, and stays if there is none. Values beyond 64 bits wrap. */
+/* A decimal number; p is set to its end, and stays if there is none. Values beyond 64 bits wrap. */
 static inline uint64_t text_decimal(const char **p)
 {
 	static const uint32_t power[] = {1,      10,      100,      1000,     10000,

@@ -38,7 +38,7 @@ static inline bool text_parts_are_files(const struct text_parts *p)
 char *text_parts_find(struct text_parts *p, char *s, const char *end);
 
 /*
- * Where the line from s to its newline at end begins behind the name, and p->now. To be called for each line, from the
+ * Where the line from s to its newline at end begins after the name, and p->now. To be called for each line, from the
  * first one on, with a struct that was zeroed before.
  */
 static inline char *text_parts_skip(struct text_parts *p, char *s, const char *end)

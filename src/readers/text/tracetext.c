@@ -126,7 +126,7 @@ static const struct event_type *type_make(const struct tracetext *t, const struc
 			 : sample ? "perf"
 				  : "ftrace");
 	strncat(full, name.at, name.len < 64 ? name.len : 64);
-	text_neutralise(full);
+	text_sanitize(full);
 	p = strchr(full, ':');
 	if (!p)
 		return NULL; /* the system's name is cut: it is long, or has a NUL */
@@ -349,7 +349,7 @@ static void parts_report(struct tracetext *t)
 		return;
 	for (int i = 0; i < 2; i++) {
 		memcpy(name[i], t->parts.name[i], sizeof(name[i]));
-		text_neutralise(name[i]);
+		text_sanitize(name[i]);
 	}
 	trace_info_caveat(info,
 			  "%s: trace-cmd's report of %u files: %s is read as the host's trace, %s "

@@ -53,7 +53,7 @@ static void comm_learn(struct scan *s, const struct text_line *l)
 	snprintf(tid, sizeof(tid), "%u", l->tid);
 	memcpy(comm, l->comm.at, len);
 	comm[len] = '\0';
-	text_neutralise(comm);
+	text_sanitize(comm);
 	json_object_set_new(s->threads, tid, json_string(comm));
 }
 

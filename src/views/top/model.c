@@ -350,7 +350,7 @@ int top_model_vm(struct top_model *m, const struct top_vm_reading *reading)
 		return -ENOMEM;
 	vm->since_ns = reading->since_ns;
 	snprintf(vm->name, sizeof(vm->name), "%d %.48s", reading->pid, reading->name);
-	text_neutralise(vm->name);
+	text_sanitize(vm->name);
 	vm->nr_vcpus = reading->nr_vcpus;
 	vm->seen = true;
 	vm_clear(vm);
@@ -374,7 +374,7 @@ int top_model_queue(struct top_model *m, const struct top_queue_reading *q)
 	if (!n)
 		return -ENOMEM;
 	snprintf(n->name, sizeof(n->name), "%s", q->name);
-	text_neutralise(n->name);
+	text_sanitize(n->name);
 	n->history_count = q->count - n->queue->count;
 	n->available_ns = top_interval_ns(m, vm);
 	n->values = (struct top_values){

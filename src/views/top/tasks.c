@@ -52,7 +52,7 @@ static void task_name(struct top_node *n, const struct stat_task *t)
 	snprintf(comm, sizeof(comm), "%s", t->comm);
 	if (t->key == 1) /* the idle tasks of all CPUs have thread id 0 */
 		comm[strcspn(comm, "/")] = '\0';
-	text_neutralise(comm);
+	text_sanitize(comm);
 	snprintf(n->name, sizeof(n->name), "%s-%u", comm, t->key - 1);
 }
 

@@ -138,7 +138,7 @@ static const char *name_of(const struct btf_types *b, uint32_t name)
 	return name < b->strings_end - b->strings ? (const char *)b->data + b->strings + name : "";
 }
 
-/* The type and its members, behind its head. False: no such type. */
+/* The type and its members, which follow its head. False: no such type. */
 static bool type_get(const struct btf_types *b, uint32_t id, struct type *ret,
 		     struct buffer *members)
 {

@@ -21,7 +21,7 @@ struct linux_log_record {
 struct linux_log {
 	struct linux_log_record *record; /* oldest first */
 	size_t nr;
-	char *text; /* C strings, as the guest wrote them; not neutralised */
+	char *text; /* C strings, as the guest wrote them; not sanitized */
 	size_t text_bytes;
 };
 

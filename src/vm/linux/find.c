@@ -174,7 +174,7 @@ static int table_try(struct search *s)
 	if (!banner || linux_read_text(g, banner, g->banner, sizeof(g->banner)))
 		g->banner[0] = '\0';
 	g->banner[strcspn(g->banner, "\n")] = '\0';
-	text_neutralise(g->banner);
+	text_sanitize(g->banner);
 	return 1;
 }
 

@@ -39,7 +39,7 @@ struct linux_guest {
 	/* set by linux_guest_find() */
 	enum linux_way way;
 	struct kallsyms symbols;
-	size_t nr_core; /* symbols of the image; those behind are of modules */
+	size_t nr_core; /* symbols of the image; the rest are of modules */
 	uint64_t text;	/* address of _text */
 	uint64_t delta; /* address - physical address, within the image */
 	struct guest_space space; /* the kernel's own page tables */
@@ -82,7 +82,7 @@ int linux_read(struct linux_guest *g, uint64_t address, void *buf, size_t size);
 int linux_read_u64(struct linux_guest *g, uint64_t address, uint64_t *ret);
 int linux_read_u32(struct linux_guest *g, uint64_t address, uint32_t *ret);
 
-/* A C string of at most size - 1 bytes; a longer one is cut. Not neutralised. */
+/* A C string of at most size - 1 bytes; a longer one is cut. Not sanitized. */
 int linux_read_text(struct linux_guest *g, uint64_t address, char *ret, size_t size);
 
 /* The address of a symbol; 0: the kernel has none of this name. */

@@ -77,7 +77,7 @@ static void name_read(struct linux_guest *g, uint64_t object, int at, char *ret,
 	len = strcspn(ret + spaces, "\n");
 	memmove(ret, ret + spaces, len);
 	ret[len] = '\0';
-	text_neutralise(ret);
+	text_sanitize(ret);
 }
 
 /* ---- counts ---- */

@@ -17,12 +17,12 @@ enum {
 struct linux_interrupt {
 	char label[LINUX_IRQ_LABEL_MAX]; /* "24", "LOC" */
 	int32_t irq;			 /* < 0: of the architecture */
-	char chip[LINUX_IRQ_NAME_MAX];	 /* "PCI-MSI"; what follows of an irq >= 0 only; neutralised */
+	char chip[LINUX_IRQ_NAME_MAX];	 /* "PCI-MSI"; what follows of an irq >= 0 only; sanitized */
 	char flow[LINUX_IRQ_NAME_MAX];	 /* "edge"; "": unknown */
 	char actions[LINUX_IRQ_ACTIONS_BYTES]; /* of drivers, "virtio0-req.0, eth0" */
 	bool has_hwirq;
 	uint64_t hwirq;
-	char text[LINUX_IRQ_NAME_MAX]; /* of the architecture: what is counted; "": unknown; neutralised */
+	char text[LINUX_IRQ_NAME_MAX]; /* of the architecture: what is counted; "": unknown; sanitized */
 	bool single;	  /* one count for all CPUs */
 	size_t count;	  /* index of that of the first CPU in counts */
 };

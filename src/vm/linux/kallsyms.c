@@ -72,7 +72,7 @@ static bool markers_find(struct tables *t, size_t bytes)
 	return best >= 2 && best <= KALLSYMS_MAX / BLOCK;
 }
 
-/* The length of the compressed name at *p, which is then behind the length. 0: none. */
+/* The length of the compressed name at *p, which is then set to its end. 0: none. */
 static size_t name_length(const struct tables *t, size_t *p)
 {
 	size_t len, end = t->markers;
@@ -229,14 +229,14 @@ static int addresses_find(struct kallsyms *k, const struct tables *t)
 	_cleanup_free_ int32_t *v = calloc(k->nr, sizeof(*v));
 	uint64_t bytes = (uint64_t)k->nr * sizeof(*v), padded = (bytes + 7) & ~(uint64_t)7;
 	uint64_t number = t->offset + t->number;
-	uint64_t behind = (t->tokens->end + 7) & ~(uint64_t)7;
+	uint64_t after = (t->tokens->end + 7) & ~(uint64_t)7;
 
 	if (!v)
 		return fail(-ENOMEM, "out of memory");
 	if (number >= 8 + padded && layout_try(k, t->ram, KALLSYMS_BEFORE_NAMES,
 					       number - 8 - padded, number - 8, v))
 		return 0;
-	if (layout_try(k, t->ram, KALLSYMS_BEHIND_TOKENS, behind, behind + padded, v) ||
+	if (layout_try(k, t->ram, KALLSYMS_AFTER_TOKENS, after, after + padded, v) ||
 	    layout_try(k, t->ram, KALLSYMS_SELF_RELATIVE, t->tokens->end, 0, v))
 		return 0;
 	return -EBADMSG;

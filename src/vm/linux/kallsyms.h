@@ -32,7 +32,7 @@ enum {
 
 enum kallsyms_layout {
 	KALLSYMS_BEFORE_NAMES, /* to 6.3 */
-	KALLSYMS_BEHIND_TOKENS,
+	KALLSYMS_AFTER_TOKENS,
 	KALLSYMS_SELF_RELATIVE, /* from 7.0 */
 };
 
@@ -74,7 +74,7 @@ static inline const char *kallsym_name(const struct kallsyms *k, const struct ka
 }
 
 /*
- * Adds a symbol; the name has len bytes and is neutralised, as is the module (NULL: of the image). -ENOMEM, -E2BIG with
+ * Adds a symbol; the name has len bytes and is sanitized, as is the module (NULL: of the image). -ENOMEM, -E2BIG with
  * the error message set.
  */
 int kallsyms_add(struct kallsyms *k, uint64_t address, char type, const char *name, size_t len,

@@ -272,7 +272,7 @@ static int module_add(struct linux_guest *g, const struct layout *l, uint64_t mo
 		g->torn++;
 		err = 0;
 	} else if (!err) {
-		text_neutralise(name);
+		text_sanitize(name);
 		err = symbols_add(g, &t, name);
 	}
 	tables_deinit(&t);
@@ -347,7 +347,7 @@ static bool module_read(struct linux_guest *g, const struct layout *l, uint64_t 
 	*ret = (struct linux_module){.state = "-"};
 	if (linux_read_text(g, module + (uint64_t)l->name, ret->name, sizeof(ret->name)))
 		return false;
-	text_neutralise(ret->name);
+	text_sanitize(ret->name);
 	if (l->state >= 0 && !linux_read_u32(g, module + (uint64_t)l->state, &number)) {
 		if (number >= sizeof(states) / sizeof(*states)) /* MODULE_STATE_UNFORMED */
 			return false;

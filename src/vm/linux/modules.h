@@ -36,7 +36,7 @@ int linux_module_types_read(struct linux_guest *g, const struct btf_types *kerne
 int linux_modules_symbols(struct linux_guest *g, const struct btf_types *types);
 
 struct linux_module {
-	char name[MODULE_NAME_MAX]; /* neutralised */
+	char name[MODULE_NAME_MAX]; /* sanitized */
 	uint64_t address, bytes;
 	int used; /* by other modules and open files */
 	const char *state; /* "Live", "Loading", "Unloading"; "-": unknown */

@@ -158,7 +158,7 @@ static void entry_parse(const struct orc *o, const uint8_t *raw, struct orc_entr
 	ret->type = type_of(o, raw, ret->sp_reg);
 }
 
-/* The last entry that is not behind the address; tables of modules lie in each other's distance, not in each other. */
+/* The last entry that is not above the address; module tables are disjoint. */
 static bool table_find(const struct orc *o, const struct orc_table *t, uint64_t address,
 		       uint32_t *ret)
 {

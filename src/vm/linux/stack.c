@@ -128,7 +128,7 @@ const char *linux_frame_print(const struct linux_unwinder *u, uint64_t address, 
 	tab = strchr(name, '\t');
 	snprintf(buf, size, "%.*s+0x%" PRIx64 "%s%s", tab ? (int)(tab - name) : (int)strlen(name),
 		 name, address - s->address, tab ? " " : "", tab ? tab + 1 : "");
-	text_neutralise(buf);
+	text_sanitize(buf);
 	return buf;
 }
 

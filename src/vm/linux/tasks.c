@@ -110,7 +110,7 @@ static int task_read(struct walk *w, uint64_t task)
 		g->torn++;
 		return 0;
 	}
-	text_neutralise(t->comm);
+	text_sanitize(t->comm);
 	if (l->state >= 0 && l->exit_state >= 0)
 		t->state = state_letter(member_u32(g, task, l->state),
 					member_u32(g, task, l->exit_state));

@@ -14,7 +14,7 @@ enum {
 struct linux_task {
 	uint64_t address; /* of its struct task_struct */
 	int32_t tid, pid, ppid; /* pid: of the process */
-	char comm[LINUX_COMM_MAX + 1]; /* neutralised */
+	char comm[LINUX_COMM_MAX + 1]; /* sanitized */
 	char state; /* as in /proc/PID/stat; '?': unknown */
 	uint32_t cpu; /* on which it runs, or ran last */
 	bool kernel; /* a kernel thread */

@@ -3,7 +3,7 @@
  * The token table of a Linux kernel's kallsyms (scripts/kallsyms.c), by which all of its symbol tables are found.
  *
  * Names are compressed: each byte of a compressed name stands for one of 256 tokens. kallsyms_token_table has the
- * tokens as C strings, kallsyms_token_index, directly behind it, the u16 offset of each. Digits always are tokens of
+ * tokens as C strings, kallsyms_token_index, directly after it, the u16 offset of each. Digits always are tokens of
  * their own, 48 to 57, so the bytes "0\0" "1\0" ... "9\0" are in each table; what makes a hit certain is that all 256
  * offsets of the index are those of the strings.
  */
@@ -19,13 +19,13 @@ enum {
 
 struct kallsyms_tokens {
 	uint64_t table; /* offset of the strings */
-	uint64_t end;	/* offset behind the index */
+	uint64_t end;	/* offset of the index's end */
 	uint16_t start[TOKENS + 1];
 	char text[TOKENS_BYTES_MAX];
 };
 
 /*
- * The next table whose digits are in data, which was read at this offset, from *pos on; *pos is then behind them.
+ * The next table whose digits are in data, which was read at this offset, from *pos on; *pos is then at their end.
  * False: there is none.
  */
 bool kallsyms_tokens_next(const struct linux_ram *r, uint64_t offset, const uint8_t *data,

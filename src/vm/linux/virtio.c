@@ -219,7 +219,7 @@ static void name_read(struct linux_guest *g, uint64_t pointer, char ret[LINUX_VI
 	if (linux_read_u64(g, pointer, &text) || !text ||
 	    linux_read_text(g, text, ret, LINUX_VIRTIO_NAME_MAX))
 		ret[0] = '\0';
-	text_neutralise(ret);
+	text_sanitize(ret);
 }
 
 static int queue_read(struct walk *w, uint64_t vq, const struct linux_virtqueue *device)

@@ -19,7 +19,7 @@ enum {
 };
 
 struct linux_virtqueue {
-	char device[LINUX_VIRTIO_NAME_MAX]; /* "virtio0"; names are neutralised */
+	char device[LINUX_VIRTIO_NAME_MAX]; /* "virtio0"; names are sanitized */
 	char driver[LINUX_VIRTIO_NAME_MAX]; /* "virtio_blk"; "": none */
 	char name[LINUX_VIRTIO_NAME_MAX];   /* "req.0" */
 	uint32_t index, size, free;	    /* free: descriptors */

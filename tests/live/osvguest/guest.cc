@@ -114,7 +114,7 @@ static void module_make(int i, const char *path, u64 base)
 	module_list[i] = f;
 }
 
-/* Behind the vector's end, and behind its capacity, is what was there before. */
+/* After the vector's end, and after its capacity, is what was there before. */
 static void modules_make()
 {
 	for (elf::object *&o : module_list)
@@ -172,7 +172,7 @@ static void rings_make()
 		u32 flags = 0x241;
 
 		backtrace_put(p);
-		memset(p + 80, 0xee, 50); /* what stands behind a text is stale */
+		memset(p + 80, 0xee, 50); /* what follows a text is stale */
 		memcpy(p + 80, "\x09/etc/host", 10);
 		memcpy(p + 80 + 52, &flags, 4);
 		p = head_put(record_begin(1, 52), &vfs_open_ret, thread_of(1), at + 2000, 1, false);
