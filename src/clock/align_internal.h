@@ -105,10 +105,6 @@ int align_relate(struct align *a, struct align_guest *g, const struct trace_info
 
 bool align_guest_is_tsc(const struct trace_info *info);
 
-/* Uses trace-cmd's measurements instead of the kernel's reports if the host's recording has none. */
-int align_shifts(const struct align *a, struct align_guest *g, const struct trace_info *info,
-		 struct clock_options *opt);
-
 /*
  * Bounds a guest by the disk of VM `pid` (0: any) if the host has no entries and exits. `ticks`: it timestamps with its
  * TSC. If that is not possible, returns without setting the error message; -ENOMEM, -E2BIG.

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "collector/elf.h"
-#include "vm/exe.h"
+#include "vm/proc.h"
 
 enum {
 	SEGMENTS_MAX = 256,

@@ -14,7 +14,7 @@
 #include "collector/elf.h"
 #include "collector/plan_internal.h"
 #include "collector/usdt.h"
-#include "vm/exe.h"
+#include "vm/proc.h"
 
 enum row_kind { ROW_GROUP, ROW_PROBE, ROW_MARK, ROW_ENTRY, ROW_RETURN, ROW_NONE, ROW_END };
 

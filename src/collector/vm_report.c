@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "collector/vm_report.h"
-#include "vm/kvm_memory.h"
+#include "vm/kvm_state.h"
 
 bool event_is_kernels(const struct probe_plan *p)
 {

@@ -13,7 +13,7 @@
 #include "commands/common/command.h"
 #include "commands/common/guest.h"
 #include "commands/common/output.h"
-#include "fetch/rest.h"
+#include "fetch/http.h"
 
 enum { NAMES_MAX = 64, HEAD_EVERY = 20, COLUMN_WIDTH = 15 };
 

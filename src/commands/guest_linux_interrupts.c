@@ -5,7 +5,7 @@
 
 #include "commands/common/guest.h"
 #include "commands/guest_linux.h"
-#include "vm/linux/interrupts.h"
+#include "vm/linux/lists.h"
 
 static void row_json(const struct linux_list *l, const struct linux_interrupts *i,
 		     const struct linux_interrupt *r)

@@ -11,10 +11,8 @@
 #include "commands/common/output.h"
 #include "commands/guest_linux.h"
 #include "event/event.h"
-#include "vm/linux/dmesg.h"
+#include "vm/linux/lists.h"
 #include "vm/linux/modules.h"
-#include "vm/linux/stack.h"
-#include "vm/linux/tasks.h"
 
 int guest_linux_list(const char *action, int argc, char **argv, int (*print)(struct linux_list *l))
 {

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "commands/common/guest.h"
 #include "commands/guest_linux.h"
-#include "vm/linux/virtio.h"
+#include "vm/linux/lists.h"
 
 static const char header[] =
 	"DEVICE    DRIVER          QUEUE        RING    SIZE  FREE AVAIL  USED  SEEN KICKS     "

@@ -8,7 +8,7 @@
 #include "commands/common/command.h"
 #include "commands/common/guest.h"
 #include "commands/common/output.h"
-#include "fetch/osv_names.h"
+#include "fetch/osv_guest.h"
 #include "output/samples/samples_output.h"
 
 /* Names are found when the guest runs again; without DWARF there are none. */

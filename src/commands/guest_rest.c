@@ -12,7 +12,7 @@
 #include "commands/common/guest.h"
 #include "commands/common/output.h"
 #include "fetch/download.h"
-#include "fetch/rest.h"
+#include "fetch/http.h"
 #include "readers/osv/osv.h"
 
 /* ---- download ---- */

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "exporter/dumps.h"
 #include "output/table.h"
-#include "tracefile/meta_read.h"
+#include "tracefile/format.h"
 
 enum {
 	FILES_MAX = 1024,

@@ -9,6 +9,9 @@
 #ifndef HOSTRACE_DOWNLOAD_H
 #define HOSTRACE_DOWNLOAD_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "fetch/http.h"
 
 struct download_options {
@@ -27,7 +30,6 @@ struct download_options {
 	void (*progress)(uint64_t now, uint64_t total, void *arg);
 	void *progress_arg;
 };
-#define DOWNLOAD_MAX (16ull << 30)
 
 struct download_result {
 	uint64_t bytes;

@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "fetch/gdb.h"
-#include "fetch/gdb_packet.h"
 
 enum {
 	FS_BASE_OFFSET = 164, /* in the reply to g, by QEMU's description of the registers

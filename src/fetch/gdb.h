@@ -17,7 +17,34 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "fetch/gdb_packet.h"
+
+enum { GDB_PACKET_MAX = 64 << 10 };
+
+enum gdb_token {
+	GDB_NOTHING, /* more bytes are needed */
+	GDB_ACK,
+	GDB_NAK,
+	GDB_PACKET, /* in parser.data, terminated */
+	GDB_NOTIFICATION,
+	GDB_DAMAGED, /* wrong checksum, too long, or repeats nothing */
+};
+
+struct gdb_parser {
+	int state;
+	bool notification, damaged, escaped, repeat;
+	uint8_t sum, sum_sent;
+	size_t len;
+	char data[GDB_PACKET_MAX + 1];
+};
+
+/* Takes one byte. After anything but GDB_NOTHING the next byte begins a new token. */
+enum gdb_token gdb_parse(struct gdb_parser *p, uint8_t byte);
+
+/* "$DATA#CC" with escapes, terminated; returns its length, 0 if it does not fit. */
+size_t gdb_packet_make(const char *data, size_t len, char *ret, size_t size);
+
+/* Hex digits to bytes. False: not exactly 2 * len digits. */
+bool gdb_hex_bytes(const char *hex, size_t digits, uint8_t *ret, size_t len);
 
 #define GDB_DEFAULT "localhost:1234"
 #define GDB_TIMEOUT_NS (30ull * 1000000000)

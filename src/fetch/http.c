@@ -3,13 +3,36 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "base/helper.h"
+#include "base/memory.h"
 #include "event/event.h"
 #include "fetch/http.h"
+
+/*
+ * The messages between hostrace and hostrace-http (base/helper.h has their frame). One request is answered by messages
+ * of the server's reply and one HTTP_END. The data of a POST follow their request in as many messages as it takes.
+ *
+ *	HTTP_REQUEST	"name=value" strings, each ended by a NUL: url, method, cert, key, cacert, unix-socket,
+ *			no-verify (1), timeout-seconds, range-from, if-range, user, password, headers,
+ *			content-type, post-bytes
+ *	HTTP_UNPRIVILEGED nothing: first, if at all; answered by HTTP_END
+ *	HTTP_DATA	bytes, until there were post-bytes of them
+ *	HTTP_HEADER	one line of the reply's head, without CR LF, cut to HTTP_HEADER_MAX bytes
+ *	HTTP_STATUS	u32: before the first byte of the body
+ *	HTTP_BODY	bytes
+ *	HTTP_END	struct http_end
+ *
+ * Names of files go this way, not on the command line; the keys themselves are read by the helper only.
+ */
+
+#define HTTP_TIMEOUT_NS (60ull * 1000000000)
+
+/* ---- counters ---- */
 
 #define DEFAULT_URL "http://localhost:8000/"
 
@@ -303,4 +326,204 @@ char *http_escape(const char *text)
 	if (ret)
 		*to = 0;
 	return ret;
+}
+
+/*
+ * The REST interface by which an OSv guest's tracepoints are switched and counted (its module
+ * httpserver-api, port 8000). Names are set by the guest and are sanitized here, so that they may
+ * be printed; ids are kept as they are, to be sent back.
+ */
+
+/* One request; *ret (may be NULL) gets the reply's JSON. The path is of r->url. */
+static int request(const struct rest *r, const char *method, const char *path, json_t **ret)
+{
+	_cleanup_free_ char *url = http_join(r->url, path);
+	struct http_reply reply;
+	json_error_t wrong;
+	int err = url ? http_request(r->http, method, url, &reply)
+		      : fail(-ENOMEM, "out of memory");
+
+	if (err)
+		return err;
+	if (reply.status != 200) {
+		err = http_refused(reply.status, url, reply.body);
+	} else if (ret) {
+		*ret = json_loadb(reply.body ? reply.body : "", reply.len, JSON_DECODE_ANY, &wrong);
+		if (!*ret)
+			err = fail(-EBADMSG, "%s: the reply is not valid JSON (%s)", url,
+				   wrong.text);
+	}
+	http_reply_deinit(&reply);
+	return err;
+}
+
+static int odd_reply(const struct rest *r, const char *path)
+{
+	return fail(-EBADMSG, "%s: unexpected reply to %s; is this OSv's REST server?", r->url,
+		    path);
+}
+
+/* ---- states ---- */
+
+static int event_read(const json_t *j, struct rest_event *ret)
+{
+	const char *name = json_string_value(json_object_get(j, "name"));
+	const char *id = json_string_value(json_object_get(j, "id"));
+
+	if (!name)
+		return -EBADMSG;
+	ret->name = strdup(name);
+	ret->id = strdup(id ? id : name);
+	ret->enabled = json_is_true(json_object_get(j, "enabled"));
+	ret->backtrace = json_is_true(json_object_get(j, "backtrace"));
+	if (!ret->name || !ret->id)
+		return fail(-ENOMEM, "out of memory");
+	text_sanitize(ret->name);
+	return 0;
+}
+
+void rest_events_free(struct rest_event *ev, unsigned int nr)
+{
+	for (unsigned int i = 0; ev && i < nr; i++) {
+		free(ev[i].name);
+		free(ev[i].id);
+	}
+	free(ev);
+}
+
+int rest_events(const struct rest *r, struct rest_event **ret, unsigned int *ret_nr)
+{
+	json_t *list = NULL;
+	int err = request(r, "GET", "trace/status", &list);
+	size_t nr = json_array_size(list);
+	struct rest_event *ev = NULL;
+
+	if (!err && (!json_is_array(list) || nr > REST_EVENTS_MAX))
+		err = odd_reply(r, "GET /trace/status");
+	if (!err && !(ev = calloc(nr + 1, sizeof(*ev))))
+		err = fail(-ENOMEM, "out of memory");
+	for (size_t i = 0; !err && i < nr; i++)
+		if (event_read(json_array_get(list, i), &ev[i]))
+			err = odd_reply(r, "GET /trace/status");
+	json_decref(list);
+	if (err) {
+		rest_events_free(ev, ev ? (unsigned int)nr : 0);
+		return err;
+	}
+	*ret = ev;
+	*ret_nr = (unsigned int)nr;
+	return 0;
+}
+
+/* Escapes characters that separate the parts of a path: '/', '?', '%'. Allocated. */
+static char *path_make(const char *before, const char *id, const char *after)
+{
+	_cleanup_free_ char *escaped = http_escape(id);
+	char *path = NULL;
+
+	if (escaped && asprintf(&path, "%s%s%s", before, escaped, after) < 0)
+		path = NULL;
+	return path;
+}
+
+static const char *truth(bool b)
+{
+	return b ? "true" : "false";
+}
+
+/* Both are always sent: the server disables backtraces if the parameter is missing. */
+int rest_event_set(const struct rest *r, const char *id, bool enabled, bool backtrace)
+{
+	char state[64];
+	_cleanup_free_ char *path = NULL;
+
+	snprintf(state, sizeof(state), "?enabled=%s&backtrace=%s", truth(enabled),
+		 truth(backtrace));
+	path = id ? path_make("trace/event/", id, state) : path_make("trace/", "status", state);
+	return path ? request(r, "POST", path, NULL) : fail(-ENOMEM, "out of memory");
+}
+
+int rest_sampler(const struct rest *r, uint64_t hz)
+{
+	const char *wanted = hz ? "Sampler started successfully" : "Sampler stopped successfully";
+	const char *text;
+	json_t *reply = NULL;
+	char path[64];
+	int err;
+
+	snprintf(path, sizeof(path), "trace/sampler?freq=%" PRIu64, hz);
+	err = request(r, "POST", path, &reply);
+	if (err)
+		return err;
+	text = json_string_value(reply);
+	if (!text || strcmp(text, wanted))
+		err = fail(-EBADMSG,
+			   "%s: unexpected reply to POST /trace/sampler (expected \"%s\"); the "
+			   "sampler may not have been switched",
+			   r->url, wanted);
+	json_decref(reply);
+	return err;
+}
+
+/* ---- counters ---- */
+
+int rest_count_start(const struct rest *r, const char *id)
+{
+	_cleanup_free_ char *path = path_make("trace/count/", id, "?enabled=true");
+
+	return path ? request(r, "POST", path, NULL) : fail(-ENOMEM, "out of memory");
+}
+
+int rest_counts_stop(const struct rest *r)
+{
+	return request(r, "DELETE", "trace/count", NULL);
+}
+
+void rest_counts_free(struct rest_count *c, unsigned int nr)
+{
+	for (unsigned int i = 0; c && i < nr; i++)
+		free(c[i].name);
+	free(c);
+}
+
+static int counts_read(const json_t *list, size_t nr, struct rest_count *ret)
+{
+	for (size_t i = 0; i < nr; i++) {
+		const json_t *j = json_array_get(list, i);
+		const char *name = json_string_value(json_object_get(j, "name"));
+		json_int_t count = json_integer_value(json_object_get(j, "count"));
+
+		if (!name || count < 0 || !(ret[i].name = strdup(name)))
+			return -EBADMSG;
+		text_sanitize(ret[i].name);
+		ret[i].count = (uint64_t)count;
+	}
+	return 0;
+}
+
+int rest_counts(const struct rest *r, struct rest_count **ret, unsigned int *ret_nr,
+		uint64_t *ret_time_ms)
+{
+	json_t *reply = NULL, *list, *time;
+	int err = request(r, "GET", "trace/count", &reply);
+	struct rest_count *c = NULL;
+	size_t nr;
+
+	if (err)
+		return err;
+	list = json_object_get(reply, "list");
+	time = json_object_get(reply, "time_ms");
+	nr = json_array_size(list);
+	if (json_is_array(list) && json_is_integer(time) && nr <= REST_EVENTS_MAX)
+		c = calloc(nr + 1, sizeof(*c));
+	if (!c || counts_read(list, nr, c)) {
+		rest_counts_free(c, (unsigned int)nr);
+		json_decref(reply);
+		return odd_reply(r, "GET /trace/count");
+	}
+	*ret = c;
+	*ret_nr = (unsigned int)nr;
+	*ret_time_ms = (uint64_t)json_integer_value(time);
+	json_decref(reply);
+	return 0;
 }

@@ -14,7 +14,45 @@
 #include <sys/types.h>
 
 #include "base/cleanup.h"
-#include "fetch/http_messages.h"
+
+/*
+ * The messages between hostrace and hostrace-http (base/helper.h has their frame). One request is answered by messages
+ * of the server's reply and one HTTP_END. The data of a POST follow their request in as many messages as it takes.
+ *
+ *	HTTP_REQUEST	"name=value" strings, each ended by a NUL: url, method, cert, key, cacert, unix-socket,
+ *			no-verify (1), timeout-seconds, range-from, if-range, user, password, headers,
+ *			content-type, post-bytes
+ *	HTTP_UNPRIVILEGED nothing: first, if at all; answered by HTTP_END
+ *	HTTP_DATA	bytes, until there were post-bytes of them
+ *	HTTP_HEADER	one line of the reply's head, without CR LF, cut to HTTP_HEADER_MAX bytes
+ *	HTTP_STATUS	u32: before the first byte of the body
+ *	HTTP_BODY	bytes
+ *	HTTP_END	struct http_end
+ *
+ * Names of files go this way, not on the command line; the keys themselves are read by the helper only.
+ */
+
+enum {
+	HTTP_REQUEST = 1,
+	HTTP_HEADER,
+	HTTP_STATUS,
+	HTTP_BODY,
+	HTTP_END,
+	HTTP_DATA,
+	HTTP_UNPRIVILEGED,
+};
+
+#define HTTP_POST_MAX (1ull << 30) /* bytes; they are held in memory */
+
+enum { HTTP_HEADER_MAX = 511, HTTP_WHY_MAX = 256, HTTP_MESSAGE_MAX = 1024 };
+
+struct http_end {
+	uint32_t status;		/* 0: there was no reply */
+	int32_t err;			/* 0, or -errno with its error message */
+	uint32_t broke;			/* the connection broke: the rest may come another time */
+	char why[HTTP_WHY_MAX];		/* libcurl's words, for an error message of the caller */
+	char message[HTTP_MESSAGE_MAX]; /* the error message */
+};
 
 enum { HTTP_REPLY_MAX = 16 << 20 }; /* bytes of a reply that is kept in memory */
 
@@ -28,7 +66,6 @@ struct http_options {
 	bool no_verify;		 /* do not verify the server's certificate */
 	uint64_t timeout_ns;	 /* without a byte; 0: HTTP_TIMEOUT_NS */
 };
-#define HTTP_TIMEOUT_NS (60ull * 1000000000)
 
 /* hostrace-http, which is started by the first request. */
 struct http;
@@ -98,5 +135,46 @@ char *http_join(const char *base, const char *path);
 
 /* Text as one part of a path: all but unreserved characters (RFC 3986, section 2.3) as %XX. Allocated. */
 char *http_escape(const char *text);
+
+enum {
+	REST_EVENTS_MAX = 65536,     /* of one guest; OSv has about 500 */
+	REST_SAMPLER_HZ_MAX = 100000 /* the server rejects more */
+};
+
+struct rest {
+	struct http *http; /* borrowed */
+	const char *url;   /* "http://host:8000" */
+};
+
+struct rest_event {
+	char *name, *id; /* several tracepoints may share a name */
+	bool enabled, backtrace;
+};
+
+/* GET /trace/status: all tracepoints. *ret is allocated, also for no event at all. */
+int rest_events(const struct rest *r, struct rest_event **ret, unsigned int *ret_nr);
+void rest_events_free(struct rest_event *ev, unsigned int nr);
+
+/* POST /trace/event/ID; id NULL: POST /trace/status, which is all of them at once. */
+int rest_event_set(const struct rest *r, const char *id, bool enabled, bool backtrace);
+
+/* POST /trace/sampler: samples a second on every CPU, 0 stops it. */
+int rest_sampler(const struct rest *r, uint64_t hz);
+
+struct rest_count {
+	char *name;
+	uint64_t count;
+};
+
+/* POST /trace/count/ID: begins to count, from 0. */
+int rest_count_start(const struct rest *r, const char *id);
+
+/* DELETE /trace/count: no counter is left. */
+int rest_counts_stop(const struct rest *r);
+
+/* GET /trace/count, and the guest's uptime then. */
+int rest_counts(const struct rest *r, struct rest_count **ret, unsigned int *ret_nr,
+		uint64_t *ret_time_ms);
+void rest_counts_free(struct rest_count *c, unsigned int nr);
 
 #endif

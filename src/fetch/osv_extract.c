@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * The rings of all vCPUs, as `osv trace save` finds them: sched::cpus is a vector of vCPUs, each
- * has a base of its own variables, percpu_trace_buffer is there. A sample names its tracepoint by
- * address; what that is called is at that address, and is read while the guest still stands.
+/* Names for addresses in an OSv guest: of the kernel's ELF file, and of the files of its modules.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,9 +9,145 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/order.h"
 #include "event/event.h"
 #include "fetch/osv_guest.h"
+#include "symbols/symbols.h"
+
+#define OSV_RINGS_BYTES_MAX (4ull << 30) /* of all vCPUs */
+
+struct osv_names {
+	struct elf_names *kernel;
+	const struct osv_modules *modules;
+	struct elf_names **module; /* NULL: its file was not found */
+};
+
+static struct elf_names *module_open(const struct osv_module *m, const char *elf)
+{
+	_cleanup_free_ char *found = m->lost ? NULL : osv_file_find(elf, m->path);
+	struct elf_names *names = NULL;
+
+	if (found && elf_names_open_at(found, m->base, &names))
+		names = NULL;
+	return names;
+}
+
+int osv_names_open(const char *elf, const struct osv_modules *modules, struct osv_names **ret)
+{
+	struct osv_names *n = calloc(1, sizeof(*n));
+	int err = n ? elf_names_open(elf, &n->kernel) : fail(-ENOMEM, "out of memory");
+
+	if (!err && !(n->module = calloc(modules->nr + 1u, sizeof(*n->module))))
+		err = fail(-ENOMEM, "out of memory");
+	if (err) {
+		osv_names_close(n);
+		return err;
+	}
+	n->modules = modules;
+	for (unsigned int i = 0; i < modules->nr; i++)
+		n->module[i] = module_open(&modules->module[i], elf);
+	*ret = n;
+	return 0;
+}
+
+void osv_names_close(struct osv_names *n)
+{
+	if (!n)
+		return;
+	for (unsigned int i = 0; n->module && i < n->modules->nr; i++)
+		elf_names_close(n->module[i]);
+	free(n->module);
+	elf_names_close(n->kernel);
+	free(n);
+}
+
+static bool find(struct elf_names *e, uint64_t address, enum osv_name what, struct frame *ret)
+{
+	struct frame frame[FRAME_INLINES_MAX];
+	unsigned int nr = elf_names_resolve(e, address, what == OSV_NAME_FRAME, frame);
+	const char *symbol = what == OSV_NAME_INNERMOST ? NULL : elf_names_symbol(e, address);
+
+	if (!nr)
+		return false;
+	*ret = frame[nr - 1];
+	ret->name = symbol ? symbol : ret->name;
+	if (ret->file)
+		ret->file = elf_names_short_path(e, ret->file);
+	return ret->name;
+}
+
+bool osv_names_find(struct osv_names *n, uint64_t address, enum osv_name what, struct frame *ret)
+{
+	if (find(n->kernel, address, what, ret))
+		return true;
+	for (unsigned int i = n->modules->nr; i--;)
+		if (n->modules->module[i].base <= address)
+			return n->module[i] && find(n->module[i], address, what, ret);
+	return false;
+}
+
+/*
+ * The .symbols file next to a tracefile: a line for each address in its backtraces, in
+ * the order in which they are met, so that the trace can be read where the guest's ELF is not.
+ */
+
+enum { ADDRESSES_MAX = 1 << 20 };
+
+struct seen_address {
+	uint64_t address;
+};
+
+/* ---- lines ---- */
+
+/* As OSv's own script: "None" and "<?>" for what is unknown. */
+static void line_write(struct osv_names *names, uint64_t address, FILE *out)
+{
+	struct frame frame;
+	char line[16] = "<?>";
+
+	if (!osv_names_find(names, address, OSV_NAME_INNERMOST, &frame)) {
+		fprintf(out, "0x%" PRIx64 " None <?> No symbol matches 0x%" PRIx64 ".\n", address,
+			address);
+		return;
+	}
+	if (frame.file && frame.line)
+		snprintf(line, sizeof(line), "%d", frame.line);
+	fprintf(out, "0x%" PRIx64 " %s %s %s\n", address, frame.file ? frame.file : "None", line,
+		frame.name);
+}
+
+int osv_symbols_write(const struct osv_extracted *x, const char *elf, FILE *out, uint64_t *ret_nr)
+{
+	struct hash_table seen = HASH_TABLE(struct seen_address, 1, ADDRESSES_MAX);
+	uint64_t address[OSV_FRAMES_MAX];
+	bool first;
+	struct osv_names *names = NULL;
+	struct sample sample;
+	int err = osv_names_open(elf, &x->modules, &names);
+
+	sample_rewind(x->trace);
+	while (!err && sample_next(x->trace, &sample) > 0) {
+		unsigned int nr = sample_backtrace(&sample, address, OSV_FRAMES_MAX);
+
+		for (unsigned int i = 0; i < nr; i++)
+			if (hash_add_u64(&seen, address[i], &first) && first)
+				line_write(names, address[i], out);
+	}
+	if (!err && seen.refused)
+		err = fail(-E2BIG, "backtraces hold more than %d different addresses",
+			   ADDRESSES_MAX);
+	*ret_nr = seen.nr;
+	hash_deinit(&seen);
+	osv_names_close(names);
+	return err;
+}
+
+/*
+ * The rings of all vCPUs, as `osv trace save` finds them: sched::cpus is a vector of vCPUs, each
+ * has a base of its own variables, percpu_trace_buffer is there. A sample names its tracepoint by
+ * address; what that is called is at that address, and is read while the guest still stands.
+ */
 
 enum { PIECE = 64 << 10, SETTLE_NS = 10000000 };
 

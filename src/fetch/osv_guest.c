@@ -1,15 +1,351 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A guest's virtual memory read through the process that owns it, while it runs: vm/guest_ram.h
+ * finds the RAM (by KVM's slots, or by the guest's own constants) and walks the page tables; QEMU's monitor provides
+ * their address, or KVM, which has cached it.
+ */
 #include <errno.h>
+#include <fcntl.h>
+#include <fts.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/user_rights.h"
 #include "event/event.h"
+#include "fetch/layout.h"
 #include "fetch/osv_guest.h"
-#include "vm/run_qmp.h"
+#include "vm/kvm_state.h"
+#include "vm/qmp.h"
+
+enum { SAMPLE_BYTES = 256 };
+
+static void osv_live_close(struct osv_live *m);
+
+static int read_pages(struct osv_live *m, uint64_t address, uint8_t *to, size_t len)
+{
+	while (len) {
+		uint64_t page = address & ~(uint64_t)(GUEST_PAGE - 1), within = address - page;
+		size_t part = GUEST_PAGE - within < len ? GUEST_PAGE - within : len;
+
+		if (page != m->page || !m->at) {
+			m->page = page;
+			m->at = guest_address(&m->memory, &m->ram, &m->space, page);
+		}
+		if (!m->at || memory_read(&m->memory, m->at + within, to, part))
+			return -EFAULT;
+		address += part;
+		to += part;
+		len -= part;
+	}
+	return 0;
+}
+
+/* All or nothing; -EFAULT with the error message set. */
+static int osv_live_read(struct osv_live *m, uint64_t address, void *ret, size_t len)
+{
+	return read_pages(m, address, ret, len)
+		       ? fail(-EFAULT, "cannot read guest memory at 0x%" PRIx64, address)
+		       : 0;
+}
+
+/* Constants of the guest's ELF file must be at the addresses given by its page tables. */
+static bool ram_fits(struct osv_live *m, uint64_t address, const uint8_t *wanted)
+{
+	uint8_t there[SAMPLE_BYTES];
+
+	m->at = 0;
+	return !read_pages(m, address, there, sizeof(there)) &&
+	       !memcmp(there, wanted, sizeof(there));
+}
+
+static int ram_tries(const struct osv_live_vm *vm, const struct memory *m, struct guest_ram *tries)
+{
+	if (!vm->kvm || !vm->kvm->nr_slots)
+		return guest_ram_tries(m, vm->ram_bytes, tries, GUEST_RAM_TRIES);
+	tries[0] = guest_ram_of_slots(vm->kvm->slot, vm->kvm->nr_slots);
+	return 1;
+}
+
+/* Finds the RAM that has the constants by these page tables. */
+static bool ram_find(struct osv_live *m, const struct guest_ram *tries, int nr, uint64_t address,
+		     const uint8_t *wanted)
+{
+	for (int i = 0; i < nr; i++) {
+		m->ram = tries[i];
+		if (ram_fits(m, address, wanted))
+			return true;
+	}
+	return false;
+}
+
+/* All vCPUs of OSv have the same page tables, but one that has not been started yet has others. */
+static bool vcpu_find(const struct kvm_vm *kvm, struct osv_live *m, const struct guest_ram *tries,
+		      int nr, uint64_t address, const uint8_t *wanted)
+{
+	for (size_t i = 0; i < kvm->nr_vcpus; i++) {
+		m->space = kvm->vcpu[i].space;
+		if (ram_find(m, tries, nr, address, wanted))
+			return true;
+	}
+	return false;
+}
+
+/* timeout_ns: for each answer of the monitor, 0: its default. 0, or -errno with the error message set. */
+static int osv_live_open(const struct osv_live_vm *vm, uint64_t timeout_ns, const struct layout *l,
+			 struct osv_live *ret)
+{
+	struct guest_ram tries[GUEST_RAM_TRIES];
+	uint8_t wanted[SAMPLE_BYTES];
+	uint64_t address;
+	int nr = 0, err = layout_constants(l, &address, wanted, sizeof(wanted));
+
+	*ret = (struct osv_live){0};
+	if (!err && vm->qmp)
+		err = qmp_space(vm->qmp, timeout_ns, &ret->space);
+	if (!err)
+		err = memory_open(vm->pid, vm->start, &ret->memory);
+	if (!err && (nr = ram_tries(vm, &ret->memory, tries)) < 0)
+		err = nr;
+	if (!err && (vm->qmp ? ram_find(ret, tries, nr, address, wanted)
+			     : vcpu_find(vm->kvm, ret, tries, nr, address, wanted)))
+		return 0;
+	osv_live_close(ret);
+	return err ? err
+		   : fail(-ENOENT, "the guest's ELF file does not match the memory of process %d",
+			  (int)vm->pid);
+}
+
+static void osv_live_close(struct osv_live *m)
+{
+	memory_close(&m->memory);
+}
+
+/*
+ * The host's file of a path in an OSv guest, as `osv syms` finds it: by the manifests that its
+ * image was made from, usr.manifest and bootfs.manifest in the folder of the kernel's ELF file,
+ * else by its base name in and below that folder. Lines of a manifest (scripts/manifest_common.py
+ * of OSv); the last one that matches is used:
+ *
+ *   /guest/path: file             relative to the folder
+ *   /guest/path: ->/other/path    a symbolic link in the guest
+ *   /&/some/path: folder/&        folder/some/path
+ *   /guest/folder/...: folder/... each with two asterisks in place of the dots: all files below
+ *
+ * The path is the guest's, so one that leads out of such a folder is not followed.
+ */
+
+enum { FILES_MAX = 200000, LINKS_MAX = 8 };
+
+static bool is_file(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
+static char *trimmed(char *text)
+{
+	size_t len;
+
+	text += strspn(text, " \t");
+	for (len = strlen(text); len && strchr(" \t\n\r", text[len - 1]);)
+		len--;
+	text[len] = '\0';
+	return text;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t len = strlen(text), n = strlen(end);
+
+	return len >= n && !strcmp(text + len - n, end);
+}
+
+static char *joined(const char *a, size_t len_a, const char *b)
+{
+	char *ret;
+
+	return asprintf(&ret, "%.*s%s", (int)len_a, a, b) < 0 ? NULL : ret;
+}
+
+/* A file of the host, which may be relative to the folder. */
+static char *in_folder(const char *folder, const char *file)
+{
+	return file[0] == '/' ? strdup(file) : joined(folder, strlen(folder), file);
+}
+
+/* ---- manifests ---- */
+
+/* What the line has for this path, to be freed, or NULL. Changes the line. */
+static char *line_match(char *line, const char *folder, const char *path)
+{
+	char *guest = trimmed(line), *sep = strstr(guest, ": ");
+	_cleanup_free_ char *file = NULL, *all = NULL;
+
+	if (*guest == '#' || !sep)
+		return NULL;
+	*sep = '\0';
+	guest = trimmed(guest);
+
+	char *host = trimmed(sep + 2), *ampersand = strstr(guest, "/&/");
+	size_t len = strlen(guest), host_len = strlen(host);
+
+	host += *host == '!';
+	host_len = strlen(host);
+	if (ends_with(guest, "/**") && ends_with(host, "/**")) {
+		if (strncmp(path, guest, len - 2) || strstr(path, "/../"))
+			return NULL;
+		file = joined(host, host_len - 2, path + len - 2);
+		all = file ? in_folder(folder, file) : NULL;
+		return all && is_file(all) ? take_ptr(file) : NULL;
+	}
+	if (ampersand && ends_with(host, "/&")) {
+		all = joined(guest, (size_t)(ampersand - guest) + 1, ampersand + 3);
+		return all && !strcmp(all, path) ? joined(host, host_len - 1, ampersand + 3) : NULL;
+	}
+	return strcmp(guest, path) ? NULL : strdup(host);
+}
+
+/* *ret: the last match, which replaces an earlier one. */
+static void manifest_search(const char *folder, const char *name, const char *path, char **ret)
+{
+	_cleanup_free_ char *file = in_folder(folder, name), *line = NULL;
+	int fd = file && is_file(file) ? open_as_user(file, O_RDONLY | O_CLOEXEC) : -1;
+	FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
+	size_t size = 0;
+
+	while (in && getline(&line, &size, in) > 0) {
+		char *match = line_match(line, folder, path);
+
+		if (!match)
+			continue;
+		free(*ret);
+		*ret = match;
+	}
+	if (in)
+		fclose(in);
+}
+
+static char *manifests_find(const char *folder, const char *path, int links)
+{
+	_cleanup_free_ char *match = NULL;
+
+	manifest_search(folder, "usr.manifest", path, &match);
+	manifest_search(folder, "bootfs.manifest", path, &match);
+	if (!match || strncmp(match, "->", 2))
+		return match ? in_folder(folder, match) : NULL;
+	return links < LINKS_MAX ? manifests_find(folder, trimmed(match + 2), links + 1) : NULL;
+}
+
+/* ---- by name ---- */
+
+/* The path of the first regular file of this name in and below a folder; links are not followed. */
+static char *tree_find(char *folder, const char *name)
+{
+	char *const folders[] = {folder, NULL};
+	FTS *tree = fts_open(folders, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+	char *found = NULL;
+	const FTSENT *at;
+
+	for (unsigned int nr = 0; tree && !found && nr < FILES_MAX && (at = fts_read(tree)); nr++)
+		if (at->fts_info == FTS_F && !strcmp(at->fts_name, name))
+			found = strdup(at->fts_path);
+	if (tree)
+		fts_close(tree);
+	return found;
+}
+
+static char *folder_of(const char *elf)
+{
+	const char *slash = strrchr(elf, '/');
+
+	return slash ? joined(elf, (size_t)(slash - elf) + 1, "") : strdup("./");
+}
+
+char *osv_file_in_image(const char *elf, const char *path)
+{
+	_cleanup_free_ char *folder = folder_of(elf);
+	_cleanup_free_ char *found = folder ? manifests_find(folder, path, 0) : NULL;
+
+	return found && is_file(found) ? take_ptr(found) : NULL;
+}
+
+char *osv_file_find(const char *elf, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	char *found = osv_file_in_image(elf, path);
+	_cleanup_free_ char *folder = found ? NULL : folder_of(elf);
+
+	return !found && folder && *base ? tree_find(folder, base) : found;
+}
+
+void osv_modules_find(struct layout *l, struct osv_modules_layout *ret)
+{
+	const struct layout_member members[] = {
+		{"elf::object", "_base", &ret->base, NULL},
+		{"elf::object", "_pathname", &ret->path, NULL},
+	};
+
+	if (layout_symbol(l, "_ZN3elf7program6s_objsE", &ret->list) ||
+	    layout_members(l, members, sizeof(members) / sizeof(*members)))
+		ret->list = 0;
+}
+
+/* A std::string begins with the pointer to its text. */
+static int module_read(struct osv_guest *g, const struct osv_modules_layout *at, uint64_t object,
+		       struct osv_module *m)
+{
+	uint64_t path;
+	int err = osv_guest_u64(g, object + at->base, &m->base);
+
+	m->object = object;
+	if (!err)
+		err = osv_guest_u64(g, object + at->path, &path);
+	if (!err)
+		err = osv_guest_text(g, path, m->path, sizeof(m->path));
+	return err;
+}
+
+static int by_base(const void *a, const void *b)
+{
+	const struct osv_module *x = a, *y = b;
+
+	if (x->base != y->base)
+		return x->base < y->base ? -1 : 1;
+	return x->object < y->object ? -1 : x->object > y->object;
+}
+
+int osv_modules_read(struct osv_guest *g, const struct osv_modules_layout *at,
+		     struct osv_modules *ret)
+{
+	uint64_t *object = NULL;
+	unsigned int nr = 0;
+
+	*ret = (struct osv_modules){0};
+	if (!at->list)
+		return 0;
+	if (osv_guest_vector(g, at->list, OSV_MODULES_MAX, &object, &nr))
+		snprintf(ret->error, sizeof(ret->error), "%s", error_text());
+	ret->module = calloc(nr + 1u, sizeof(*ret->module));
+	if (!ret->module) {
+		free(object);
+		return fail(-ENOMEM, "out of memory");
+	}
+	for (unsigned int i = 0; i < nr; i++) {
+		ret->module[i].lost = module_read(g, at, object[i], &ret->module[i]) != 0;
+		ret->nr_lost += ret->module[i].lost;
+	}
+	ret->nr = nr;
+	free(object);
+	if (nr)
+		qsort(ret->module, nr, sizeof(*ret->module), by_base);
+	return 0;
+}
 
 enum { TEXT_PIECE = 64, MEMBERS_PIECE = 512 };
 

@@ -16,8 +16,25 @@
 
 #include "fetch/gdb.h"
 #include "fetch/layout.h"
-#include "fetch/osv_live.h"
 #include "readers/osv/raw.h"
+#include "symbols/symbols.h"
+#include "vm/kvm_state.h"
+
+struct osv_live {
+	struct memory memory;
+	struct guest_ram ram;
+	struct guest_space space;
+	uint64_t page, at; /* the newest translation: the guest's page, and where the process has it */
+};
+
+/* Which VM. At least one of qmp and kvm. */
+struct osv_live_vm {
+	pid_t pid; /* 0: none */
+	uint64_t start; /* proc_start() */
+	uint64_t ram_bytes;
+	const char *qmp; /* its monitor's socket, or NULL */
+	const struct kvm_vm *kvm; /* borrowed, also while the guest is read; or NULL */
+};
 
 /*
  * Objects of the guest that were left out, as they cannot be read or have impossible contents. A guest that wrote over
@@ -51,7 +68,6 @@ enum {
 	OSV_FRAMES_MAX = 32,
 	OSV_MODULES_MAX = 1024,
 };
-#define OSV_RINGS_BYTES_MAX (4ull << 30) /* of all vCPUs */
 
 struct osv_guest {
 	struct layout *layout;
@@ -225,5 +241,25 @@ int osv_leaks(const struct osv_guest_options *opt, struct osv_leaks *ret,
 	      struct osv_pause *ret_pause);
 /* memory::tracker_enabled */
 int osv_leaks_switch(const struct osv_guest_options *opt, bool on);
+
+struct osv_names;
+
+/* 0, or -errno with the error message set. The modules are borrowed; the files of some may be
+ * missing. */
+int osv_names_open(const char *elf, const struct osv_modules *modules, struct osv_names **ret);
+void osv_names_close(struct osv_names *n);
+DEFINE_CLEANUP(osv_names, struct osv_names *, osv_names_close);
+
+enum osv_name {
+	OSV_NAME_INNERMOST, /* the innermost function, which may be inlined */
+	OSV_NAME_FRAME,	 /* the function whose code it is, at the call of what is inlined there: as
+			    gdb's frames */
+	OSV_NAME_SYMBOL, /* the function whose code it is, at the innermost line: as gdb's "info
+			    symbol" and "info line" */
+};
+
+/* The file's path is relative to the source tree where it is in it. False: nothing is known of the
+ * address. */
+bool osv_names_find(struct osv_names *n, uint64_t address, enum osv_name what, struct frame *ret);
 
 #endif

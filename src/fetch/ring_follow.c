@@ -4,13 +4,26 @@
  * brought into it, and ring_cursor_next() reads records from it as from any ring at rest.
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "fetch/ring_follow.h"
+#include "fetch/source_internal.h"
+#include "guestside/ring/ring.h"
 #include "readers/ring/ring_image.h"
+
+/*
+ * Follows a ring that a running guest writes: look by look, what is new is copied out, and at the end written as a
+ * ring of its own that is large enough for all of it (doc/guest-ring.md), so that a recording may be longer than the
+ * guest's ring. The guest does not notice: memory is only read.
+ *
+ * Each look copies the new slots three times and uses those whose marks did not change, from memory that may be
+ * anywhere: a mapping, or another process.
+ */
 
 /* Slots per round, over all vCPUs: a guest must not keep its recorder from other work. */
 enum { LOOK_SLOTS = 1 << 17 };

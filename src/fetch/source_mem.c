@@ -22,7 +22,7 @@
 #include "readers/ring/ring_image.h"
 #include "vm/guest_ram.h"
 #include "vm/proc.h"
-#include "vm/space_qmp.h"
+#include "vm/qmp.h"
 #include "vm/vm.h"
 
 struct guest_memory {

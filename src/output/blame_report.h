@@ -9,7 +9,7 @@
 #include "analyzers/blame/summary.h"
 #include "event/vm_names.h"
 #include "output/table.h"
-#include "symbols/addresses.h"
+#include "symbols/symbols.h"
 
 struct blame_report {
 	const struct blame_summary *summary; /* after blame_summary_end() */

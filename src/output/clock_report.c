@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "clock/align_rows.h"
+#include "clock/align.h"
 #include "output/clock_report.h"
 #include "output/report.h"
 

@@ -5,7 +5,7 @@
 #include "base/digits.h"
 #include "output/escape.h"
 #include "output/event_rows.h"
-#include "symbols/addresses.h"
+#include "symbols/symbols.h"
 
 enum {
 	VALUE_MAX = 4096, /* bytes of a printed value; longer text is cut */

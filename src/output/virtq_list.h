@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 #include "output/table.h"
-#include "vm/virtq_list.h"
+#include "vm/virtq_state.h"
 
 /* Adds what limits these figures. */
 void virtq_list_caveats(const struct virtq_list *list, pid_t pid, json_t *caveats);

@@ -36,11 +36,6 @@ struct device {
 	bool holds; /* one element by design, found at the end */
 };
 
-struct device_place {
-	uint64_t pid, vdev;
-	uint32_t index;
-};
-
 struct vm_clock {
 	uint64_t pid;
 	bool stopped, migrated;
@@ -74,18 +69,6 @@ struct elements {
 /* The state of a device and of a VM, added if new. NULL: the table is full. */
 struct device *elements_device(struct elements *e, uint32_t pid, uint64_t vdev);
 struct vm_clock *elements_vm(struct elements *e, uint32_t pid);
-
-/* elements_chains.c: a new element is the newest of its chains; it leaves them before it is removed or changed. */
-struct hash_table element_chains_table(void);
-void element_chains_add(struct elements *e, struct open_element *o);
-void element_chains_remove(struct elements *e, struct open_element *o);
-
-/*
- * The oldest or newest element of a chain, or NULL. address: of the device, or the VirtQueue; queue: number, for
- * CHAIN_QUEUE.
- */
-struct open_element *element_chain_end(const struct elements *e, enum element_chain which,
-				       uint32_t pid, uint64_t address, uint32_t queue, bool newest);
 
 /* The time window begins: counts start. */
 void elements_window_begin(struct elements *e);

@@ -114,7 +114,8 @@ static int add_one(struct groups *g, const struct spans *s, unsigned int i)
 	at->marked += s->marked ? s->marked[i] : 0;
 	if (at->other) /* has no labels that could be found again */
 		near->at = NULL;
-	else if (at->ns.count > BUFFER_FROM && !at->ns.buffer && g->nr_buffered < GROUPS_BUFFERED_MAX) {
+	else if (at->ns.count > BUFFER_FROM && !at->ns.buffer &&
+		 g->nr_buffered < GROUPS_BUFFERED_MAX) {
 		quantiles_buffer_start(&at->ns);
 		g->buffered[g->nr_buffered] = at;
 		g->nr_buffered += at->ns.buffer != NULL;

@@ -6,8 +6,49 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "event/losses.h"
 #include "event/records.h"
 #include "pairing/guest_tasks.h"
+#include "pairing/loss_state.h"
+#include "pairing/pair.h"
+
+/* Keys that only together with the VM identify one thing: two VMs both have vCPU 0, and devices of the same name. */
+static const char *const of_a_vm[] = {"vcpu", "device"};
+
+/* Keys that imply the VM. */
+static const char *const tell_vm[] = {"vm", "pid", "tid"};
+
+static bool has_any(const char *list, const char *const *key, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (name_in_list(list, key[i]))
+			return true;
+	return false;
+}
+
+static unsigned int nr_keys(const char *list)
+{
+	unsigned int nr = list && *list;
+
+	for (const char *p = list ? list : ""; *p; p++)
+		nr += *p == ',';
+	return nr;
+}
+
+const char *pairing_by_vm(const struct analyzer *a, const char *by, bool always, char *buf,
+			  size_t size)
+{
+	bool replace = by && *by == '=';
+	const char *given = by ? by + replace : NULL, *own = replace ? NULL : a->by;
+	bool needed = always || has_any(given, of_a_vm, 2) || has_any(own, of_a_vm, 2);
+
+	if (!needed || has_any(given, tell_vm, 3) || has_any(own, tell_vm, 3) ||
+	    nr_keys(given) + nr_keys(own) >= LABELS_MAX)
+		return by;
+	snprintf(buf, size, "%svm%s%s", replace ? "=" : "", given && *given ? "," : "",
+		 given ? given : "");
+	return buf;
+}
 
 struct now {
 	uint64_t thread, label;
@@ -71,15 +112,23 @@ static uint64_t label_of(struct guest_tasks *t, const struct guest_task_name *na
 	return l->label;
 }
 
+static uint64_t number(const struct event *ev, const char *name)
+{
+	const struct field *f = event_field(ev->type, name);
+
+	return f ? event_u64(ev, f) : 0;
+}
+
 void guest_tasks_learn(struct guest_tasks *t, const struct event *ev)
 {
-	RECORD(guest_task, r, ev);
-	struct guest_task_name name = {.tid = r->guest_tid};
+	const struct field *comm = event_field(ev->type, "guest_comm");
+	struct guest_task_name name = {.tid = (int32_t)number(ev, "guest_tid")};
 	struct now *now = hash_add_u64(&t->now, ev->tid, NULL);
 
-	text_sanitize(RECORD_TEXT(r, guest_comm, name.comm));
+	if (comm)
+		field_print(ev, comm, name.comm, sizeof(name.comm));
 	if (now)
-		now->label = r->task ? label_of(t, &name) : 0;
+		now->label = number(ev, "task") ? label_of(t, &name) : 0;
 }
 
 uint64_t guest_tasks_label(const struct guest_tasks *t, const struct event *ev)
@@ -102,4 +151,40 @@ int guest_tasks_missing(void)
 {
 	return fail(-ENODATA, "no event of this trace has the guest's task; record with "
 			      "--guest-tasks, which needs a Linux guest");
+}
+
+void loss_state_deinit(struct loss_state *l)
+{
+	free(l->gap_ns);
+}
+
+const struct event_type *loss_event_type(const struct event *ev)
+{
+	RECORD(lost, lost, ev);
+
+	return event_type_ours(lost->lost_event);
+}
+
+void loss_state_add(struct loss_state *l, const struct event *ev)
+{
+	uint64_t until_ns = loss_until_ns(ev);
+
+	l->nr++;
+	if (until_ns > l->blind_until_ns)
+		l->blind_until_ns = until_ns;
+}
+
+int loss_state_add_gap(struct loss_state *l, const struct event *ev)
+{
+	RECORD(gap, gap, ev);
+
+	if (!l->gap_ns)
+		l->gap_ns = calloc(UINT16_MAX + 1u, sizeof(*l->gap_ns));
+	if (!l->gap_ns)
+		return fail(-ENOMEM, "out of memory");
+	if (gap->gap_cpu <= UINT16_MAX)
+		l->gap_ns[gap->gap_cpu] = gap->until;
+	if (gap->until > l->newest_gap_ns)
+		l->newest_gap_ns = gap->until;
+	return 0;
 }

@@ -1,21 +1,112 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Address to function, file and line by an ELF file's DWARF (libdw), with the chain of inlined
- * functions that addr2line -i prints: the innermost DIE that contains the address and every
- * inlined_subroutine around it up to the subprogram; an outer frame's line is where the inner one
- * was called (DW_AT_call_file, DW_AT_call_line).
+ * Finds the compilation unit of an ELF file's DWARF that contains an address, for files without
+ * .debug_aranges (clang writes none): a table of all units' ranges, built when it is first needed.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <libiberty/demangle.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "symbols/elf_units.h"
+#include "base/order.h"
+#include "symbols/symbol_map.h"
 #include "symbols/symbols.h"
+
+enum { ELF_UNIT_RANGES_MAX = 4 << 20 };
+
+struct elf_units;
+
+struct unit_range {
+	Dwarf_Addr start, end;
+	Dwarf_Die *unit;
+};
+
+struct elf_units {
+	struct unit_range *range; /* sorted by start */
+	size_t nr;
+	Dwarf_Addr bias;
+};
+
+static bool range_add(struct elf_units *u, const struct unit_range *range)
+{
+	if (range->start >= range->end || u->nr == ELF_UNIT_RANGES_MAX)
+		return u->nr < ELF_UNIT_RANGES_MAX;
+	if (!(u->nr & (u->nr - 1))) {
+		void *more = realloc(u->range, (u->nr ? 2 * u->nr : 1) * sizeof(*u->range));
+
+		if (!more)
+			return false;
+		u->range = more;
+	}
+	u->range[u->nr++] = *range;
+	return true;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct unit_range *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	if (x->end != y->end)
+		return x->end < y->end ? -1 : 1;
+	return order_u64(dwarf_dieoffset(x->unit), dwarf_dieoffset(y->unit));
+}
+
+/* Never fails; if memory is short, no unit is found. */
+static struct elf_units *elf_units_open(Dwfl_Module *module)
+{
+	struct elf_units *u = calloc(1, sizeof(*u));
+	Dwarf_Addr base;
+
+	for (Dwarf_Die *unit = NULL; u && (unit = dwfl_module_nextcu(module, unit, &u->bias));) {
+		struct unit_range range = {.unit = unit};
+
+		for (ptrdiff_t at = 0;
+		     (at = dwarf_ranges(unit, at, &base, &range.start, &range.end)) > 0;)
+			if (!range_add(u, &range))
+				break;
+	}
+	if (u && u->nr)
+		qsort(u->range, u->nr, sizeof(*u->range), by_start);
+	return u;
+}
+
+static void elf_units_close(struct elf_units *u)
+{
+	if (!u)
+		return;
+	free(u->range);
+	free(u);
+}
+
+/*
+ * The unit's DIE, owned by the module, or NULL. The address minus *ret_bias is the address in the
+ * DWARF.
+ */
+static Dwarf_Die *elf_units_find(const struct elf_units *u, uint64_t address, Dwarf_Addr *ret_bias)
+{
+	size_t lo = array_prefix(u ? u->nr : 0, i, u->range[i].start <= address - u->bias);
+
+	if (!lo || u->range[lo - 1].end <= address - u->bias)
+		return NULL;
+	*ret_bias = u->bias;
+	return u->range[lo - 1].unit;
+}
+
+/*
+ * Address to function, file and line by an ELF file's DWARF (libdw), with the chain of inlined
+ * functions that addr2line -i prints: the innermost DIE that contains the address and every
+ * inlined_subroutine around it up to the subprogram; an outer frame's line is where the inner one
+ * was called (DW_AT_call_file, DW_AT_call_line).
+ */
 
 enum { NAMES_MAX = 1 << 20 }; /* demangled names cached; functions recorded as resolved */
 

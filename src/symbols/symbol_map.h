@@ -7,6 +7,7 @@
 #ifndef HOSTRACE_SYMBOL_MAP_H
 #define HOSTRACE_SYMBOL_MAP_H
 
+#include <elfutils/libdwfl.h>
 #include <stddef.h>
 #include <stdint.h>
 

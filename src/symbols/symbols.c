@@ -1,13 +1,142 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Caches the frames of resolved addresses: the same return addresses are in thousands of different
+ * backtraces. It also ensures that an address has the same frames for a whole run (the result of
+ * innermost_name() in elf_names.c depends on earlier calls).
+ */
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/error.h"
-#include "symbols/frame_cache.h"
-#include "symbols/symbols.h"
+#include "base/hash.h"
+#include "event/sample.h"
 #include "symbols/symbol_map.h"
+#include "symbols/symbols.h"
+
+enum { FRAME_CACHE_MAX = 1 << 20 /* addresses; further ones are resolved each time */ };
+
+struct frame_cache {
+	struct hash_table addresses;
+};
+
+struct cached_frames {
+	uint64_t address;
+	struct frame *frame;
+	unsigned int nr;
+};
+
+static void frame_cache_init(struct frame_cache *c)
+{
+	c->addresses = HASH_TABLE(struct cached_frames, 1, FRAME_CACHE_MAX);
+}
+
+/* false: not in the cache. */
+static bool frame_cache_get(const struct frame_cache *c, uint64_t address, struct frame *ret,
+			    unsigned int *ret_nr)
+{
+	const struct cached_frames *known = hash_find_u64(&c->addresses, address);
+
+	if (!known)
+		return false;
+	*ret_nr = known->nr;
+	memcpy(ret, known->frame, known->nr * sizeof(*ret));
+	return true;
+}
+
+/*
+ * Stores a copy of the frames of an address not in the cache (the texts remain the caller's), unless memory is short.
+ */
+static void frame_cache_put(struct frame_cache *c, uint64_t address, const struct frame *frame,
+			    unsigned int nr)
+{
+	struct frame *copy = calloc(nr + 1u, sizeof(*copy));
+	struct cached_frames *entry =
+		copy ? hash_add_u64(&c->addresses, address, NULL) : NULL;
+
+	if (!entry) {
+		free(copy);
+		return;
+	}
+	memcpy(copy, frame, nr * sizeof(*copy));
+	free(entry->frame);
+	entry->frame = copy;
+	entry->nr = nr;
+}
+
+static void frame_cache_deinit(struct frame_cache *c)
+{
+	const struct cached_frames *entry;
+
+	for (uint32_t at = 0; (entry = hash_next(&c->addresses, &at));)
+		free(entry->frame);
+	hash_deinit(&c->addresses);
+}
+
+/*
+ * Names for the addresses in lists and tables, from a guest's /proc/kallsyms, a System.map, the output of nm, or an
+ * ELF file. (Profiles, which also show inlined functions and lines, use
+ * symbols/symbols.h.)
+ */
+
+struct addresses {
+	struct symbol_map *map; /* or */
+	struct elf_names *elf;
+};
+
+static struct addresses *addresses_new(void)
+{
+	struct addresses *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		fail(-ENOMEM, "out of memory");
+	return a;
+}
+
+int addresses_open(const char *path, struct addresses **ret)
+{
+	_cleanup_(addresses_cleanup_) struct addresses *a = addresses_new();
+	int err = a ? symbol_map_open(path, &a->map) : -ENOMEM;
+
+	if (err == -ENOEXEC) /* not a symbol table: try it as an ELF file */
+		err = elf_names_open(path, &a->elf);
+	if (!err)
+		*ret = take_ptr(a);
+	return err;
+}
+
+int addresses_parse(const char *text, size_t len, const char *name, struct addresses **ret)
+{
+	_cleanup_(addresses_cleanup_) struct addresses *a = addresses_new();
+	int err = a ? symbol_map_parse(text, len, name, &a->map) : -ENOMEM;
+
+	if (!err)
+		*ret = take_ptr(a);
+	return err;
+}
+
+void addresses_close(struct addresses *a)
+{
+	if (!a)
+		return;
+	symbol_map_close(a->map);
+	elf_names_close(a->elf);
+	free(a);
+}
+
+const char *addresses_name(const struct addresses *a, uint64_t address)
+{
+	struct frame frame[FRAME_INLINES_MAX];
+
+	if (a->map)
+		return symbol_map_find(a->map, address);
+	return elf_names_resolve(a->elf, address, false, frame) ? frame[0].name : NULL;
+}
 
 enum { FILE_SYMBOLS_MAX = 4 << 20 };
 

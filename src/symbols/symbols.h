@@ -14,6 +14,11 @@
 #ifndef HOSTRACE_SYMBOLS_H
 #define HOSTRACE_SYMBOLS_H
 
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
 #include "event/sample.h"
 
 enum { FRAME_INLINES_MAX = 64 };
@@ -52,5 +57,19 @@ const char *elf_names_symbol(struct elf_names *e, uint64_t address);
 /* Relative to the folder that the file's first unit was compiled in, or to one that the path leads
  * up to. */
 const char *elf_names_short_path(const struct elf_names *e, const char *file);
+
+struct addresses;
+
+/* -errno with the error message set: no such file, or neither a symbol table nor an ELF file. */
+int addresses_open(const char *path, struct addresses **ret);
+
+/* From a symbol table in memory, as symbol_map_parse(). */
+int addresses_parse(const char *text, size_t len, const char *name, struct addresses **ret);
+
+void addresses_close(struct addresses *a);
+DEFINE_CLEANUP(addresses, struct addresses *, addresses_close);
+
+/* The function that contains the address; NULL: unknown. Valid until addresses_close(). */
+const char *addresses_name(const struct addresses *a, uint64_t address);
 
 #endif

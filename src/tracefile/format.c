@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buffer.h"
+#include "base/cleanup.h"
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "base/read_full.h"
+#include "event/event.h"
 #include "tracefile/format.h"
+#include "tracefile/map.h"
+#include "tracefile/tracefile.h"
+
+#define TRAILER_MAGIC "HRTINDEX"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 	       "trace files are little-endian, and so is the code");
@@ -143,4 +154,249 @@ bool trace_trailer_decode(const uint8_t in[TRAILER_SIZE], struct trace_trailer *
 	ret->index_offset = buffer_u64(&b);
 	ret->nr_index = buffer_u32(&b);
 	return true;
+}
+
+/*
+ * Event types as JSON, in the schema chunks of a trace file and in the text twin's "# type" lines:
+ *   {"id":5,"name":"kvm_pio","size":40,"doc":"...","fields":[{"name":"port","kind":"uint","offset":24,"size":4,
+ *    "fmt":"hex","doc":"..."}]}
+ */
+
+static const char *const kind_names[] = {
+	[FIELD_UINT] = "uint",
+	[FIELD_SINT] = "sint",
+	[FIELD_TEXT] = "text",
+	[FIELD_DYNTEXT] = "dyntext",
+};
+
+enum { NR_KINDS = sizeof(kind_names) / sizeof(kind_names[0]) };
+
+const char *schema_name(const char *name, char buf[EVENT_NAME_MAX])
+{
+	const char *p = name;
+
+	while (*p > ' ' && *p < 0x7f && *p != '=' && *p != '"')
+		p++;
+	if (!*p && p > name && p - name < EVENT_NAME_MAX)
+		return name;
+	snprintf(buf, EVENT_NAME_MAX, "%s", *name ? name : "_");
+	text_sanitize(buf);
+	for (char *q = buf; *q; q++)
+		if (*q == ' ' || *q == '=' || *q == '"')
+			*q = '_';
+	return buf;
+}
+
+static json_t *name_json(const char *name)
+{
+	char buf[EVENT_NAME_MAX];
+
+	return json_string(schema_name(name, buf));
+}
+
+/* Names from a foreign trace may hold any bytes; JSON text is UTF-8. */
+static json_t *text_json(const char *s)
+{
+	char copy[512];
+
+	snprintf(copy, sizeof(copy), "%s", s ? s : "");
+	text_sanitize(copy);
+	return json_string(copy);
+}
+
+static json_t *field_json(const struct field *f)
+{
+	return json_pack("{s:o, s:s, s:i, s:i, s:o, s:o}", "name", name_json(f->name), "kind",
+			 kind_names[f->kind], "offset", f->offset, "size", f->size, "fmt",
+			 text_json(f->fmt), "doc", text_json(f->doc));
+}
+
+json_t *schema_from_type(const struct event_type *type, uint16_t id)
+{
+	json_t *o = json_object(), *fields = json_array();
+
+	if (id)
+		json_object_set_new(o, "id", json_integer(id));
+	json_object_set_new(o, "name", name_json(type->name));
+	json_object_set_new(o, "size", json_integer(type->size));
+	json_object_set_new(o, "doc", text_json(type->doc));
+	for (unsigned int i = 0; i < type->nr_fields; i++)
+		json_array_append_new(fields, field_json(&type->fields[i]));
+	json_object_set_new(o, "fields", fields);
+	return o;
+}
+
+static bool get_u16(const json_t *o, const char *key, uint16_t *ret)
+{
+	const json_t *v = json_object_get(o, key);
+
+	if (!json_is_integer(v) || json_integer_value(v) < 0 || json_integer_value(v) > UINT16_MAX)
+		return false;
+	*ret = (uint16_t)json_integer_value(v);
+	return true;
+}
+
+/* Absent is fine where `fallback` is given. */
+static bool get_text(const json_t *o, const char *key, const char *fallback, const char **ret)
+{
+	const json_t *v = json_object_get(o, key);
+
+	*ret = v ? json_string_value(v) : fallback;
+	return *ret && (v == NULL || strlen(*ret) == json_string_length(v));
+}
+
+static bool get_kind(const json_t *o, enum field_kind *ret)
+{
+	const char *name = json_string_value(json_object_get(o, "kind"));
+
+	for (unsigned int i = 0; name && i < NR_KINDS; i++)
+		if (!strcmp(name, kind_names[i])) {
+			*ret = (enum field_kind)i;
+			return true;
+		}
+	return false;
+}
+
+/* Names are printed everywhere: texts that could control a terminal or split a line are rejected. */
+static bool name_ok(const char *name)
+{
+	char buf[EVENT_NAME_MAX];
+
+	return name[0] && strlen(name) < EVENT_NAME_MAX && !strcmp(schema_name(name, buf), name);
+}
+
+static bool field_parse(const json_t *o, struct field *f)
+{
+	return get_text(o, "name", NULL, &f->name) && name_ok(f->name) &&
+	       get_text(o, "fmt", "dec", &f->fmt) && get_text(o, "doc", "", &f->doc) &&
+	       get_kind(o, &f->kind) && get_u16(o, "offset", &f->offset) &&
+	       get_u16(o, "size", &f->size);
+}
+
+int schema_to_type(const json_t *json, const char *where, const struct event_type **ret,
+		   uint16_t *ret_id)
+{
+	struct field fields[EVENT_FIELDS_MAX];
+	struct event_type t = {.fields = fields};
+	const json_t *list = json_object_get(json, "fields");
+	char why[1024];
+
+	*ret_id = 0;
+	if (!get_text(json, "name", NULL, &t.name) || !name_ok(t.name))
+		return fail(-EINVAL, "%s: event type without a valid name", where);
+	if (!get_u16(json, "size", &t.size) || !get_text(json, "doc", "", &t.doc) ||
+	    !json_is_array(list))
+		return fail(-EINVAL, "%s: event %s has no size or no fields", where, t.name);
+	if (json_object_get(json, "id") && !get_u16(json, "id", ret_id))
+		return fail(-EINVAL, "%s: event %s has an invalid ID", where, t.name);
+	if (json_array_size(list) > EVENT_FIELDS_MAX)
+		return fail(-EINVAL, "%s: event %s has more than %d fields", where, t.name,
+			    EVENT_FIELDS_MAX);
+	for (t.nr_fields = 0; t.nr_fields < json_array_size(list); t.nr_fields++)
+		if (!field_parse(json_array_get(list, t.nr_fields), &fields[t.nr_fields]))
+			return fail(-EINVAL, "%s: event %s: invalid field %u", where, t.name,
+				    t.nr_fields);
+	int err = event_type_register(&t, ret);
+
+	if (!err)
+		return 0;
+	snprintf(why, sizeof(why), "%s", error_text());
+	return fail(err, "%s: %s", where, why);
+}
+
+/* Losses without a place, and notes, as a converted recording keeps them in its metadata. */
+
+json_t *meta_losses_make(const struct trace_info *info, uint64_t placed)
+{
+	json_t *meta = json_object();
+
+	if (info->lost > placed)
+		json_object_set_new(meta, "lost_unplaced",
+				    json_integer((json_int_t)(info->lost - placed)));
+	if (json_array_size(info->caveats))
+		json_object_set(meta, "notes", info->caveats);
+	return meta;
+}
+
+void meta_losses_read(struct trace_info *info, uint64_t *taken)
+{
+	json_int_t unplaced = json_integer_value(json_object_get(info->meta, "lost_unplaced"));
+	json_t *note;
+	size_t i;
+
+	if (unplaced > 0) {
+		info->lost += (uint64_t)unplaced - *taken;
+		*taken = (uint64_t)unplaced;
+	}
+	json_array_foreach (json_object_get(info->meta, "notes"), i, note) {
+		char text[512];
+
+		if (!json_is_string(note) || i == META_NOTES_MAX)
+			break;
+		snprintf(text, sizeof(text), "%s", json_string_value(note));
+		text_sanitize(text);
+		trace_info_caveat(info, "%s", text);
+	}
+}
+
+/* The metadata of a .hrt file, without its events and their types. */
+
+static int header_check(int fd, const char *file)
+{
+	uint8_t head[TRACE_HEADER_SIZE];
+	struct trace_header h;
+	ssize_t n = pread_full(fd, head, sizeof(head), 0);
+
+	return n < 0 ? fail((int)n, "%s: %s", file, strerror((int)-n))
+		     : trace_header_decode(head, (size_t)n, file, &h);
+}
+
+/* Later metadata override earlier ones key by key. */
+static int chunk_add(struct chunk_loader *loader, const struct chunk_ref *ref, const char *file,
+		     json_t *to)
+{
+	_cleanup_free_ uint8_t *text = malloc(ref->h.raw + 1);
+	json_error_t why;
+	json_t *json;
+	int err = text ? chunk_load(loader, ref, text) : fail(-ENOMEM, "out of memory");
+
+	if (err)
+		return err;
+	json = json_loadb((char *)text, ref->h.raw, 0, &why);
+	if (!json_is_object(json))
+		err = fail(-EINVAL, "%s: offset %" PRIu64 ": the metadata is not a JSON object",
+			   file, ref->offset);
+	else if (json_object_update(to, json))
+		err = fail(-ENOMEM, "out of memory");
+	json_decref(json);
+	return err;
+}
+
+static int chunks_read(int fd, const char *file, struct trace_info *info)
+{
+	struct chunk_loader *loader = chunk_loader_new(fd, file);
+	struct trace_map map = {0};
+	int err = loader ? trace_map_load(fd, info, &map) : fail(-ENOMEM, "out of memory");
+
+	for (size_t i = 0; i < map.nr && !err; i++)
+		if (map.refs[i].h.kind == CHUNK_META)
+			err = chunk_add(loader, &map.refs[i], file, info->meta);
+	trace_map_deinit(&map);
+	chunk_loader_free(loader);
+	return err;
+}
+
+int trace_meta_read(int fd, const char *file, json_t **ret)
+{
+	struct trace_info info = {0};
+	int err = header_check(fd, file);
+
+	if (!err)
+		err = trace_info_init(&info, file, "hrt");
+	if (!err)
+		err = chunks_read(fd, file, &info);
+	if (!err)
+		*ret = json_incref(info.meta);
+	trace_info_deinit(&info);
+	return err;
 }

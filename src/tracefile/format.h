@@ -9,13 +9,15 @@
 #ifndef HOSTRACE_TRACEFILE_FORMAT_H
 #define HOSTRACE_TRACEFILE_FORMAT_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "event/event.h"
+
 #define TRACE_MAGIC   "HOSTRACE"
 #define CHUNK_MAGIC   "HRCK"
-#define TRAILER_MAGIC "HRTINDEX"
 
 enum {
 	TRACE_VERSION = 1,
@@ -96,5 +98,24 @@ static inline uint64_t type_bloom_bit(uint16_t type)
 {
 	return 1ull << (type % 64);
 }
+
+/*
+ * A name as it may stand in a schema and in a line of text: control bytes, broken UTF-8 and what would split a line
+ * (space, '=', '"') are replaced. Returns buf, or name itself where nothing had to be.
+ */
+const char *schema_name(const char *name, char buf[EVENT_NAME_MAX]);
+
+/* New reference; `id` is skipped if it is 0. NULL: out of memory. */
+json_t *schema_from_type(const struct event_type *type, uint16_t id);
+
+/* Registers the type declared by one such object. -EINVAL with an error message that starts with `where`. */
+int schema_to_type(const json_t *json, const char *where, const struct event_type **ret,
+		   uint16_t *ret_id);
+
+/*
+ * Reads the open file, which is untrusted. `file` names it in errors. 0 and an object (doc/format.md), or -errno with
+ * the error message set.
+ */
+int trace_meta_read(int fd, const char *file, json_t **ret);
 
 #endif

@@ -15,8 +15,8 @@
 #include "base/error.h"
 #include "base/read_full.h"
 #include "event/pending.h"
+#include "tracefile/format.h"
 #include "tracefile/map.h"
-#include "tracefile/schema.h"
 #include "tracefile/tracefile.h"
 
 enum {

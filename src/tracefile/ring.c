@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The flight recorder's memory: the newest chunks of records, raw, and from discarded chunks the newest naming
+ * event of each object, because the kept events refer to them.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
-#include "tracefile/ring.h"
+#include "record.h"
+#include "tracefile/out.h"
+
+#define _cleanup_trace_ring_ _cleanup_(trace_ring_cleanup_)
 
 enum { NAMES_MAX = 16384 }; /* naming events kept from discarded chunks */
 

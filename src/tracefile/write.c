@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "tracefile/ring.h"
-#include "tracefile/schema.h"
+#include "tracefile/format.h"
+#include "tracefile/out.h"
 #include "tracefile/tracefile.h"
 
 enum {

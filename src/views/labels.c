@@ -2,9 +2,9 @@
 /* Labels as columns of tables. */
 #include <string.h>
 
-#include "symbols/addresses.h"
 #include "event/region_names.h"
 #include "event/well_known.h"
+#include "symbols/symbols.h"
 #include "views/view.h"
 
 static enum column_kind kind_of(const struct label *l)

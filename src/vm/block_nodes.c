@@ -1,10 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What is behind a block device of QEMU: the block drivers that a request passes, and those of them that hold requests,
+ * out of QEMU's memory and without its symbols.
+ *
+ *   VirtIOBlock ─► BlockBackend ─► root BdrvChild ─► BlockDriverState ─► BlockDriver.format_name "throttle"
+ *                                   "root"              │ children
+ *                                                       └─► BdrvChild "file" ─► BlockDriverState ─► "blkdebug" ...
+ *
+ * Each step is one pointer at the beginning of a structure (QEMU 7.2 to 11.1: include/sysemu/block-backend.h,
+ * include/block/block_int-common.h), and must end at the name of a driver. A throttled member (ThrottleGroupMember)
+ * contains a pointer to its own beginning, followed by the numbers of reads and writes that it holds; a request at
+ * a blkdebug breakpoint is in a list that points back at its head.
+ */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "event/event.h"
-#include "vm/block_nodes.h"
+#include "vm/virtq_requests.h"
+#include "vm/virtq_state.h"
 
 enum {
 	DEVICE_BYTES = 2048, /* of the device, in which BlockConf.blk is */

@@ -1,13 +1,151 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Which threads are a process's vCPUs, by KVM's debugfs: /sys/kernel/debug/kvm/PID-FD/vcpuN/pid, for root only. */
+#include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/kvm.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/order.h"
+#include "vm/guest_ram.h"
 #include "vm/kvm_state.h"
+
+static const char root[] = VCPU_DEBUGFS;
+
+static const char *kvm_encryption(const struct kvm_vm *vm);
+
+static int tid_read(const char *vm, const char *vcpu)
+{
+	char path[600];
+	int tid = -1;
+
+	snprintf(path, sizeof(path), "%s/%.64s/%.64s/pid", root, vm, vcpu);
+	_cleanup_fclose_ FILE *f = fopen(path, "re");
+	return f && fscanf(f, "%d", &tid) == 1 ? tid : -1;
+}
+
+static int debugfs_search(const char *vm, pid_t tid)
+{
+	char path[600];
+	struct dirent *d;
+	int index;
+
+	snprintf(path, sizeof(path), "%s/%.64s", root, vm);
+	_cleanup_closedir_ DIR *dir = opendir(path);
+	while (dir && (d = readdir(dir)))
+		if (sscanf(d->d_name, "vcpu%d", &index) == 1 && tid_read(vm, d->d_name) == tid)
+			return index;
+	return -1;
+}
+
+int vcpu_debugfs_index(pid_t pid, pid_t tid)
+{
+	_cleanup_closedir_ DIR *dir = opendir(root);
+	struct dirent *d;
+	int index = -1, owner;
+
+	while (dir && index < 0 && (d = readdir(dir)))
+		if (sscanf(d->d_name, "%d-", &owner) == 1 && owner == pid)
+			index = debugfs_search(d->d_name, tid);
+	return index;
+}
+
+/*
+ * Which of a guest's memory the host can read. What KVM encrypts, or keeps in a guest_memfd, or the VMM has in
+ * memfd_secret(2), or is a passed-through device's, cannot be read whatever the rights.
+ */
+
+enum place { PLACE_READABLE, PLACE_SECRET, PLACE_DEVICE, PLACE_UNMAPPED, NR_PLACES };
+
+struct survey {
+	uint64_t bytes[NR_PLACES], total;
+};
+
+static enum place place_of(const struct memory_range *r)
+{
+	return r->secret ? PLACE_SECRET : r->device ? PLACE_DEVICE : PLACE_READABLE;
+}
+
+static void slot_survey(const struct guest_slot *slot, const struct memory *m, struct survey *s)
+{
+	uint64_t mapped = 0, end = slot->process + slot->size;
+
+	s->total += slot->size;
+	for (unsigned int i = 0; i < m->nr; i++) {
+		const struct memory_range *r = &m->range[i];
+		uint64_t from = r->start > slot->process ? r->start : slot->process;
+		uint64_t to = r->end < end ? r->end : end;
+
+		if (from >= to)
+			continue;
+		s->bytes[place_of(r)] += to - from;
+		mapped += to - from;
+	}
+	s->bytes[PLACE_UNMAPPED] += slot->size > mapped ? slot->size - mapped : 0;
+}
+
+static size_t bytes_print(uint64_t bytes, char *buf, size_t size)
+{
+	int len = bytes >= 1 << 20 ? snprintf(buf, size, "%.1f MiB", (double)bytes / (1 << 20))
+				   : snprintf(buf, size, "%" PRIu64 " KiB", bytes >> 10);
+
+	return len < 0 ? 0 : (size_t)len < size ? (size_t)len : size - 1;
+}
+
+static void places_print(const struct survey *s, char *buf, size_t size)
+{
+	static const char *const reasons[] = {
+		[PLACE_SECRET] = "are in memfd_secret, which only the VMM can read",
+		[PLACE_DEVICE] = "are a passed-through device's",
+		[PLACE_UNMAPPED] = "are not mapped in the VMM",
+	};
+	size_t len = 0;
+
+	for (int p = PLACE_SECRET; p < NR_PLACES; p++) {
+		if (!s->bytes[p] || len + 1 >= size)
+			continue;
+		len += (size_t)snprintf(buf + len, size - len, "; ");
+		len += len < size ? bytes_print(s->bytes[p], buf + len, size - len) : 0;
+		len += len < size ? (size_t)snprintf(buf + len, size - len, " %s", reasons[p]) : 0;
+	}
+}
+
+bool kvm_memory_describe(const struct kvm_vm *vm, const struct memory *m, char *buf, size_t size)
+{
+	const char *encryption = kvm_encryption(vm);
+	struct survey s = {0};
+	size_t len;
+
+	if (encryption) {
+		snprintf(buf, size, "encrypted (%s): the host cannot read it", encryption);
+		return false;
+	}
+	if (!(vm->state & KVM_STATE_SLOTS)) {
+		snprintf(buf, size, "KVM's memory slots are unknown: Linux before 5.17");
+		return true;
+	}
+	if (vm->private_memory) {
+		snprintf(buf, size,
+			 "in a guest_memfd, which the VMM need not map: the host reads only what "
+			 "the guest shares");
+		return false;
+	}
+	for (size_t i = 0; m && i < vm->nr_slots; i++)
+		slot_survey(&vm->slot[i], m, &s);
+	len = bytes_print(kvm_memory_bytes(vm), buf, size);
+	len += (size_t)snprintf(buf + len, size - len, " in %zu slot%s%s", vm->nr_slots,
+				vm->nr_slots == 1 ? "" : "s",
+				vm->state & KVM_STATE_CUT ? " and more" : "");
+	if (m && len < size)
+		places_print(&s, buf + len, size - len);
+	return !m || s.bytes[PLACE_READABLE] > 0;
+}
 
 /* linux/kvm.h, arch/x86/include/uapi/asm/kvm.h of newer kernels than the build's */
 enum { MEM_GUEST_MEMFD = 1 << 2 };
@@ -205,7 +343,8 @@ const struct kvm_vm *kvm_state_of(const struct kvm_state *s, pid_t pid, unsigned
 	return best;
 }
 
-const char *kvm_encryption(const struct kvm_vm *vm)
+/* "SEV", "SEV-ES", "SEV-SNP", "TDX"; NULL: the host can read the guest's memory. */
+static const char *kvm_encryption(const struct kvm_vm *vm)
 {
 	if (vm->type == TYPE_TDX)
 		return "TDX";

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "kvm_record.h"
 #include "vm/guest_ram.h"
@@ -53,9 +54,6 @@ void kvm_state_free(struct kvm_state *s);
 /* The VM that the process runs: its own, with the most vCPUs. NULL: none. *ret_nr (may be NULL): how many it runs. */
 const struct kvm_vm *kvm_state_of(const struct kvm_state *s, pid_t pid, unsigned int *ret_nr);
 
-/* "SEV", "SEV-ES", "SEV-SNP", "TDX"; NULL: the host can read the guest's memory. */
-const char *kvm_encryption(const struct kvm_vm *vm);
-
 /*
  * What of a guest with this encryption cannot be seen beside its memory, and what is recorded nevertheless; NULL: the
  * name is unknown. From the documentation of CPUs and kernel: not tested on such hardware.
@@ -73,5 +71,16 @@ void kvm_still_pending(struct kvm_vm *now, const struct kvm_vm *before);
 
 /* Sets the threads of these VMs' vCPUs, and the size of the memory where the command line does not say it. */
 void kvm_state_complete(const struct kvm_state *s, struct vm *vms, unsigned int nr);
+
+#define VCPU_DEBUGFS "/sys/kernel/debug/kvm"
+
+/* The vCPU whose thread this is; -1: unknown, or none. */
+int vcpu_debugfs_index(pid_t pid, pid_t tid);
+
+/*
+ * "128.0 MiB in 5 slots", and what of it cannot be read, as one line in buf. m: the process's memory; NULL: its
+ * mappings are unknown. Returns whether there is memory that can be read.
+ */
+bool kvm_memory_describe(const struct kvm_vm *vm, const struct memory *m, char *buf, size_t size);
 
 #endif

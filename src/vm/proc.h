@@ -25,9 +25,6 @@ uint64_t proc_start(pid_t pid);
  */
 bool proc_owner(pid_t pid, uid_t *ret);
 
-/* The process that started it; 0 if unknown. */
-pid_t proc_parent(pid_t pid);
-
 /*
  * The words of the command line, at most CMDLINE_WORDS_MAX of them and CMDLINE_BYTES_MAX bytes.
  * *ret_words points into *ret_text; free both. A kernel thread and a zombie have none. 0 or -errno.
@@ -62,5 +59,18 @@ void proc_cgroup(pid_t pid, char *buf, size_t size);
 
 /* Bytes of memory that it uses; 0 if it has ended. */
 uint64_t proc_resident_bytes(pid_t pid);
+
+/* Facts about an executable without running it: its build id and, if it is a QEMU, its version. */
+
+struct vm_exe {
+	char build_id[64 + 1]; /* hex of .note.gnu.build-id, "" if none */
+	char version[32];      /* "7.2.22"; "" if it is not a QEMU or not asked for */
+};
+
+/*
+ * Reads a bounded part of the file, whatever its size: 64 KiB of notes and, if the version is asked for, 64 MiB. 0 or
+ * -errno with the error message set; an ELF file without these facts is not an error.
+ */
+int vm_exe_read(const char *path, bool version, struct vm_exe *ret);
 
 #endif

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The other ends of a process's sockets: Unix sockets by sock_diag(7), TCP by /proc/PID/net/tcp. Peers on this
+ * host are found with their process; of others, TCP knows whether they acknowledge what was sent.
+ */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -7,10 +11,12 @@
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -18,7 +24,9 @@
 #include "base/error.h"
 #include "event/event.h"
 #include "vm/proc.h"
-#include "vm/socket_peers.h"
+#include "vm/thread_state.h"
+
+enum { SOCKET_PEERS_MAX = 1024 };
 
 enum { REPLY_BYTES = 32 << 10, SOCKETS_MAX = 1 << 20, DESCRIPTORS_MAX = 1 << 20, WAIT_S = 2 };
 

@@ -60,4 +60,20 @@ int syscall_fd(const struct thread_state *t);
 /* What an eventfd of the process counts; -1: unknown. */
 int64_t eventfd_count(pid_t pid, int fd);
 
+struct socket_peer {
+	int fd; /* of the process */
+	pid_t pid; /* the peer's; 0: unknown, or on another host */
+	char comm[16];
+	char state;	      /* of the peer: R S D T t ..., 0: unknown */
+	uint32_t unread;      /* bytes that the peer has received and not read; 0 also if unknown */
+	uint32_t unsent;      /* TCP: bytes not acknowledged */
+	uint32_t retransmits; /* TCP: of the oldest of them */
+};
+
+/*
+ * *ret is allocated; connected sockets only. Other network namespaces than ours are seen for TCP, not for Unix sockets.
+ * 0 or -ENOMEM with the error message set.
+ */
+int socket_peers_read(pid_t pid, struct socket_peer **ret, unsigned int *ret_nr);
+
 #endif

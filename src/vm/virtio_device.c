@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What QEMU's memory says of a virtio device besides its queues: VirtIODevice (include/hw/virtio/virtio.h), and the PCI
+ * function that it belongs to. Members are found by what they are, not by offsets of one release: `vq` points to the
+ * known array of queues, and name, status, isr and features are before it, in two arrangements from 4.2 to 11.1; the
+ * PCI function is the parent of the device's bus, and its configuration space begins with virtio's vendor.
+ */
 #include <stdio.h>
 #include <string.h>
 
 #include "event/event.h"
-#include "vm/virtio_device.h"
+#include "vm/virtq_requests.h"
+#include "vm/virtq_state.h"
 
 enum {
 	VDEV_BYTES = 1024, /* VirtIODevice.vq is within these */

@@ -1,12 +1,69 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Searches the heap of a process: private anonymous memory, but neither guest memory nor code that it generated. */
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/error.h"
-#include "vm/heap.h"
-#include "vm/virtq_elements.h"
+#include "vm/guest_ram.h"
+#include "vm/virtq_requests.h"
+
+enum { SCAN_BYTES = 4 << 20 };
+
+static const uint64_t SCAN_RANGE_MAX = 1ull << 30; /* larger mappings are guest memory, or TCG's code */
+
+static bool worth_searching(const struct memory_range *r, uint64_t skip_bytes)
+{
+	uint64_t size = r->end - r->start;
+
+	if (!r->read || !r->write || r->exec || r->shared || r->file)
+		return false;
+	return r->heap || (size != skip_bytes && size <= SCAN_RANGE_MAX);
+}
+
+int heap_search(const struct memory *m, uint64_t skip_bytes, size_t overlap,
+		int (*fn)(void *arg, const uint8_t *bytes, size_t size, uint64_t base), void *arg)
+{
+	_cleanup_free_ uint8_t *bytes = malloc(SCAN_BYTES + HEAP_OVERLAP_MAX);
+	int err = bytes ? 0 : fail(-ENOMEM, "out of memory");
+
+	for (unsigned int i = 0; i < m->nr && !err; i++) {
+		const struct memory_range *r = &m->range[i];
+		uint64_t end = r->end - r->start > SCAN_RANGE_MAX ? r->start + SCAN_RANGE_MAX
+								  : r->end;
+
+		if (!worth_searching(r, skip_bytes))
+			continue;
+		for (uint64_t at = r->start; at < end && !err; at += SCAN_BYTES) {
+			uint64_t size = SCAN_BYTES + overlap;
+
+			if (size > r->end - at)
+				size = r->end - at;
+			if (!memory_read(m, at, bytes, size))
+				err = fn(arg, bytes, size, at);
+		}
+	}
+	return err;
+}
+
+/*
+ * QEMU's own copies of requests: the VirtQueueElements in its heap.
+ *
+ * virtqueue_pop() allocates a device's request with a VirtQueueElement at its beginning, followed by four
+ * arrays: the guest addresses of the element's buffers and where QEMU has them mapped (virtqueue_alloc_element(), the
+ * same from 2.6 to 11.1). The element points to all four, so its two counts are there twice, and the size of the
+ * device's request is known, too:
+ *
+ *   address ─► index len ndescs out_num in_num  in_addr ──┐  ...device's request...  ┌─► guest addresses in, out
+ *              ▲                                          └──────────────────────────┘   then iovecs in, out
+ *
+ * A freed request does not pass: the allocator's list pointers are over its counts. Where an allocator merged it with
+ * its neighbours it may; callers compare with the ring and with the queue's count.
+ */
 
 enum {
 	ELEM_NDESCS = 8,

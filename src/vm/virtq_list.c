@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * All virtqueues of a running VM, from QEMU's memory and, where a monitor is given, from QMP.
+ * Memory is read before and after the monitor is queried: QMP's values must be between.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +11,9 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "vm/memory.h"
-#include "vm/virtq_list.h"
+#include "vm/guest_ram.h"
+#include "vm/virtq_state.h"
+#include "vm/vm.h"
 
 static struct virtq_entry *entry_add(struct virtq_list *list, const char *device,
 				     unsigned int queue)

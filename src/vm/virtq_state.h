@@ -26,7 +26,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "vm/memory.h"
+#include "vm/guest_ram.h"
+#include "vm/qmp.h"
+#include "vm/vm.h"
 
 enum {
 	VIRTQ_DEVICES_MAX = 1024,
@@ -102,5 +104,50 @@ struct virtq_notify virtq_notify_packed(const uint8_t *p);
 
 /* "on", "off", "at 17". buf has at least 16 bytes. Returns buf. */
 const char *virtq_notify_print(const struct virtq_notify *n, char *buf, size_t size);
+
+struct virtq_qmp {
+	char path[VIRTQ_PATH_MAX];
+	char name[32]; /* "virtio-blk" */
+	unsigned int index;
+	bool vhost; /* served outside QEMU: no indices */
+	unsigned int size;
+	uint64_t desc, avail, used;
+	uint16_t last_avail_idx, shadow_avail_idx, used_idx, signalled_used;
+	uint32_t inuse;
+};
+
+/* All queues of all devices; *ret is allocated. As qmp_execute(); -EOPNOTSUPP: QEMU is older than 7.2. */
+int virtq_qmp_read(struct qmp *q, struct virtq_qmp **ret, unsigned int *ret_nr);
+
+/* Parses one reply to x-query-virtio-queue-status. False: it is malformed. */
+bool virtq_qmp_parse(const json_t *answer, struct virtq_qmp *ret);
+
+enum virtq_agreement { VIRTQ_AGREE_UNKNOWN, VIRTQ_AGREE_YES, VIRTQ_AGREE_NO };
+
+struct virtq_entry {
+	char device[VIRTQ_PATH_MAX]; /* QOM path; "" if it cannot be read */
+	unsigned int queue;
+	bool in_memory, in_qmp;
+	struct virtq_state state; /* in_memory: the newer reading */
+	struct virtq_qmp qmp;	  /* in_qmp */
+	enum virtq_agreement agree;
+};
+
+struct virtq_list {
+	struct virtq_entry *entry;
+	unsigned int nr;
+	char *memory_error; /* why memory could not be read; NULL: it was */
+};
+
+/*
+ * qmp: the monitor's socket, or NULL. Memory that may not be read is an error only without a
+ * monitor. 0 or -errno with the error message set; free with virtq_list_free() in any case.
+ */
+int virtq_list_read(const struct vm *vm, const char *qmp, struct virtq_list *ret);
+void virtq_list_free(struct virtq_list *list);
+
+/* Has the driver set it up? Is it served outside QEMU (vhost)? */
+bool virtq_entry_ready(const struct virtq_entry *e);
+bool virtq_entry_elsewhere(const struct virtq_entry *e);
 
 #endif

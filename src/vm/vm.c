@@ -24,7 +24,6 @@
 #include "event/event.h"
 #include "event/exit_reason.h"
 #include "vm/cmdline.h"
-#include "vm/exe.h"
 #include "vm/proc.h"
 #include "vm/vm.h"
 

@@ -9,8 +9,8 @@
 #include <math.h>
 #include <time.h>
 
+#include "clock/align.h"
 #include "clock/align_internal.h"
-#include "clock/align_rows.h"
 #include "walk.h"
 
 enum {

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "fetch/ring_follow.h"
+#include "fetch/source_internal.h"
 #include "readers/ring/ring_image.h"
 #include "walk.h"
 

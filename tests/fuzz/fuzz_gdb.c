@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fetch/gdb_packet.h"
+#include "fetch/gdb.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,7 +10,6 @@
 #include "exporter/dumps.h"
 #include "mutate.h"
 #include "tracefile/format.h"
-#include "tracefile/meta_read.h"
 #include "walk.h"
 
 enum {

@@ -15,7 +15,7 @@
 
 int helper_start(struct helper *h, const char *name);
 
-#include "fetch/rest.h"
+#include "fetch/http.h"
 
 enum { RAW = 0x80, REQUESTS = 4, ANSWER_MAX = 60000 };
 

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vm/block_nodes.h"
-#include "vm/virtio_device.h"
 #include "vm/virtq_requests.h"
 
 enum { BASE = 0x100000, RAM_AT = 4096, HEAD = 64, SIZES = 11 /* 1 to 1024 */ };

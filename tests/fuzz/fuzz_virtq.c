@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "vm/qmp.h"
-#include "vm/virtq_qmp.h"
 #include "vm/virtq_state.h"
 
 enum { BASE = 0x1000, TALK_MAX = 32 << 10 };

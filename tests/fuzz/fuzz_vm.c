@@ -7,8 +7,7 @@
 
 #include "vm/cmdline.h"
 #include "vm/guest_ram.h"
-#include "vm/regions_qmp.h"
-#include "vm/space_qmp.h"
+#include "vm/qmp.h"
 #include "walk.h"
 
 enum { BASE = 0x10000000, ADDRESSES = 16 };

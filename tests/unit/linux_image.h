@@ -11,14 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vm/linux/current.h"
-#include "vm/linux/dmesg.h"
-#include "vm/linux/interrupts.h"
+#include "vm/linux/guest.h"
+#include "vm/linux/lists.h"
 #include "vm/linux/modules.h"
-#include "vm/linux/orc.h"
-#include "vm/linux/stack.h"
-#include "vm/linux/tasks.h"
-#include "vm/linux/virtio.h"
 
 enum image_layout {
 	IMAGE_4_19, /* 8-byte markers and count */

@@ -5,8 +5,8 @@
  */
 #include "both_paths.h"
 
+#include "tracefile/format.h"
 #include "tracefile/out.h"
-#include "tracefile/schema.h"
 
 enum { EVENTS_MAX = 60000, THREADS = 5, CPUS = 3, TYPES = 8 };
 

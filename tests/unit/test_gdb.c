@@ -21,7 +21,6 @@
 #include <cmocka.h>
 
 #include "fetch/gdb.h"
-#include "fetch/gdb_packet.h"
 
 enum stub {
 	PLAIN,

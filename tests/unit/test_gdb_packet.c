@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "fetch/gdb_packet.h"
+#include "fetch/gdb.h"
 
 static struct gdb_parser parser;
 

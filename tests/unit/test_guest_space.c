@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "vm/space_qmp.h"
+#include "vm/qmp.h"
 
 #include <cmocka.h> /* after ours: it has a fail() too */
 

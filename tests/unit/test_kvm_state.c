@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "vm/kvm_memory.h"
+#include "vm/kvm_state.h"
 
 #define KIB(n) ((uint64_t)(n) << 10)
 #define MIB(n) ((uint64_t)(n) << 20)

@@ -13,8 +13,7 @@
 
 #include "base/error.h"
 #include "vm/qmp.h"
-#include "vm/regions_qmp.h"
-#include "vm/virtq_qmp.h"
+#include "vm/virtq_state.h"
 
 #include <cmocka.h>
 

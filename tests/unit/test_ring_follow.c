@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fetch/ring_follow.h"
+#include "fetch/source_internal.h"
 #include "readers/ring/ring_image.h"
 
 #include <cmocka.h> /* after ours: it has a fail() too */

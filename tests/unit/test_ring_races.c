@@ -13,7 +13,7 @@
 
 #include "ring_util.h"
 
-#include "fetch/ring_follow.h"
+#include "fetch/source_internal.h"
 
 enum { RACE_GOOD = 200000, RACE_LOST = 1000, RACE_WRITERS = 2, RACE_SECONDS = 60 };
 

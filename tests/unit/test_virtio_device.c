@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "vm/virtio_device.h"
+#include "vm/virtq_requests.h"
 
 enum {
 	BASE = 0x10000000,

@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include "vm/virtio_device.h"
 #include "vm/virtq_requests.h"
 
 enum {

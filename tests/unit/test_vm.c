@@ -18,7 +18,6 @@
 
 #include "base/error.h" /* before cmocka, which makes fail() a macro */
 #include "vm/cmdline.h"
-#include "vm/exe.h"
 #include "vm/proc.h"
 #include "vm/select.h"
 #include "vm/vm.h"

@@ -8,7 +8,7 @@
 
 #include "analyzers/blame/blame.h"
 #include "base/hash.h"
-#include "symbols/addresses.h"
+#include "symbols/symbols.h"
 
 enum {
 	BLAME_TOTALS_MAX = 1 << 16,  /* different causes of all groups; the time of others has no name */

@@ -8,12 +8,9 @@
 #ifndef HOSTRACE_STUCK_H
 #define HOSTRACE_STUCK_H
 
-#include "symbols/addresses.h"
-#include "vm/block_nodes.h"
+#include "symbols/symbols.h"
 #include "vm/kvm_state.h"
-#include "vm/socket_peers.h"
 #include "vm/thread_state.h"
-#include "vm/virtio_device.h"
 #include "vm/virtq_requests.h"
 #include "vm/vm.h"
 

@@ -10,7 +10,7 @@
 
 #include "analyzers/stuck/stuck.h"
 #include "base/array.h"
-#include "vm/vcpu_debugfs.h"
+#include "vm/kvm_state.h"
 
 /* By name (debug-threads=on, or TCG), else by debugfs. */
 static bool index_find(const struct stuck_report *r, const struct thread_state *t,

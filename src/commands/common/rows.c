@@ -16,7 +16,7 @@
 #include "output/event_rows.h"
 #include "output/json_rows.h"
 #include "readers/ring/stream_reader.h"
-#include "symbols/addresses.h"
+#include "symbols/symbols.h"
 
 enum {
 	FIELDS_COLUMN_MAX = 45,

@@ -5,7 +5,7 @@
 
 #include "analyzers/profile/frames.h"
 #include "base/options.h"
-#include "symbols/addresses.h"
+#include "symbols/symbols.h"
 
 extern const struct option_row symbols_options[]; /* --symbols -x */
 extern const struct option_row

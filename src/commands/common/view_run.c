@@ -7,13 +7,13 @@
 #include "base/error.h"
 #include "commands/common/command.h"
 #include "commands/common/input.h"
-#include "commands/common/reports.h"
 #include "commands/common/output.h"
+#include "commands/common/reports.h"
 #include "commands/common/symbol_options.h"
 #include "commands/common/view_run.h"
 #include "event/vm_names.h"
 #include "pairing/run.h"
-#include "symbols/addresses.h"
+#include "symbols/symbols.h"
 
 static uint64_t jobs;
 static const char *link_to;

@@ -23,7 +23,7 @@
 #include "collector/kvm_look.h"
 #include "commands/live/guest_watch.h"
 #include "confine/confine.h"
-#include "vm/linux/current.h"
+#include "vm/linux/guest.h"
 #include "vm/linux/modules.h"
 
 enum {

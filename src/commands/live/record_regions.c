@@ -20,7 +20,6 @@
 #include "commands/common/command.h"
 #include "commands/live/record.h"
 #include "vm/qmp.h"
-#include "vm/regions_qmp.h"
 
 enum {
 	CHILD_FD = 3,

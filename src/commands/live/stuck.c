@@ -27,7 +27,7 @@
 #include "confine/confine.h"
 #include "output/report.h"
 #include "output/stuck_report.h"
-#include "vm/vcpu_debugfs.h"
+#include "vm/kvm_state.h"
 #include "vm/vm.h"
 
 enum { LOOK_MS = 50 /* for a signal */ };
@@ -250,7 +250,7 @@ static int peers_add(const struct looking *l, struct stuck_report *r)
 	return err ? err : stuck_peer_findings(r, peer, nr);
 }
 
-static int symbols_open(struct looking *l)
+static int looking_symbols_open(struct looking *l)
 {
 	int err = *l->symbols_path ? addresses_open(l->symbols_path, &l->symbols) : 0;
 	_cleanup_free_ char *text = err ? strdup(error_text()) : NULL;
@@ -262,7 +262,7 @@ static int look_and_draw(struct looking *l, struct stuck_guard *guard, const str
 			 bool *ret_found)
 {
 	struct stuck_report r = {0};
-	int err = symbols_open(l);
+	int err = looking_symbols_open(l);
 
 	stuck_kvm_open(&l->kvm, &l->vm, &l->facts);
 	if (!err)

@@ -4,7 +4,7 @@
 
 #include "base/cleanup.h"
 #include "commands/live/stuck_stacks.h"
-#include "vm/memory.h"
+#include "vm/guest_ram.h"
 
 enum { PIECE = 512 };
 

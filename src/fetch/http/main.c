@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/helper.h"
 #include "confine/confine.h"
-#include "fetch/http_messages.h"
+#include "fetch/http.h"
 
 enum { CONNECT_SECONDS = 15 };
 

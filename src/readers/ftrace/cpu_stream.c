@@ -1,7 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * One CPU of a trace.dat: its events in order, and where some are missing. The kernel and trace-cmd say this in three
+ * ways, of which only the first has a place:
+ *
+ *   a page's own flag    events were lost before this page, with or without their number    -> CPU_STREAM_LOST
+ *   the statistics       entries: still in the kernel's buffer when the recording ended -> CPU_STREAM_LOST, at the end
+ *   the statistics       overrun, dropped: more than the pages say; read: more than the file holds, as trace-cmd lost
+ *                        whole pages. They may be missing at every boundary of two pages     -> CPU_STREAM_GAP at each
+ */
 #include <errno.h>
 
-#include "readers/ftrace/cpu_stream.h"
+#include "readers/ftrace/ftrace.h"
+#include "readers/ftrace/tracedat_file.h"
+#include "readers/ftrace/tracedat_reader.h"
 
 uint64_t cpu_left(const struct tracedat_cpu *info, const struct cpu_totals *t)
 {
@@ -27,7 +38,7 @@ uint64_t cpu_unplaced(const struct tracedat_cpu *info, const struct cpu_totals *
 
 static void loss_set(struct cpu_stream *s, uint64_t from, uint64_t until, uint64_t lost)
 {
-	s->head = STREAM_LOST;
+	s->head = CPU_STREAM_LOST;
 	s->time = from;
 	s->until = until;
 	s->lost = lost;
@@ -41,11 +52,11 @@ static int stream_end(struct cpu_stream *s)
 	if (!s->total.end_reported && left) {
 		loss_set(s, s->total.last, INT64_MAX, left);
 	} else if (!s->total.end_reported && s->unplaced) {
-		s->head = STREAM_GAP;
+		s->head = CPU_STREAM_GAP;
 		s->time = s->total.last;
 		s->until = INT64_MAX;
 	} else {
-		s->head = STREAM_END;
+		s->head = CPU_STREAM_END;
 	}
 	s->total.end_reported = true;
 	return 0;
@@ -67,7 +78,7 @@ static bool page_open(struct cpu_stream *s, const uint8_t *data)
 	}
 	if (!s->unplaced || !s->total.last)
 		return false;
-	s->head = STREAM_GAP;
+	s->head = CPU_STREAM_GAP;
 	s->time = s->total.last;
 	s->until = s->page.time;
 	return true;
@@ -78,11 +89,11 @@ int cpu_stream_step(struct cpu_stream *s)
 	const uint8_t *data;
 	int more;
 
-	if (s->head == STREAM_END)
+	if (s->head == CPU_STREAM_END)
 		return 0;
 	for (;;) {
 		if (s->page.at && ftrace_page_next(&s->page, &s->entry, &s->len, &s->time)) {
-			s->head = STREAM_EVENT;
+			s->head = CPU_STREAM_EVENT;
 			s->total.last = s->time;
 			s->total.nr_read++;
 			return 0;

@@ -1,5 +1,61 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
+ * The option GUEST, which trace-cmd record -A writes into the host's file for each guest that it records with it
+ * (add_guest_info() in trace-cmd's trace-record.c):
+ *
+ *   name, NUL | u64 trace id | u32 number of CPUs | for each: u32 vCPU, u32 host thread
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "readers/ftrace/tracedat.h"
+#include "readers/ftrace/tracedat_file.h"
+#include "readers/ftrace/tracedat_internal.h"
+#include "readers/ftrace/tracedat_reader.h"
+#include "readers/ftrace/vm_threads.h"
+
+int tracedat_guest_parse(struct tracedat_file *f, struct buffer *b)
+{
+	struct tracedat_guest *g = &f->guest[f->nr_guests];
+	uint32_t nr;
+
+	if (f->nr_guests == TRACEDAT_GUESTS_MAX)
+		return 0;
+	snprintf(g->name, sizeof(g->name), "%s", tracedat_text(b));
+	g->trace_id = buffer_u64(b);
+	nr = buffer_u32(b);
+	if (b->cut || nr > TRACEDAT_CPUS_MAX || nr > buffer_left(b) / 8)
+		return 0;
+	g->cpu = calloc(nr + 1u, sizeof(*g->cpu));
+	if (!g->cpu)
+		return fail(-ENOMEM, "%s: out of memory", f->path);
+	for (; g->nr_cpus < nr; g->nr_cpus++) {
+		g->cpu[g->nr_cpus].vcpu = buffer_u32(b);
+		g->cpu[g->nr_cpus].tid = buffer_u32(b);
+	}
+	f->nr_guests++;
+	return 0;
+}
+
+struct vm_threads *tracedat_vms_new(const struct tracedat_file *f)
+{
+	struct vm_threads *x = vm_threads_new();
+
+	for (unsigned int i = 0; x && i < f->nr_guests; i++) {
+		const struct tracedat_guest *g = &f->guest[i];
+		int vm = vm_threads_guest(x, g->name, g->trace_id);
+
+		for (unsigned int k = 0; k < g->nr_cpus; k++)
+			vm_threads_guest_cpu(x, vm, g->cpu[k].vcpu, g->cpu[k].tid);
+	}
+	return x;
+}
+
+/*
  * trace-cmd's trace.dat, of a host or of a guest. Each CPU's events are in order; the oldest of all CPUs goes next, and
  * a CPU's own order is never changed, since across a change of the TSC offset only it is right.
  *
@@ -9,17 +65,6 @@
  *
  * What was lost is a `lost` event where it happened, or a `gap` wherever it may have happened (cpu_stream.h).
  */
-#include <errno.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/error.h"
-#include "readers/ftrace/tick_rate.h"
-#include "readers/ftrace/tracedat.h"
-#include "readers/ftrace/tracedat_internal.h"
-#include "readers/ftrace/tracedat_reader.h"
 
 enum {
 	ARENA = 1 << 20, /* bytes of records in one batch */
@@ -36,7 +81,7 @@ static void losses_place(struct tracedat *t)
 	for (unsigned int i = 0; i < t->file.nr_cpus; i++) {
 		const struct cpu_stream *c = &t->cpu[i];
 
-		if (c->head != STREAM_END && !c->total.end_reported && c->time < first)
+		if (c->head != CPU_STREAM_END && !c->total.end_reported && c->time < first)
 			first = c->time;
 	}
 	for (unsigned int i = 0; i < t->file.nr_cpus && first < UINT64_MAX; i++)
@@ -64,7 +109,7 @@ static struct cpu_stream *oldest(struct tracedat *t, uint64_t *ret_limit)
 	for (unsigned int i = 0; i < t->file.nr_cpus; i++) {
 		struct cpu_stream *c = &t->cpu[i];
 
-		if (c->head == STREAM_END)
+		if (c->head == CPU_STREAM_END)
 			continue;
 		if (!best || c->time < best->time) {
 			*ret_limit = best ? best->time : UINT64_MAX;
@@ -87,17 +132,17 @@ static size_t missing_make(const struct tracedat *t, const struct cpu_stream *c,
 		.hdr = hdr, .count = c->lost, .lost_cpu = c->info->cpu, .until = until};
 	struct rec_gap gap = {.hdr = hdr, .gap_cpu = c->info->cpu, .until = until};
 
-	if (c->head == STREAM_GAP)
+	if (c->head == CPU_STREAM_GAP)
 		memcpy(to, &gap, sizeof(gap));
 	else
 		memcpy(to, &lost, sizeof(lost));
-	return c->head == STREAM_GAP ? sizeof(gap) : sizeof(lost);
+	return c->head == CPU_STREAM_GAP ? sizeof(gap) : sizeof(lost);
 }
 
 static void missing_event(struct tracedat *t, const struct cpu_stream *c, uint8_t *to,
 			  struct event *ev)
 {
-	unsigned int id = c->head == STREAM_GAP ? EV_gap : EV_lost;
+	unsigned int id = c->head == CPU_STREAM_GAP ? EV_gap : EV_lost;
 	size_t size = missing_make(t, c, to);
 	struct record_hdr hdr;
 
@@ -107,7 +152,7 @@ static void missing_event(struct tracedat *t, const struct cpu_stream *c, uint8_
 	memcpy(to, &hdr, sizeof(hdr));
 	*ev = (struct event){.type = event_type_ours(id), .data = to, .size = hdr.size,
 			     .cpu = hdr.cpu, .vcpu = RECORD_NO_VCPU};
-	t->reader.info.lost += c->head == STREAM_LOST ? c->lost : 0;
+	t->reader.info.lost += c->head == CPU_STREAM_LOST ? c->lost : 0;
 }
 
 /* 1: the head became an event of the batch; 0: it is an event that is not wanted; -1: it is none. */
@@ -116,10 +161,10 @@ static int head_make(struct tracedat *t, struct cpu_stream *c, uint8_t *to, stru
 	uint64_t time = tracedat_time(t, c->time);
 	int made = 1;
 
-	if (c->head != STREAM_EVENT && t->guest) { /* says nothing about the host's events */
-		t->reader.info.lost += c->head == STREAM_LOST ? c->lost : 0;
+	if (c->head != CPU_STREAM_EVENT && t->guest) { /* says nothing about the host's events */
+		t->reader.info.lost += c->head == CPU_STREAM_LOST ? c->lost : 0;
 		made = -1;
-	} else if (c->head != STREAM_EVENT) {
+	} else if (c->head != CPU_STREAM_EVENT) {
 		missing_event(t, c, to, ev);
 	} else {
 		made = ftrace_event_make(t->events, c->entry, c->len, c->info->cpu, to, ev);
@@ -227,7 +272,7 @@ int tracedat_next(struct reader *r, struct batch *batch)
 			err = cpu_stream_step(c);
 			if (err)
 				return err;
-		} while (c->head != STREAM_END && c->time <= limit && batch->nr < BATCH_MAX &&
+		} while (c->head != CPU_STREAM_END && c->time <= limit && batch->nr < BATCH_MAX &&
 			 ARENA - used > EVENT_RECORD_MAX);
 	if (!batch->nr)
 		tracedat_end_report(t);
@@ -252,7 +297,7 @@ static double rate_of_events(struct tracedat *t, const char **ret_event)
 	struct event ev;
 
 	while (rate.pvclock <= 0 && (c = oldest(t, &limit))) {
-		if (c->head == STREAM_EVENT &&
+		if (c->head == CPU_STREAM_EVENT &&
 		    shows_rate(ftrace_event_name(t->events, c->entry, c->len)) &&
 		    ftrace_event_make(t->events, c->entry, c->len, 0, t->arena, &ev) == 1) {
 			ev.time_ns = c->time;

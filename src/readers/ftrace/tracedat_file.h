@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cleanup.h"
+#include "base/hash.h"
 #include "event/reader.h"
 #include "readers/ftrace/ftrace.h"
 
@@ -194,5 +196,43 @@ int tracedat_pages_next(struct tracedat_pages *p, const uint8_t **ret);
 /* Unpacks all of `from` into exactly len bytes. -EBADMSG or -ENOTSUP with the error message set. */
 int tracedat_unpack(enum tracedat_packing packing, const uint8_t *from, size_t from_len,
 		    uint8_t *to, size_t len, const char *path);
+
+struct tick_rate {
+	double pvclock; /* ns per tick; 0: unknown */
+	struct hash_table exits;
+	double *halt; /* ticks per ns of each halt */
+	size_t nr_halts;
+	struct tick_pair {
+		uint64_t tick, ns;
+	} first, last;
+};
+
+#define TICK_RATE (struct tick_rate){.exits = HASH_TABLE(struct tick_exit, 1, 1 << 16)}
+
+/* A thread's newest kvm_exit. */
+struct tick_exit {
+	uint64_t tid, tick;
+};
+
+struct event;
+struct trace_info;
+
+/* The same from an event whose time is in ticks: of these types, or of others, which are ignored. */
+void tick_rate_event(struct tick_rate *r, const struct event *ev);
+void tick_rate_now(struct tick_rate *r, uint64_t tick, uint64_t now_ns);
+void tick_rate_deinit(struct tick_rate *r);
+
+/* ns per tick, and the name of the events that show it; 0: unknown. */
+double tick_rate_find(const struct tick_rate *r, const char **ret_event);
+
+/*
+ * Describes a host's clock in the metadata: its rate ("tsc_map", "tsc_khz"), with a note if it was estimated from
+ * `event` (NULL: it is given); or that the times are in ticks, if the rate is not valid. Returns the ns per tick to
+ * convert with, 1 if they are not converted.
+ */
+double tick_rate_describe(struct trace_info *info, double ns_per_tick, const char *event);
+
+/* Is this a rate that a real clock can have? */
+bool tick_rate_is_valid(double ns_per_tick);
 
 #endif

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "readers/ftrace/tracedat_scan.h"
+#include "readers/ftrace/tracedat_internal.h"
 
 static int found_loss_join(struct tracedat *t, const struct loss_found *l,
 			   const struct cpu_totals *total, unsigned int cpu)

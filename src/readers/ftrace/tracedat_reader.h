@@ -4,8 +4,49 @@
 #define HOSTRACE_TRACEDAT_READER_H
 
 #include "base/saturate.h"
-#include "readers/ftrace/cpu_stream.h"
+#include "readers/ftrace/ftrace.h"
+#include "readers/ftrace/tracedat_file.h"
 #include "readers/ftrace/vm_threads.h"
+
+enum cpu_stream_head { CPU_STREAM_EVENT, CPU_STREAM_LOST, CPU_STREAM_GAP, CPU_STREAM_END };
+
+/* What one CPU has had so far. */
+struct cpu_totals {
+	uint64_t last;	       /* time of the newest event, 0: none yet */
+	uint64_t nr_read, nr_lost; /* events so far; lost ones with a place */
+	uint64_t uncounted;    /* places that do not say how many were lost: each counts as one */
+	uint64_t damaged;      /* pages read only in part */
+	bool cut, end_reported;
+};
+
+struct cpu_stream {
+	const struct tracedat_file *file;
+	const struct tracedat_cpu *info;
+	struct tracedat_pages pages;
+	struct ftrace_page page;
+	bool unplaced; /* there are losses without a place: boundaries of pages are gaps */
+
+	enum cpu_stream_head head;
+	uint64_t time;	/* of the head, as the file has it */
+	uint64_t until; /* CPU_STREAM_LOST, CPU_STREAM_GAP: end of the interval; INT64_MAX: the end of the trace */
+	uint64_t lost;	/* CPU_STREAM_LOST: how many events */
+	const uint8_t *entry; /* CPU_STREAM_EVENT; valid until the next step */
+	size_t len;
+
+	struct cpu_totals total;
+};
+
+/* Begins from the first page, also again; steps to the first head. 0 or -errno with the error message set. */
+int cpu_stream_begin(struct cpu_stream *s, const struct tracedat_file *f,
+		     const struct tracedat_cpu *info, bool unplaced);
+void cpu_stream_deinit(struct cpu_stream *s);
+
+/* To the next event, loss, gap or end. 0 or -errno with the error message set. */
+int cpu_stream_step(struct cpu_stream *s);
+
+/* After the end: events that are missing somewhere in the middle; those that stayed in the kernel's buffer. */
+uint64_t cpu_unplaced(const struct tracedat_cpu *info, const struct cpu_totals *t);
+uint64_t cpu_left(const struct tracedat_cpu *info, const struct cpu_totals *t);
 
 /* A piece of a CPU's pages that has events; times are the file's. */
 struct scanned_piece {
@@ -14,7 +55,7 @@ struct scanned_piece {
 	uint64_t first, last;
 };
 
-/* As STREAM_LOST. */
+/* As CPU_STREAM_LOST. */
 struct scanned_loss {
 	uint64_t time, until, lost;
 	uint16_t cpu; /* index in the file's */
@@ -29,7 +70,7 @@ struct tracedat_scan {
 	size_t nr_losses, max_losses;
 	struct cpu_totals *total; /* by CPU: as a cpu_stream has them at the end */
 	uint64_t *nr, *first_time; /* by slot (ftrace_events_slots()): events, time of the first */
-	uint64_t nr_gaps;	   /* see STREAM_GAP */
+	uint64_t nr_gaps;	   /* see CPU_STREAM_GAP */
 	uint64_t unknown;	  /* events without a usable format */
 	struct scanned_loss *gap; /* of CPUs with losses without a place; lost 0 */
 	size_t nr_listed, max_listed;

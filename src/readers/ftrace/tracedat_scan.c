@@ -12,7 +12,9 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "readers/ftrace/tracedat_internal.h"
-#include "readers/ftrace/tracedat_scan.h"
+#include "readers/ftrace/tracedat_reader.h"
+
+/* What the workers of the first pass find (tracedat_scan.c), for tracedat_join.c. */
 
 enum {
 	JOBS_MAX = 16,

@@ -123,4 +123,31 @@ static inline uint64_t text_number(const char **p)
 	return minus ? -value : value;
 }
 
+enum { TEXT_PARTS_MAX = 8, TEXT_PART_NAME_MAX = 128 };
+
+struct text_parts {
+	char name[TEXT_PARTS_MAX][TEXT_PART_NAME_MAX];
+	unsigned int nr;  /* 0: the lines have no names */
+	unsigned int now; /* of the current line */
+	size_t width;	  /* of the name's column */
+	bool known;	  /* the lines "cpus=" are over */
+};
+
+/* Are the parts traces of their own? */
+static inline bool text_parts_are_files(const struct text_parts *p)
+{
+	return p->nr > 1 && *p->name[0];
+}
+
+char *text_parts_find(struct text_parts *p, char *s, const char *end);
+
+/*
+ * Where the line from s to its newline at end begins after the name, and p->now. To be called for each line, from the
+ * first one on, with a struct that was zeroed before.
+ */
+static inline char *text_parts_skip(struct text_parts *p, char *s, const char *end)
+{
+	return p->known && !p->nr ? s : text_parts_find(p, s, end);
+}
+
 #endif

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "readers/text/lines.h"
-#include "readers/text/parts.h"
 #include "readers/text/text_line.h"
 
 enum {

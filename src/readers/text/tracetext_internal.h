@@ -12,7 +12,6 @@
 #include "event/reader.h"
 #include "readers/ftrace/vm_threads.h"
 #include "readers/text/lines.h"
-#include "readers/text/parts.h"
 #include "readers/text/text_kvm.h"
 #include "readers/text/text_line.h"
 

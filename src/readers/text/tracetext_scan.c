@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/order.h"
-#include "readers/ftrace/tick_rate.h"
+#include "readers/ftrace/tracedat_file.h"
 #include "readers/text/tracetext_internal.h"
 
 enum {

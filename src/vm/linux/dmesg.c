@@ -11,7 +11,11 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "vm/linux/dmesg.h"
+#include "vm/linux/btf.h"
+#include "vm/linux/guest.h"
+#include "vm/linux/lists.h"
+
+/* The kernel log of a Linux guest, 5.10 and later (kernel/printk/printk_ringbuffer.c), by the offsets in its BTF. */
 
 #define STATE_SHIFT 62
 #define ID_MASK	    (~(UINT64_C(3) << STATE_SHIFT))

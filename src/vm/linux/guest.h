@@ -8,8 +8,9 @@
 #define HOSTRACE_LINUX_GUEST_H
 
 #include "base/cleanup.h"
-#include "vm/linux/kallsyms.h"
 #include "vm/kvm_state.h"
+#include "vm/linux/btf.h"
+#include "vm/linux/kallsyms.h"
 
 enum {
 	LINUX_BANNER_MAX = 256,
@@ -95,5 +96,37 @@ uint64_t linux_symbol(const struct linux_guest *g, const char *name);
  */
 int linux_list_read(struct linux_guest *g, uint64_t head, unsigned int max, uint64_t **ret,
 		    size_t *ret_nr);
+
+enum {
+	LINUX_CPUS_MAX = 8192, /* NR_CPUS of x86 is at most so many */
+};
+
+struct linux_cpus {
+	uint32_t *cpu; /* owned */
+	uint64_t *offset; /* owned */
+	size_t nr;
+};
+
+/* The CPUs that are online. -ENOENT: none can be found; -ENOMEM; with the error message set. */
+int linux_cpus_online(struct linux_guest *g, struct linux_cpus *ret);
+void linux_cpus_deinit(struct linux_cpus *c);
+
+struct linux_cpu {
+	uint32_t cpu, apic_id;
+	uint64_t slot; /* of the pointer to its current task: address in the process */
+};
+
+struct linux_current {
+	struct linux_cpu *cpu; /* those that have been started; owned */
+	size_t nr;
+	uint64_t direct; /* address of physical address 0 in the direct map */
+	int tid_at, pid_at, comm_at; /* in struct task_struct */
+	int cpu_at; /* the same: the CPU that it runs on; < 0: unknown */
+};
+
+/* 0, or with the error message set: -ENOENT: the kernel lacks a symbol or its BTF a type; -ENOMEM. */
+int linux_current_find(struct linux_guest *g, const struct btf_types *types,
+		       struct linux_current *ret);
+void linux_current_deinit(struct linux_current *c);
 
 #endif

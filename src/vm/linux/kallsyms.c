@@ -1,13 +1,237 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The RAM of a guest as one range of bytes, by offsets (struct guest_ram). What is contiguous in the guest's physical
+ * memory is so there. Pages that the process does not have are not read: a read would make them resident.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
+#include "vm/guest_ram.h"
 #include "vm/linux/kallsyms.h"
+
+enum {
+	LINUX_PIECE = 2 << 20, /* of a walk */
+	LINUX_OVERLAP = 64,    /* a piece has so many bytes of the next one, if they are there */
+};
+
+#define PAGEMAP_HAS (UINT64_C(3) << 62) /* present, or swapped out: admin-guide/mm/pagemap.rst */
+
+enum { PIECE_PAGES = LINUX_PIECE / GUEST_PAGE };
+
+int linux_ram_read(const struct linux_ram *r, uint64_t offset, void *buf, size_t size)
+{
+	uint8_t *to = buf;
+	int err = 0;
+
+	while (size && !err) {
+		uint64_t left, at = guest_ram_at(&r->at, offset, &left);
+		size_t part = left < size ? (size_t)left : size;
+
+		err = at ? memory_read(r->memory, at, to, part) : -EFAULT;
+		to += part;
+		offset += part;
+		size -= part;
+	}
+	return err;
+}
+
+/* Of nr pages that the process has in one range. Where the answer is unknown, pages count as present. */
+static void range_present(const struct linux_ram *r, uint64_t process, bool *ret, unsigned int nr)
+{
+	uint64_t entry[PIECE_PAGES + 1];
+	uint64_t at = process / GUEST_PAGE * sizeof(*entry);
+	bool known = r->pagemap >= 0 && pread(r->pagemap, entry, nr * sizeof(*entry), (off_t)at) ==
+						(ssize_t)(nr * sizeof(*entry));
+
+	for (unsigned int i = 0; i < nr; i++)
+		ret[i] = !known || entry[i] & PAGEMAP_HAS;
+}
+
+/* Of nr pages from the offset on; those beyond the RAM's end are not there. */
+static void pages_present(const struct linux_ram *r, uint64_t offset, bool *ret, unsigned int nr)
+{
+	for (unsigned int i = 0, part; i < nr; i += part) {
+		uint64_t left, at = guest_ram_at(&r->at, offset + (uint64_t)i * GUEST_PAGE, &left);
+		uint64_t pages = (left + GUEST_PAGE - 1) / GUEST_PAGE;
+
+		part = pages < nr - i ? (unsigned int)pages : nr - i;
+		if (!at) {
+			memset(ret + i, 0, (nr - i) * sizeof(*ret));
+			return;
+		}
+		range_present(r, at, ret + i, part);
+	}
+}
+
+bool linux_ram_present(const struct linux_ram *r, uint64_t offset)
+{
+	bool present;
+
+	pages_present(r, offset, &present, 1);
+	return present;
+}
+
+struct walk {
+	const struct linux_ram *ram;
+	uint64_t to;
+	linux_piece_fn fn;
+	void *arg;
+	uint8_t *buf;
+};
+
+/* The pages of one piece, by runs of those that are there. */
+static int piece_walk(struct walk *w, uint64_t from, size_t size)
+{
+	unsigned int pages = (unsigned int)((size + GUEST_PAGE - 1) / GUEST_PAGE);
+	bool present[PIECE_PAGES + 1];
+	int ret = 0;
+
+	pages_present(w->ram, from, present, pages + 1);
+	for (unsigned int i = 0, end; i < pages && !ret; i = end + 1) {
+		uint64_t offset = from + (uint64_t)i * GUEST_PAGE;
+		uint64_t stop;
+
+		for (end = i; end < pages && present[end];)
+			end++;
+		stop = from + (uint64_t)end * GUEST_PAGE + (present[end] ? LINUX_OVERLAP : 0);
+		stop = stop < w->to ? stop : w->to;
+		if (end > i && !linux_ram_read(w->ram, offset, w->buf, stop - offset))
+			ret = w->fn(w->arg, offset, w->buf, stop - offset);
+	}
+	return ret;
+}
+
+int linux_ram_walk(const struct linux_ram *r, uint64_t from, uint64_t to, linux_piece_fn fn,
+		   void *arg)
+{
+	_cleanup_free_ uint8_t *buf = malloc(LINUX_PIECE + GUEST_PAGE);
+	struct walk w = {.ram = r,
+			 .to = to < r->at.size ? to : r->at.size,
+			 .fn = fn,
+			 .arg = arg,
+			 .buf = buf};
+	int ret = buf ? 0 : fail(-ENOMEM, "out of memory");
+
+	from -= from % GUEST_PAGE;
+	for (; !ret && from < w.to; from += LINUX_PIECE) {
+		uint64_t left = w.to - from;
+
+		if (r->until_ns && monotonic_ns() > r->until_ns)
+			return -ETIMEDOUT;
+		ret = piece_walk(&w, from, left < LINUX_PIECE ? left : LINUX_PIECE);
+	}
+	return ret;
+}
+
+/*
+ * The token table of a Linux kernel's kallsyms (scripts/kallsyms.c), by which all of its symbol tables are found.
+ *
+ * Names are compressed: each byte of a compressed name stands for one of 256 tokens. kallsyms_token_table has the
+ * tokens as C strings, kallsyms_token_index, directly after it, the u16 offset of each. Digits always are tokens of
+ * their own, 48 to 57, so the bytes "0\0" "1\0" ... "9\0" are in each table; what makes a hit certain is that all 256
+ * offsets of the index are those of the strings.
+ */
+
+enum {
+	BEFORE = 4096, /* so much may be before the digits */
+	WINDOW = TOKENS_BYTES_MAX + 1024,
+	INDEX_BYTES = 2 * TOKENS,
+};
+
+/* The terminating zeros of the array are part of the digits, too. */
+static const char digits[20] = "0\0001\0002\0003\0004\0005\0006\0007\0008\0009";
+
+/* Where the strings begin in the window, if `at` is that of "0"; but not the first one: nothing separates it. */
+static bool starts_find(const uint8_t *w, size_t size, size_t at, size_t start[TOKENS + 1])
+{
+	size_t p = at;
+
+	for (int i = '0' - 1; i > 0; i--) {
+		if (p < 2)
+			return false;
+		for (p--; p && w[p - 1];)
+			p--;
+		if (!p)
+			return false;
+		start[i] = p;
+	}
+	p = at;
+	for (int i = '0'; i <= TOKENS; i++) {
+		const uint8_t *end = memchr(w + p, 0, size - p);
+
+		start[i] = p;
+		if (!end)
+			return false;
+		p = (size_t)(end + 1 - w);
+		if (p == size)
+			return false;
+	}
+	return true;
+}
+
+/* Does the index at `at` agree with the strings? It says where the first one begins. */
+static bool index_agrees(const uint8_t *w, size_t size, size_t at, size_t start[TOKENS + 1])
+{
+	uint16_t index[TOKENS];
+
+	if (at > size || size - at < sizeof(index))
+		return false;
+	memcpy(index, w + at, sizeof(index));
+	if (index[0] || !index[1] || index[1] > start[1])
+		return false;
+	start[0] = start[1] - index[1];
+	for (int i = 1; i < TOKENS; i++)
+		if (start[i] - start[0] != index[i])
+			return false;
+	return start[TOKENS] - start[0] <= TOKENS_BYTES_MAX;
+}
+
+/* `offset` is that of the digits. */
+static bool table_read(const struct linux_ram *r, uint64_t offset, struct kallsyms_tokens *ret)
+{
+	uint64_t from = offset > BEFORE ? offset - BEFORE : 0;
+	size_t start[TOKENS + 1], left = r->at.size - from;
+	size_t size = left < WINDOW ? left : WINDOW;
+	uint8_t w[WINDOW];
+
+	if (linux_ram_read(r, from, w, size) || !starts_find(w, size, offset - from, start))
+		return false;
+	for (size_t align = 8; align >= 4; align /= 2) {
+		size_t at = ((from + start[TOKENS] + align - 1) & ~(align - 1)) - from;
+
+		if (!index_agrees(w, size, at, start))
+			continue;
+		ret->table = from + start[0];
+		ret->end = from + at + INDEX_BYTES;
+		for (int i = 0; i <= TOKENS; i++)
+			ret->start[i] = (uint16_t)(start[i] - start[0]);
+		memcpy(ret->text, w + start[0], start[TOKENS] - start[0]);
+		return true;
+	}
+	return false;
+}
+
+bool kallsyms_tokens_next(const struct linux_ram *r, uint64_t offset, const uint8_t *data,
+			  size_t size, size_t *pos, struct kallsyms_tokens *ret)
+{
+	while (*pos < size) {
+		const uint8_t *hit = memmem(data + *pos, size - *pos, digits, sizeof(digits));
+
+		if (!hit)
+			break;
+		*pos = (size_t)(hit - data) + sizeof(digits);
+		if (table_read(r, offset + (uint64_t)(hit - data), ret))
+			return true;
+	}
+	return false;
+}
 
 enum {
 	BLOCK = 256,		   /* symbols from one marker to the next */

@@ -18,7 +18,47 @@
 
 #include <stdio.h>
 
-#include "vm/linux/tokens.h"
+#include "vm/guest_ram.h"
+
+struct linux_ram {
+	const struct memory *memory; /* borrowed */
+	struct guest_ram at;
+	int pagemap; /* /proc/PID/pagemap; -1: every page is there */
+	uint64_t until_ns; /* monotonic_ns() at which a walk gives up; 0: never */
+};
+
+/* All or -EFAULT, without an error message. */
+int linux_ram_read(const struct linux_ram *r, uint64_t offset, void *buf, size_t size);
+
+/* Of the 4 KiB page at this offset: does the process have it? */
+bool linux_ram_present(const struct linux_ram *r, uint64_t offset);
+
+/*
+ * Calls fn for what is there of [from, to), in order, in pieces that begin and end with pages or with the range. fn
+ * returns 0 to continue; anything else ends the walk and is returned. -ETIMEDOUT (no error message), -ENOMEM.
+ */
+typedef int (*linux_piece_fn)(void *arg, uint64_t offset, const uint8_t *data, size_t size);
+int linux_ram_walk(const struct linux_ram *r, uint64_t from, uint64_t to, linux_piece_fn fn,
+		   void *arg);
+
+enum {
+	TOKENS = 256,
+	TOKENS_BYTES_MAX = 12 << 10, /* of the strings; 1 KiB is usual */
+};
+
+struct kallsyms_tokens {
+	uint64_t table; /* offset of the strings */
+	uint64_t end;	/* offset of the index's end */
+	uint16_t start[TOKENS + 1];
+	char text[TOKENS_BYTES_MAX];
+};
+
+/*
+ * The next table whose digits are in data, which was read at this offset, from *pos on; *pos is then at their end.
+ * False: there is none.
+ */
+bool kallsyms_tokens_next(const struct linux_ram *r, uint64_t offset, const uint8_t *data,
+			  size_t size, size_t *pos, struct kallsyms_tokens *ret);
 
 enum {
 	KALLSYMS_MAX = 1 << 20,		     /* symbols; 190,000 are usual */

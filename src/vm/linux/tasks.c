@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The tasks of a Linux guest, by the offsets that its BTF has. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,9 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "event/event.h"
-#include "vm/linux/tasks.h"
+#include "vm/linux/btf.h"
+#include "vm/linux/guest.h"
+#include "vm/linux/lists.h"
 
 enum {
 	/* include/linux/sched.h */

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The virtqueues of a Linux guest as its drivers have them (drivers/virtio/virtio_ring.c), and the rings that they
+ * share with the devices. Offsets are those of the guest's BTF: struct vring_virtqueue is in that of the module
+ * virtio_ring where this is not built in.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +12,11 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "event/event.h"
+#include "vm/linux/btf.h"
+#include "vm/linux/guest.h"
+#include "vm/linux/lists.h"
 #include "vm/linux/modules.h"
-#include "vm/linux/virtio.h"
+#include "vm/virtq_state.h"
 
 enum {
 	VRING_BYTES_MAX = 4096, /* struct vring_virtqueue; 300 are usual */
