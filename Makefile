@@ -33,7 +33,7 @@ PKGS	+= $(LIVE_PKGS)
 CPPFLAGS += -DHOSTRACE_LIVE
 BPF_SRCS := $(call sources,bpf/*.bpf.c)
 endif
-PROTOS	:= prometheus opentelemetry
+PROTOS	:= prometheus opentelemetry perfetto profile
 OBJS	:= $(SRCS:%.c=$(BUILD)/%.o) $(PROTOS:%=$(BUILD)/%.pb-c.o)
 LIB_OBJS := $(filter-out $(BUILD)/src/main.o,$(OBJS))
 LIB	 := $(BUILD)/hostrace.a
@@ -148,7 +148,8 @@ $(BUILD)/syscall_names.h: Makefile
 $(BUILD)/src/analyzers/profile/samples_syscalls.o: $(BUILD)/syscall_names.h
 
 # Messages of protobuf as structs.
-$(BUILD)/%.pb-c.h: src/exporter/%.proto
+vpath %.proto src/exporter src/output
+$(BUILD)/%.pb-c.h: %.proto
 	$(call say,PROTO,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)protoc-c --proto_path=$(<D) --c_out=$(@D) $(<F)
@@ -158,6 +159,8 @@ $(PROTOS:%=$(BUILD)/%.pb-c.o): %.o: %.c $(BUILD)/flags
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 $(BUILD)/src/exporter/otlp.o: $(BUILD)/opentelemetry.pb-c.h
 $(BUILD)/src/exporter/protobuf.o: $(BUILD)/prometheus.pb-c.h
+$(BUILD)/src/output/perfetto.o: $(BUILD)/perfetto.pb-c.h
+$(BUILD)/src/output/pprof.o: $(BUILD)/profile.pb-c.h
 
 # Scripts of pictures as C strings: what all of them use, then their own part.
 $(BUILD)/%_js.h: src/output/picture.js src/output/%.js Makefile

@@ -18,54 +18,10 @@
 #include "base/hash.h"
 #include "output/protobuf.h"
 #include "output/report.h"
+#include "perfetto.pb-c.h"
 
-/* Field numbers, by message. */
-enum { TRACE_PACKET = 1 };
-enum {
-	PACKET_CLOCK_SNAPSHOT = 6,
-	PACKET_TIMESTAMP = 8,
-	PACKET_SEQUENCE_ID = 10,
-	PACKET_TRACK_EVENT = 11,
-	PACKET_INTERNED_DATA = 12,
-	PACKET_SEQUENCE_FLAGS = 13,
-	PACKET_DEFAULTS = 59,
-	PACKET_TRACK_DESCRIPTOR = 60,
-	DEFAULTS_CLOCK_ID = 58,
-};
-enum { SNAPSHOT_CLOCKS = 1, SNAPSHOT_PRIMARY = 2, CLOCK_ID = 1, CLOCK_TIMESTAMP = 2 };
-enum {
-	DESCRIPTOR_UUID = 1,
-	DESCRIPTOR_NAME = 2,
-	DESCRIPTOR_PROCESS = 3,
-	DESCRIPTOR_THREAD = 4,
-	DESCRIPTOR_PARENT = 5,
-	DESCRIPTOR_COUNTER = 8,
-	DESCRIPTOR_ORDERING = 11,
-	DESCRIPTOR_RANK = 12,
-	PROCESS_PID = 1,
-	PROCESS_NAME = 6,
-	THREAD_PID = 1,
-	THREAD_TID = 2,
-	THREAD_NAME = 5,
-	COUNTER_UNIT = 3,
-};
-enum {
-	EVENT_TYPE = 9,
-	EVENT_NAME_IID = 10,
-	EVENT_TRACK = 11,
-	EVENT_CATEGORY = 22,
-	EVENT_NAME = 23,
-	EVENT_COUNTER = 30,
-	EVENT_FLOW = 47,
-	EVENT_FLOW_END = 48,
-	INTERNED_NAMES = 2,
-	INTERNED_IID = 1,
-	INTERNED_TEXT = 2,
-};
-enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
-enum { UNIT_COUNT = 2 };
-enum { CLEARED = 1, NEEDS_STATE = 2 };	      /* sequence flags */
-enum { MONOTONIC = 3, ORDER_EXPLICIT = 3 };   /* built-in clock; ordering of children */
+enum { CLEARED = 1, NEEDS_STATE = 2 };	       /* sequence flags */
+enum { MONOTONIC = 3 };			       /* built-in clock */
 enum { SEQUENCE = 1, GUEST_PID = 0x40000000 }; /* Linux gives pids up to 2^22 */
 
 enum { NAMES_MAX = 1 << 12 }; /* interned; further names are written in full with each slice */
@@ -79,16 +35,15 @@ struct perfetto {
 	struct hash_table names;
 };
 
-static void packet_write(struct timeline *t, struct pb *packet)
+static void packet_write(struct timeline *t, Perfetto__Protos__TracePacket *packet)
 {
-	struct pb head = {0};
+	Perfetto__Protos__Trace trace = PERFETTO__PROTOS__TRACE__INIT;
 
-	if (packet->full)
-		return;
-	pb_varint(&head, TRACE_PACKET << 3 | 2);
-	pb_varint(&head, packet->len);
-	fwrite(head.data, 1, head.len, t->report->out->file);
-	fwrite(packet->data, 1, packet->len, t->report->out->file);
+	packet->has_trusted_packet_sequence_id = true;
+	packet->trusted_packet_sequence_id = SEQUENCE;
+	trace.n_packet = 1;
+	trace.packet = &packet;
+	protobuf_put(&trace.base, t->report->out->file);
 }
 
 static uint64_t group_uuid(uint32_t group)
@@ -110,17 +65,25 @@ static uint32_t group_pid(const struct timeline *t, uint32_t group)
 
 static void clock_write(struct timeline *t)
 {
-	struct pb clock = {0}, snapshot = {0}, defaults = {0}, packet = {0};
+	Perfetto__Protos__ClockSnapshot__Clock
+		clock = PERFETTO__PROTOS__CLOCK_SNAPSHOT__CLOCK__INIT,
+		*clocks = &clock;
+	Perfetto__Protos__ClockSnapshot snapshot = PERFETTO__PROTOS__CLOCK_SNAPSHOT__INIT;
+	Perfetto__Protos__TracePacketDefaults defaults =
+		PERFETTO__PROTOS__TRACE_PACKET_DEFAULTS__INIT;
+	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
 
-	pb_uint(&clock, CLOCK_ID, MONOTONIC);
-	pb_uint(&clock, CLOCK_TIMESTAMP, t->start_ns);
-	pb_message(&snapshot, SNAPSHOT_CLOCKS, &clock);
-	pb_uint(&snapshot, SNAPSHOT_PRIMARY, MONOTONIC);
-	pb_uint(&defaults, DEFAULTS_CLOCK_ID, MONOTONIC);
-	pb_message(&packet, PACKET_CLOCK_SNAPSHOT, &snapshot);
-	pb_uint(&packet, PACKET_SEQUENCE_ID, SEQUENCE);
-	pb_uint(&packet, PACKET_SEQUENCE_FLAGS, CLEARED);
-	pb_message(&packet, PACKET_DEFAULTS, &defaults);
+	clock.has_clock_id = clock.has_timestamp = true;
+	clock.clock_id = MONOTONIC;
+	clock.timestamp = t->start_ns;
+	snapshot.n_clocks = 1;
+	snapshot.clocks = &clocks;
+	snapshot.has_primary_trace_clock = defaults.has_timestamp_clock_id = true;
+	snapshot.primary_trace_clock = defaults.timestamp_clock_id = MONOTONIC;
+	packet.clock_snapshot = &snapshot;
+	packet.trace_packet_defaults = &defaults;
+	packet.has_sequence_flags = true;
+	packet.sequence_flags = CLEARED;
 	packet_write(t, &packet);
 }
 
@@ -135,51 +98,60 @@ static int perfetto_open(struct timeline *t)
 	return 0;
 }
 
-static void descriptor_write(struct timeline *t, const struct pb *descriptor)
+static void descriptor_write(struct timeline *t, Perfetto__Protos__TrackDescriptor *descriptor,
+			     uint64_t uuid, const char *name)
 {
-	struct pb packet = {0};
+	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
 
-	pb_uint(&packet, PACKET_SEQUENCE_ID, SEQUENCE);
-	pb_message(&packet, PACKET_TRACK_DESCRIPTOR, descriptor);
+	descriptor->has_uuid = true;
+	descriptor->uuid = uuid;
+	descriptor->name = (char *)name;
+	packet.track_descriptor = descriptor;
 	packet_write(t, &packet);
 }
 
 static void perfetto_group(struct timeline *t, uint32_t group)
 {
-	struct pb process = {0}, descriptor = {0};
+	Perfetto__Protos__ProcessDescriptor process = PERFETTO__PROTOS__PROCESS_DESCRIPTOR__INIT;
+	Perfetto__Protos__TrackDescriptor descriptor = PERFETTO__PROTOS__TRACK_DESCRIPTOR__INIT;
 
-	pb_uint(&process, PROCESS_PID, group_pid(t, group));
-	pb_text(&process, PROCESS_NAME, t->group[group].name);
-	pb_uint(&descriptor, DESCRIPTOR_UUID, group_uuid(group));
-	pb_text(&descriptor, DESCRIPTOR_NAME, t->group[group].name);
-	pb_message(&descriptor, DESCRIPTOR_PROCESS, &process);
-	pb_uint(&descriptor, DESCRIPTOR_ORDERING, ORDER_EXPLICIT);
-	descriptor_write(t, &descriptor);
+	process.has_pid = true;
+	process.pid = (int32_t)group_pid(t, group);
+	process.process_name = (char *)t->group[group].name;
+	descriptor.process = &process;
+	descriptor.has_child_ordering = true;
+	descriptor.child_ordering =
+		PERFETTO__PROTOS__TRACK_DESCRIPTOR__CHILD_TRACKS_ORDERING__EXPLICIT;
+	descriptor_write(t, &descriptor, group_uuid(group), t->group[group].name);
 }
 
 static void perfetto_track(struct timeline *t, uint32_t track)
 {
 	const struct timeline_track *tr = &t->track[track];
-	struct pb thread = {0}, counter = {0}, descriptor = {0};
+	Perfetto__Protos__ThreadDescriptor thread = PERFETTO__PROTOS__THREAD_DESCRIPTOR__INIT;
+	Perfetto__Protos__CounterDescriptor counter = PERFETTO__PROTOS__COUNTER_DESCRIPTOR__INIT;
+	Perfetto__Protos__TrackDescriptor descriptor = PERFETTO__PROTOS__TRACK_DESCRIPTOR__INIT;
 
-	pb_uint(&descriptor, DESCRIPTOR_UUID, track_uuid(track));
-	pb_text(&descriptor, DESCRIPTOR_NAME, tr->name);
 	if (tr->tid) {
-		pb_uint(&thread, THREAD_PID, group_pid(t, tr->group));
-		pb_uint(&thread, THREAD_TID, tr->tid);
-		pb_text(&thread, THREAD_NAME, tr->name);
-		pb_message(&descriptor, DESCRIPTOR_THREAD, &thread);
+		thread.has_pid = thread.has_tid = true;
+		thread.pid = (int32_t)group_pid(t, tr->group);
+		thread.tid = tr->tid;
+		thread.thread_name = (char *)tr->name;
+		descriptor.thread = &thread;
 	} else {
-		pb_uint(&descriptor, DESCRIPTOR_PARENT, group_uuid(tr->group));
+		descriptor.has_parent_uuid = true;
+		descriptor.parent_uuid = group_uuid(tr->group);
 	}
 	if (tr->is_counter) {
-		pb_uint(&counter, COUNTER_UNIT, UNIT_COUNT);
-		pb_message(&descriptor, DESCRIPTOR_COUNTER, &counter);
+		counter.has_unit = true;
+		counter.unit = PERFETTO__PROTOS__COUNTER_DESCRIPTOR__UNIT__UNIT_COUNT;
+		descriptor.counter = &counter;
 	}
 	/* A rank is 32 bits with a sign: four for its kind, the rest for the number. */
-	pb_uint(&descriptor, DESCRIPTOR_RANK,
-		(tr->order >> 32) << 27 | (tr->order & ((1u << 27) - 1)));
-	descriptor_write(t, &descriptor);
+	descriptor.has_sibling_order_rank = true;
+	descriptor.sibling_order_rank =
+		(int32_t)((tr->order >> 32) << 27 | (tr->order & ((1u << 27) - 1)));
+	descriptor_write(t, &descriptor, track_uuid(track), tr->name);
 }
 
 /* ---- slices ---- */
@@ -200,74 +172,73 @@ static uint32_t name_number(struct perfetto *p, const char *name, bool *ret_new)
 	return n->iid = p->names.nr;
 }
 
-static void name_put(struct perfetto *p, const char *name, struct pb *event, struct pb *packet)
+/* interned: NULL, or what the packet has to have besides the event. */
+static void event_write(struct timeline *t, uint64_t ns, uint32_t track,
+			Perfetto__Protos__TrackEvent__Type type,
+			Perfetto__Protos__TrackEvent *event,
+			Perfetto__Protos__InternedData *interned)
 {
-	struct pb entry = {0}, interned = {0};
-	bool fresh;
-	uint32_t iid = name_number(p, name, &fresh);
+	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
 
-	if (!iid) {
-		pb_text(event, EVENT_NAME, name);
-		return;
-	}
-	pb_uint(event, EVENT_NAME_IID, iid);
-	if (!fresh)
-		return;
-	pb_uint(&entry, INTERNED_IID, iid);
-	pb_text(&entry, INTERNED_TEXT, name);
-	pb_message(&interned, INTERNED_NAMES, &entry);
-	pb_message(packet, PACKET_INTERNED_DATA, &interned);
+	event->has_type = event->has_track_uuid = true;
+	event->type = type;
+	event->track_uuid = track_uuid(track);
+	packet.has_timestamp = packet.has_sequence_flags = true;
+	packet.timestamp = ns;
+	packet.sequence_flags = NEEDS_STATE;
+	packet.track_event = event;
+	packet.interned_data = interned;
+	packet_write(t, &packet);
 }
 
 static void begin_write(struct timeline *t, const struct timeline_slice *s)
 {
-	struct pb event = {0}, packet = {0};
+	Perfetto__Protos__TrackEvent event = PERFETTO__PROTOS__TRACK_EVENT__INIT;
+	Perfetto__Protos__EventName name = PERFETTO__PROTOS__EVENT_NAME__INIT, *names = &name;
+	Perfetto__Protos__InternedData interned = PERFETTO__PROTOS__INTERNED_DATA__INIT;
+	uint64_t flows[TIMELINE_FLOWS], ends[TIMELINE_FLOWS];
+	char *category = (char *)slice_kind_name(s->kind);
+	bool is_new, instant = s->kind == SLICE_INSTANT;
 
-	pb_uint(&event, EVENT_TYPE, s->kind == SLICE_INSTANT ? TYPE_INSTANT : TYPE_BEGIN);
-	pb_uint(&event, EVENT_TRACK, track_uuid(s->track));
-	pb_text(&event, EVENT_CATEGORY, slice_kind_name(s->kind));
+	event.n_categories = 1;
+	event.categories = &category;
+	event.flow_ids = flows;
+	event.terminating_flow_ids = ends;
 	for (unsigned int i = 0; i < s->nr_flows; i++)
-		pb_fixed64(&event, s->flows_end >> i & 1 ? EVENT_FLOW_END : EVENT_FLOW, s->flow[i]);
-	pb_uint(&packet, PACKET_TIMESTAMP, s->start_ns);
-	pb_uint(&packet, PACKET_SEQUENCE_ID, SEQUENCE);
-	pb_uint(&packet, PACKET_SEQUENCE_FLAGS, NEEDS_STATE);
-	name_put(t->state, s->name, &event, &packet);
-	pb_message(&packet, PACKET_TRACK_EVENT, &event);
-	packet_write(t, &packet);
-}
-
-static void end_write(struct timeline *t, const struct timeline_slice *s)
-{
-	struct pb event = {0}, packet = {0};
-
-	pb_uint(&event, EVENT_TYPE, TYPE_END);
-	pb_uint(&event, EVENT_TRACK, track_uuid(s->track));
-	pb_uint(&packet, PACKET_TIMESTAMP, s->end_ns);
-	pb_uint(&packet, PACKET_SEQUENCE_ID, SEQUENCE);
-	pb_uint(&packet, PACKET_SEQUENCE_FLAGS, NEEDS_STATE);
-	pb_message(&packet, PACKET_TRACK_EVENT, &event);
-	packet_write(t, &packet);
+		if (s->flows_end >> i & 1)
+			ends[event.n_terminating_flow_ids++] = s->flow[i];
+		else
+			flows[event.n_flow_ids++] = s->flow[i];
+	name.name = (char *)s->name;
+	name.iid = event.name_iid = name_number(t->state, s->name, &is_new);
+	name.has_iid = event.has_name_iid = name.iid;
+	if (!name.iid)
+		event.name = name.name;
+	interned.n_event_names = 1;
+	interned.event_names = &names;
+	event_write(t, s->start_ns, s->track,
+		    instant ? PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_INSTANT
+			    : PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN,
+		    &event, name.iid && is_new ? &interned : NULL);
 }
 
 static void perfetto_slice(struct timeline *t, const struct timeline_slice *s)
 {
+	Perfetto__Protos__TrackEvent end = PERFETTO__PROTOS__TRACK_EVENT__INIT;
+
 	begin_write(t, s);
 	if (s->kind != SLICE_INSTANT)
-		end_write(t, s);
+		event_write(t, s->end_ns, s->track,
+			    PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_END, &end, NULL);
 }
 
 static void perfetto_count(struct timeline *t, uint32_t track, uint64_t ns, uint64_t value)
 {
-	struct pb event = {0}, packet = {0};
+	Perfetto__Protos__TrackEvent event = PERFETTO__PROTOS__TRACK_EVENT__INIT;
 
-	pb_uint(&event, EVENT_TYPE, TYPE_COUNTER);
-	pb_uint(&event, EVENT_TRACK, track_uuid(track));
-	pb_uint(&event, EVENT_COUNTER, value);
-	pb_uint(&packet, PACKET_TIMESTAMP, ns);
-	pb_uint(&packet, PACKET_SEQUENCE_ID, SEQUENCE);
-	pb_uint(&packet, PACKET_SEQUENCE_FLAGS, NEEDS_STATE);
-	pb_message(&packet, PACKET_TRACK_EVENT, &event);
-	packet_write(t, &packet);
+	event.has_counter_value = true;
+	event.counter_value = (int64_t)value;
+	event_write(t, ns, track, PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_COUNTER, &event, NULL);
 }
 
 static int perfetto_close(struct timeline *t)

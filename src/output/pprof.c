@@ -13,22 +13,7 @@
 #include "base/hash.h"
 #include "output/pprof.h"
 #include "output/protobuf.h"
-
-/* Field numbers, by message. */
-enum {
-	PROFILE_SAMPLE_TYPE = 1,
-	PROFILE_SAMPLE = 2,
-	PROFILE_LOCATION = 4,
-	PROFILE_FUNCTION = 5,
-	PROFILE_STRING = 6,
-	PROFILE_TIME = 9,
-	PROFILE_DURATION = 10,
-	PROFILE_COMMENT = 13,
-};
-enum { TYPE_TYPE = 1, TYPE_UNIT = 2 };
-enum { SAMPLE_LOCATION = 1, SAMPLE_VALUE = 2 };
-enum { LOCATION_ID = 1, LOCATION_LINE = 4, LINE_FUNCTION = 1 };
-enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3 };
+#include "profile.pb-c.h"
 
 enum { STACK_MAX = 256 }; /* frames of a sample; those further out are cut */
 
@@ -40,68 +25,63 @@ struct function {
 struct writer {
 	FILE *out;
 	struct hash_table functions;
-	uint64_t nr_strings;
+	int64_t nr_strings;
 };
 
-/* A field of the Profile. */
-static void field_put(struct writer *w, unsigned int field, const struct pb *message)
+/* Part of the profile. */
+static void part_put(struct writer *w, const Perftools__Profiles__Profile *part)
 {
-	struct pb head = {0};
-
-	pb_varint(&head, field << 3 | 2);
-	pb_varint(&head, message->len);
-	fwrite(head.data, 1, head.len, w->out);
-	fwrite(message->data, 1, message->len, w->out);
-}
-
-static void number_put(struct writer *w, unsigned int field, uint64_t v)
-{
-	struct pb pb = {0};
-
-	pb_uint(&pb, field, v);
-	fwrite(pb.data, 1, pb.len, w->out);
+	protobuf_put(&part->base, w->out);
 }
 
 /* Of any length. Returns its position. */
-static uint64_t string_put(struct writer *w, const char *text)
+static int64_t string_put(struct writer *w, const char *text)
 {
-	struct pb head = {0};
-	size_t len = strlen(text);
+	Perftools__Profiles__Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
+	char *string = (char *)text;
 
-	pb_varint(&head, PROFILE_STRING << 3 | 2);
-	pb_varint(&head, len);
-	fwrite(head.data, 1, head.len, w->out);
-	fwrite(text, 1, len, w->out);
+	part.n_string_table = 1;
+	part.string_table = &string;
+	part_put(w, &part);
 	return w->nr_strings++;
 }
 
 static void head_put(struct writer *w, const struct pprof *how)
 {
-	struct pb type = {0};
+	Perftools__Profiles__Profile head = PERFTOOLS__PROFILES__PROFILE__INIT;
+	Perftools__Profiles__ValueType type = PERFTOOLS__PROFILES__VALUE_TYPE__INIT, *types = &type;
+	int64_t comment;
 
 	string_put(w, ""); /* the first one must be */
-	pb_uint(&type, TYPE_TYPE, string_put(w, how->times ? "time" : "samples"));
-	pb_uint(&type, TYPE_UNIT, string_put(w, how->times ? "nanoseconds" : "count"));
-	field_put(w, PROFILE_SAMPLE_TYPE, &type);
-	number_put(w, PROFILE_COMMENT, string_put(w, how->about));
-	if (how->realtime_ns)
-		number_put(w, PROFILE_TIME, how->realtime_ns);
-	number_put(w, PROFILE_DURATION, how->duration_ns);
+	type.type = string_put(w, how->times ? "time" : "samples");
+	type.unit = string_put(w, how->times ? "nanoseconds" : "count");
+	comment = string_put(w, how->about);
+	head.n_sample_type = 1;
+	head.sample_type = &types;
+	head.n_comment = 1;
+	head.comment = &comment;
+	head.time_nanos = (int64_t)how->realtime_ns;
+	head.duration_nanos = (int64_t)how->duration_ns;
+	part_put(w, &head);
 }
 
 static void function_put(struct writer *w, const struct function *f)
 {
-	struct pb function = {0}, line = {0}, location = {0};
-	uint64_t name = string_put(w, f->name);
+	Perftools__Profiles__Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
+	Perftools__Profiles__Function function = PERFTOOLS__PROFILES__FUNCTION__INIT,
+				      *functions = &function;
+	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT, *lines = &line;
+	Perftools__Profiles__Location location = PERFTOOLS__PROFILES__LOCATION__INIT,
+				      *locations = &location;
 
-	pb_uint(&function, FUNCTION_ID, f->id);
-	pb_uint(&function, FUNCTION_NAME, name);
-	pb_uint(&function, FUNCTION_SYSTEM_NAME, name);
-	field_put(w, PROFILE_FUNCTION, &function);
-	pb_uint(&line, LINE_FUNCTION, f->id);
-	pb_uint(&location, LOCATION_ID, f->id);
-	pb_message(&location, LOCATION_LINE, &line);
-	field_put(w, PROFILE_LOCATION, &location);
+	function.id = line.function_id = location.id = f->id;
+	function.name = function.system_name = string_put(w, f->name);
+	location.n_line = 1;
+	location.line = &lines;
+	part.n_function = part.n_location = 1;
+	part.function = &functions;
+	part.location = &locations;
+	part_put(w, &part);
 }
 
 /* 0: out of memory, or there are too many. */
@@ -123,30 +103,32 @@ static uint64_t function_id(struct writer *w, const char *name)
 /* Innermost frame first: from the end of the line, which is cut there. */
 static int sample_put(struct writer *w, char *frames, uint64_t value)
 {
-	struct pb locations = {0}, values = {0}, sample = {0};
-	char *name;
+	Perftools__Profiles__Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
+	Perftools__Profiles__Sample sample = PERFTOOLS__PROFILES__SAMPLE__INIT, *samples = &sample;
+	uint64_t locations[STACK_MAX];
+	int64_t number = (int64_t)value;
 
-	for (unsigned int nr = 0; frames && nr < STACK_MAX; nr++) {
+	for (; frames && sample.n_location_id < STACK_MAX; sample.n_location_id++) {
 		char *before = strrchr(frames, ';');
-		uint64_t id;
+		uint64_t id = function_id(w, before ? before + 1 : frames);
 
-		name = before ? before + 1 : frames;
-		id = function_id(w, name);
 		if (!id)
 			return w->functions.nr == PPROF_FRAMES_MAX
 				       ? fail(-E2BIG, "more than %d functions in one profile",
 					      PPROF_FRAMES_MAX)
 				       : fail(-ENOMEM, "out of memory");
-		pb_varint(&locations, id);
+		locations[sample.n_location_id] = id;
 		if (before)
 			*before = 0;
 		else
 			frames = NULL;
 	}
-	pb_varint(&values, value);
-	pb_message(&sample, SAMPLE_LOCATION, &locations);
-	pb_message(&sample, SAMPLE_VALUE, &values);
-	field_put(w, PROFILE_SAMPLE, &sample);
+	sample.location_id = locations;
+	sample.n_value = 1;
+	sample.value = &number;
+	part.n_sample = 1;
+	part.sample = &samples;
+	part_put(w, &part);
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 # What other tools read of our exports is every event of the trace, with its time and all fields (events.py).
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
+protos=$(realpath "$here/../../src/output")
 tests=$(dirname "$here")
 hostrace=$(realpath "${HOSTRACE:-$here/../../build/hostrace}")
 work=$(mktemp -d)
@@ -37,7 +38,7 @@ tracedat() { # FILE
 # protoc, another reader of protocol buffers, with Perfetto's fields as perfetto.proto has them.
 perfetto() { # OPTION...
 	"$hostrace" timeline -q "$@" -f perfetto -o "$work/pftrace" && "$hostrace" timeline -q "$@" -f json -o "$work/json" &&
-		protoc -I "$here" --decode=perfetto.protos.Trace "$here/perfetto.proto" <"$work/pftrace" >"$work/read" &&
+		protoc -I "$protos" --decode=perfetto.protos.Trace "$protos/perfetto.proto" <"$work/pftrace" >"$work/read" &&
 		timeout 200 "$here/perfetto.py" "$work/read" "$work/json"
 }
 
@@ -94,7 +95,7 @@ pprof() { # UNIT COMMAND...
 	local unit=$1
 	shift
 	"$hostrace" "$@" -q -f folded -o "$work/folded" && "$hostrace" "$@" -q -f pprof -o "$work/pprof" &&
-		protoc -I "$here" --decode=perftools.profiles.Profile "$here/profile.proto" <"$work/pprof" >"$work/read" &&
+		protoc -I "$protos" --decode=perftools.profiles.Profile "$protos/profile.proto" <"$work/pprof" >"$work/read" &&
 		"$here/pprof.py" "$work/folded" "$unit" <"$work/read"
 }
 
