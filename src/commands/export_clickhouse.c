@@ -17,7 +17,7 @@
 #include "commands/common/rows.h"
 #include "commands/export_events.h"
 #include "event/vm_names.h"
-#include "output/event_rowbinary.h"
+#include "output/rowbinary.h"
 #include "upload/clickhouse.h"
 #include "upload/clickhouse_schema.h"
 

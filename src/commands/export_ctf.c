@@ -14,7 +14,7 @@
 #include "commands/common/command.h"
 #include "commands/common/rows.h"
 #include "commands/export_events.h"
-#include "output/event_ctf.h"
+#include "output/event_formats.h"
 
 static const char *const files[] = {"stream", "metadata"};
 

@@ -6,7 +6,7 @@
 #include "commands/common/command.h"
 #include "commands/common/rows.h"
 #include "commands/export_events.h"
-#include "output/event_tracedat.h"
+#include "output/event_formats.h"
 #include "tracefile/tracefile.h"
 
 struct target {

@@ -5,7 +5,6 @@
 
 #include "output/escape.h"
 #include "output/report.h"
-#include "output/timeline_formats.h"
 
 static void put_cell(FILE *f, const struct column *c, const struct cell *v)
 {

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "output/escape.h"
-#include "output/event_columns.h"
+#include "output/event_formats.h"
 
 /* A cell: text, or a number. */
 struct cell {

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "output/escape.h"
-#include "output/event_csv.h"
+#include "output/event_formats.h"
 
 enum {
 	TYPES_MAX = 65536,

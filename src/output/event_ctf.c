@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "output/event_ctf.h"
+#include "output/event_formats.h"
 
 enum {
 	PACKET_BYTES = 1 << 20,

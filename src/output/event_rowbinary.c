@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "output/event_rowbinary.h"
+#include "output/rowbinary.h"
 
 enum {
 	VALUE_MAX = 4096, /* bytes of a printed value; longer text is cut, as in event_rows.c */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Events as rows for `list` and `export`: text for people, JSON for programs; for CSV see event_csv.h. Rows are
+ * Events as rows for `list` and `export`: text for people, JSON for programs; for CSV see event_formats.h. Rows are
  * written as they come; nothing is kept.
  */
 #ifndef HOSTRACE_EVENT_ROWS_H

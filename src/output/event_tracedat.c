@@ -14,8 +14,7 @@
 #include "base/hash.h"
 #include "event/records.h"
 #include "event/thread_names.h"
-#include "output/event_tracedat.h"
-#include "output/tracedat_format.h"
+#include "output/event_formats.h"
 #include "tracefile/tracefile.h"
 
 enum {

@@ -19,7 +19,7 @@
 #include "base/units.h"
 #include "flame_js.h"
 #include "output/escape.h"
-#include "output/flame_svg.h"
+#include "output/folded.h"
 #include "output/svg.h"
 
 enum {

@@ -4,12 +4,13 @@
  * so that a long table needs no second copy. Times are integers in ns, addresses strings "0x..".
  */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json_text.h"
 #include "output/escape.h"
+#include "output/json_rows.h"
 #include "output/report.h"
-#include "output/timeline_formats.h"
 
 /* The opening brace and every member of the head and the extra, each followed by a comma. */
 static void open_object(const struct report *r)
@@ -132,3 +133,31 @@ const struct format json_format = {
 	.heatmap = json_heatmap,
 	.timeline = &json_timeline,
 };
+
+/* ---- rows before their head ---- */
+
+void json_rows_begin(FILE *f)
+{
+	fputs("{\"rows\":[", f);
+}
+
+void json_rows_next(FILE *f, uint64_t nr)
+{
+	fputs(nr ? ",\n" : "\n", f);
+}
+
+void json_rows_end(FILE *f, json_t *head)
+{
+	char *text = head ? json_text_make(head, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
+
+	fprintf(f, "\n]%s%s\n", text ? "," : "", text ? text + 1 : "}");
+	free(text);
+	json_decref(head);
+}
+
+void json_rows_last(FILE *f, json_t *head)
+{
+	json_text_put(head, f, JSON_COMPACT | JSON_ENSURE_ASCII);
+	fputc('\n', f);
+	json_decref(head);
+}

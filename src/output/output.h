@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where a report is written and how. Opened and closed by commands/common/output.h. */
+/*
+ * Where a report is written and how: struct output, opened and closed by commands/common/output.h; colours of verdicts;
+ * a stream that breaks long lines (wrap.c).
+ */
 #ifndef HOSTRACE_OUTPUT_H
 #define HOSTRACE_OUTPUT_H
 
@@ -9,7 +12,6 @@
 #include <sys/types.h>
 
 #include "base/new_file.h"
-#include "output/wrap.h"
 
 struct output {
 	FILE *file;
@@ -24,5 +26,37 @@ struct output {
 	pid_t pager;	    /* the process that `file` is the input of; 0: none */
 	struct new_file new_file; /* -o FILE; zeroed: standard output */
 };
+
+/* ---- colours of verdicts on a terminal: what is good, what limits a report, what is wrong ---- */
+
+enum tone { TONE_NONE, TONE_GOOD, TONE_WARNING, TONE_BAD };
+
+/* The escape sequence that begins the tone (green, yellow, red), and the one that ends it; "" for TONE_NONE. */
+static inline const char *tone_begin(enum tone tone)
+{
+	static const char *const begin[] = {"", "\033[32m", "\033[33m", "\033[31m"};
+
+	return begin[tone];
+}
+
+static inline const char *tone_end(enum tone tone)
+{
+	return tone == TONE_NONE ? "" : "\033[0m";
+}
+
+/* ---- a stream that breaks long lines between words, so that reports need not count columns ---- */
+
+struct wrap_options {
+	int width;
+	int fields; /* lines of name=value: broken only before a name, the rest indented by so many columns; 0: words */
+	bool ends_progress; /* the first write calls progress_end(): the line is on the same terminal */
+};
+
+/*
+ * The stream that writes to `to`, which the caller flushes and closes after it. The options are borrowed, and may be
+ * changed between lines after fflush(). Escape sequences of colours and the later bytes of UTF-8 take no column.
+ * NULL: out of memory.
+ */
+FILE *wrap_open(FILE *to, const struct wrap_options *options);
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "output/pprof.h"
+#include "output/folded.h"
 #include "output/protobuf.h"
 #include "profile.pb-c.h"
 

@@ -11,7 +11,6 @@
 #include "event/reader.h"
 #include "output/output.h"
 #include "output/table.h"
-#include "output/tone.h"
 
 struct input_set;
 
@@ -55,6 +54,8 @@ struct report {
 };
 
 struct timeline_ops;
+extern const struct timeline_ops text_timeline, json_timeline, csv_timeline, svg_timeline,
+	html_timeline;
 
 struct format {
 	const char *name;

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include "output/event_rows.h"
+#include "pairing/pair.h"
 
 struct rowbinary {
 	uint8_t *data; /* owned */
@@ -54,5 +56,20 @@ void rowbinary_row_end(struct rowbinary *b);
 
 /* What makes a file of blocks RowBinaryWithNamesAndTypes: both lists are separated by commas. */
 void rowbinary_head(const char *columns, const char *types, FILE *out);
+
+
+/* ---- events, and spans of them, as its rows (event_rowbinary.c) ---- */
+
+/* Names and types of the columns in their order, separated by commas. */
+extern const char event_rowbinary_columns[], event_rowbinary_types[], span_rowbinary_columns[];
+
+/* Adds row number `nr` of the trace. -ENOMEM with the error message set. */
+int event_rowbinary_row(struct rowbinary *b, const struct rowbinary_trace *trace, uint64_t nr,
+			const struct event_row *row);
+
+/* The same for a span of an analyzer; `vm`: its VM's name. */
+int span_rowbinary_row(struct rowbinary *b, const struct rowbinary_trace *trace, uint64_t nr,
+		       const struct analyzer *analyzer, const struct pairing *p,
+		       const struct span *s, const char *vm);
 
 #endif

@@ -14,7 +14,7 @@
 #include "base/units.h"
 #include "output/escape.h"
 #include "output/svg.h"
-#include "output/timeline_formats.h"
+#include "output/report.h"
 
 enum {
 	CELL_MIN = 7, /* its width */

@@ -5,7 +5,6 @@
 
 #include "base/units.h"
 #include "output/report.h"
-#include "output/timeline_formats.h"
 
 enum {
 	CELL_MAX = 256,

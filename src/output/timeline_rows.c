@@ -6,10 +6,10 @@
 #include "base/json_text.h"
 #include "base/units.h"
 #include "input/input_set.h"
+#include "analyzers/timeline/timeline.h"
 #include "output/escape.h"
 #include "output/json_rows.h"
 #include "output/report.h"
-#include "output/timeline_formats.h"
 
 struct rows {
 	uint64_t nr, left_out;

@@ -11,9 +11,10 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "analyzers/timeline/timeline.h"
 #include "output/escape.h"
 #include "output/svg.h"
-#include "output/timeline_formats.h"
+#include "output/report.h"
 #include "output/timeline_picture.h"
 #include "timeline_js.h"
 

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "output/tracedat_format.h"
+#include "output/event_formats.h"
 #include "readers/ftrace/ftrace_kvm.h"
 
 enum { COMMON_BYTES = 8, NAME_BYTES = EVENT_NAME_MAX + 8 };

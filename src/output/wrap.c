@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A stream that breaks long lines between words, so that reports need not count columns. A line that fits passes
+ * unchanged. The rest of a longer one follows indented, under the line's second column if it has one near its start; of
+ * a note ("# ...") as a note. A word is never broken: a path that is longer than a line stays whole.
+ */
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/progress.h"
-#include "output/wrap.h"
+#include "output/output.h"
 
 enum {
 	LINE_MAX_BYTES = 1 << 20, /* a longer line is not broken */

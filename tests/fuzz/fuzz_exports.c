@@ -3,11 +3,8 @@
  * What a trace's contents can do to the writers of others' formats: a text trace as CTF, trace.dat, CSV and chosen
  * columns; the same bytes as folded stacks for pprof; an OSv trace's packets as pcapng.
  */
-#include "output/event_columns.h"
-#include "output/event_csv.h"
-#include "output/event_ctf.h"
-#include "output/event_tracedat.h"
-#include "output/pprof.h"
+#include "output/event_formats.h"
+#include "output/folded.h"
 #include "output/samples/packets.h"
 #include "readers/osv/osv.h"
 #include "walk.h"

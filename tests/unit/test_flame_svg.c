@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "output/flame_svg.h"
+#include "output/folded.h"
 #include "random_util.h"
 
 static char *draw(char *folded, bool diff, uint64_t *ret_nr)

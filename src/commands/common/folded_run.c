@@ -13,8 +13,7 @@
 #include "commands/common/confined.h"
 #include "commands/common/input.h"
 #include "commands/common/output.h"
-#include "output/flame_svg.h"
-#include "output/pprof.h"
+#include "output/folded.h"
 #include "output/samples/samples_output.h"
 
 bool folded_diff_given;

@@ -13,7 +13,7 @@
  */
 struct rows_options {
 	uint64_t max_frames; /* of a backtrace; 0: all */
-	const char *columns; /* only these, see event_columns.h; NULL: all */
+	const char *columns; /* only these, see event_formats.h; NULL: all */
 };
 int rows_write(const struct input_set *in, struct output *out, const struct rows_options *options);
 
