@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* convert-dump, with the messages of OSv's tool. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -26,7 +27,7 @@ static int convert_to(struct sample_trace *t, const char *to)
 	return err ? err : new_file_close(&f, osv_convert(t, f.file));
 }
 
-static int run(int argc, char **argv, char **rest)
+static int run_convert_dump(int argc, char **argv, char **rest)
 {
 	const char *to = argc ? argv[0] : "tracefile";
 	struct sample_trace *t = NULL;
@@ -61,5 +62,5 @@ const struct command convert_dump_command = {
 	.details = "hostrace reads dumps directly; the conversion is for other tools.",
 	.examples = "  hostrace convert-dump -f buffers tracefile",
 	.options = options,
-	.run = run,
+	.run = run_convert_dump,
 };

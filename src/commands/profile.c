@@ -30,32 +30,23 @@ static const struct option_row *const options[] = {
 
 static int keys_parse(struct host_profile_options *o)
 {
-	for (const char *p = by ? by : ""; *p; p += strspn(p, ",")) {
-		size_t n = strcspn(p, ",");
+	static const char *const keys[] = {"vm", "vcpu", "tid", "guest-task", "reason"};
+	enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
 
-		if (n == 4 && !strncmp(p, "vcpu", n))
-			o->by_vcpu = true;
-		else if (n == 2 && !strncmp(p, "vm", n))
-			o->by_vm = true;
-		else if (n == 6 && !strncmp(p, "reason", n))
-			o->by_reason = true;
-		else if (n == 3 && !strncmp(p, "tid", n))
-			o->by_tid = true;
-		else if (n == 10 && !strncmp(p, "guest-task", n))
-			o->by_task = true;
-		else
+	for (const char *p = by ? by : ""; *p; p += strspn(p, ",")) {
+		int n = (int)strcspn(p, ","), i = 0;
+
+		while (i < KEYS && (strlen(keys[i]) != (size_t)n || strncmp(p, keys[i], (size_t)n)))
+			i++;
+		if (i == KEYS)
 			return fail(-EINVAL,
 				    "--by: invalid key '%.*s' (supported: vm, vcpu, tid, "
 				    "guest-task, reason)",
-				    (int)n, p);
+				    n, p);
+		o->by |= 1u << i; /* HOST_BY_* */
 		p += n;
 	}
 	return 0;
-}
-
-static bool is_grouped(const struct host_profile_options *o)
-{
-	return o->by_vm || o->by_vcpu || o->by_reason || o->by_tid || o->by_task;
 }
 
 struct host_tree {
@@ -71,7 +62,7 @@ static int host_tree_fold(void *arg, FILE *out)
 	return 0;
 }
 
-static int put(struct host_tree *t, struct output *out, const struct input_set *in,
+static int host_tree_write(struct host_tree *t, struct output *out, const struct input_set *in,
 	       const json_t *more)
 {
 	struct row_sink sink = {.out = out->file, .json = !strcmp(out->format, "json")};
@@ -105,7 +96,7 @@ static int tree_make(struct host_profile_options *o, struct input_set **in, stru
 	o->until_ns = (*in)->until_ns;
 	err = host_profile_count((*in)->reader, o, totals);
 	if (!err)
-		err = host_profile_choose(totals, causes || o->by_reason, &o->of);
+		err = host_profile_choose(totals, causes || (o->by & HOST_BY_REASON), &o->of);
 	if (err)
 		return err;
 	err = input_set_open_window(*in, true, host_profile_wants, NULL);
@@ -114,7 +105,7 @@ static int tree_make(struct host_profile_options *o, struct input_set **in, stru
 	return err ? err : host_profile((*in)->reader, o, ret, totals);
 }
 
-static int fold(struct host_profile_options *o, struct output *out)
+static int host_report(struct host_profile_options *o, struct output *out)
 {
 	_cleanup_input_set_ struct input_set *in = NULL;
 	struct host_profile_totals totals;
@@ -132,7 +123,7 @@ static int fold(struct host_profile_options *o, struct output *out)
 		report.caveats = more;
 		report_empty(&report);
 	}
-	err = put(&(struct host_tree){tree, is_grouped(o)}, out, in, more);
+	err = host_tree_write(&(struct host_tree){tree, o->by}, out, in, more);
 	json_decref(more);
 	calltree_close(tree);
 	return err;
@@ -157,7 +148,7 @@ static int diff_fold(void *arg, FILE *out)
 		err = fail_hint(fail(-EINVAL, "the recordings have samples of different kinds"),
 				"compare exits with --causes-exits");
 	if (!err)
-		err = host_tree_fold(&(struct host_tree){tree, is_grouped(&o)}, out);
+		err = host_tree_fold(&(struct host_tree){tree, o.by}, out);
 	d->o.of = o.of;
 	d->begun = true;
 	calltree_close(tree);
@@ -177,8 +168,9 @@ static int run_host(int argc, char **argv)
 				     compat_given ? "--compat" : "--tracepoint");
 	o.frames = given.frames;
 	o.tree = given.tree;
-	o.by_tid |= given.group == PROFILE_GROUP_THREAD;
-	o.by_vcpu |= given.group == PROFILE_GROUP_CPU;
+	o.by |= given.group == PROFILE_GROUP_THREAD ? HOST_BY_TID
+		: given.group == PROFILE_GROUP_CPU  ? HOST_BY_VCPU
+						    : 0;
 	if (output_is("folded") || output_is("svg") || output_is("pprof") || folded_diff_given)
 		o.frames.caller_oriented = true;
 	if (folded_diff_given)
@@ -189,14 +181,14 @@ static int run_host(int argc, char **argv)
 		return command_usage("%s", error_text());
 	if (output_open("text json folded svg pprof", &out))
 		return command_failed();
-	if (fold(&o, &out)) {
+	if (host_report(&o, &out)) {
 		output_cancel(&out);
 		return command_failed();
 	}
 	return output_close(&out) ? command_failed() : EXIT_FINE;
 }
 
-static int run(int argc, char **argv, char **rest)
+static int run_profile(int argc, char **argv, char **rest)
 {
 	(void)rest;
 	if (host)
@@ -224,5 +216,5 @@ const struct command profile_command = {
 	.options = options,
 	.unused = "limit wide",
 	.rules = profile_rules,
-	.run = run,
+	.run = run_profile,
 };

@@ -148,7 +148,7 @@ struct out {
 	char *pos, *end;
 };
 
-static void put(struct out *o, const char *text, size_t len)
+static void out_put(struct out *o, const char *text, size_t len)
 {
 	size_t room = (size_t)(o->end - o->pos);
 
@@ -220,15 +220,15 @@ static void put_integer(struct out *o, const struct spec *s, bool negative, uint
 		pad = 0;
 	}
 	for (int i = 0; !left && i < pad; i++)
-		put(o, " ", 1);
+		out_put(o, " ", 1);
 	if (sign)
-		put(o, &sign, 1);
-	put(o, prefix, strlen(prefix));
+		out_put(o, &sign, 1);
+	out_put(o, prefix, strlen(prefix));
 	for (int i = 0; i < zeros; i++)
-		put(o, "0", 1);
-	put(o, digits, (size_t)len);
+		out_put(o, "0", 1);
+	out_put(o, digits, (size_t)len);
 	for (int i = 0; left && i < pad; i++)
-		put(o, " ", 1);
+		out_put(o, " ", 1);
 }
 
 static bool is_signed(char type)
@@ -273,12 +273,10 @@ static int put_float_arg(struct out *o, const struct spec *s, const struct sampl
 		     : s->precision > 60 ? 60
 					 : s->precision,
 		     v);
-	put(o, text, n < (int)sizeof(text) ? (size_t)n : sizeof(text) - 1);
+	out_put(o, text, n < (int)sizeof(text) ? (size_t)n : sizeof(text) - 1);
 	return 0;
 }
 
-/* %s of any argument: text as it is, a blob as {aa bb}, a bool as True/False, numbers as Python's
- * str(). */
 /* As Python prints a float: the fewest digits that identify it, 3.0 with its zero. Up to 40 bytes. */
 static char *put_shortest(char *p, double v)
 {
@@ -310,6 +308,7 @@ static size_t bytes_of(const char *text, size_t len, size_t nr)
 	return i;
 }
 
+/* %s of any argument: text as it is, a blob as {aa bb}, a bool as True/False, numbers as Python's str(). */
 static int put_text_arg(struct out *o, const struct spec *s, const struct sample_arg *a)
 {
 	char text[4 * 65536]; /* a blob of 65,535 bytes in hex */
@@ -317,21 +316,21 @@ static int put_text_arg(struct out *o, const struct spec *s, const struct sample
 
 	switch (a->type) {
 	case 'p':
-		put(&t, (const char *)a->bytes, a->len);
+		out_put(&t, (const char *)a->bytes, a->len);
 		break;
 	case '*':
-		put(&t, "{", 1);
+		out_put(&t, "{", 1);
 		for (unsigned int i = 0; i < a->len; i++) {
 			char hex[4];
 
-			put(&t, hex,
+			out_put(&t, hex,
 			    (size_t)snprintf(hex, sizeof(hex), "%s%02x", i ? " " : "",
 					     a->bytes[i]));
 		}
-		put(&t, "}", 1);
+		out_put(&t, "}", 1);
 		break;
 	case '?':
-		put(&t, a->u ? "True" : "False", a->u ? 4 : 5);
+		out_put(&t, a->u ? "True" : "False", a->u ? 4 : 5);
 		break;
 	case 'f':
 	case 'd':
@@ -350,10 +349,10 @@ static int put_text_arg(struct out *o, const struct spec *s, const struct sample
 	bool left = strchr(s->flags, '-');
 
 	for (size_t i = columns; !left && s->width > 0 && i < (size_t)s->width; i++)
-		put(o, " ", 1);
-	put(o, text, len);
+		out_put(o, " ", 1);
+	out_put(o, text, len);
 	for (size_t i = columns; left && s->width > 0 && i < (size_t)s->width; i++)
-		put(o, " ", 1);
+		out_put(o, " ", 1);
 	return 0;
 }
 
@@ -379,7 +378,7 @@ static int put_arg(struct out *o, const struct spec *s, const struct sample_arg 
 	case 'c':
 		if (a->type == 'p' || a->type == '*' || a->type == 'c' || a->u >= 0x80)
 			return fail(-EINVAL, "%%c needs a small number");
-		put(o, (const char[]){(char)a->u}, 1);
+		out_put(o, (const char[]){(char)a->u}, 1);
 		return 0;
 	case 'p':
 		return put_int_arg(
@@ -405,12 +404,12 @@ static const char *record_format(const struct sample *s, char *buf, size_t size)
 			continue;
 		field_print(&ev, f, text, sizeof(text));
 		if (o.pos > buf)
-			put(&o, " ", 1);
+			out_put(&o, " ", 1);
 		if (strcmp(f->name, "text")) { /* that one is the event's own words */
-			put(&o, f->name, strlen(f->name));
-			put(&o, "=", 1);
+			out_put(&o, f->name, strlen(f->name));
+			out_put(&o, "=", 1);
 		}
-		put(&o, text, strlen(text));
+		out_put(&o, text, strlen(text));
 	}
 	*o.pos = 0;
 	return buf;
@@ -432,13 +431,13 @@ const char *sample_format(const struct sample *s, char *buf, size_t size)
 		size_t plain = strcspn(p, "%");
 		struct spec spec;
 
-		put(&o, p, plain);
+		out_put(&o, p, plain);
 		p += plain;
 		if (!*p)
 			break;
 		p = parse_spec(p + 1, &spec);
 		if (spec.conv == '%') {
-			put(&o, "%", 1);
+			out_put(&o, "%", 1);
 			continue;
 		}
 		if (used == nr) {
@@ -447,7 +446,7 @@ const char *sample_format(const struct sample *s, char *buf, size_t size)
 			return NULL;
 		}
 		if (spec.conv == 'p')
-			put(&o, "0x", 2);
+			out_put(&o, "0x", 2);
 		if (put_arg(&o, &spec, &args[used++]))
 			return NULL;
 	}

@@ -98,8 +98,9 @@ static void host_walk(FILE *out)
 		if (!walk_part(bytes, nr_bytes, (unsigned int)of - HOST_CLOCK,
 			       HOST_OTHERS - HOST_CLOCK + 1))
 			continue;
-		struct host_profile_options opt = {.of = (enum host_profile_of)of, .by_vcpu = true,
-						   .by_reason = true, .by_tid = true,
+		struct host_profile_options opt = {.of = (enum host_profile_of)of,
+						   .by = HOST_BY_VCPU | HOST_BY_REASON |
+							 HOST_BY_TID,
 						   .until_ns = UINT64_MAX};
 		struct host_profile_totals totals;
 		struct calltree *tree = NULL;

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "analyzers/profile/sample_kinds.h"
+#include "analyzers/profile/samples_internal.h"
 #include "event/event.h"
 
 #include <cmocka.h>

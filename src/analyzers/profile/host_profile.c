@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A hit is an instruction pointer of the guest, with what is known of its callers; it becomes a call path of one frame
+ * or more. Exits are hits when they end, with the time that they took, which is unknown where events were lost.
+ */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "analyzers/profile/host_profile.h"
@@ -14,7 +19,7 @@
 
 enum { REASON_VMX_INTERRUPT = 1, REASON_SVM_INTERRUPT = 0x60 }; /* SDM vol. 3 appendix C; APM 2 appendix C */
 enum { WHERE_GUEST, WHERE_KERNEL };
-enum { FRAMES = 15, GROUP_KEYS = 4 };
+enum { FRAMES = 15, GROUP_KEYS = 4, TITLE_BYTES = 512 };
 
 struct group {
 	uint64_t key[GROUP_KEYS]; /* pid and vCPU, tid, reason, guest's task: 0 if it is not grouped by */
@@ -230,50 +235,55 @@ static int profile_init(struct profile *p, const struct reader *r)
 	return err ? err : frames_open(&p->trace, &p->opt->frames, p->tree, &p->frames);
 }
 
+/* Adds a part of a title. */
+__attribute__((format(printf, 2, 3))) static void title_add(char title[TITLE_BYTES],
+							     const char *fmt, ...)
+{
+	size_t len = strlen(title);
+	va_list args;
+
+	if (len)
+		len += (size_t)snprintf(title + len, TITLE_BYTES - len, ", ");
+	va_start(args, fmt);
+	vsnprintf(title + len, TITLE_BYTES - len, fmt, args);
+	va_end(args);
+}
+
 static int group_title(struct profile *p, const struct hit *h, uint32_t root)
 {
-	const struct host_profile_options *opt = p->opt;
-	char title[512] = "", part[64], vm[VM_NAME_BYTES];
+	const unsigned int by = p->opt->by;
+	char title[TITLE_BYTES] = "", vm[VM_NAME_BYTES], task[40];
 
-	if (!opt->by_vm && !opt->by_vcpu && !opt->by_reason && !opt->by_tid && !opt->by_task)
+	if (!by)
 		return 0;
-	if (vm_is_known(opt->vms, h->ev->pid))
-		vm_name(opt->vms, h->ev->pid, vm, sizeof(vm));
+	if (vm_is_known(p->opt->vms, h->ev->pid))
+		vm_name(p->opt->vms, h->ev->pid, vm, sizeof(vm));
 	else
 		snprintf(vm, sizeof(vm), "%u", h->ev->pid);
-	if (opt->by_vcpu)
-		snprintf(title, sizeof(title), "vCPU %u of VM %s", h->ev->vcpu, vm);
-	else if (opt->by_vm)
-		snprintf(title, sizeof(title), "VM %s", vm);
-	if (opt->by_tid) {
-		snprintf(part, sizeof(part), "%sthread %u", *title ? ", " : "", h->ev->tid);
-		strncat(title, part, sizeof(title) - strlen(title) - 1);
-	}
-	if (opt->by_reason) {
-		snprintf(part, sizeof(part), "%s%s", *title ? ", " : "",
-			 h->reason ? h->reason : "no exit");
-		strncat(title, part, sizeof(title) - strlen(title) - 1);
-	}
-	if (opt->by_task) {
-		char task[40];
-
-		snprintf(part, sizeof(part), "%s%s", *title ? ", " : "",
-			 guest_tasks_name(&p->tasks, h->task, task, sizeof(task)));
-		strncat(title, part, sizeof(title) - strlen(title) - 1);
-	}
+	if (by & HOST_BY_VCPU)
+		title_add(title, "vCPU %u of VM %s", h->ev->vcpu, vm);
+	else if (by & HOST_BY_VM)
+		title_add(title, "VM %s", vm);
+	if (by & HOST_BY_TID)
+		title_add(title, "thread %u", h->ev->tid);
+	if (by & HOST_BY_REASON)
+		title_add(title, "%s", h->reason ? h->reason : "no exit");
+	if (by & HOST_BY_TASK)
+		title_add(title, "%s",
+			  guest_tasks_name(&p->tasks, h->task, task, sizeof(task)));
 	return calltree_title(p->tree, root, title);
 }
 
 static int group_of(struct profile *p, const struct hit *h, uint32_t *ret)
 {
-	const struct host_profile_options *opt = p->opt;
+	const unsigned int by = p->opt->by;
 	const uint64_t key[GROUP_KEYS] = {
-		opt->by_vcpu ? (uint64_t)h->ev->pid << 16 | h->ev->vcpu
-		: opt->by_vm ? h->ev->pid
-			     : 0,
-		opt->by_tid ? h->ev->tid : 0,
-		opt->by_reason ? h->reason_key : 0,
-		opt->by_task ? h->task : 0,
+		by & HOST_BY_VCPU ? (uint64_t)h->ev->pid << 16 | h->ev->vcpu
+		: by & HOST_BY_VM ? h->ev->pid
+				  : 0,
+		by & HOST_BY_TID ? h->ev->tid : 0,
+		by & HOST_BY_REASON ? h->reason_key : 0,
+		by & HOST_BY_TASK ? h->task : 0,
 	};
 	bool first;
 	struct group *g = hash_add_words(&p->groups, key, &first);
@@ -288,7 +298,7 @@ static int group_of(struct profile *p, const struct hit *h, uint32_t *ret)
 }
 
 /* Addresses in backtraces are return addresses; an instruction pointer is not, so 1 is added. */
-static int add(struct profile *p, const struct hit *h)
+static int hit_add(struct profile *p, const struct hit *h)
 {
 	uint64_t address[FRAMES + 1];
 	struct sample s = {0};
@@ -342,7 +352,7 @@ static int add_clock(struct profile *p, const struct event *ev)
 	if (where_of(ev) != wanted || (wanted == WHERE_KERNEL && !h.rip))
 		return 0;
 	frames_read(ev, &h);
-	return add(p, &h);
+	return hit_add(p, &h);
 }
 
 static void exit_begin(struct profile *p, const struct event *ev)
@@ -374,7 +384,7 @@ static int exit_end(struct profile *p, struct pending *x, const struct event *ev
 	if (ev && ev->type->id == EV_kvm_entry && !x->unknown)
 		h.time_ns = (double)(ev->time_ns - x->since_ns);
 	p->unknown_ends += x->unknown;
-	err = add(p, &h);
+	err = hit_add(p, &h);
 	hash_remove(&p->pending, x);
 	return err;
 }
@@ -446,7 +456,7 @@ static int add_event(void *profile, const struct event *ev)
 		return is_exit || ev->type->id == EV_kvm_entry ? add_causes(p, ev) : 0;
 	case HOST_INTERRUPT:
 		h.rip = rip_of(ev);
-		return counts && is_exit && is_interrupt_exit(ev) ? add(p, &h) : 0;
+		return counts && is_exit && is_interrupt_exit(ev) ? hit_add(p, &h) : 0;
 	default:
 		h.rip = rip_of(ev);
 		h.reason = ev->type->name;
@@ -454,7 +464,7 @@ static int add_event(void *profile, const struct event *ev)
 		return counts && h.rip &&
 				       (ev->type->id == EV_kvm_page_fault ||
 					ev->type->id == EV_kvm_emulate_insn)
-			       ? add(p, &h)
+			       ? hit_add(p, &h)
 			       : 0;
 	}
 }
@@ -483,7 +493,7 @@ static int pending_end(struct profile *p)
 	return err;
 }
 
-static int fold(struct profile *p, struct reader *r)
+static int events_fold(struct profile *p, struct reader *r)
 {
 	int err = reader_each(r, add_event, p);
 
@@ -503,7 +513,7 @@ int host_profile(struct reader *r, const struct host_profile_options *opt, struc
 	p->opt = opt;
 	err = profile_init(p, r);
 	if (!err)
-		err = fold(p, r);
+		err = events_fold(p, r);
 	if (opt->of == HOST_CAUSES)
 		totals->exits = p->hits;
 	totals->unknown_ends = p->unknown_ends;
@@ -511,7 +521,7 @@ int host_profile(struct reader *r, const struct host_profile_options *opt, struc
 		trace_info_caveat(&r->info,
 				  "%" PRIu64 " exits are missing: more than %d vCPU threads",
 				  p->pending.refused, PENDING_MAX);
-	if (!err && opt->by_task && !p->tasks.now.nr)
+	if (!err && (opt->by & HOST_BY_TASK) && !p->tasks.now.nr)
 		err = guest_tasks_missing();
 	if (!err)
 		err = calltree_finish(p->tree);

@@ -29,9 +29,18 @@ enum host_profile_of {
 
 enum { HOST_GROUPS_MAX = 4096, HOST_ERRORS = 7 };
 
+/* vCPUs are those of each VM by itself. */
+enum {
+	HOST_BY_VM = 1,
+	HOST_BY_VCPU = 2,
+	HOST_BY_TID = 4,
+	HOST_BY_TASK = 8,
+	HOST_BY_REASON = 16,
+};
+
 struct host_profile_options {
 	enum host_profile_of of;
-	bool by_vm, by_vcpu, by_reason, by_tid, by_task; /* by_vcpu: of each VM by itself */
+	unsigned int by; /* HOST_BY_*: a tree for each; 0: one */
 	const struct vm_names *vms; /* borrowed; NULL: pids only */
 	uint64_t since_ns, until_ns; /* the time window: of samples, and of the ends of exits */
 	struct frames_options frames;

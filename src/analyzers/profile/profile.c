@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/order.h"
+#include "base/saturate.h"
 #include "event/event.h"
 
 enum { GROUPS_MAX = 65536, CPUS_MAX = 4096, WAITING_MAX = 1 << 20 };
@@ -95,7 +96,7 @@ static int root_of(struct profile *p, const struct sample *s, uint32_t *ret)
 }
 
 /* Adds a weight to the sample's path. */
-static int add(struct profile *p, const struct sample *s, uint64_t hits, double time_ns)
+static int sample_add(struct profile *p, const struct sample *s, uint64_t hits, double time_ns)
 {
 	uint32_t path, root = 0;
 	int r = frames_path(p->frames, s, &path);
@@ -147,7 +148,7 @@ static int add_trimmed(struct profile *p, const struct sample *s, uint64_t start
 
 	if (!time_range_trim(&p->opt->range, start_ns, duration_ns, &ns))
 		return 0;
-	return p->opt->split ? add_split(p, s, start_ns, ns) : add(p, s, 1, ns);
+	return p->opt->split ? add_split(p, s, start_ns, ns) : sample_add(p, s, 1, ns);
 }
 
 /* ---- hits: every sample with a backtrace ---- */
@@ -167,7 +168,7 @@ static int fold_hits(struct profile *p)
 		if (!in || !s.nr_backtrace || (s.tp->kind && s.stands_in) ||
 		    (p->opt->tracepoint && !sample_type_is(s.tp, p->opt->tracepoint)))
 			continue;
-		r = add(p, &s, 1, 0);
+		r = sample_add(p, &s, 1, 0);
 		if (r)
 			return r;
 	}
@@ -258,7 +259,8 @@ static int wait_close(struct profile *p, struct idle_cpu *c, struct waiting *w)
 
 	if (!w->counted)
 		recent_remove(c, w);
-	return nr && w->s.nr_backtrace ? add(p, &w->s, nr, c->periods_ns - w->periods_ns) : 0;
+	return nr && w->s.nr_backtrace ? sample_add(p, &w->s, nr, c->periods_ns - w->periods_ns)
+				       : 0;
 }
 
 static int wait_end(struct profile *p, struct idle *x, struct idle_cpu *c, const struct sample *s)
@@ -436,4 +438,53 @@ int sample_profile(struct sample_trace *t, const struct profile_options *opt, st
 		*ret = take_ptr(p.tree);
 	profile_deinit(&p);
 	return err;
+}
+
+/* ---- waits, each split by what its vCPU did ---- */
+
+struct wait_profile {
+	struct wait_causes *causes;
+	struct wait_sums *sums;
+};
+
+static unsigned int wait_split(void *arg, const struct sample *s, double start_ns, double ns,
+			  struct profile_part ret[PROFILE_PARTS_MAX])
+{
+	static const char *const frames[CAUSES] = {"[preempted]", "[vmm]",   "[device]", "[halted]",
+						   "[kernel]",	  "[guest]", "[unknown]"};
+	struct wait_profile *p = arg;
+	uint64_t part[CAUSES], start = uint64_of_double(start_ns);
+	unsigned int nr = 0;
+
+	wait_causes_of(p->causes, s->cpu, start, start + uint64_of_double(ns), part);
+	for (int i = 0; i < CAUSES; i++) {
+		p->sums->ns[i] += part[i];
+		if (part[i])
+			ret[nr++] = (struct profile_part){frames[i], (double)part[i]};
+	}
+	if (!nr) /* a wait of length 0 */
+		ret[nr++] = (struct profile_part){frames[CAUSE_UNKNOWN], 0};
+	return nr;
+}
+
+int wait_profile(struct sample_trace *t, const struct profile_options *opt,
+		 const struct wait_causes_input *host, struct calltree **ret,
+		 struct wait_sums *ret_sums)
+{
+	_cleanup_(wait_causes_cleanup_) struct wait_causes *causes = NULL;
+	struct wait_profile p = {.sums = ret_sums};
+	struct profile_options with_causes = *opt;
+	int err = wait_causes_open(host, &causes);
+
+	*ret_sums = (struct wait_sums){0};
+	p.causes = causes;
+	with_causes.split = wait_split;
+	with_causes.split_arg = &p;
+	if (!err)
+		err = sample_profile(t, &with_causes, ret);
+	if (err)
+		return err;
+	ret_sums->sees_devices = wait_causes_sees_devices(causes);
+	ret_sums->refused = wait_causes_refused(causes);
+	return 0;
 }

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * How the profiles interpret each event: tables of names, since events of a guest have no other description. In text of
+ * ftrace, values are found by the names before them.
+ */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzers/profile/sample_kinds.h"
+#include "analyzers/profile/samples_internal.h"
 
 #define ALLOC_FORMAT "buf=%p, req_len=%d, alloc_len=%d, align=%d"
 

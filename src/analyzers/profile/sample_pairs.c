@@ -185,7 +185,7 @@ static uint64_t earliest(const struct sample_pairs *p, uint32_t cpu)
 	return cpu < CPUS_MAX ? p->earliest_ns[cpu] : 0;
 }
 
-static int nested(const struct sample *old, const struct sample *s)
+static int nested_fail(const struct sample *old, const struct sample *s)
 {
 	return fail(-EBADMSG,
 		    "nested entry: %s of thread 0x%" PRIx64 " at %" PRIu64
@@ -204,7 +204,7 @@ static int args_keep(struct sample *s)
 	return copy ? 0 : fail(-ENOMEM, "out of memory");
 }
 
-static int begin(struct sample_pairs *p, const struct sample *s, struct pair_key key,
+static int pair_begin(struct sample_pairs *p, const struct sample *s, struct pair_key key,
 		 const struct timed_name *name)
 {
 	struct open_entry *e = open_find(&p->open, key);
@@ -214,7 +214,7 @@ static int begin(struct sample_pairs *p, const struct sample *s, struct pair_key
 		return 0;
 	overwritten = e && (name->single || e->timed.entry.time_ns < earliest(p, s->cpu));
 	if (e && !overwritten && p->compat)
-		return nested(&e->timed.entry, s);
+		return nested_fail(&e->timed.entry, s);
 	if (overwritten)
 		entry_remove(p, e);
 	if (p->open.nr == OPEN_MAX)
@@ -234,7 +234,7 @@ static int begin(struct sample_pairs *p, const struct sample *s, struct pair_key
 	return err;
 }
 
-static int end(struct sample_pairs *p, const struct sample *s, struct pair_key key,
+static int pair_end(struct sample_pairs *p, const struct sample *s, struct pair_key key,
 	       struct sample_pair *ret)
 {
 	struct open_entry *e = open_find(&p->open, key);
@@ -264,9 +264,9 @@ int sample_pairs_next(struct sample_pairs *p, const struct sample *s, struct sam
 		p->last_ns = s->time_ns;
 	if (n->ends) {
 		p->timed[n->base] = true;
-		return end(p, s, key, ret);
+		return pair_end(p, s, key, ret);
 	}
-	return p->timed[n->base] ? begin(p, s, key, n) : 0;
+	return p->timed[n->base] ? pair_begin(p, s, key, n) : 0;
 }
 
 int sample_pairs_rest(struct sample_pairs *p, struct sample_pair *ret)

@@ -160,7 +160,7 @@ static int by_value(const void *a, const void *b)
 	return order_double(*(const double *)a, *(const double *)b);
 }
 
-static void sort(struct making *m)
+static void summary_sort(struct making *m)
 {
 	struct sample_summary *s = m->s;
 	uint32_t nr = 0;
@@ -196,7 +196,7 @@ int sample_summary_make(struct sample_trace *t, const struct sample_summary_opti
 	if (!err)
 		err = read_all(&m, pairs);
 	if (!err)
-		sort(&m);
+		summary_sort(&m);
 	making_deinit(&m);
 	return err;
 }

@@ -27,8 +27,8 @@ void sample_thread_name(struct sample_thread *t, const char *comm)
 	text_sanitize(t->comm);
 }
 
-static int made(struct samples *x, const struct event *ev, enum sample_made what, uint32_t tid,
-		const void *args, size_t len, struct sample_held **ret)
+static int sample_made(struct samples *x, const struct event *ev, enum sample_made what,
+		       uint32_t tid, const void *args, size_t len, struct sample_held **ret)
 {
 	struct event of = *ev;
 
@@ -105,7 +105,7 @@ static int load_change(struct samples *x, const struct event *ev, uint64_t cpu, 
 	*load = *load < 0 ? (by > 0) : *load + by;
 	if (*load < 0)
 		*load = 0;
-	err = made(x, ev, MADE_LOAD, ev->tid, load, sizeof(*load), &h);
+	err = sample_made(x, ev, MADE_LOAD, ev->tid, load, sizeof(*load), &h);
 	if (!err)
 		h->s.cpu = (uint32_t)cpu;
 	return err;
@@ -137,10 +137,10 @@ static int switch_from(struct samples *x, const struct event *ev, uint32_t tid, 
 	if (!is_watched(x, ev, tid) || dead)
 		return 0;
 	if (!tid)
-		return made(x, ev, MADE_IDLE_RET, 0, NULL, 0, &h);
+		return sample_made(x, ev, MADE_IDLE_RET, 0, NULL, 0, &h);
 	if (t)
 		t->state = runnable ? 'p' : 'w';
-	err = made(x, ev, runnable ? MADE_PREEMPT : MADE_WAIT, tid, NULL, 0, &h);
+	err = sample_made(x, ev, runnable ? MADE_PREEMPT : MADE_WAIT, tid, NULL, 0, &h);
 	if (!err && is_host(x, ev))
 		return frames_host(x, sample_thread_of(&x->threads, ev->source, tid), true, h);
 	if (!err)
@@ -157,10 +157,10 @@ static int switch_to(struct samples *x, const struct event *ev, uint32_t tid)
 	if (!is_watched(x, ev, tid))
 		return 0;
 	if (!tid)
-		return made(x, ev, MADE_IDLE, 0, NULL, 0, &h);
+		return sample_made(x, ev, MADE_IDLE, 0, NULL, 0, &h);
 	if (t)
 		t->state = 0;
-	return made(x, ev, preempted ? MADE_PREEMPT_RET : MADE_WAIT_RET, tid, NULL, 0, &h);
+	return sample_made(x, ev, preempted ? MADE_PREEMPT_RET : MADE_WAIT_RET, tid, NULL, 0, &h);
 }
 
 static void name_learn(struct samples *x, const struct sample_rule *r, const struct event *ev,
@@ -204,7 +204,7 @@ static int make_wake(struct samples *x, const struct sample_rule *r, const struc
 	if (r->made && x->has_wakeup) /* sched_waking comes first, sched_wakeup when it is queued */
 		return 0;
 	name_learn(x, r, ev, (uint32_t)tid, 2);
-	err = made(x, ev, MADE_WAKE, ev->tid, &tid, sizeof(tid), &h);
+	err = sample_made(x, ev, MADE_WAKE, ev->tid, &tid, sizeof(tid), &h);
 	if (err)
 		return err;
 	h->wants_stack = true;
@@ -228,7 +228,7 @@ static int make_allocation(struct samples *x, const struct sample_rule *r, const
 	} else {
 		args[3] = 8; /* the minimum guaranteed by the kernel (ARCH_KMALLOC_MINALIGN) */
 	}
-	err = made(x, ev, (enum sample_made)r->made, ev->tid, args, sizeof(args), &h);
+	err = sample_made(x, ev, (enum sample_made)r->made, ev->tid, args, sizeof(args), &h);
 	if (!err)
 		h->wants_stack = true;
 	return err;
@@ -238,8 +238,8 @@ static int make_lock(struct samples *x, const struct sample_rule *r, const struc
 {
 	uint64_t lock = sample_u64(r, ev, 0);
 	struct sample_held *h;
-	int err = made(x, ev, r->what == WHAT_LOCK ? MADE_LOCK : MADE_LOCK_END, ev->tid, &lock,
-		       sizeof(lock), &h);
+	int err = sample_made(x, ev, r->what == WHAT_LOCK ? MADE_LOCK : MADE_LOCK_END, ev->tid,
+			      &lock, sizeof(lock), &h);
 
 	if (err)
 		return err;

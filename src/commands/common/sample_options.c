@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The options of commands that work on samples. With --compat they mean what they do in trace.py. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Where --compat prints what trace.py prints, and not what is right. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* A packet is made an Ethernet frame; frames become pcap by libpcap, pcapng, or text by tcpdump, which reads pcap. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>

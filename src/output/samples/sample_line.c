@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Lines are assembled without printf. Formats of OSv's tracepoints are nearly all of plain conversions: those are
+ * parsed once for a tracepoint; sample_format() does the others. Columns of a thread and backtraces are kept as text.
+ */
 #include <errno.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The buffer of text_out.h. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -287,7 +287,7 @@ static void fold_line(const struct folding *f, unsigned int depth, uint64_t hits
 	fprintf(f->out, " %" PRIu64 "\n", hits);
 }
 
-static uint64_t weight(const struct folding *f, const struct calltree_node *n)
+static uint64_t fold_weight(const struct folding *f, const struct calltree_node *n)
 {
 	return f->times ? uint64_of_double(n->time_ns + 0.5) : n->hits;
 }
@@ -296,12 +296,12 @@ static uint64_t weight(const struct folding *f, const struct calltree_node *n)
 static void fold_node(struct folding *f, uint32_t number, unsigned int depth)
 {
 	const struct calltree_node *n = &f->t->node[number];
-	uint64_t own = weight(f, n), children = 0;
+	uint64_t own = fold_weight(f, n), children = 0;
 
 	if (n->nr_frames || n->tail != CALLTREE_NONE) /* the root is no frame, but may have some merged into it */
 		f->path[depth++] = number;
 	for (uint32_t i = n->child; i != CALLTREE_NONE; i = f->t->node[i].sibling) {
-		children += weight(f, &f->t->node[i]);
+		children += fold_weight(f, &f->t->node[i]);
 		if (depth < DEPTH_MAX)
 			fold_node(f, i, depth);
 	}
