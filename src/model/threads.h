@@ -154,6 +154,9 @@ struct model_thread *model_thread_get(struct model *m, const struct event *ev);
 /* Iterates: *at is 0 at first. NULL at the end. */
 struct model_thread *model_thread_next(const struct model *m, uint32_t *at);
 
+/* A sched_switch, or a sched_ran, which has the same fields but for the state. Returns copy or the record itself. */
+const struct rec_sched_switch *switch_read(const struct event *ev, struct rec_sched_switch *copy);
+
 /* May events that show states be missing at that time? */
 static inline bool model_is_blind(const struct model *m, uint64_t ns)
 {
@@ -171,11 +174,15 @@ static inline bool thread_waits(const struct model_thread *t)
 	return t->state == THREAD_PREEMPTED || t->state == THREAD_WOKEN;
 }
 
+static inline bool is_kvm_run(int64_t syscall, uint64_t arg1)
+{
+	return syscall == SYSCALL_IOCTL && arg1 == KVM_RUN_REQUEST;
+}
+
 /* It left its CPU within KVM_RUN. */
 static inline bool thread_left_in_kvm_run(const struct model_thread *t)
 {
-	return t->block.known && t->block.syscall == SYSCALL_IOCTL &&
-	       t->block.arg1 == KVM_RUN_REQUEST;
+	return t->block.known && is_kvm_run(t->block.syscall, t->block.arg1);
 }
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Follows the threads of the VMs through the events: who runs, who sleeps in what, who is in an exit. Before a state
- * changes, part_cut() accounts for the time that it lasted.
+ * Follows the exits of vCPUs through the events. What threads do is known from the model: when a thread's state
+ * changes, part_cut() accounts for the time that it lasted, before anything else is known to have changed.
  */
 #include <errno.h>
 #include <linux/kvm.h>
@@ -10,9 +10,9 @@
 
 #include "analyzers/blame/internal.h"
 #include "base/error.h"
+#include "event/records.h"
 
-enum { SYSCALL_FUTEX = 202, FUTEX_CMD = 0x7f }; /* without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME */
-enum { TASK_INTERRUPTIBLE = 1 };
+enum { FUTEX_CMD = 0x7f }; /* without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME */
 
 const struct blame_counts *blame_counts(const struct blame *b)
 {
@@ -41,66 +41,26 @@ static struct machine *machine_get(struct blame *b, const struct event *ev)
 	return e ? e->vm : NULL;
 }
 
-static struct thread *thread_find(struct blame *b, const struct event *ev, uint32_t tid)
+/* NULL: there are too many. In a foreign trace a thread has no VM as long as it has scheduler events alone. */
+static struct thread *thread_get(struct blame *b, const struct event *ev, bool in_vm)
 {
-	const struct thread_entry *e = hash_find_u64(&b->threads, key_of(ev, tid));
+	struct thread *t = (struct thread *)model_thread_get(&b->model, ev);
 
-	if (e)
-		losses_touch(b, e->thread);
-	return e ? e->thread : NULL;
-}
-
-/* NULL: there are too many. */
-static struct thread *thread_get(struct blame *b, const struct event *ev, uint32_t tid)
-{
-	struct thread *t = tid ? thread_find(b, ev, tid) : NULL;
-	struct machine *vm;
-	struct thread_entry *e;
-
-	if (t || !tid)
-		return t;
-	vm = b->foreign ? NULL : machine_get(b, ev);
-	t = vm || b->foreign ? calloc(1, sizeof(*t)) : NULL;
-	e = t ? hash_add_u64(&b->threads, key_of(ev, tid), NULL) : NULL;
-	if (!e) {
-		b->counts.refused++;
-		free(t);
+	if (!t)
 		return NULL;
-	}
-	e->thread = t;
-	t->tid = tid;
-	t->pid = ev->pid;
-	t->vm = vm;
 	losses_touch(b, t);
-	return t;
-}
-
-/* The thread of a VM; NULL: there are too many. */
-static struct thread *vm_thread_get(struct blame *b, const struct event *ev)
-{
-	struct thread *t = thread_get(b, ev, ev->tid);
-
-	if (!t || t->vm)
+	if (t->vm || (b->model.foreign && !in_vm))
 		return t;
 	t->vm = machine_get(b, ev);
 	b->counts.refused += !t->vm;
 	return t->vm ? t : NULL;
 }
 
-static void comm_learn(struct thread *t, const struct event *ev, const char *field)
-{
-	const struct field *f = event_field(ev->type, field);
-
-	if (!f || *t->comm)
-		return;
-	event_text(ev, f, t->comm, sizeof(t->comm));
-	text_sanitize(t->comm);
-}
-
 /* ---- exits ---- */
 
 static void on_exit_event(struct blame *b, struct thread *t, const struct event *ev)
 {
+	RECORD(kvm_exit, exit, ev);
 	struct cycle *c;
 
 	if (!b->exits_seen)
@@ -108,9 +68,9 @@ static void on_exit_event(struct blame *b, struct thread *t, const struct event 
 	c = exit_begin(b, t, ev);
 	if (!c)
 		return;
-	c->reason = (uint32_t)event_value(ev, "reason");
-	c->isa = (uint32_t)event_value(ev, "isa");
-	c->rip = event_value(ev, "rip");
+	c->reason = exit->reason;
+	c->isa = exit->isa;
+	c->rip = exit->rip;
 	c->user = false;
 	c->access = (struct blame_who){0};
 }
@@ -129,34 +89,32 @@ static enum blame_kind access_kind(uint64_t reason)
 }
 
 /* KVM_RUN of a vCPU that another one has not started yet. */
-static bool waited_for_start(const struct cycle *c, const struct event *ev)
+static bool waited_for_start(const struct cycle *c, const struct rec_kvm_userspace_exit *user)
 {
-	return c && c->done && c->in_run && (int32_t)event_value(ev, "error") == -EAGAIN;
+	return c && c->done && c->in_run && user->error == -EAGAIN;
 }
 
 /* An error of KVM_RUN comes with the reason of an earlier exit, or none. After these two QEMU handles no access. */
-static uint32_t userspace_reason(const struct event *ev)
+static uint32_t userspace_reason(const struct rec_kvm_userspace_exit *user)
 {
-	int32_t error = (int32_t)event_value(ev, "error");
-
-	return error == -EINTR || error == -EAGAIN ? KVM_EXIT_INTR
-						   : (uint32_t)event_value(ev, "reason");
+	return user->error == -EINTR || user->error == -EAGAIN ? KVM_EXIT_INTR : user->reason;
 }
 
 /* KVM_EXIT_IO and KVM_EXIT_MMIO are named by their port or address, which may come later. */
 static void on_userspace(struct blame *b, struct thread *t, const struct event *ev)
 {
-	uint32_t reason = userspace_reason(ev);
+	RECORD(kvm_userspace_exit, user, ev);
+	uint32_t reason = userspace_reason(user);
 	struct cycle *c = t->cycle;
 
 	b->counts.user_exits = true;
 	if (!b->exits_seen) {
 		b->counts.userspace = true;
-		if (waited_for_start(c, ev))
+		if (waited_for_start(c, user))
 			parts_slept_halted(t);
 		c = exit_begin(b, t, ev);
 		if (c)
-			c->reason = (uint32_t)event_value(ev, "reason"), c->isa = 0;
+			c->reason = user->reason, c->isa = 0;
 	}
 	if (!c || !c->open)
 		return;
@@ -207,37 +165,34 @@ static void on_access(struct blame *b, struct thread *t, struct blame_who access
 
 static void on_pio(struct blame *b, struct thread *t, const struct event *ev)
 {
-	on_access(b, t,
-		  (struct blame_who){.kind = BLAME_PORT, .access = event_value(ev, "port")},
-		  !event_value(ev, "write"));
+	RECORD(kvm_pio, pio, ev);
+
+	on_access(b, t, (struct blame_who){.kind = BLAME_PORT, .access = pio->port}, !pio->write);
 }
 
 static void on_mmio(struct blame *b, struct thread *t, const struct event *ev)
 {
 	enum { MMIO_READ = 1 }; /* the event before its userspace exit is 0 */
+	RECORD(kvm_mmio, mmio, ev);
 
-	on_access(b, t, (struct blame_who){.kind = BLAME_MMIO, .access = event_value(ev, "gpa")},
-		  event_value(ev, "type") == MMIO_READ);
+	on_access(b, t, (struct blame_who){.kind = BLAME_MMIO, .access = mmio->gpa},
+		  mmio->type == MMIO_READ);
 }
 
-/* An event in the thread itself: it runs. */
-static void thread_runs(struct blame *b, struct thread *t, uint64_t ns)
+static void on_vcpu_wakeup(struct blame *b, struct thread *t, const struct event *ev)
 {
-	t->woken_early_ns = 0;
-	if (t->run == RUN_ON_CPU)
-		return;
-	part_cut(b, t, ns);
-	owner_changes(b, t, ns);
-	t->run = RUN_ON_CPU;
-	exit_return_run(b, t, ns);
+	RECORD(kvm_vcpu_wakeup, wakeup, ev);
+
+	if (t->cycle && t->cycle->done && t->cycle->in_run)
+		parts_slept_halted(t);
+	parts_halted(b, t, wakeup->ns < ev->time_ns ? ev->time_ns - wakeup->ns : 0, ev->time_ns,
+		     wakeup->waited);
 }
 
 static void on_vcpu(struct blame *b, struct thread *t, const struct event *ev)
 {
 	struct cycle *c = t->cycle;
-	uint64_t ns;
 
-	thread_runs(b, t, ev->time_ns);
 	switch (ev->type->id) {
 	case EV_kvm_exit:
 		on_exit_event(b, t, ev);
@@ -273,60 +228,26 @@ static void on_vcpu(struct blame *b, struct thread *t, const struct event *ev)
 		c->inject = ev->type->id == EV_kvm_inj_virq;
 		break;
 	case EV_kvm_vcpu_wakeup:
-		ns = event_value(ev, "ns");
-		if (c && c->done && c->in_run)
-			parts_slept_halted(t);
-		parts_halted(b, t, ns < ev->time_ns ? ev->time_ns - ns : 0, ev->time_ns,
-			     event_value(ev, "waited"));
+		on_vcpu_wakeup(b, t, ev);
 		break;
 	}
 }
 
 /* ---- the scheduler ---- */
 
-static void other_set(struct blame *b, struct thread *t, const struct event *ev, const char *tid,
-		      const char *comm)
+/* Who runs instead: who gets the CPU by this switch, or who had it. */
+static void other_set(struct blame *b, struct thread *t, const struct event *ev, bool gets)
 {
-	const struct field *f = event_field(ev->type, comm);
+	struct rec_sched_switch copy;
+	const struct rec_sched_switch *sw = switch_read(ev, &copy);
 
 	t->other = (struct blame_who){.number = ev->cpu};
-	if (losses_cover(b, LOST_TASKS, ev->time_ns))
+	if (losses_cover(&b->model.losses, LOST_TASKS, ev->time_ns))
 		return; /* another one may have followed */
-	t->other.tid = (uint32_t)event_value(ev, tid);
-	if (f)
-		event_text(ev, f, t->other.comm, sizeof(t->other.comm));
+	t->other.tid = gets ? sw->next_tid : sw->prev_tid;
+	record_text(gets ? sw->next_comm : sw->prev_comm, sizeof(sw->next_comm), t->other.comm,
+		    sizeof(t->other.comm));
 	text_sanitize(t->other.comm);
-}
-
-/* It leaves the CPU again, and when it got that is not known. */
-static void switch_is_missing(struct blame *b, struct thread *t)
-{
-	struct cycle *c = t->cycle;
-
-	t->run = RUN_UNKNOWN;
-	if (!c || !c->open || !c->in_run)
-		return;
-	exit_drop(t);
-	if (losses_cover(b, LOST_RUNS, c->start_ns))
-		b->counts.lost++;
-	else
-		b->counts.unseen++;
-}
-
-static void thread_leaves(struct blame *b, struct thread *t, const struct event *ev)
-{
-	uint64_t state = event_value(ev, "prev_state"), woken = t->woken_early_ns;
-
-	part_cut(b, t, ev->time_ns);
-	owner_changes(b, t, ev->time_ns);
-	comm_learn(t, ev, "prev_comm");
-	other_set(b, t, ev, "next_tid", "next_comm");
-	t->run = !state ? RUN_PREEMPTED : RUN_ASLEEP;
-	if (state && woken && ev->time_ns - woken <= EARLY_WAKE_NS)
-		t->run = RUN_WOKEN;
-	t->woken_early_ns = 0;
-	t->block = (struct block){.interruptible = state & TASK_INTERRUPTIBLE,
-				  .since_ns = ev->time_ns};
 }
 
 /*
@@ -335,26 +256,11 @@ static void thread_leaves(struct blame *b, struct thread *t, const struct event 
  */
 static bool last_counts(const struct blame *b, const struct thread *t, const struct event *ev)
 {
-	if (t->run == RUN_PREEMPTED)
-		return !b->ran && t->other.number == ev->cpu && event_value(ev, "prev_tid");
-	return t->run == RUN_WOKEN;
-}
+	RECORD(sched_switch, sw, ev);
 
-/* Who sleeps on the mutex is woken to take it. */
-static void thread_comes(struct blame *b, struct thread *t, const struct event *ev)
-{
-	bool takes = t->run == RUN_WOKEN && t->block.on_global;
-
-	if (last_counts(b, t, ev))
-		other_set(b, t, ev, "prev_tid", "prev_comm");
-	part_cut(b, t, ev->time_ns);
-	owner_changes(b, t, ev->time_ns);
-	comm_learn(t, ev, "next_comm");
-	t->run = RUN_ON_CPU;
-	t->woken_early_ns = 0;
-	exit_return_run(b, t, ev->time_ns);
-	if (takes)
-		owner_woken_runs(b, t, ev->time_ns);
+	if (t->model.state == THREAD_PREEMPTED)
+		return !b->ran && t->other.number == ev->cpu && sw->prev_tid;
+	return t->model.state == THREAD_WOKEN;
 }
 
 static void waiters_switch(struct blame *b, const struct machine *vm, const struct event *ev)
@@ -362,10 +268,10 @@ static void waiters_switch(struct blame *b, const struct machine *vm, const stru
 	for (unsigned int i = 0; i < vm->nr_vcpus; i++) {
 		struct thread *t = vm->vcpu[i];
 
-		if (t->run != RUN_PREEMPTED || t->other.number != ev->cpu)
+		if (t->model.state != THREAD_PREEMPTED || t->other.number != ev->cpu)
 			continue;
 		part_cut(b, t, ev->time_ns);
-		other_set(b, t, ev, "next_tid", "next_comm");
+		other_set(b, t, ev, true);
 	}
 }
 
@@ -374,29 +280,47 @@ static void on_ran(struct blame *b, const struct event *ev)
 {
 	const struct machine_entry *e = hash_find_u64(&b->machines, key_of(ev, ev->pid));
 
-	if (e && !b->foreign)
+	if (e && !b->model.foreign)
 		waiters_switch(b, e->vm, ev);
-	for (uint32_t at = 0; b->foreign && (e = hash_next(&b->machines, &at));)
+	for (uint32_t at = 0; b->model.foreign && (e = hash_next(&b->machines, &at));)
 		waiters_switch(b, e->vm, ev);
 }
 
-/* The header's thread is the one that leaves if it is the VM's, else the one that comes. */
-static void on_switch(struct blame *b, const struct event *ev)
+static void waker_releases(struct blame *b, struct thread *t, const struct event *ev)
 {
-	uint32_t prev = (uint32_t)event_value(ev, "prev_tid");
-	uint32_t next = (uint32_t)event_value(ev, "next_tid");
-	struct thread *t = prev && prev == ev->tid ? thread_get(b, ev, prev) : NULL;
+	RECORD(sched_woken, woken, ev);
 
-	b->counts.switches = true;
-	if (t && t->run != RUN_ON_CPU)
-		switch_is_missing(b, t);
-	if (b->ran)
-		on_ran(b, ev);
-	if (t)
-		thread_leaves(b, t, ev);
-	t = next == ev->tid ? thread_get(b, ev, next) : thread_find(b, ev, next);
-	if (t && (t->pid == ev->pid || b->foreign))
-		thread_comes(b, t, ev);
+	if (woken->waker_pid == ev->pid)
+		owner_set(b, t->vm, (struct owner){OWNER_FREE, t, 0}, ev->time_ns);
+}
+
+/* The thread changes its state: the part that lasted until now is of the old one. */
+static void period_cut(void *arg, struct model_thread *m, uint64_t ns, enum run_state next,
+		       const struct event *ev)
+{
+	struct thread *t = (struct thread *)m;
+	bool on_global = m->block.known && t->on_global;
+	bool by_switch = ev->type->id == EV_sched_switch;
+	struct blame *b = arg;
+
+	losses_touch(b, t);
+	if (t->shown != m->state)
+		parts_correct(t);
+	if (t->shown != m->state && m->state == THREAD_UNKNOWN)
+		exit_drop_run(b, t);
+	t->shown = next;
+	if (by_switch && next == THREAD_RUNNING && last_counts(b, t, ev))
+		other_set(b, t, ev, false);
+	part_cut(b, t, ns);
+	owner_changes(b, t, ns);
+	if (by_switch && next != THREAD_RUNNING)
+		other_set(b, t, ev, true);
+	if (next == THREAD_RUNNING)
+		exit_return_run(b, t, ns);
+	if (by_switch && m->state == THREAD_WOKEN && next == THREAD_RUNNING && on_global)
+		owner_woken_runs(b, t, ns); /* it was woken to take it */
+	if (m->state == THREAD_ASLEEP && on_global && ev->type->id == EV_sched_woken)
+		waker_releases(b, t, ev);
 }
 
 static bool futex_waits(uint64_t op)
@@ -412,59 +336,28 @@ static bool futex_waits(uint64_t op)
 	return false;
 }
 
-/* Immediately follows its sched_switch. */
+/* What the thread left its CPU in, unless a switch is missing. */
 static void on_block(struct blame *b, struct thread *t, const struct event *ev)
 {
 	uint64_t pid_key = key_of(ev, ev->pid);
-	struct block *s = &t->block;
+	RECORD(sched_block, block, ev);
 
 	b->counts.blocks = true;
-	owner_learn(b, t, pid_key, (uint32_t)event_value(ev, "ns_tid"));
-	s->known = true;
-	s->syscall = (int32_t)event_value(ev, "syscall");
-	s->arg0 = event_value(ev, "arg0");
-	s->arg1 = event_value(ev, "arg1");
-	s->waits = s->syscall == SYSCALL_FUTEX && futex_waits(s->arg1);
-	s->on_global = s->waits && event_value(ev, "is_global");
-	owner_read(b, t, pid_key, (uint32_t)event_value(ev, "global_word"),
-		   (uint32_t)event_value(ev, "global_owner"), ev->time_ns);
-	if (s->syscall == SYSCALL_IOCTL && s->arg1 == KVM_RUN_REQUEST)
+	owner_learn(b, t, pid_key, block->ns_tid);
+	t->waits = block->syscall == SYSCALL_FUTEX && futex_waits(block->arg1);
+	t->on_global = t->waits && block->is_global;
+	owner_read(b, t, pid_key, block->global_word, block->global_owner, ev->time_ns);
+	if (thread_left_in_kvm_run(&t->model))
 		exit_leave_run(b, t, ev);
-}
-
-static void on_woken(struct blame *b, struct thread *t, const struct event *ev)
-{
-	/* Woken again: it has run, but the switch is missing. */
-	if (t->run == RUN_ON_CPU || t->run == RUN_WOKEN)
-		t->woken_early_ns = ev->time_ns;
-	if (t->run != RUN_ASLEEP)
-		return;
-	part_cut(b, t, ev->time_ns);
-	owner_changes(b, t, ev->time_ns);
-	t->run = RUN_WOKEN;
-	if (t->block.on_global && event_value(ev, "waker_pid") == ev->pid)
-		owner_set(b, t->vm, (struct owner){OWNER_FREE, t, 0}, ev->time_ns);
-}
-
-/* In the thread that wakes it. */
-static void on_wakeup(struct blame *b, const struct event *ev)
-{
-	struct thread *t = thread_find(b, ev, (uint32_t)event_value(ev, "wake_tid"));
-
-	if (!t || t->run != RUN_ASLEEP)
-		return;
-	part_cut(b, t, ev->time_ns);
-	t->run = RUN_WOKEN;
+	else if (is_kvm_run(block->syscall, block->arg1) && model_is_blind(&b->model, ev->time_ns))
+		b->counts.lost += !b->exits_seen;
 }
 
 /* ---- all events ---- */
 
 static const char *const wanted[] = {
-	"sched_wakeup", "kvm_nested_vmexit",
-	"kvm_exit",    "kvm_entry",	 "kvm_userspace_exit", "kvm_run",	  "kvm_pio",
-	"kvm_mmio",    "kvm_page_fault", "kvm_inj_virq",       "kvm_vcpu_wakeup", "sched_switch",
-	"sched_block", "sched_ran",	 "sched_woken",	       "thread",	  "lost",
-	"sched_holder", "gap",	 "bql_locked",	       "bql_unlock", "probe_dropped",
+	"kvm_nested_vmexit", "kvm_pio",	      "kvm_mmio",  "kvm_page_fault", "kvm_inj_virq",
+	"kvm_vcpu_wakeup",   "sched_holder", "sched_ran", "bql_locked",	    "bql_unlock",
 };
 
 bool blame_wants(const char *event, void *arg)
@@ -473,6 +366,32 @@ bool blame_wants(const char *event, void *arg)
 	for (unsigned int i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
 		if (!strcmp(wanted[i], event))
 			return true;
+	return model_wants(event);
+}
+
+/* In the thread of its header, of a VM. */
+static bool is_of_thread(unsigned int id)
+{
+	switch (id) {
+	case EV_kvm_exit:
+	case EV_kvm_entry:
+	case EV_kvm_userspace_exit:
+	case EV_kvm_run:
+	case EV_kvm_pio:
+	case EV_kvm_mmio:
+	case EV_kvm_inj_virq:
+	case EV_kvm_vcpu_wakeup:
+	case EV_kvm_page_fault:
+	case EV_kvm_nested_vmexit:
+	case EV_sched_switch:
+	case EV_sched_block:
+	case EV_sched_woken:
+	case EV_sched_holder:
+	case EV_thread:
+	case EV_bql_locked:
+	case EV_bql_unlock:
+		return true;
+	}
 	return false;
 }
 
@@ -481,30 +400,20 @@ int blame_event(struct blame *b, const struct event *ev)
 	unsigned int id = ev->type->id;
 	struct thread *t;
 
-	if (id == EV_sched_switch)
-		on_switch(b, ev);
-	if (id == EV_sched_ran) {
-		b->ran = true;
+	b->counts.switches |= id == EV_sched_switch;
+	b->ran |= id == EV_sched_ran;
+	if (id == EV_sched_ran || (id == EV_sched_switch && b->ran))
 		on_ran(b, ev);
-	}
-	if (id == EV_lost || id == EV_gap || id == EV_probe_dropped) {
+	model_event(&b->model, ev);
+	if (id == EV_lost || id == EV_gap || id == EV_probe_dropped)
 		losses_event(b, ev);
+	if (!is_of_thread(id))
 		return b->err;
-	}
-	if (id == EV_sched_wakeup && b->foreign)
-		on_wakeup(b, ev);
-	if (id == EV_sched_switch || id == EV_sched_ran || id == EV_sched_wakeup || !id ||
-	    !blame_wants(ev->type->name, NULL))
-		return b->err;
-	t = id == EV_thread ? thread_get(b, ev, ev->tid) : vm_thread_get(b, ev);
+	t = thread_get(b, ev, id != EV_thread && id != EV_sched_switch);
 	if (!t)
 		return b->err;
-	if (id == EV_thread)
-		comm_learn(t, ev, "comm");
-	else if (id == EV_sched_block)
+	if (id == EV_sched_block)
 		on_block(b, t, ev);
-	else if (id == EV_sched_woken)
-		on_woken(b, t, ev);
 	else if (id == EV_sched_holder)
 		holder_event(b, t, ev);
 	else if (id == EV_bql_locked || id == EV_bql_unlock)
@@ -516,21 +425,24 @@ int blame_event(struct blame *b, const struct event *ev)
 
 void blame_end_open(struct blame *b, uint32_t tid, uint64_t now_ns)
 {
-	const struct thread_entry *e;
+	struct model_thread *m;
 
-	for (uint32_t at = 0; (e = hash_next(&b->threads, &at));)
-		if (e->thread->tid == tid)
-			exit_end(b, e->thread, now_ns);
+	for (uint32_t at = 0; (m = model_thread_next(&b->model, &at));)
+		if (m->tid == tid)
+			exit_end(b, (struct thread *)m, now_ns);
 }
 
 int blame_end(struct blame *b)
 {
-	const struct thread_entry *e;
+	struct model_thread *m;
 
-	for (uint32_t at = 0; (e = hash_next(&b->threads, &at));) {
-		exit_deliver(b, e->thread);
-		b->counts.open += e->thread->cycle && e->thread->cycle->open;
+	for (uint32_t at = 0; (m = model_thread_next(&b->model, &at));) {
+		struct thread *t = (struct thread *)m;
+
+		exit_deliver(b, t);
+		b->counts.open += t->cycle && t->cycle->open;
 	}
+	b->counts.refused += b->model.counts.refused;
 	return b->err;
 }
 
@@ -541,16 +453,17 @@ struct blame *blame_new(const struct blame_sink *sink)
 	if (!b)
 		return NULL;
 	b->sink = *sink;
-	b->threads = HASH_TABLE(struct thread_entry, 1, THREADS_MAX);
+	model_init(&b->model, &(struct model_reader){period_cut, b, sizeof(struct thread)}, 0);
 	b->machines = HASH_TABLE(struct machine_entry, 1, VMS_MAX_SEEN);
-	b->ns_tids = HASH_TABLE(struct ns_entry, 2, THREADS_MAX);
+	b->ns_tids = HASH_TABLE(struct ns_entry, 2, NS_TIDS_MAX);
 	holder_init(b);
 	return b;
 }
 
 void blame_set_foreign(struct blame *b)
 {
-	b->foreign = b->ran = true;
+	model_set_foreign(&b->model);
+	b->ran = true;
 }
 
 void blame_set_regions(struct blame *b, struct region_names *regions)
@@ -560,20 +473,21 @@ void blame_set_regions(struct blame *b, struct region_names *regions)
 
 void blame_free(struct blame *b)
 {
-	const struct thread_entry *t;
-	const struct machine_entry *m;
+	const struct machine_entry *vm;
+	struct model_thread *m;
 
 	if (!b)
 		return;
-	for (uint32_t at = 0; (t = hash_next(&b->threads, &at));) {
-		if (t->thread->cycle)
-			free(t->thread->cycle->part);
-		free(t->thread->cycle);
-		free(t->thread);
+	for (uint32_t at = 0; (m = model_thread_next(&b->model, &at));) {
+		struct cycle *c = ((struct thread *)m)->cycle;
+
+		if (c)
+			free(c->part);
+		free(c);
 	}
-	for (uint32_t at = 0; (m = hash_next(&b->machines, &at));)
-		free(m->vm);
-	hash_deinit(&b->threads);
+	for (uint32_t at = 0; (vm = hash_next(&b->machines, &at));)
+		free(vm->vm);
+	model_deinit(&b->model);
 	hash_deinit(&b->machines);
 	hash_deinit(&b->ns_tids);
 	holder_deinit(b);

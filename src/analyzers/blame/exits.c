@@ -37,14 +37,14 @@ struct cycle *exit_begin(struct blame *b, struct thread *t, const struct event *
 		return NULL;
 	exit_deliver(b, t);
 	b->counts.unmatched += c->open;
-	if (losses_cover(b, LOST_EXITS, ev->time_ns)) {
+	if (losses_cover(&b->model.losses, LOST_EXITS, ev->time_ns)) {
 		b->counts.lost++;
 		c->open = false;
 		return NULL;
 	}
 	c->open = true;
 	c->fault = c->inject = c->nested = c->in_run = c->halt_known = false;
-	c->unknown = losses_cover(b, LOST_RUNS | LOST_PARTS, ev->time_ns);
+	c->unknown = losses_cover(&b->model.losses, LOST_PARTS, ev->time_ns);
 	c->vcpu = ev->vcpu;
 	c->start_ns = c->since_ns = ev->time_ns;
 	c->nr = 0;
@@ -81,7 +81,7 @@ void exit_leave_run(struct blame *b, struct thread *t, const struct event *ev)
 {
 	struct cycle *c = t->cycle;
 
-	if (b->exits_seen || (c && c->open) || t->run == RUN_ON_CPU || t->run == RUN_UNKNOWN)
+	if (b->exits_seen || (c && c->open))
 		return;
 	b->counts.userspace = true;
 	c = exit_begin(b, t, ev);
@@ -92,7 +92,7 @@ void exit_leave_run(struct blame *b, struct thread *t, const struct event *ev)
 	c->reason = BLAME_IN_RUN;
 	c->isa = 0;
 	c->rip = 0;
-	c->start_ns = c->since_ns = t->block.since_ns;
+	c->start_ns = c->since_ns = t->model.since_ns;
 }
 
 void exit_return_run(struct blame *b, struct thread *t, uint64_t ns)
@@ -110,15 +110,28 @@ bool exit_drop(struct thread *t)
 	return open;
 }
 
+void exit_drop_run(struct blame *b, struct thread *t)
+{
+	struct cycle *c = t->cycle;
+
+	if (!c || !c->open || !c->in_run)
+		return;
+	exit_drop(t);
+	b->counts.unseen++;
+}
+
 void exits_restart(struct blame *b)
 {
-	const struct thread_entry *e;
+	struct model_thread *m;
 
 	b->exits_seen = true;
 	b->counts.userspace = false;
-	for (uint32_t at = 0; (e = hash_next(&b->threads, &at));)
-		if (e->thread->cycle)
-			e->thread->cycle->open = e->thread->cycle->done = false;
+	for (uint32_t at = 0; (m = model_thread_next(&b->model, &at));) {
+		struct cycle *c = ((struct thread *)m)->cycle;
+
+		if (c)
+			c->open = c->done = false;
+	}
 	b->counts.exits = b->counts.unmatched = b->counts.lost = b->counts.unseen = 0;
 	b->counts.too_long = b->counts.unnamed = b->counts.halts = 0;
 	b->sink.restart(b->sink.arg);

@@ -45,7 +45,7 @@ void holder_event(struct blame *b, struct thread *t, const struct event *ev)
 	char text[STACK_TEXT_BYTES];
 	uint32_t id = 0;
 
-	if (f && !losses_cover(b, LOST_STACKS, ev->time_ns)) {
+	if (f && !losses_cover(&b->model.losses, LOST_STACKS, ev->time_ns)) {
 		event_text(ev, f, text, sizeof(text));
 		id = stack_id(b, text);
 	}

@@ -5,28 +5,14 @@
 
 #include "analyzers/blame/blame.h"
 #include "base/hash.h"
+#include "model/threads.h"
 
 enum {
-	THREADS_MAX = 1 << 16,
 	VMS_MAX_SEEN = 1024,
 	VM_VCPU_THREADS_MAX = 1024,
+	NS_TIDS_MAX = 1 << 16,
 	STACKS_MAX = 1 << 16, /* different ones */
 	STACK_TEXT_BYTES = 1024,
-	EARLY_WAKE_NS = 20000, /* a wake-up of a thread that is about to sleep comes at most so long before */
-};
-
-enum { SYSCALL_IOCTL = 16, KVM_RUN_REQUEST = 0xae80 };
-
-enum run { RUN_UNKNOWN, RUN_ON_CPU, RUN_PREEMPTED, RUN_ASLEEP, RUN_WOKEN };
-
-/* What a thread sleeps in: its sched_block. */
-struct block {
-	bool known;
-	bool interruptible;
-	uint64_t since_ns; /* it left its CPU */
-	int32_t syscall;
-	uint64_t arg0, arg1;
-	bool waits, on_global; /* in futex(FUTEX_WAIT); on the global mutex */
 };
 
 /* An exit that is going on, or (`done`) has ended and waits for the event that names its device. */
@@ -43,27 +29,15 @@ struct cycle {
 	struct blame_part *part; /* array.h */
 };
 
-/* Unknown as events are missing. */
-enum {
-	LOST_EXITS = 1, /* begin and end of exits */
-	LOST_RUNS = 2, /* who runs, who sleeps in what, and who has the global mutex */
-	LOST_PARTS = 4, /* other causes */
-	LOST_TASKS = 8, /* which task ran instead */
-	LOST_STACKS = 16, /* of the global mutex's holder */
-	LOSSES = 5,
-	LOST_ALL = (1 << LOSSES) - 1,
-};
-
 struct thread {
-	uint32_t tid, pid, ns_tid;
+	struct model_thread model;
+	enum run_state shown; /* the state that its newest part is of */
+	uint32_t ns_tid;
 	unsigned int touched; /* LOST_...: it had an event since the newest loss of this kind */
 	struct thread *next_touched[LOSSES];
-	enum run run;
-	uint64_t woken_early_ns;
-	struct block block;
+	bool waits, on_global;	/* its block is of futex(FUTEX_WAIT); on the global mutex */
 	struct blame_who other; /* who ran, when it did not */
 	uint32_t stack; /* of the global mutex's holder: what it does; 0: unknown */
-	char comm[16];
 	struct machine *vm; /* NULL: in a foreign trace, of a thread that is only known from the scheduler */
 	struct cycle *cycle; /* of a vCPU thread; else NULL */
 };
@@ -82,11 +56,6 @@ struct machine {
 	unsigned int nr_vcpus;
 };
 
-struct thread_entry {
-	uint64_t key; /* source, tid */
-	struct thread *thread;
-};
-
 struct machine_entry {
 	uint64_t key; /* source, pid */
 	struct machine *vm;
@@ -100,13 +69,12 @@ struct ns_entry {
 struct blame {
 	struct blame_sink sink;
 	struct blame_counts counts;
-	struct hash_table threads, machines, ns_tids;
-	uint64_t lost_until_ns[LOSSES]; /* up to here, by bit of LOST_... */
+	struct model model;
+	struct hash_table machines, ns_tids;
 	struct thread *touched[LOSSES];
 	struct region_names *regions; /* NULL: none */
 	bool exits_seen;
 	bool ran; /* switches between other tasks are known: there is a sched_ran, or the trace is foreign */
-	bool foreign; /* blame_set_foreign() */
 	bool exact; /* there is a bql_locked, or bql_unlock */
 	struct hash_table stacks; /* holder.c */
 	char **stack; /* array.h; by id less 1 */
@@ -126,6 +94,9 @@ bool exit_drop(struct thread *t); /* was there one? */
 /* Passes an exit that has ended to the sink, before another one begins. */
 void exit_deliver(struct blame *b, struct thread *t);
 
+/* The thread left its CPU in KVM_RUN, and it is not known when it came back: this is no exit. */
+void exit_drop_run(struct blame *b, struct thread *t);
+
 /* Without kvm_exit: the thread left its CPU in KVM_RUN, so it executes no guest until it runs again. */
 void exit_leave_run(struct blame *b, struct thread *t, const struct event *ev);
 void exit_return_run(struct blame *b, struct thread *t, uint64_t ns);
@@ -135,6 +106,12 @@ void exits_restart(struct blame *b);
 
 /* parts.c: adds the part from the last one's end to `ns`, by the state that the thread is in and will leave now. */
 void part_cut(struct blame *b, struct thread *t, uint64_t ns);
+
+/* Removes the parts since the thread's state changed: it is now known to have had another one. */
+void parts_correct(struct thread *t);
+
+/* The thread sleeps, and for the global mutex. */
+bool sleeps_on_global(const struct thread *t);
 
 /* What an exit that is BLAME_IN_RUN slept for: it was halted, not in a page fault. */
 void parts_slept_halted(struct thread *t);
@@ -162,9 +139,6 @@ void losses_touch(struct blame *b, struct thread *t);
 
 /* An EV_lost, EV_gap or EV_probe_dropped. */
 void losses_event(struct blame *b, const struct event *ev);
-
-/* Is any of this (LOST_...) unknown at that time? */
-bool losses_cover(const struct blame *b, unsigned int what, uint64_t ns);
 
 /* holder.c: what the owner does. */
 void holder_init(struct blame *b);

@@ -21,7 +21,7 @@ static void waiters_cut(struct blame *b, const struct machine *vm, const struct 
 	for (unsigned int i = 0; i < vm->nr_vcpus; i++) {
 		struct thread *t = vm->vcpu[i];
 
-		if (t != reader && t->run == RUN_ASLEEP && t->block.on_global)
+		if (t != reader && sleeps_on_global(t))
 			part_cut(b, t, ns);
 	}
 }
@@ -50,7 +50,7 @@ void owner_set(struct blame *b, struct machine *vm, struct owner owner, uint64_t
 static bool owner_has_left(const struct owner *o)
 {
 	return o->state == OWNER_HELD && o->thread &&
-	       o->thread->run != RUN_ON_CPU && o->thread->run != RUN_UNKNOWN;
+	       o->thread->model.state != THREAD_RUNNING && o->thread->model.state != THREAD_UNKNOWN;
 }
 
 void owner_woken_runs(struct blame *b, struct thread *t, uint64_t ns)
@@ -72,7 +72,7 @@ void owner_learn(struct blame *b, struct thread *t, uint64_t pid_key, uint32_t n
 	if (!ns_tid || t->ns_tid == ns_tid)
 		return;
 	t->ns_tid = ns_tid;
-	t->vm->namespaced |= ns_tid != t->tid;
+	t->vm->namespaced |= ns_tid != t->model.tid;
 	e = hash_add_words(&b->ns_tids, (uint64_t[]){pid_key, ns_tid}, NULL);
 	if (e)
 		e->thread = t;
@@ -82,14 +82,15 @@ static struct thread *owner_thread(const struct blame *b, const struct machine *
 				   uint64_t pid_key, uint32_t ns_tid)
 {
 	const struct ns_entry *e = hash_find_words(&b->ns_tids, (uint64_t[]){pid_key, ns_tid});
-	const struct thread_entry *same;
+	struct thread *same;
 
 	if (e)
 		return e->thread;
 	same = vm->namespaced
 		       ? NULL
-		       : hash_find_u64(&b->threads, (pid_key & ~(uint64_t)UINT32_MAX) | ns_tid);
-	return same && same->thread->vm == vm ? same->thread : NULL;
+		       : (struct thread *)model_thread_find(&b->model, (uint16_t)(pid_key >> 32),
+							    ns_tid);
+	return same && same->vm == vm ? same : NULL;
 }
 
 void owner_read(struct blame *b, struct thread *t, uint64_t pid_key, uint32_t word, uint32_t owner,

@@ -9,8 +9,8 @@
 
 static void who_is(const struct thread *t, struct blame_who *who)
 {
-	who->tid = t->tid;
-	memcpy(who->comm, t->comm, sizeof(who->comm));
+	who->tid = t->model.tid;
+	memcpy(who->comm, t->model.comm, sizeof(who->comm));
 }
 
 /* The VMM handles no access of the guest's: another thread wants something of the vCPU. */
@@ -34,13 +34,12 @@ static void classify_running(const struct thread *t, struct blame_part *p)
 
 static enum blame_kind holder_state(const struct thread *holder)
 {
-	static const enum blame_kind kinds[] = {
-		[RUN_ON_CPU] = BLAME_RUNNING,	  [RUN_PREEMPTED] = BLAME_NO_CPU,
-		[RUN_WOKEN] = BLAME_NO_CPU,	  [RUN_ASLEEP] = BLAME_SLEEPING,
-		[RUN_UNKNOWN] = BLAME_NO_KIND,
+	static const enum blame_kind kinds[THREAD_STATES] = {
+		[THREAD_RUNNING] = BLAME_RUNNING,	  [THREAD_PREEMPTED] = BLAME_NO_CPU,
+		[THREAD_WOKEN] = BLAME_NO_CPU,	  [THREAD_ASLEEP] = BLAME_SLEEPING,
 	};
 
-	return kinds[holder->run];
+	return kinds[holder->model.state];
 }
 
 static void classify_global(const struct thread *t, struct blame_part *p)
@@ -59,8 +58,8 @@ static void classify_global(const struct thread *t, struct blame_part *p)
 		p->who.kind = holder_state(o->thread);
 		p->who.stack = o->thread->stack;
 		who_is(o->thread, &p->who);
-		if (p->who.kind == BLAME_SLEEPING && o->thread->block.known)
-			p->who.number = (uint64_t)o->thread->block.syscall;
+		if (p->who.kind == BLAME_SLEEPING && o->thread->model.block.known)
+			p->who.number = (uint64_t)o->thread->model.block.syscall;
 	}
 }
 
@@ -78,7 +77,7 @@ static void classify_kvm_run(const struct thread *t, struct blame_part *p)
 {
 	if (t->cycle->fault || t->cycle->in_run)
 		p->cause = BLAME_FAULT;
-	else if (t->block.interruptible)
+	else if (t->model.interruptible)
 		p->cause = BLAME_HALTED;
 }
 
@@ -91,15 +90,15 @@ static bool names_access(enum blame_cause cause)
 
 static void classify_asleep(const struct thread *t, struct blame_part *p)
 {
-	const struct block *s = &t->block;
+	const struct thread_block *s = &t->model.block;
 
 	if (!s->known) {
 		p->cause = BLAME_UNKNOWN;
-	} else if (s->on_global) {
+	} else if (t->on_global) {
 		classify_global(t, p);
 	} else if (s->syscall >= 0 && halts_in_vmm(t->cycle)) {
 		p->cause = BLAME_HALTED;
-	} else if (s->waits) {
+	} else if (t->waits) {
 		p->cause = BLAME_LOCK;
 		p->who.number = s->arg0;
 	} else if (s->syscall < 0) {
@@ -107,7 +106,7 @@ static void classify_asleep(const struct thread *t, struct blame_part *p)
 	} else {
 		p->cause = BLAME_SYSCALL;
 		p->who.number = (uint64_t)s->syscall;
-		if (s->syscall == SYSCALL_IOCTL && s->arg1 == KVM_RUN_REQUEST)
+		if (thread_left_in_kvm_run(&t->model))
 			classify_kvm_run(t, p);
 	}
 	if (p->cause == BLAME_HALTED || p->cause == BLAME_FAULT)
@@ -124,18 +123,18 @@ static void part_classify(const struct thread *t, struct blame_part *p)
 	memset(&p->who, 0, sizeof(p->who));
 	if (t->cycle->unknown)
 		return;
-	switch (t->run) {
-	case RUN_UNKNOWN:
+	switch (t->model.state) {
+	default:
 		break;
-	case RUN_ON_CPU:
+	case THREAD_RUNNING:
 		classify_running(t, p);
 		break;
-	case RUN_PREEMPTED:
-	case RUN_WOKEN:
-		p->cause = t->run == RUN_WOKEN ? BLAME_RUNQUEUE : BLAME_PREEMPTED;
+	case THREAD_PREEMPTED:
+	case THREAD_WOKEN:
+		p->cause = t->model.state == THREAD_WOKEN ? BLAME_RUNQUEUE : BLAME_PREEMPTED;
 		p->who = t->other;
 		break;
-	case RUN_ASLEEP:
+	case THREAD_ASLEEP:
 		classify_asleep(t, p);
 		break;
 	}
@@ -210,6 +209,27 @@ void part_cut(struct blame *b, struct thread *t, uint64_t ns)
 	c->since_ns = ns;
 }
 
+void parts_correct(struct thread *t)
+{
+	uint64_t since_ns = t->model.since_ns;
+	struct cycle *c = t->cycle;
+
+	if (!c || !c->open || c->nr > BLAME_PARTS_MAX || since_ns >= c->since_ns)
+		return;
+	if (since_ns < c->start_ns)
+		since_ns = c->start_ns;
+	while (c->nr && c->part[c->nr - 1].start_ns >= since_ns)
+		c->nr--;
+	if (c->nr && c->part[c->nr - 1].end_ns > since_ns)
+		c->part[c->nr - 1].end_ns = since_ns;
+	c->since_ns = since_ns;
+}
+
+bool sleeps_on_global(const struct thread *t)
+{
+	return t->model.state == THREAD_ASLEEP && t->model.block.known && t->on_global;
+}
+
 /* Splits the part that contains `ns`, so that a part begins there. */
 static void part_split(struct blame *b, struct cycle *c, uint64_t ns)
 {
@@ -258,8 +278,8 @@ int parts_deliver(struct blame *b, struct thread *t)
 	struct cycle *c = t->cycle;
 	struct blame_exit x = {.start_ns = c->start_ns,
 			       .end_ns = c->end_ns,
-			       .pid = t->pid,
-			       .tid = t->tid,
+			       .pid = t->model.pid,
+			       .tid = t->model.tid,
 			       .rip = c->rip,
 			       .reason = c->reason,
 			       .isa = c->isa,
@@ -284,8 +304,8 @@ int parts_deliver(struct blame *b, struct thread *t)
 			p->who.access = c->access.access;
 		}
 		if (p->who.kind == BLAME_PORT || p->who.kind == BLAME_MMIO)
-			p->who.region = region_name(b->regions, t->pid, p->who.kind == BLAME_PORT,
-						    p->who.access);
+			p->who.region = region_name(b->regions, x.pid,
+						    p->who.kind == BLAME_PORT, p->who.access);
 		x.causes[p->cause] += p->end_ns - p->start_ns;
 	}
 	b->counts.exits++;

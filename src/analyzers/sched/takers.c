@@ -16,22 +16,6 @@ static void comm_read(const char text[16], char comm[16])
 	text_sanitize(comm);
 }
 
-/* A sched_ran has the same fields but the state. */
-static const struct rec_sched_switch *switch_of(const struct event *ev,
-						struct rec_sched_switch *copy)
-{
-	if (ev->type->id == EV_sched_switch)
-		return record_sched_switch(ev, copy);
-
-	RECORD(sched_ran, ran, ev);
-
-	copy->prev_tid = ran->prev_tid;
-	copy->next_tid = ran->next_tid;
-	memcpy(copy->prev_comm, ran->prev_comm, sizeof(copy->prev_comm));
-	memcpy(copy->next_comm, ran->next_comm, sizeof(copy->next_comm));
-	return copy;
-}
-
 struct waited_cpu *waited_cpu_get(struct sched *s, const struct event *ev, uint32_t cpu)
 {
 	uint64_t key = (uint64_t)ev->source << 32 | cpu;
@@ -154,7 +138,7 @@ void cpu_switches(struct sched *s, const struct event *ev)
 {
 	struct waited_cpu *cpu = waited_cpu_get(s, ev, ev->cpu);
 	struct rec_sched_switch copy;
-	const struct rec_sched_switch *sw = switch_of(ev, &copy);
+	const struct rec_sched_switch *sw = switch_read(ev, &copy);
 	char comm[16];
 
 	if (!cpu)
