@@ -12,12 +12,6 @@
 
 enum { DIGITS_MAX = 20 }; /* of 64 bits, decimal */
 
-/*
- * Each writes at its first argument, which has the capacity, and returns the end of what it wrote; no NUL. The
- * hexadecimal ones always write HEX_DIGITS bytes, also beyond the end that they return.
- */
-enum { HEX_DIGITS = 16 };
-
 /* 16 hexadecimal digits; as %x; as %u; the same, right-justified in `width` columns. */
 char *put_hex16(char *p, uint64_t v);
 char *put_hex(char *p, uint64_t v);
@@ -53,5 +47,11 @@ static inline char *pad_right(char *from, char *to, unsigned int width)
 		*to++ = ' ';
 	return to;
 }
+
+/* As "%.Nf". decimals: 0 to 6. buf has at least 32 bytes. Returns the text, which is somewhere in buf. */
+const char *decimal_print(double v, unsigned int decimals, char *buf, size_t size);
+
+/* As "%g"; at most 16 bytes, without a terminating NUL. Returns the end. */
+char *decimal_put_general(char *p, double v);
 
 #endif

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/file_map.h"
-#include "base/temporary.h"
+#include "base/new_file.h"
 
 enum { MAPS_MAX = 256 };
 

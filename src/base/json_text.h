@@ -7,6 +7,7 @@
 #define HOSTRACE_JSON_TEXT_H
 
 #include <jansson.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -24,5 +25,15 @@ int json_text_put(const json_t *json, FILE *f, size_t flags);
 
 /* Shortens the reals of a JSON text in place; other numbers, and what strings hold, stay. Returns the text. */
 char *json_text_shorten(char *text);
+
+/* Number of characters in UTF-8 text: every byte but the continuation bytes (RFC 3629, section 3). */
+static inline size_t utf8_length(const char *text, size_t len)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < len; i++)
+		nr += ((uint8_t)text[i] & 0xc0) != 0x80;
+	return nr;
+}
 
 #endif

@@ -35,4 +35,14 @@ int rank_test(const double *a, size_t nr_a, const double *b, size_t nr_b, struct
  */
 int rank_test_adjust(double *p_value, size_t nr);
 
+/*
+ * Both series in order of time, of BATCHES values or more. Returns the two-sided p-value, 1 if all values are equal.
+ * *ret_difference: mean of the batches of b, less that of a.
+ */
+double batch_test(const double *a, size_t nr_a, const double *b, size_t nr_b,
+		  double *ret_difference);
+
+/* The probability that a t-distributed value with `freedom` degrees of freedom is at least as far from 0 as t. */
+double student_two_sided(double t, unsigned int freedom);
+
 #endif

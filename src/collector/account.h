@@ -7,10 +7,9 @@
 #ifndef HOSTRACE_COLLECTOR_ACCOUNT_H
 #define HOSTRACE_COLLECTOR_ACCOUNT_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-#include <jansson.h>
 
 #include "collector/collector.h"
 #include "tracefile/tracefile.h"

@@ -12,13 +12,15 @@
 #ifndef HOSTRACE_COLLECTOR_H
 #define HOSTRACE_COLLECTOR_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <jansson.h>
-
+#include "collector/plan.h"
 #include "guest_task.h"
+#include "pairing/analyzer.h"
 #include "record.h"
+#include "vm/kvm_state.h"
 #include "vm/vm.h"
 
 struct collector;
@@ -220,5 +222,61 @@ bool feature_uprobes(void);
 uint64_t collector_attach_caps(void);
 /* To connect to other users' sockets. */
 #define CAPS_KEPT_TO_CONNECT (1ull << 1 /* CAP_DAC_OVERRIDE */)
+
+/* What recording needs from the host: the kernel, the capabilities and KVM. `doctor` prints it. */
+
+enum check_state { CHECK_OK, CHECK_NOTE, CHECK_MISSING, CHECK_UNKNOWN };
+
+struct check {
+	const char *name;
+	enum check_state state;
+	bool needed;	/* without it nothing can be recorded */
+	char text[768]; /* what it is for, or what is wrong and what to do */
+};
+
+enum { CHECKS_MAX = 16 };
+
+struct host_checks {
+	struct check check[CHECKS_MAX];
+	unsigned int nr;
+	char backend[64]; /* "kvm_intel", "kvm_pvm", "" if KVM is not loaded */
+};
+
+/* Looks at the kernel, the capabilities and KVM. state_error: why KVM's state cannot be read (kvm_look()), or NULL. */
+void host_check(struct host_checks *ret, const char *state_error);
+
+/* The first needed thing that is missing, or NULL. */
+const struct check *host_obstacle(const struct host_checks *checks);
+
+/* One VM and its plan. */
+struct vm_report {
+	const struct vm *vm; /* NULL: only the kernel is examined */
+	struct plan plan;
+	bool unreadable; /* its executable cannot be read: it belongs to another user */
+	char memory[256]; /* what of the guest's memory can be read; "" if the VM does not use KVM */
+};
+
+/*
+ * The report of a VM, which must outlive it, or of the kernel alone (NULL). If the executable cannot be read, the
+ * kernel's events remain. 0 or -errno with the error message set; free in both cases.
+ */
+int vm_report_make(const struct vm *vm, struct vm_report *ret);
+
+/* Adds what KVM knows of the VMs' memory; error: why nothing is known, or NULL. */
+void vm_reports_complete(struct vm_report *reports, unsigned int nr, const struct kvm_state *state,
+			 const char *error);
+
+void vm_report_free(struct vm_report *p);
+
+/* Kernel events are the same for all VMs. */
+bool event_is_kernels(const struct probe_plan *p);
+
+/* Descriptors of another user's VM cannot be seen; its command line can. */
+bool uses_kvm(const struct vm *vm);
+
+enum verdict { WORKS, FALLS_BACK, LACKS };
+
+/* Can this be measured of the VM? LACKS: *ret is the events of which one is needed; FALLS_BACK: to this analyzer. */
+enum verdict analyzer_check(const struct vm_report *p, const struct analyzer *a, const char **ret);
 
 #endif

@@ -1,4 +1,171 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Sampling clocks: perf's cpu-clock on every CPU, and a BPF program at each tick. */
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <x86intrin.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "collector/internal.h"
+#include "event/event.h"
+#include "hostrace.skel.h" /* knows record.h's types */
+
+static int collector_lose(struct collector *c, unsigned int cpu, unsigned int type, uint64_t count,
+			  collector_sink *sink, void *arg);
+
+/*
+ * A high resolution timer that also ticks while nothing of ours runs: on a CPU, not on a thread, so that vCPUs which
+ * begin later are sampled too.
+ */
+static int clock_open(unsigned int cpu, uint64_t hz)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.size = sizeof(attr),
+		.sample_period = 1000000000ull / hz,
+	};
+
+	return (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+int collector_sample(struct collector *c, struct bpf_program *prog, uint64_t hz)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int cpu = 0; cpu < c->nr_cpus; cpu++) {
+		int fd = clock_open(cpu, hz);
+		struct bpf_link *link;
+		int err;
+
+		if (fd < 0 && errno == ENODEV) /* a CPU that is possible but not there */
+			continue;
+		if (fd < 0)
+			return fail(-errno, "cannot open the sampling clock of CPU %u: %s", cpu,
+				    strerror(errno));
+		link = bpf_program__attach_perf_event(prog, fd);
+		err = link ? 0 : -errno;
+		if (err) {
+			close(fd);
+			return fail(err, "cannot attach the sampling program: %s",
+				    strerror(-err));
+		}
+		if (c->nr_links == LINKS_MAX) {
+			bpf_link__destroy(link);
+			return fail(-E2BIG, "more than %d probes", LINKS_MAX);
+		}
+		c->links[c->nr_links++] = (struct probe_link){.link = link};
+		nr++;
+	}
+	debug("attach", "sampling %u CPUs at %llu Hz", nr,
+	      (unsigned long long)hz);
+	return 0;
+}
+
+/*
+ * A reading of the clock is put between two readings of the TSC; their distance bounds the error.
+ * Of several tries the tightest is kept: an interrupt in between makes a try useless, not wrong.
+ * Pairs are measured throughout a recording because NTP slews CLOCK_MONOTONIC.
+ */
+
+enum { TRIES = 8 };
+
+static uint64_t tsc_read(void)
+{
+	unsigned int aux;
+	uint64_t tsc = __rdtscp(&aux); /* waits for what is before it */
+
+	_mm_lfence(); /* also delays later instructions */
+	return tsc;
+}
+
+/*
+ * calib.c: reads the host's TSC and CLOCK_MONOTONIC at once and fills the record: its time and its TSC belong together
+ * within `bracket` TSC ticks.
+ */
+static void clock_pair_take(struct rec_clock_pair *rec)
+{
+	uint64_t best = UINT64_MAX;
+
+	memset(rec, 0, sizeof(*rec));
+	for (int i = 0; i < TRIES; i++) {
+		uint64_t before = tsc_read();
+		uint64_t now = monotonic_ns();
+		uint64_t bracket = tsc_read() - before;
+
+		if (bracket >= best)
+			continue;
+		best = bracket;
+		rec->hdr.time = now;
+		rec->tsc = before + bracket / 2;
+		rec->bracket = bracket > UINT32_MAX ? UINT32_MAX : (uint32_t)bracket;
+	}
+	rec->hdr.type = EV_clock_pair;
+	rec->hdr.size = sizeof(*rec);
+	rec->hdr.vcpu = RECORD_NO_VCPU;
+}
+
+/*
+ * Events that no program recorded, although their probes are attached: the kernel does not run a program on a CPU on
+ * which it is running already (an interrupt that comes meanwhile), and counts that. Of I/O requests of the host it is
+ * known in another way, too: their bio is used again.
+ */
+
+/* Of all threads of the host, so that events of a VM may be fewer. */
+static uint64_t programs_skipped(const struct collector *c, const struct probe_result *r)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < r->plan->nr_places; i++)
+		if (!collector_result_repeats(r, i))
+			sum += collector_program_info(c, collector_result_program(r, i))
+				       .recursion_misses;
+	return sum;
+}
+
+static uint64_t event_skipped(const struct collector *c, const struct probe_result *r)
+{
+	uint64_t skipped = programs_skipped(c, r);
+
+	if (r->id == EV_host_io && c->skel->bss->host_ios_unseen > skipped)
+		return c->skel->bss->host_ios_unseen;
+	return skipped;
+}
+
+/* skipped.c: reports the events that no program recorded since the previous call, as lost. */
+static int collector_skipped_report(struct collector *c, collector_sink *sink, void *arg)
+{
+	bool reported[EV_LIMIT] = {false};
+	int ret = 0;
+
+	for (unsigned int i = 0; i < c->nr_results && !ret; i++) {
+		const struct probe_result *r = &c->results[i];
+		uint64_t count;
+
+		if (!r->attached || reported[r->id]) /* VMs share the programs */
+			continue;
+		reported[r->id] = true;
+		count = event_skipped(c, r) - c->skipped_seen[r->id];
+		if (!count)
+			continue;
+		c->skipped_seen[r->id] += count;
+		c->counts.skipped += count;
+		ret = collector_lose(c, RECORD_NO_CPU, r->id, count, sink, arg);
+	}
+	return ret;
+}
+
+uint64_t collector_host_ios_open(const struct collector *c)
+{
+	return c->skel->bss->host_ios_open;
+}
+
 /*
  * Rounds. Events do not wake the collector; every pause_ns it reads all rings and passes
  * over what is there.
@@ -9,17 +176,6 @@
  * interrupted, or preempted) ends its CPU's part of the round; the watermark then stays where it
  * was.
  */
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/clock.h"
-#include "base/error.h"
-#include "base/log.h"
-#include "collector/internal.h"
-#include "event/event.h"
-
 
 enum {
 	PAUSE_MIN_MS = 1,
@@ -217,8 +373,9 @@ static int drain_cpu(struct collector *c, unsigned int cpu, collector_sink *sink
  * previous round's watermark and before now. The record is at the window's begin, so that readers are warned before
  * they meet what may be wrong.
  */
-int collector_lose(struct collector *c, unsigned int cpu, unsigned int type, uint64_t count,
-		   collector_sink *sink, void *arg)
+/* drain.c: passes on a record of this loss. */
+static int collector_lose(struct collector *c, unsigned int cpu, unsigned int type, uint64_t count,
+			  collector_sink *sink, void *arg)
 {
 	struct rec_lost rec = {
 		.hdr = {.time = c->watermark_ns ? c->watermark_ns : monotonic_ns(),

@@ -51,4 +51,26 @@ uint64_t elf_file_entry(const struct elf_file *e);
 const uint8_t *elf_file_section(const struct elf_file *e, const char *name, size_t *ret_len,
 				uint64_t *ret_address);
 
+struct usdt_mark {
+	const char *provider, *name, *args; /* args: "8@%rdi -4@8(%rsp)"; point into the file */
+	uint64_t address;		    /* of the nop, as linked */
+	uint64_t semaphore;		    /* address of its counter; 0: none */
+};
+
+struct usdt_marks {
+	struct usdt_mark *mark;
+	unsigned int nr;
+	unsigned int broken; /* notes that could not be read */
+};
+
+/* All marks of a file; none is not an error. Valid while the file is open. -ENOMEM. */
+int usdt_read(const struct elf_file *e, struct usdt_marks *ret);
+void usdt_free(struct usdt_marks *marks);
+
+/*
+ * Can libbpf read the first nr arguments of a mark? It supports registers, memory at a register with
+ * an offset, and constants; not "8@(%r8,%rdx,8)" and not "8@symbol(%rip)".
+ */
+bool usdt_args_readable(const char *args, unsigned int nr);
+
 #endif

@@ -178,13 +178,6 @@ struct bpf_prog_info collector_program_info(const struct collector *c, const cha
 const char *collector_result_program(const struct probe_result *r, unsigned int i);
 bool collector_result_repeats(const struct probe_result *r, unsigned int i);
 
-/* skipped.c: reports the events that no program recorded since the previous call, as lost. */
-int collector_skipped_report(struct collector *c, collector_sink *sink, void *arg);
-
-/* drain.c: passes on a record of this loss. */
-int collector_lose(struct collector *c, unsigned int cpu, unsigned int type, uint64_t count,
-		   collector_sink *sink, void *arg);
-
 /* cost.c: waits until all dropped programs are detached. */
 void collector_drops_wait(struct collector *c);
 
@@ -198,16 +191,6 @@ bool uprobe_links_possible(void);
 
 /* Before loading: the program will be attached by uprobe_link(). */
 void uprobe_link_prepare(struct bpf_program *prog);
-
-/* Attaches at a file offset for one process. Returns the link's file descriptor or -errno. */
-int uprobe_link(const struct bpf_program *prog, pid_t pid, const char *exe, uint64_t file_offset,
-		bool at_return);
-
-/*
- * calib.c: reads the host's TSC and CLOCK_MONOTONIC at once and fills the record: its time and its TSC belong together
- * within `bracket` TSC ticks.
- */
-void clock_pair_take(struct rec_clock_pair *rec);
 
 /* Takes a clock pair and remembers the first and the newest, for collector_tsc_khz(). */
 void collector_calibrate(struct collector *c, struct rec_clock_pair *rec);

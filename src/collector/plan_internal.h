@@ -28,7 +28,4 @@ int plan_qemu(const char *exe, struct plan *plan);
  */
 bool layout_check(const struct elf_file *elf, struct plan *plan, char *why, size_t size);
 
-/* plan_locks.c: the address of QEMU's global mutex. Sets plan->global_mutex, entry and lock_note. */
-void plan_locks(const struct elf_file *elf, struct plan *plan);
-
 #endif

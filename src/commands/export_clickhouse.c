@@ -19,7 +19,6 @@
 #include "event/vm_names.h"
 #include "output/rowbinary.h"
 #include "upload/clickhouse.h"
-#include "upload/clickhouse_schema.h"
 
 enum {
 	CHUNK_ROWS = 1 << 18,

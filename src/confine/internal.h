@@ -36,22 +36,7 @@ int identity_verify(const struct identity *to, uint64_t keep);
 
 /* ---- calls.c: system calls ---- */
 
-/* From now on only the calls of the phase. `writes`: files may be created, renamed and deleted. */
-int calls_restrict(const struct confinement *c, enum confine_phase phase, bool writes);
-
-/* From now on calls with a path wait for a supervisor. Its descriptor, or -errno without an error message: none. */
-int calls_supervise(void);
-
 /* ---- landlock.c: files ---- */
-
-/* The ABI's version; 0: not there. */
-int landlock_version(void);
-
-/* The descriptor of a ruleset; -1: there is none. */
-int landlock_prepare(void);
-
-/* From now on only a few system files can be opened by name. Closes the descriptor; nothing happens if it is -1. */
-int landlock_restrict(int ruleset);
 
 /* ---- paths.c ---- */
 

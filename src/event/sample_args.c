@@ -15,7 +15,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
-#include "base/utf8.h"
+#include "base/json_text.h"
 #include "event/event.h"
 #include "event/sample.h"
 

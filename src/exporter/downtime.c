@@ -1,16 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "exporter/downtime.h"
-
+/*
+ * Stops of VMs as the exporter shows them (analyzers/downtime/downtime.h), from vm_state and migrate_step alone: exits
+ * are too many to be read for ever. So a stop is from when QEMU has paused the vCPUs until they may run again.
+ *
+ * A stop is that of the VM that stopped. Of a migration to another host the time is known until the devices' state is
+ * written; of one to another VM of this host, until that one runs.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 
+#include "analyzers/downtime/downtime.h"
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "event/event.h"
+#include "exporter/page.h"
+#include "exporter/page_private.h"
 
 enum { VMS_MAX = 1 << 14 };
 
-struct vm {
+struct stopped_vm {
 	uint64_t pid;
 	struct exported_stops over[EXPORT_STATES], now[EXPORT_STATES]; /* now: with those that have not ended */
 };
@@ -23,14 +34,16 @@ struct exported_downtime {
 	int err;
 };
 
-const char *exported_state_name(unsigned int state)
+/* "paused", "unknown" */
+static const char *exported_state_name(unsigned int state)
 {
 	const char *name = state < EXPORT_STATES - 1 ? run_state_name(state) : NULL;
 
 	return name ? name : "unknown";
 }
 
-bool exported_state_is_common(unsigned int state)
+/* Series of this state exist from the beginning, so that increase() sees the first stop. */
+static bool exported_state_is_common(unsigned int state)
 {
 	static const char *const common[] = {"paused", "finish-migrate", "io-error"};
 
@@ -76,7 +89,7 @@ static void on_stop(void *arg, const struct vm_stop *s, bool over)
 	struct exported_downtime *d = arg;
 	unsigned int state = s->state < EXPORT_STATES ? s->state : EXPORT_STATES - 1;
 	/* That of a VM that has ended is only among those of the host. */
-	struct vm *vm = s->abandoned ? NULL : hash_add_u64(&d->vms, s->pid, NULL);
+	struct stopped_vm *vm = s->abandoned ? NULL : hash_add_u64(&d->vms, s->pid, NULL);
 
 	if (!vm && !s->abandoned)
 		d->err = fail(-ENOMEM, "out of memory");
@@ -92,7 +105,7 @@ static void on_stop(void *arg, const struct vm_stop *s, bool over)
 
 int exported_downtime_read(struct exported_downtime *d, uint64_t now_ns)
 {
-	struct vm *vm;
+	struct stopped_vm *vm;
 
 	d->err = 0;
 	d->now_ns = now_ns;
@@ -106,7 +119,7 @@ int exported_downtime_read(struct exported_downtime *d, uint64_t now_ns)
 struct exported_stops exported_downtime_of(const struct exported_downtime *d, pid_t pid,
 					   unsigned int state)
 {
-	const struct vm *vm = hash_find_u64(&d->vms, (uint64_t)pid);
+	const struct stopped_vm *vm = hash_find_u64(&d->vms, (uint64_t)pid);
 
 	return vm ? vm->now[state] : (struct exported_stops){0};
 }
@@ -126,7 +139,7 @@ int exported_downtime_event(struct exported_downtime *d, const struct event *ev)
 
 void exported_downtime_forget(struct exported_downtime *d, pid_t pid)
 {
-	struct vm *vm;
+	struct stopped_vm *vm;
 
 	/* Stops that are over are counted, before another process may have the pid. */
 	(void)exported_downtime_read(d, d->now_ns);
@@ -145,7 +158,7 @@ struct exported_downtime *exported_downtime_new(void)
 	if (d)
 		d->downtime = downtime_new();
 	if (d && d->downtime) {
-		d->vms = HASH_TABLE(struct vm, 1, VMS_MAX);
+		d->vms = HASH_TABLE(struct stopped_vm, 1, VMS_MAX);
 		return d;
 	}
 	free(d);
@@ -160,4 +173,101 @@ void exported_downtime_free(struct exported_downtime *d)
 	downtime_free(d->downtime);
 	hash_deinit(&d->vms);
 	free(d);
+}
+
+/* The families of stops: of a VM, and of the host. */
+
+static void watched_write(struct page *p, const struct exported_vm *e)
+{
+	metric_number(&p->text, &e->labels, e->downtime_watched);
+}
+
+typedef void stops_fn(struct metric_text *t, const struct metric_labels *l,
+		      struct exported_stops stops);
+
+static void each_state(struct page *p, const struct exported_vm *e, stops_fn *fn)
+{
+	for (unsigned int i = 0; i < EXPORT_STATES && e->downtime_watched; i++) {
+		struct exported_stops stops = exported_downtime_of(p->state->downtime, e->pid, i);
+		struct metric_labels l = e->labels;
+
+		if (!stops.nr && !exported_state_is_common(i))
+			continue;
+		metric_label(&l, "state", exported_state_name(i));
+		fn(&p->text, &l, stops);
+	}
+}
+
+static void nr(struct metric_text *t, const struct metric_labels *l, struct exported_stops stops)
+{
+	metric_number(t, l, stops.nr);
+}
+
+static void nr_write(struct page *p, const struct exported_vm *e)
+{
+	each_state(p, e, nr);
+}
+
+static void stopped(struct metric_text *t, const struct metric_labels *l,
+		    struct exported_stops stops)
+{
+	metric_seconds(t, l, stops.ns);
+}
+
+static void stopped_write(struct page *p, const struct exported_vm *e)
+{
+	each_state(p, e, stopped);
+}
+
+const struct family downtime_families[] = {
+	{"hostrace_vm_downtime_watched", "gauge",
+	 "1: stops of the VM are counted; 0: probes are missing.", watched_write},
+	{"hostrace_vm_stops_total", "counter",
+	 "Times that QEMU stopped the VM, by the run state that it then had.", nr_write},
+	{"hostrace_vm_stopped_seconds_total", "counter",
+	 "Time for which the VM's vCPUs were paused, with the stop that it is in.", stopped_write},
+	{0},
+};
+
+/* ---- of the host ---- */
+
+static bool state_is_shown(const struct page *p, unsigned int state)
+{
+	return exported_state_is_common(state) ||
+	       exported_downtime_phases(p->state->downtime, state)->nr;
+}
+
+static void ended_write(struct page *p, unsigned int state)
+{
+	struct metric_labels l = {0};
+
+	metric_label(&l, "state", exported_state_name(state));
+	metric_number(&p->text, &l, exported_downtime_phases(p->state->downtime, state)->nr);
+}
+
+/* The first and the last phase are between exits, which are not known here. */
+static void phases_write(struct page *p, unsigned int state)
+{
+	for (unsigned int i = STOP_STOPPED; i < STOP_STARTED; i++) {
+		struct metric_labels l = {0};
+
+		metric_label(&l, "state", exported_state_name(state));
+		metric_label(&l, "phase", stop_phase_name(i));
+		metric_seconds(&p->text, &l,
+			       exported_downtime_phases(p->state->downtime, state)->ns[i]);
+	}
+}
+
+void page_downtime_write(struct page *p)
+{
+	metric_family(&p->text, "hostrace_ended_stops_total", "counter",
+		      "Stops of all VMs of this host that have ended, by QEMU's run state.");
+	for (unsigned int i = 0; i < EXPORT_STATES; i++)
+		if (state_is_shown(p, i))
+			ended_write(p, i);
+	metric_family(&p->text, "hostrace_ended_stop_phase_seconds_total", "counter",
+		      "What the time of these stops went into.");
+	for (unsigned int i = 0; i < EXPORT_STATES; i++)
+		if (state_is_shown(p, i))
+			phases_write(p, i);
 }

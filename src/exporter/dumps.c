@@ -1,19 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Dumps of flight recorders in a directory, for exemplars: what triggered each of them is in its metadata
+ * (doc/format.md, "trigger"), with the VM. Only regular files are read that belong to root or to the directory's
+ * owner; what they contain is untrusted.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "exporter/dumps.h"
+#include "exporter/page.h"
 #include "output/table.h"
 #include "tracefile/format.h"
 

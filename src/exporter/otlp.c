@@ -1,15 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The request of OpenTelemetry's protocol (OTLP/HTTP) that carries all families: messages of opentelemetry.proto by
+ * libprotobuf-c. https://opentelemetry.io/docs/specs/otlp/
+ *
+ * Names are those that a scraper gets, but counters without "_total", which a receiver that stores them for Prometheus
+ * adds: https://opentelemetry.io/docs/specs/otel/compatibility/prometheus_and_openmetrics/. A family without samples
+ * is left out.
+ */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/clock.h"
 #include "event/event.h"
-#include "exporter/buckets.h"
-#include "exporter/otlp.h"
 #include "exporter/text.h"
+#include "exporter/vm.h"
 #include "opentelemetry.pb-c.h"
 
 enum { TEMPORALITY_CUMULATIVE = 2 };

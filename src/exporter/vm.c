@@ -1,5 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The buckets of all histograms of the exporter: the classic ones, which every scraper gets, and the ones of native
+ * histograms, which one gets that reads protobuf.
+ *
+ * Native buckets end at powers of 2^(1/8) seconds: https://prometheus.io/docs/specs/native_histograms/, schema 3. No
+ * such bound is a whole number of nanoseconds below 2 ms, so the kernel's buckets, which are at most 0.8 % wide, lie in
+ * two of them now and then; they are counted where their middle is. So a value is counted in a bucket whose bounds it
+ * exceeds by at most 0.4 %, and in the right one if it was measured to the nanosecond, as those of devices are.
+ */
 #include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +20,142 @@
 #include "exporter/vm.h"
 #include "views/stat_rows.h"
 #include "vm/proc.h"
+
+enum { PER_OCTAVE = 1 << EXPORT_NATIVE_SCHEMA };
+
+unsigned int export_native_of(uint64_t ns)
+{
+	static const double roots[PER_OCTAVE] = {
+		/* 2^(i / 8) */
+		1.0,
+		1.0905077326652577,
+		1.189207115002721,
+		1.2968395546510096,
+		1.4142135623730951,
+		1.5422108254079407,
+		1.681792830507429,
+		1.8340080864093424,
+	};
+	int order, index, i = 0;
+	double part = 2 * frexp((double)ns / NS_PER_S, &order); /* 1 to 2 */
+
+	if (!ns)
+		return 0;
+	while (i < PER_OCTAVE && part > roots[i])
+		i++;
+	index = (order - 1) * PER_OCTAVE + i;
+	index = index < EXPORT_NATIVE_LAST ? index : EXPORT_NATIVE_LAST;
+	return (unsigned int)(index - EXPORT_NATIVE_FIRST) + 1;
+}
+
+/*
+ * The K busiest keys of a table of counters, as series that Prometheus can take rates of. Which keys are shown changes
+ * only when one that is not shown has twice the count of one that is. The count of a shown key is the table's own; what
+ * keys counted while they were not shown is in `other`, which therefore never decreases.
+ */
+
+int top_k_init(struct top_k *t, unsigned int limit)
+{
+	*t = (struct top_k){.limit = limit, .shown = calloc(limit ? limit : 1, sizeof(*t->shown))};
+	return t->shown ? 0 : fail(-ENOMEM, "out of memory");
+}
+
+void top_k_free(struct top_k *t)
+{
+	free(t->shown);
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+	const struct top_k_key *x = a, *y = b;
+
+	return (x->key > y->key) - (x->key < y->key);
+}
+
+/* The largest count first. */
+static int compare_counts(const void *a, const void *b)
+{
+	const struct top_k_key *x = a, *y = b;
+
+	return x->count != y->count ? (x->count < y->count) - (x->count > y->count)
+				    : compare_keys(a, b);
+}
+
+unsigned int top_k_merge(struct top_k_key *keys, unsigned int nr)
+{
+	unsigned int left = 0;
+
+	qsort(keys, nr, sizeof(*keys), compare_keys);
+	for (unsigned int i = 0; i < nr; i++)
+		if (left && keys[left - 1].key == keys[i].key)
+			keys[left - 1].count += keys[i].count;
+		else
+			keys[left++] = keys[i];
+	return left;
+}
+
+static struct top_k_key *shown_find(const struct top_k *t, uint64_t key)
+{
+	for (unsigned int i = 0; i < t->nr; i++)
+		if (t->shown[i].key == key)
+			return &t->shown[i];
+	return NULL;
+}
+
+/* The new counts of what is shown. Returns by how much they grew. */
+static uint64_t shown_update(struct top_k *t, const struct top_k_key *keys, unsigned int nr)
+{
+	uint64_t grown = 0;
+
+	for (unsigned int i = 0; i < nr; i++) {
+		struct top_k_key *shown = shown_find(t, keys[i].key);
+
+		if (shown && keys[i].count > shown->count) {
+			grown += keys[i].count - shown->count;
+			shown->count = keys[i].count;
+		}
+	}
+	return grown;
+}
+
+/* While there is capacity, all are shown: from their first count, so that nothing of them is in `other`. */
+static void capacity_fill(struct top_k *t, const struct top_k_key *keys, unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr && t->nr < t->limit; i++)
+		if (!shown_find(t, keys[i].key))
+			t->shown[t->nr++] = (struct top_k_key){.key = keys[i].key};
+}
+
+/* Shows this key instead of one with less than half its count. False: there is none, nor for a key with fewer. */
+static bool replace(struct top_k *t, const struct top_k_key *key)
+{
+	struct top_k_key *least = NULL;
+
+	for (unsigned int i = 0; i < t->nr; i++)
+		if (!least || t->shown[i].count < least->count)
+			least = &t->shown[i];
+	if (!least || key->count / 2 < least->count)
+		return false;
+	*least = *key;
+	return true;
+}
+
+void top_k_update(struct top_k *t, struct top_k_key *keys, unsigned int nr, uint64_t rest)
+{
+	uint64_t total = rest, grown;
+
+	qsort(keys, nr, sizeof(*keys), compare_counts);
+	capacity_fill(t, keys, nr);
+	grown = shown_update(t, keys, nr);
+	for (unsigned int i = 0; i < nr; i++)
+		total += keys[i].count;
+	if (total > t->total + grown)
+		t->other += total - t->total - grown;
+	t->total = total;
+	for (unsigned int i = 0; i < nr; i++)
+		if (!shown_find(t, keys[i].key) && !replace(t, &keys[i]))
+			break;
+}
 
 /* ---- labels ---- */
 

@@ -11,12 +11,54 @@
 #define HOSTRACE_EXPORTER_VM_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
-#include "exporter/buckets.h"
 #include "exporter/text.h"
-#include "exporter/top_k.h"
 #include "statmap.h"
 #include "vm/vm.h"
+
+struct top_k_key {
+	uint64_t key, count;
+};
+
+struct top_k {
+	struct top_k_key *shown; /* as of the last reading */
+	unsigned int nr, limit;
+	uint64_t other;
+	uint64_t total; /* of all keys, in the last reading */
+};
+
+/* 0 or -ENOMEM with the error message set. */
+int top_k_init(struct top_k *t, unsigned int limit);
+void top_k_free(struct top_k *t);
+
+/*
+ * A reading of the table: each key once, with its count since the beginning; `rest`: the count of all keys that are not
+ * in the table. Reorders the keys.
+ */
+void top_k_update(struct top_k *t, struct top_k_key *keys, unsigned int nr, uint64_t rest);
+
+/* Adds up equal keys. Reorders them, and returns how many are left. */
+unsigned int top_k_merge(struct top_k_key *keys, unsigned int nr);
+
+/* Upper bounds of buckets: 2^10 ns (1 us) to 2^30 ns (1.07 s); the last bucket has none. */
+enum { EXPORT_BOUND_FIRST = 10, EXPORT_BOUND_LAST = 30 };
+enum { EXPORT_BUCKETS = EXPORT_BOUND_LAST - EXPORT_BOUND_FIRST + 2 };
+
+/* The bucket of values whose greatest one is below, or equal to, 2^order. */
+static inline unsigned int export_bucket_of(unsigned int order)
+{
+	if (order <= EXPORT_BOUND_FIRST)
+		return 0;
+	return order > EXPORT_BOUND_LAST ? EXPORT_BUCKETS - 1 : order - EXPORT_BOUND_FIRST;
+}
+
+/* Number 0 is the bucket of zero; then those with the indices FIRST (1 ns) to LAST (18 minutes, and all above). */
+enum { EXPORT_NATIVE_SCHEMA = 3, EXPORT_NATIVE_FIRST = -239, EXPORT_NATIVE_LAST = 81 };
+enum { EXPORT_NATIVES = EXPORT_NATIVE_LAST - EXPORT_NATIVE_FIRST + 2 };
+
+/* The number of the native bucket. */
+unsigned int export_native_of(uint64_t ns);
 
 /* What a VM's cgroup and libvirt's name of it say of Kubernetes; "": it is not there, or the host does not know. */
 struct pod_labels {

@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Companion files: the guest traces that `record --guest` saved together with a recording. The recording holds their
+ * names and sizes (doc/format.md, "guests").
+ */
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/read_full.h"
+#include "clock/align.h"
 #include "event/event.h"
 #include "event/reader.h"
-#include "input/companion.h"
+#include "event/thread_names.h"
+#include "input/input_private.h"
+#include "input/input_set.h"
 #include "readers/readers.h"
 #include "tracefile/tracefile.h"
 
@@ -119,4 +128,87 @@ unsigned int companions_find(const char *recording, void (*note)(const char *fmt
 		nr += ret[nr] != NULL;
 	}
 	return nr;
+}
+
+/* The names of threads, from all of the inputs: whether one from the metadata holds depends on later events, too. */
+
+/* Opens input i alone, with all events that name threads. */
+static int names_open(const struct input_set *set, unsigned int i, struct reader **ret)
+{
+	struct read_hint hint = {.until_ns = UINT64_MAX,
+				 .tsc_khz = set->options->tsc_khz,
+				 .wants = thread_names_wants};
+	const struct input *in = &set->input[i];
+	const struct align_guest *guest;
+	struct align *align;
+	int err;
+
+	if (!in->is_guest)
+		return reader_open(in->path, &hint, ret);
+	err = input_set_align(set, (int)(i - set->nr_hosts), &align, &guest);
+	return err ? err : align_open(align, in->path, &hint, ret);
+}
+
+static int input_look(const struct input_set *set, unsigned int i, struct thread_names *names)
+{
+	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
+	_cleanup_reader_ struct reader *r = NULL;
+	int err = batch ? names_open(set, i, &r) : fail(-ENOMEM, "out of memory"), more = 0;
+
+	if (err)
+		r = NULL;
+	while (!err && (more = reader_next(r, batch)) > 0)
+		for (unsigned int k = 0; k < batch->nr; k++) {
+			batch->ev[k].source = (uint16_t)i;
+			thread_names_look(names, &batch->ev[k]);
+		}
+	if (!err && !more)
+		thread_names_looked(names, i);
+	return err ? err : more;
+}
+
+int input_set_thread_names(const struct input_set *set, struct thread_names *names)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < input_set_nr(set) && !err; i++) {
+		const json_t *meta = set->input[i].reader->info.meta;
+		struct stat st;
+
+		thread_names_meta(names, i, meta);
+		if (!json_object_size(json_object_get(meta, "threads")))
+			continue;
+		if (stat(set->input[i].path, &st))
+			err = fail(-errno, "%s: %s", set->input[i].path, strerror(errno));
+		else if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))
+			err = input_look(set, i, names);
+	}
+	return err;
+}
+
+/* Where a recording begins and ends that was cut when it was converted. */
+
+/* An input that was cut before may be merged with one that was not. */
+static bool is_cut(const struct input_set *set)
+{
+	for (unsigned int i = 0; i < input_set_nr(set); i++)
+		if (json_object_get(set->input[i].reader->info.meta, "window_start_ns"))
+			return true;
+	return set->is_trimmed;
+}
+
+static void put(const struct input_set *set, const char *key, uint64_t ns, json_t *meta)
+{
+	if (is_cut(set))
+		json_object_set_new(meta, key, json_integer((json_int_t)ns));
+}
+
+void input_set_put_start(const struct input_set *set, json_t *meta)
+{
+	put(set, "window_start_ns", input_set_start_ns(set), meta);
+}
+
+void input_set_put_end(const struct input_set *set, json_t *meta)
+{
+	put(set, "window_end_ns", input_set_end_ns(set), meta);
 }

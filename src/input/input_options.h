@@ -4,6 +4,9 @@
 #define HOSTRACE_INPUT_OPTIONS_H
 
 #include "base/options.h"
+#include "event/losses.h"
+#include "event/thread_names.h"
+#include "input/input_set.h"
 
 #define INPUT_DEFAULT "hostrace.hrt"
 
@@ -43,5 +46,33 @@ bool input_options_window_needs_end(const struct input_options *o, uint64_t star
  */
 bool input_options_window(const struct input_options *o, uint64_t start_ns, uint64_t end_ns,
 			  uint64_t *ret_since, uint64_t *ret_until);
+
+struct input_events {
+	const struct input_set *set; /* borrowed */
+	struct thread_names *names;
+	uint64_t lost; /* how many lost events are known so far */
+	struct batch *batch;
+	unsigned int at;
+	int more; /* 1; what the reader returned last, once that is 0 or an error */
+};
+
+/* 0 or -errno with the error message set. To be closed in both cases. */
+int input_events_open(const struct input_set *set, struct input_events *ret);
+void input_events_close(struct input_events *events);
+#define _cleanup_input_events_ _cleanup_(input_events_close)
+
+/*
+ * 1 and the event, which is valid until the next call; 0 and NULL at the end; -errno with the error message set. A call
+ * after that returns the same.
+ */
+int input_events_next(struct input_events *events, const struct event **ret);
+
+/*
+ * What our own recordings in the set say of the events that they lost, within the time window. `set` was read to its
+ * end, and stays as it is; only recordings with losses are read again, and of them only the reports of losses. Other
+ * formats do not store the type. *ret is empty if nothing can be read again. -errno with the error message set if a
+ * recording cannot be read again.
+ */
+int input_losses(const struct input_set *set, struct loss_sums *ret);
 
 #endif

@@ -3,6 +3,11 @@
 #ifndef HOSTRACE_INPUT_PRIVATE_H
 #define HOSTRACE_INPUT_PRIVATE_H
 
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/options.h"
 #include "input/input_set.h"
 
 /* Made when first needed: the alignment may have to read all of the host's trace. */
@@ -42,5 +47,14 @@ int input_pids(const struct input_set *set, uint32_t **ret, unsigned int *ret_nr
  */
 int input_trim_open(struct input_set *set, struct reader *all, const struct read_hint *hint,
 		    const char *globs, struct reader **ret);
+
+/*
+ * Paths of the recording's guest traces: at most `max`, each to be freed. A file matches if it has the recorded size,
+ * and either the recorded name, in the recording's present folder, or the name that it would get if both were renamed
+ * (VM.guest for VM.hrt). note() is called for each one that is missing or does not match. Returns how many were
+ * found; 0 as well if the recording cannot be opened, is not in our format, or can be read only once.
+ */
+unsigned int companions_find(const char *recording, void (*note)(const char *fmt, ...), char **ret,
+			     unsigned int max);
 
 #endif

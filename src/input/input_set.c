@@ -6,11 +6,10 @@
 
 #include "base/error.h"
 #include "clock/align.h"
+#include "event/region_names.h"
 #include "event/thread_names.h"
 #include "event/trim_reason.h"
-#include "event/region_names.h"
 #include "event/vm_names.h"
-#include "input/companion.h"
 #include "input/input_private.h"
 #include "readers/readers.h"
 

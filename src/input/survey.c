@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What the inputs hold, whatever the options select: for the explanation of a report that is empty. One pass over all
+ * inputs without filters and, if there are filters, one with all of them.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "event/trim_reason.h"
-#include "input/survey.h"
+#include "input/input_set.h"
 #include "readers/readers.h"
 
 struct surveying {

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/version.h"
-#include "input/input_events.h"
+#include "input/input_options.h"
 #include "library/hostrace.h"
 
 struct hostrace_trace {

@@ -3,15 +3,21 @@
  * A copy of a stack is valid until the thread runs again or the next copy. A thread that sleeps again and again in one
  * place has the same stack each time: their times are added.
  */
-#include "event/records.h"
-#include "trigger/stacks.h"
-
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/units.h"
+#include "event/event.h"
+#include "event/records.h"
+#include "trigger/watch.h"
+
+/*
+ * What the thread of a dump's culprit did meanwhile: the call stack that it had for the longest time, of those that a
+ * recording has (sched_holder, sched_stack).
+ */
 
 enum {
 	STACKS_MAX = 64, /* different ones; the time of others is not counted */

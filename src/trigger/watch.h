@@ -11,9 +11,29 @@
 #ifndef HOSTRACE_TRIGGER_WATCH_H
 #define HOSTRACE_TRIGGER_WATCH_H
 
+#include <stdint.h>
+#include <stdio.h>
+
 #include "base/cleanup.h"
 #include "event/event.h"
-#include "trigger/expression.h"
+#include "pairing/analyzer.h"
+
+enum { TRIGGER_NAME_MAX = 32 };
+
+struct trigger_expression {
+	char name[TRIGGER_NAME_MAX]; /* lower case letters, digits, '-': part of a file's name */
+	const struct analyzer *analyzer; /* whose spans are too long; NULL: the VM's end */
+	uint64_t min_ns;		 /* longer ones */
+};
+
+/*
+ * "NAME>DURATION", where NAME is an analyzer whose spans have a duration or request-age (that of
+ * virtqueue), or "vm-end". Spaces around '>' are skipped. -EINVAL with the error message set.
+ */
+int trigger_parse(const char *text, struct trigger_expression *ret);
+
+/* Is it the name of a condition, without a duration? */
+bool trigger_is_name(const char *name);
 
 enum { TRIGGERS_MAX = 16 };
 
@@ -42,5 +62,25 @@ int trigger_watch_record(struct trigger_watch *w, const struct record_hdr *rec);
 
 /* Every record before watermark_ns has been given. -ENOMEM with the error message set. */
 int trigger_watch_round(struct trigger_watch *w, uint64_t watermark_ns);
+
+/*
+ * What the thread of a dump's culprit did meanwhile: the call stack that it had for the longest time, of those that a
+ * recording has (sched_holder, sched_stack).
+ */
+
+struct culprit_stacks;
+
+/* NULL: out of memory, error message set. The culprit must outlive it. */
+struct culprit_stacks *culprit_stacks_new(const struct trigger_culprit *c);
+void culprit_stacks_free(struct culprit_stacks *s);
+
+/* All events in order of time. */
+void culprit_stacks_event(struct culprit_stacks *s, const struct event *ev);
+
+/* Frames one a line, innermost first; or, if no stack lasted for a tenth of the span, which ones are recorded. */
+void culprit_stacks_write(struct culprit_stacks *s, FILE *f);
+
+/* "a;b" as "  a", "  b". */
+void stack_frames_write(const char *stack, FILE *f);
 
 #endif

@@ -13,6 +13,7 @@
 #define HOSTRACE_CLICKHOUSE_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "base/cleanup.h"
 #include "base/hash.h"
@@ -30,7 +31,6 @@ struct clickhouse;
 struct clickhouse *clickhouse_open(const struct clickhouse_options *opt);
 void clickhouse_close(struct clickhouse *c);
 DEFINE_CLEANUP(clickhouse, struct clickhouse *, clickhouse_close);
-#define _cleanup_clickhouse_ _cleanup_(clickhouse_cleanup_)
 
 /* Creates the database and the tables that are missing. 0 or -errno with the error message set. */
 int clickhouse_create(struct clickhouse *c);
@@ -57,5 +57,8 @@ int clickhouse_chunk_put(struct clickhouse *c, const char *table, const char *co
 
 /* Records that the trace is complete; `row`: an object whose keys are columns of trace_rows. */
 int clickhouse_trace_put(struct clickhouse *c, const json_t *row);
+
+/* To be executed in this order; ends with NULL. */
+extern const char *const clickhouse_schema[];
 
 #endif

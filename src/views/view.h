@@ -67,13 +67,6 @@ int label_table(const struct folding *f, const struct report *r, struct table *t
 
 /* A table's columns and cells for the labels that spans are grouped by. */
 void label_columns(const struct folding *f, struct table *t);
-void label_cells_other(const struct folding *f, struct cell *row); /* of the group of all others */
 void label_cells(const struct folding *f, struct table *t, struct cell *row, const uint64_t *label);
-
-/* The place among the labels of one whose numbers have well-known names (port, msr) or symbols (rip),
- * or -1. Its column, the last one; its name, "" or (a symbol) NULL if none. */
-int label_with_names(const struct folding *f);
-void label_name_column(const struct folding *f, int which, struct table *t);
-const char *label_name(const struct folding *f, int which, struct table *t, const uint64_t *label);
 
 #endif

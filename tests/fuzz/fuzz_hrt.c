@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/crc32c.h"
-#include "exporter/dumps.h"
+#include "exporter/page.h"
 #include "mutate.h"
 #include "tracefile/format.h"
 #include "walk.h"

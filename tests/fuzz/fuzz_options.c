@@ -6,7 +6,7 @@
 #include "base/options.h"
 #include "base/units.h"
 #include "pairing/analyzer.h"
-#include "trigger/expression.h"
+#include "trigger/watch.h"
 #include "walk.h"
 
 enum { WORDS_MAX = 32 };

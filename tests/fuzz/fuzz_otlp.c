@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What a receiver of OpenTelemetry's protocol answers. */
-#include "exporter/otlp.h"
+#include "exporter/text.h"
 #include "walk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -5,7 +5,6 @@
  */
 #include "collector/decode.h"
 #include "collector/elf.h"
-#include "collector/usdt.h"
 #include "walk.h"
 
 static void code_walk(const uint8_t *code, size_t len)

@@ -6,7 +6,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lint/rule.inc
 dir=examples/prometheus
-pages="src/exporter/page.c src/exporter/page_devices.c src/exporter/page_downtime.c"
+pages="src/exporter/page.c src/exporter/devices.c src/exporter/downtime.c"
 command -v promtool >/dev/null || {
 	echo "1..0 # SKIP no promtool (Debian: prometheus)"
 	exit

@@ -3,8 +3,8 @@
 #ifndef HOSTRACE_TEST_METRIC_PAGE_H
 #define HOSTRACE_TEST_METRIC_PAGE_H
 
-#include "exporter/buckets.h"
 #include "exporter/text.h"
+#include "exporter/vm.h"
 
 /* Of its histogram. */
 static const uint64_t metric_page_native[EXPORT_NATIVES] = {

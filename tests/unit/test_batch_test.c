@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include "base/batch_test.h"
 #include "base/rank_test.h"
 #include "random_util.h"
 

@@ -10,7 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
-#include "base/temporary.h"
+#include "base/new_file.h"
 #include "confine_util.h"
 
 static void test_use(void **state)

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/decimal.h"
+#include "base/digits.h"
 
 static void check(double v, unsigned int decimals)
 {

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "exporter/cgroups.h"
+#include "exporter/page.h"
 
 /* Directories of any file system: their inode numbers are what matters. */
 static char root[] = "/tmp/cgroups-XXXXXX";

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "exporter/devices.h"
+#include "exporter/page.h"
 
 enum { US = 1000, PID = 10 };
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "exporter/downtime.h"
+#include "exporter/page.h"
 
 /* QEMU's run states. */
 enum { PAUSED = 4, FINISH_MIGRATE = 7, RUNNING = 9, UNKNOWN = EXPORT_STATES - 1 };

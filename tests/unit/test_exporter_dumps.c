@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "exporter/dumps.h"
+#include "exporter/page.h"
 #include "tracefile/tracefile.h"
 
 static json_t *meta_make(int pid, int when, int value, const char *labels)

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "exporter/otlp.h"
+#include "exporter/text.h"
 #include "metric_page.h"
 #include "opentelemetry.pb-c.h"
 

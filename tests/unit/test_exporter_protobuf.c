@@ -11,7 +11,6 @@
 
 #include <cmocka.h>
 
-#include "exporter/buckets.h"
 #include "exporter/vm.h"
 #include "metric_page.h"
 #include "prometheus.pb-c.h"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "exporter/top_k.h"
+#include "exporter/vm.h"
 
 #define UPDATE(t, rest, ...)                                                                       \
 	do {                                                                                       \

@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "trigger/stacks.h"
+#include "trigger/watch.h"
 
 enum { TID = 11, OTHER = 12 };
 

@@ -16,7 +16,6 @@
 
 #include "base/error.h"
 #include "collector/elf.h"
-#include "collector/usdt.h"
 
 #include <cmocka.h>
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/batch_test.h"
 #include "base/error.h"
 #include "base/order.h"
 #include "base/rank_test.h"

@@ -9,7 +9,7 @@
 #include "base/order.h"
 #include "commands/common/command.h"
 #include "commands/common/empty.h"
-#include "input/survey.h"
+#include "input/input_set.h"
 
 enum { KINDS_SHOWN = 6, REASONS_SHOWN = 8, IDS_SHOWN = 12, LINE_BYTES = 1024 };
 

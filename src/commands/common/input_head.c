@@ -13,7 +13,7 @@
 #include "commands/common/command.h"
 #include "commands/common/input.h"
 #include "commands/common/output.h"
-#include "input/input_losses.h"
+#include "input/input_options.h"
 #include "output/clock_report.h"
 #include "output/report.h"
 

@@ -10,7 +10,7 @@
 #include "commands/common/rows.h"
 #include "commands/common/symbol_options.h"
 #include "event/vm_names.h"
-#include "input/input_events.h"
+#include "input/input_options.h"
 #include "output/event_formats.h"
 #include "output/event_rows.h"
 #include "output/json_rows.h"

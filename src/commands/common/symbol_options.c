@@ -7,7 +7,7 @@
 #include "commands/common/compat_option.h"
 #include "commands/common/input.h"
 #include "commands/common/symbol_options.h"
-#include "trigger/expression.h"
+#include "trigger/watch.h"
 
 static struct {
 	bool debug, none, no_inlines, line, address, file, symbols_file;

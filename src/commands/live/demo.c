@@ -18,8 +18,7 @@
 #include "base/process.h"
 #include "base/safe_path.h"
 #include "commands/common/command.h"
-#include "commands/live/demo_check.h"
-#include "commands/live/demo_vm.h"
+#include "commands/live/demo.h"
 #include "commands/live/record.h"
 #include "guestside/demo/workload.h"
 

@@ -6,12 +6,14 @@
 #include <limits.h>
 #include <linux/kvm.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -19,8 +21,15 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/process.h"
-#include "commands/live/demo_vm.h"
+#include "commands/live/demo.h"
 #include "guestside/demo/workload.h"
+#include "vm/qmp.h"
+
+/*
+ * The demo's machinery: child processes with a time limit, the guest's disk image, and a QEMU that
+ * runs the demo guest, stopped until demo_vm_go(). What the guest does is in
+ * guestside/demo/workload.h.
+ */
 
 enum { QEMU_TIMEOUT_S = 20, POLL_MS = 20 };
 

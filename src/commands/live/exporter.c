@@ -21,9 +21,7 @@
 #include "collector/collector.h"
 #include "commands/common/command.h"
 #include "commands/common/vm_options.h"
-#include "commands/live/exporter_events.h"
-#include "commands/live/exporter_push.h"
-#include "commands/live/exporter_server.h"
+#include "commands/live/exporter.h"
 #include "confine/confine.h"
 #include "exporter/httpd_messages.h"
 #include "exporter/page.h"
@@ -71,7 +69,7 @@ static const struct option_row options[] = {
 };
 /* clang-format on */
 
-enum { LOOK_MS = 1000, SCAN_S = 5, PLACES_MAX = 256, DEVICES_MAX = 1024, SERIES_MAX = 10000000 };
+enum { LOOK_MS = 1000, SCAN_S = 5, LABELLED_MAX = 256, DEVICES_MAX = 1024, SERIES_MAX = 10000000 };
 
 struct exporter {
 	struct top_vms vms;
@@ -452,18 +450,18 @@ static int usage_check(int argc, char **argv, char **rest)
 	if (!opt.limits.vcpus_per_group || opt.limits.vcpus_per_group > VM_VCPUS_MAX)
 		return command_usage("invalid --vcpu-group %" PRIu64 " (1 to %d)",
 				     opt.limits.vcpus_per_group, VM_VCPUS_MAX);
-	if (opt.limits.ports > PLACES_MAX)
+	if (opt.limits.ports > LABELLED_MAX)
 		return command_usage("invalid --max-ports %" PRIu64 " (at most %d)",
-				     opt.limits.ports, PLACES_MAX);
-	if (opt.limits.pages > PLACES_MAX)
+				     opt.limits.ports, LABELLED_MAX);
+	if (opt.limits.pages > LABELLED_MAX)
 		return command_usage("invalid --max-pages %" PRIu64 " (at most %d)",
-				     opt.limits.pages, PLACES_MAX);
+				     opt.limits.pages, LABELLED_MAX);
 	if (opt.limits.devices > DEVICES_MAX)
 		return command_usage("invalid --max-devices %" PRIu64 " (at most %d)",
 				     opt.limits.devices, DEVICES_MAX);
-	if (opt.limits.cgroups > PLACES_MAX)
+	if (opt.limits.cgroups > LABELLED_MAX)
 		return command_usage("invalid --max-cgroups %" PRIu64 " (at most %d)",
-				     opt.limits.cgroups, PLACES_MAX);
+				     opt.limits.cgroups, LABELLED_MAX);
 	if (opt.limits.series > SERIES_MAX)
 		return command_usage("invalid --max-series %" PRIu64 " (at most %d)",
 				     opt.limits.series, SERIES_MAX);

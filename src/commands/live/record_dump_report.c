@@ -18,7 +18,7 @@
 #include "commands/live/record_unusual.h"
 #include "event/reader.h"
 #include "tracefile/tracefile.h"
-#include "trigger/stacks.h"
+#include "trigger/watch.h"
 
 enum {
 	CAUSES_MAX = 12, /* rows of a culprit's causes */

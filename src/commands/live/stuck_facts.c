@@ -1,18 +1,184 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A read of a VM's memory, or of the files that it executes, may never return: a file system, a swap device or a
+ * user-space pager does not answer. The work is therefore done in a child process, which this process ends after a
+ * time.
+ */
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "analyzers/stuck/stuck.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "base/read_full.h"
+#include "base/units.h"
 #include "collector/kvm_look.h"
+#include "collector/unwind.h"
 #include "commands/live/stuck_facts.h"
+#include "vm/guest_ram.h"
+
+enum { LOOK_MS = 100 /* for a signal */ };
+
+static void child(const struct vm *vm, int channel, pid_t parent);
+static int stuck_facts_kvm(const struct stuck_facts *f, struct kvm_state *ret);
+
+/* Waits until the child has closed its end. */
+static int done_wait(int fd, uint64_t timeout_ns)
+{
+	uint64_t until_ns = monotonic_ns() + timeout_ns;
+	struct pollfd p = {.fd = fd};
+	char text[16];
+
+	while (poll(&p, 1, LOOK_MS) <= 0) {
+		if (stop_pending())
+			return fail(-EINTR, "interrupted");
+		if (monotonic_ns() >= until_ns)
+			return fail(-ETIMEDOUT,
+				    "the VM could not be read within %s: a file system, a swap "
+				    "device or a user-space pager does not answer; try a longer "
+				    "--timeout",
+				    duration_print(timeout_ns, text, sizeof(text)));
+	}
+	return 0;
+}
+
+/* A child that ignores SIGKILL, being in an uninterruptible wait, is left behind: init reaps it. */
+static int parent_wait(pid_t child, int fd, uint64_t timeout_ns, int *ret_status)
+{
+	int err = done_wait(fd, timeout_ns), status;
+
+	close(fd);
+	if (err) {
+		kill(child, SIGKILL);
+		return err;
+	}
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return fail(-errno, "waitpid: %s", strerror(errno));
+	if (!WIFEXITED(status))
+		return fail(-ECHILD, "the process that read the VM was ended by signal %d",
+			    WTERMSIG(status));
+	*ret_status = WEXITSTATUS(status);
+	return 0;
+}
+
+int stuck_guard_begin(struct stuck_guard *g, uint64_t timeout_ns, int *ret_status)
+{
+	int ends[2];
+	pid_t parent = getpid();
+
+	if (pipe2(ends, O_CLOEXEC))
+		return fail(-errno, "pipe: %s", strerror(errno));
+	pid_t child = fork();
+
+	if (child < 0) {
+		close(ends[0]);
+		close(ends[1]);
+		return fail(-errno, "fork: %s", strerror(errno));
+	}
+	if (child) {
+		close(ends[1]);
+		return parent_wait(child, ends[0], timeout_ns, ret_status);
+	}
+	close(ends[0]);
+	g->done = ends[1];
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	return 1;
+}
+
+void stuck_guard_done(struct stuck_guard *g)
+{
+	close(g->done);
+}
+
+/* KVM's state of the VM between the two looks of `stuck`. */
+
+static void failed(struct stuck_kvm *k)
+{
+	free(k->error);
+	k->error = strdup(error_text());
+	k->facts = NULL;
+	kvm_state_free(&k->state);
+}
+
+void stuck_kvm_open(struct stuck_kvm *k, const struct vm *vm, const struct stuck_facts *f)
+{
+	*k = (struct stuck_kvm){.facts = f};
+	if (!vm->has_kvm)
+		k->facts = NULL;
+	else if (stuck_facts_kvm(f, &k->state))
+		failed(k);
+}
+
+void stuck_kvm_close(struct stuck_kvm *k)
+{
+	kvm_state_free(&k->state);
+	free(k->error);
+}
+
+const struct kvm_vm *stuck_kvm_state(const struct stuck_kvm *k)
+{
+	return k->state.nr ? k->state.vm : NULL;
+}
+
+void stuck_kvm_look(struct stuck_kvm *k)
+{
+	const struct kvm_vm *before = stuck_kvm_state(k);
+	struct kvm_state state;
+
+	if (!k->facts)
+		return;
+	if (stuck_facts_kvm(k->facts, &state)) {
+		failed(k);
+		return;
+	}
+	if (before && state.nr && state.vm->id == before->id)
+		kvm_still_pending(state.vm, before);
+	kvm_state_free(&k->state);
+	k->state = state;
+}
+
+/* Call stacks of the VM's threads in user mode, for `hostrace stuck`. */
+
+enum { PIECE = 512 };
+
+/* As much of the stack as can be read: it may end before the copy does. */
+static void stack_copy_read(const struct memory *m, const struct thread_state *t,
+			    struct stack_copy *copy)
+{
+	*copy = (struct stack_copy){.rip = t->pc, .rsp = t->sp};
+	while (copy->bytes + PIECE <= sizeof(copy->stack) &&
+	       !memory_read(m, t->sp + copy->bytes, copy->stack + copy->bytes, PIECE))
+		copy->bytes += PIECE;
+}
+
+void stuck_stacks_read(struct unwinder *u, const struct memory *m, struct stuck_look *l)
+{
+	_cleanup_free_ struct stack_copy *copy = malloc(sizeof(*copy));
+
+	for (unsigned int i = 0; copy && i < l->nr_threads; i++) {
+		struct thread_state *t = &l->thread[i];
+
+		if (!t->sp || !t->pc)
+			continue;
+		stack_copy_read(m, t, copy);
+		unwinder_print(u, copy, t->user_stack, sizeof(t->user_stack));
+	}
+}
 
 enum { CHANNEL = 3 };
 
@@ -192,7 +358,8 @@ int stuck_facts_threads(const struct stuck_facts *f, struct stuck_look *l)
 	return 0;
 }
 
-int stuck_facts_kvm(const struct stuck_facts *f, struct kvm_state *ret)
+/* KVM's state of this VM, without its memory slots. Free it in any case. */
+static int stuck_facts_kvm(const struct stuck_facts *f, struct kvm_state *ret)
 {
 	struct answer a;
 	void *list;

@@ -1,18 +1,77 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* top --queues: the virtqueues of the VMs that run at the start. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/quantiles.h"
+#include "commands/live/guest_watch.h"
 #include "commands/live/queue_events.h"
+#include "commands/live/record.h"
+#include "commands/live/top.h"
 #include "event/records.h"
 #include "event/virtio_ids.h"
 #include "output/table.h"
 #include "pairing/elements.h"
+
+/* A VM that ends meanwhile makes it fail: then again with those that are left. */
+int queue_events_open(const struct top_vms *vms, struct queue_events *ret)
+{
+	_cleanup_free_ struct vm *list = calloc(vms->nr + 1, sizeof(*list));
+	struct collector_options options = {0};
+	unsigned int nr, before = UINT32_MAX;
+	int err = list ? events_choose_for("leaks", options.wants)
+		       : fail(-ENOMEM, "out of memory");
+
+	*ret = (struct queue_events){0};
+	while (!err && !ret->collector) {
+		nr = 0;
+		for (unsigned int i = 0; i < vms->nr; i++)
+			if (!top_vm_has_ended(&vms->vm[i]))
+				list[nr++] = vms->vm[i].vm; /* borrowed */
+		if (nr == before)
+			return error_code();
+		before = nr;
+		(void)collector_open(list, nr, &options, &ret->collector);
+	}
+	return err;
+}
+
+int queue_events_follow(const bool wants[EV_LIMIT], struct queue_events *ret)
+{
+	/* In place of a command that starts VMs: this process, which starts none. */
+	const struct vm self = {.pid = getpid()};
+	struct collector_options options = {.follow = true};
+
+	memcpy(options.wants, wants, sizeof(options.wants));
+	*ret = (struct queue_events){0};
+	return collector_open(&self, 1, &options, &ret->collector);
+}
+
+void queue_events_close(struct queue_events *q)
+{
+	collector_close(q->collector);
+	record_round_deinit(&q->round);
+	*q = (struct queue_events){0};
+}
+
+static int on_record(void *arg, const struct record_hdr *rec)
+{
+	return rec->type < EV_LIMIT ? record_round_add(arg, rec) : 0;
+}
+
+int queue_events_read(struct queue_events *q, record_round_fn *fn, void *arg)
+{
+	int err = collector_round(q->collector, on_record, &q->round, &q->watermark_ns);
+
+	return err ? err : record_round_each(&q->round, q->watermark_ns, fn, arg);
+}
+
+/* top --queues: the virtqueues of the VMs that run at the start. */
 
 /* Beyond these, queues are not shown and devices have no names. */
 enum { QUEUES_WATCHED_MAX = 4096, DEVICES_WATCHED_MAX = 1024, PATH_BYTES = 128 };
@@ -202,4 +261,109 @@ void top_queues_close(struct top_queues *t)
 	hash_deinit(&t->queues);
 	hash_deinit(&t->devices);
 	free(t);
+}
+
+/*
+ * top --guest-tasks: which task of a Linux guest caused the exits, of the VMs that run at the start. The counting
+ * programs read the guest's current task; a child process per VM finds out where that is (guest_watch.h).
+ */
+
+struct task_watch {
+	pid_t pid; /* of the VM */
+	struct guest_watch watch;
+};
+
+struct top_tasks {
+	bool rejected; /* by the host's kernel */
+	unsigned int nr;
+	struct task_watch vm[];
+};
+
+static bool is_unknown(const struct task_watch *w)
+{
+	return w->watch.pid && !w->watch.known;
+}
+
+int top_tasks_open(const struct top_vms *vms, struct top_tasks **ret)
+{
+	struct top_tasks *t = calloc(1, sizeof(*t) + vms->nr * sizeof(t->vm[0]));
+	uint64_t until = monotonic_ns() + NS_PER_S;
+	int err = 0;
+
+	if (!t)
+		return fail(-ENOMEM, "out of memory");
+	*ret = t;
+	t->rejected = !stat_has_tasks(vms->stat);
+	for (unsigned int i = 0; i < vms->nr && !t->rejected && !err; i++) {
+		const struct top_watched *vm = &vms->vm[i];
+		struct task_watch *w = &t->vm[t->nr];
+
+		if (!vm->at.guest_kernel)
+			continue;
+		w->pid = vm->vm.pid;
+		t->nr++;
+		err = guest_watch_start(&w->watch, &vm->vm,
+					stat_guest_kernel(vms->stat, vm->at.guest_kernel - 1));
+	}
+	for (unsigned int i = 0; i < t->nr && !err; i++)
+		guest_watch_wait(&t->vm[i].watch, until);
+	return err;
+}
+
+void top_tasks_close(struct top_tasks *t)
+{
+	for (unsigned int i = 0; t && i < t->nr; i++)
+		guest_watch_stop(&t->vm[i].watch);
+	free(t);
+}
+
+static bool is_watched(const struct top_vms *vms, pid_t pid)
+{
+	for (unsigned int i = 0; i < vms->nr; i++)
+		if (vms->vm[i].vm.pid == pid)
+			return true;
+	return false;
+}
+
+void top_tasks_look(struct top_tasks *t, const struct top_vms *vms)
+{
+	for (unsigned int i = 0; t && i < t->nr; i++) {
+		struct task_watch *w = &t->vm[i];
+
+		if (!is_watched(vms, w->pid))
+			guest_watch_stop(&w->watch);
+		else if (is_unknown(w))
+			guest_watch_read(&w->watch);
+	}
+}
+
+const char *top_tasks_why(const struct top_tasks *t, uint64_t pid, char *buf, size_t size)
+{
+	const char *why = NULL;
+
+	for (unsigned int i = 0; t && i < t->nr; i++)
+		if ((uint64_t)t->vm[i].pid == pid && is_unknown(&t->vm[i]))
+			why = guest_watch_why(&t->vm[i].watch);
+	if (t && t->rejected)
+		why = "this kernel rejects the BPF program";
+	snprintf(buf, size, "no guest tasks: %s", why ? why : "");
+	return why ? buf : NULL;
+}
+
+const char *top_tasks_note(const struct top_tasks *t, char *buf, size_t size)
+{
+	const struct task_watch *first = NULL;
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; t && i < t->nr; i++)
+		if (is_unknown(&t->vm[i]) && !nr++)
+			first = &t->vm[i];
+	if (t && t->rejected)
+		snprintf(buf, size, "no guest tasks: this kernel rejects the BPF program");
+	else if (nr > 1)
+		snprintf(buf, size, "no guest tasks of %u VMs", nr);
+	else if (nr)
+		snprintf(buf, size, "no guest tasks of %d: %s", (int)first->pid,
+			 guest_watch_why(&first->watch));
+	return (t && t->rejected) || nr ? buf : NULL;
 }

@@ -20,10 +20,7 @@
 #include "base/helper.h"
 #include "confine/confine.h"
 #include "exporter/format.h"
-#include "exporter/httpd/connections.h"
-#include "exporter/httpd/hosts.h"
-#include "exporter/httpd/listen.h"
-#include "exporter/httpd/logins.h"
+#include "exporter/httpd/httpd.h"
 #include "exporter/httpd_messages.h"
 
 enum {

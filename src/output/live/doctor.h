@@ -6,8 +6,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "collector/host_check.h"
-#include "collector/vm_report.h"
+#include "collector/collector.h"
 #include "output/output.h"
 
 /*

@@ -6,16 +6,16 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/memory.h"
-#include "output/samples/compat.h"
-#include "output/samples/samples_output.h"
 #include "analyzers/profile/backtraces.h"
 #include "base/array.h"
-#include "base/decimal.h"
+#include "base/digits.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/utf8.h"
+#include "base/json_text.h"
+#include "base/memory.h"
 #include "event/event.h"
+#include "output/samples/compat.h"
+#include "output/samples/samples_output.h"
 
 enum {
 	PIECES_MAX = 2 * SAMPLE_ARGS_MAX + 1,

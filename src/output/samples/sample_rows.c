@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/decimal.h"
+#include "base/digits.h"
 #include "base/error.h"
 #include "base/json_text.h"
 #include "base/units.h"

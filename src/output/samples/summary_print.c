@@ -6,7 +6,6 @@
 #include "base/json_text.h"
 #include "base/saturate.h"
 #include "base/units.h"
-#include "base/utf8.h"
 #include "event/event.h"
 #include "output/samples/samples_output.h"
 

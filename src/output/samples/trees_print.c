@@ -15,7 +15,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/decimal.h"
+#include "base/digits.h"
 #include "base/saturate.h"
 #include "base/units.h"
 #include "output/folded.h"

@@ -14,10 +14,9 @@
 #ifndef HOSTRACE_TOP_MODEL_H
 #define HOSTRACE_TOP_MODEL_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-#include <jansson.h>
 
 #include "base/quantiles.h"
 #include "statmap.h"
@@ -134,5 +133,26 @@ uint64_t top_interval_ns(const struct top_model *m, const struct top_node *vm);
 
 /* {"time_ns", "interval_ns", "vms": [...]}: a new reference. */
 json_t *top_model_json(const struct top_model *m);
+
+/* The node of this key, made if there is none; NULL: out of memory, error message set. */
+struct top_node *top_node_get(struct top_node *parent, enum top_list list, enum top_kind kind,
+			      uint64_t key);
+
+/* Frees node i of the list and all below it. */
+void top_node_remove(struct top_node *parent, enum top_list list, unsigned int i);
+/* Adds history_count as a rate, of the last interval also if the figures are those since the start. */
+void top_history_rate(const struct top_model *m, struct top_node *n);
+
+/* The guest tasks of a VM, from the slots of its vCPUs (struct stat_task). */
+
+/* Before the first vCPU is read. */
+void top_tasks_clear(struct top_node *vm);
+
+/* Adds those of a vCPU to the VM's. 0 or -ENOMEM with the error message set. */
+int top_tasks_add(const struct top_model *m, struct top_node *vm, struct top_node *vcpu,
+		  const struct stat_vcpu *v);
+
+/* After the last one: tasks without a slot go into the row of all other tasks. */
+int top_tasks_sum(const struct top_model *m, struct top_node *vm, uint64_t available_ns);
 
 #endif

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What of the model is shown, and what keys do to it: the list and its parent, the order, the filter, the selected row.
+ * It refers to nodes by their keys, since they come and go. No terminal is needed.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "views/top/view.h"
+#include "views/top/frame.h"
+#include "views/top/model.h"
 
 #define TOP_NO_KEY (UINT64_MAX - 1) /* of no node */
 

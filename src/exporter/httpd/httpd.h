@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef HOSTRACE_HTTPD_H
+#define HOSTRACE_HTTPD_H
+
+#include <microhttpd.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+enum {
+	CONNECTIONS_MAX = 48,	      /* without password */
+	CONNECTIONS_PER_PEER = 16,    /* of these, from one address; for IPv6, from one network of 64 bits */
+	CONNECTIONS_OF_USERS_MAX = 16,
+	CONNECTIONS_MORE_MAX = 64,    /* new ones, and those that libmicrohttpd still has to close */
+	MOMENT_MS = 250,	      /* in which a new one is not ended */
+	REQUEST_SECONDS = 10,	      /* for head and body */
+	IDLE_SECONDS = 15,	      /* between two requests */
+	ANSWER_SECONDS = 60,	      /* to receive an answer */
+	CONNECTION_PEER = 8,	      /* bytes of an address that count */
+};
+
+struct connection {
+	int fd; /* libmicrohttpd's; -1: this entry is free */
+	bool ending, answered, of_user;
+	uint64_t number, begin_ms, until_ms;
+	uint8_t peer[CONNECTION_PEER];
+};
+
+/* Zeroed, then connections_init(). */
+struct connections {
+	struct connection list[CONNECTIONS_MAX + CONNECTIONS_OF_USERS_MAX + CONNECTIONS_MORE_MAX];
+	uint64_t begun;
+};
+
+void connections_init(struct connections *c);
+
+/* Is there space for a new one? */
+bool connections_free(struct connections *c);
+
+/* Accepts one that waits on the listening socket, and gives it to the daemon. False: there is none. */
+bool connections_accept(struct connections *c, int listening, struct MHD_Daemon *daemon);
+
+/* Ends those whose time is over, and what is too many. Returns the ms until it is to be called again; -1: none. */
+int connections_expire(struct connections *c);
+
+/* For MHD_OPTION_NOTIFY_CONNECTION and MHD_OPTION_NOTIFY_COMPLETED, with the connections. */
+void connections_notify(void *arg, struct MHD_Connection *connection, void **context,
+			enum MHD_ConnectionNotificationCode code);
+void connections_completed(void *arg, struct MHD_Connection *connection, void **state,
+			   enum MHD_RequestTerminationCode code);
+
+/* CONNECTION_PEER bytes; NULL: unknown. */
+const uint8_t *connections_peer(struct connections *c, struct MHD_Connection *connection);
+
+/* The request of this connection is complete, and gets its answer; a user gave the password. */
+void connections_answer(struct connections *c, struct MHD_Connection *connection, bool of_user);
+
+enum { HOSTS_MAX = 64 };
+
+/* Zero-initialised: those that every server has. */
+struct hosts {
+	char *name[HOSTS_MAX]; /* malloc()ed */
+	unsigned int nr;
+};
+
+/* -E2BIG, -EINVAL, -ENOMEM with the error message set. */
+int hosts_add(struct hosts *h, const char *name);
+
+/*
+ * Is it "localhost", a loopback address, the address that the connection reached us at, or one of the names, with or
+ * without a port? `local`: that address; of a Unix socket all are.
+ */
+bool hosts_has(const struct hosts *h, const char *header, const struct sockaddr *local);
+
+/*
+ * A listening socket for "ADDR:PORT" (numbers; an IPv6 address in brackets) or "unix:PATH". A socket file that nobody
+ * listens on is replaced; the new one is for its user and group only. buf gets the address with the port that it has.
+ * `local`: -EACCES if other hosts could reach it. The descriptor, or -errno with the error message set.
+ */
+int listen_open(const char *address, bool local, char *buf, size_t size);
+
+enum { USERS_MAX = 64 };
+
+struct user {
+	const char *name, *hash;
+};
+
+/* Zero-initialised: everyone may. */
+struct users {
+	struct user user[USERS_MAX];
+	unsigned int nr;
+};
+
+/*
+ * Divides the text, which must live as long as the users, into its lines; those that are empty or begin with '#' are
+ * comments. -EINVAL with the error message set: a line is invalid, has a hash that crypt(3) does not know, or there is
+ * no user.
+ */
+int users_parse(struct users *u, char *text);
+
+enum {
+	LOGIN_FAILURES_MAX = 5,	   /* wrong passwords of an address; then one each LOGIN_LATER_SECONDS */
+	LOGIN_LATER_SECONDS = 5,
+	LOGIN_FORGET_SECONDS = 60, /* without another wrong one */
+	LOGIN_FAILING_MAX = 256,   /* addresses; of more, the one that failed the longest ago is forgotten */
+	/* Of hashes that are computed one after the other: for addresses with a wrong password, and for the others. */
+	LOGIN_HASHES_MS = 1000,
+	LOGIN_HASHES_FIRST_MS = 3000,
+};
+
+#define LOGIN_LATER_TEXT "5" /* LOGIN_LATER_SECONDS */
+
+enum login { LOGIN_FINE, LOGIN_WRONG, LOGIN_LATER };
+
+struct login_failing {
+	uint8_t peer[CONNECTION_PEER];
+	unsigned int nr;
+	uint64_t last_ms; /* 0: this entry is free */
+};
+
+/* Zeroed, with users; then logins_init(). */
+struct logins {
+	struct users users;
+	uint64_t key[2], verified[USERS_MAX]; /* 0: not yet */
+	struct login_failing failing[LOGIN_FAILING_MAX];
+	uint64_t hashes_ms, hashes_at_ms; /* time that hashes took, less half of the time that has passed since */
+};
+
+/* -errno with the error message set. */
+int logins_init(struct logins *l);
+
+/* The peer is connections_peer(). LOGIN_LATER: neither right nor wrong, as the password was not looked at. */
+enum login login_check(struct logins *l, const uint8_t *peer, const char *name,
+		       const char *password);
+
+#endif
