@@ -12,6 +12,7 @@
 #include "commands/common/requests_read.h"
 #include "commands/requests_path.h"
 #include "event/vm_names.h"
+#include "output/path_report.h"
 #include "output/report.h"
 
 static bool stages, waterfall;
@@ -27,98 +28,6 @@ static const struct option_row path_options[] = {
 /* clang-format on */
 
 static const struct option_row *const options[] = {input_rows, output_options, path_options, NULL};
-
-/* ---- the table ---- */
-
-static void columns(struct table *t, bool with_vm)
-{
-	table_column(t, "issue_ns", NULL, COL_COUNT, 0);
-	table_column(t, NULL, "seconds", COL_SECONDS, 0);
-	if (with_vm)
-		table_column(t, "vm", "VM", COL_TEXT, 0);
-	table_column(t, "disk", "disk", COL_TEXT, 0);
-	table_column(t, "op", "op", COL_TEXT, 0);
-	table_column(t, "sector", "sector", COL_COUNT, 0);
-	table_column(t, "sectors", "+", COL_COUNT, 0);
-	table_column(t, "total_ns", "total", COL_NS, 0);
-	table_column(t, "submit_ns", "submit", COL_NS, 0);
-	table_column(t, "device_ns", "device", COL_NS, 0);
-	table_column(t, "finish_ns", "finish", COL_NS, 0);
-	table_column(t, "vcpu", "vcpu", COL_COUNT, 2);
-	table_column(t, "exits", NULL, COL_COUNT, 0);
-	table_column(t, "exit_reason", "exit", COL_TEXT, 1);
-	table_column(t, "exit_ns", NULL, COL_COUNT, 0);
-	table_column(t, "exit_latency_ns", "exit took", COL_NS, 3);
-	table_column(t, "pop_ns", NULL, COL_COUNT, 0);
-	table_column(t, "fill_ns", NULL, COL_COUNT, 0);
-	table_column(t, "interrupt_ns", NULL, COL_COUNT, 0);
-	table_column(t, "irq_ns", NULL, COL_COUNT, 0);
-	table_column(t, "complete_ns", NULL, COL_COUNT, 0);
-	table_column(t, "device", "device", COL_PATH, 4);
-	table_column(t, "queue", "queue", COL_COUNT, 5);
-	table_column(t, "head", "head", COL_COUNT, 6);
-}
-
-static struct cell time_or_none(uint64_t ns)
-{
-	return (struct cell){ns, ns ? NULL : "-"};
-}
-
-/* Differences of two clocks: within the error they may come out below 0. */
-static struct cell between(const struct request *rq, uint64_t from, uint64_t to)
-{
-	return rq->matched ? (struct cell){to > from ? to - from : 0, NULL} : (struct cell){0, "-"};
-}
-
-static int row_add(struct table *t, const struct request *rq, uint64_t start_ns,
-		   const struct vm_names *vms)
-{
-	struct cell *row = table_row(t);
-	char vm[VM_NAME_BYTES], disk[32], op[2] = {rq->block.op ? rq->block.op : '-', '\0'};
-
-	if (!row)
-		return -ENOMEM;
-	snprintf(disk, sizeof(disk), "%u,%u", rq->block.major, rq->block.minor);
-	*row++ = (struct cell){rq->issue_ns, NULL};
-	*row++ = (struct cell){rq->issue_ns > start_ns ? rq->issue_ns - start_ns : 0, NULL};
-	if (vms)
-		*row++ = (struct cell){0, table_text(t, vm_name(vms, rq->pid, vm, sizeof(vm)))};
-	*row++ = (struct cell){0, table_text(t, disk)};
-	*row++ = (struct cell){0, table_text(t, op)};
-	*row++ = (struct cell){rq->block.sector, NULL};
-	*row++ = (struct cell){rq->block.sectors, NULL};
-	*row++ = (struct cell){rq->complete_ns - rq->issue_ns, NULL};
-	*row++ = between(rq, rq->issue_ns, rq->pop_ns);
-	*row++ = between(rq, rq->pop_ns, rq->fill_ns);
-	*row++ = between(rq, rq->fill_ns, rq->complete_ns);
-	*row++ = (struct cell){rq->vcpu, NULL};
-	*row++ = (struct cell){rq->exits, NULL};
-	*row++ = (struct cell){0, rq->exit_reason ? table_text(t, rq->exit_reason) : NULL};
-	*row++ = time_or_none(rq->exit_ns);
-	*row++ = time_or_none(rq->exit_latency_ns);
-	*row++ = time_or_none(rq->pop_ns);
-	*row++ = time_or_none(rq->fill_ns);
-	*row++ = time_or_none(rq->interrupt_ns);
-	*row++ = time_or_none(rq->irq_ns);
-	*row++ = time_or_none(rq->complete_ns);
-	*row++ = (struct cell){0, rq->matched ? table_text(t, rq->device) : NULL};
-	*row++ = (struct cell){rq->queue, rq->matched ? NULL : "-"};
-	*row++ = (struct cell){rq->head, rq->matched ? NULL : "-"};
-	return 0;
-}
-
-/* vms: names; NULL: there is one VM. */
-static int rows_fill(struct table *t, const struct request *rq, size_t nr, uint64_t start_ns,
-		     const struct vm_names *vms)
-{
-	int err = 0;
-
-	columns(t, vms != NULL);
-	for (size_t i = 0; !err && i < nr; i++)
-		if (rq[i].complete_ns)
-			err = row_add(t, &rq[i], start_ns, vms);
-	return err;
-}
 
 /* ---- totals and notes ---- */
 
@@ -166,8 +75,8 @@ static int draw(const struct input_set *in, struct output *out, const struct req
 	struct report report = report_of(in, out);
 	struct table t = {0};
 	char text[160];
-	int err = rows_fill(&t, rq, nr, in->reader->info.start_ns,
-			    input_set_nr_vms(in) > 1 ? in->vms : NULL);
+	int err = requests_report_rows(rq, nr, in->reader->info.start_ns,
+				       input_set_nr_vms(in) > 1 ? in->vms : NULL, &t);
 
 	snprintf(text, sizeof(text),
 		 "%" PRIu64 " of %" PRIu64 " requests matched to one of %" PRIu64

@@ -42,6 +42,15 @@ const char *path_request_print(const struct path_report *r, const struct path_re
 			       char *buf, size_t size);
 const char *path_part_print(const struct path_part *p, char *buf, size_t size);
 
+/*
+ * Requests of a guest, as `hostrace requests` without these options: a row for each that is complete. vms: names; NULL:
+ * there is one VM. 0 or -ENOMEM with the error message set.
+ */
+extern const struct table_def requests_table;
+struct request;
+int requests_report_rows(const struct request *rq, size_t nr, uint64_t start_ns,
+			 const struct vm_names *vms, struct table *t);
+
 /* {"totals":{},"stages":[],"rows":[]}, see doc/man/hostrace-requests.1.scd; new reference. NULL: no memory. */
 json_t *path_report_json(const struct path_report *r);
 

@@ -35,50 +35,79 @@ static int list_span(struct folding *f, const struct span *s)
 	return 0;
 }
 
-/* Adds a column unless the spans are grouped by it anyway. Its number; 0: not added. */
-static unsigned int column_unless(const struct folding *f, struct table *t, const char *key,
-				  const char *title)
+/* The spans are grouped by some label of this name: then that is the column. */
+static bool has_label(const struct table *t, const char *name)
 {
+	const struct folding *f = t->report;
 	unsigned int nr;
 	const struct label *l = pairing_labels(f->pairing, &nr);
 
 	for (unsigned int i = 0; i < nr; i++)
-		if (!strcmp(l[i].name, key))
-			return 0;
-	table_column(t, key, title, COL_COUNT, 0);
-	return t->nr_columns - 1;
+		if (!strcmp(l[i].name, name))
+			return true;
+	return false;
 }
+
+static bool needs_pid(const struct table *t)
+{
+	return !has_label(t, "pid");
+}
+
+static bool needs_tid(const struct table *t)
+{
+	return !has_label(t, "tid");
+}
+
+static bool needs_vcpu(const struct table *t)
+{
+	return !has_label(t, "vcpu");
+}
+
+static struct cell get_seconds(struct table *t, const void *at)
+{
+	const struct folding *f = t->report;
+	uint64_t ns = *(const uint64_t *)at;
+
+	return (struct cell){ns - (ns < f->start_ns ? ns : f->start_ns), NULL};
+}
+
+GET_NUMBER(get_duration, const struct span *s, s->end_ns - s->start_ns)
+
+static const struct column_def span_columns[] = {
+	{"time_ns", NULL, COL_COUNT, MEMBER(struct span, start_ns), .doc = "when it began"},
+	{NULL, "seconds", COL_SECONDS, offsetof(struct span, start_ns), get_seconds,
+	 .doc = "the same, since the start of the trace"},
+	{"duration_ns", "duration", COL_NS, .get = get_duration, .doc = "how long it took"},
+	{"pid", NULL, COL_COUNT, MEMBER(struct span, pid), .when = needs_pid,
+	 .doc = "process id of the VM"},
+	{"tid", "tid", COL_COUNT, MEMBER(struct span, tid), .when = needs_tid,
+	 .doc = "thread id"},
+	{"vcpu", "vcpu", COL_COUNT, offsetof(struct span, vcpu), column_vcpu, .nullable = true,
+	 .when = needs_vcpu, .doc = "index of the vCPU; null: not a vCPU, or unknown"},
+	{0},
+};
+
+/* Before the labels of the analyzer. */
+const struct table_def spans_table = {
+	"list-spans", "", "a span; its labels follow", {span_columns}};
 
 static int list_draw(struct folding *f, struct report *r)
 {
 	struct state *l = f->state;
 	struct table t = {0};
 
-	table_column(&t, "time_ns", NULL, COL_COUNT, 0);
-	table_column(&t, NULL, "seconds", COL_SECONDS, 0);
-	table_column(&t, "duration_ns", "duration", COL_NS, 0);
-	unsigned int pid = column_unless(f, &t, "pid", NULL),
-		     tid = column_unless(f, &t, "tid", "tid"),
-		     vcpu = column_unless(f, &t, "vcpu", "vcpu"), first = t.nr_columns;
+	table_open(&t, &spans_table, f, NULL);
+
+	unsigned int first = t.nr_columns;
 
 	label_columns(f, &t);
 	for (uint64_t i = 0; i < l->nr; i++) {
-		const struct span *s = &l->span[i];
 		struct cell *row = table_row(&t);
 
 		if (!row)
 			return -ENOMEM;
-		row[0].number = s->start_ns;
-		row[1].number =
-			s->start_ns - (s->start_ns < f->start_ns ? s->start_ns : f->start_ns);
-		row[2].number = s->end_ns - s->start_ns;
-		if (pid)
-			row[pid].number = s->pid;
-		if (tid)
-			row[tid].number = s->tid;
-		if (vcpu)
-			row[vcpu] = (struct cell){s->vcpu, s->vcpu == RECORD_NO_VCPU ? "-" : NULL};
-		label_cells(f, &t, row + first, s->label);
+		table_fill(&t, row, &l->span[i]);
+		label_cells(f, &t, row + first, l->span[i].label);
 	}
 	t.left_out = l->left_out;
 	return label_table(f, r, &t, NULL);

@@ -54,7 +54,7 @@ struct view {
 
 extern const struct view *const views[]; /* ends with NULL */
 
-extern const struct table_def count_table, summary_table;
+extern const struct table_def count_table, summary_table, spans_table;
 
 /*
  * Folds into copies of *f, each with a state of its own: the fold's states are struct folding, to be drawn and closed.
