@@ -24,12 +24,6 @@ enum {
 
 /* ---- notes ---- */
 
-static void count_add(json_t *list, const char *what, uint64_t nr)
-{
-	if (nr)
-		caveat_add(list, "%s: %" PRIu64, what, nr);
-}
-
 static void caveats_of_events(const struct blame_counts *n, json_t *list)
 {
 	if (n->userspace)
@@ -65,19 +59,20 @@ json_t *blame_report_caveats(const struct blame_report *r)
 			   "of these exits %" PRIu64 " are of nested guests (L2), see 'hostrace "
 			   "exits --by level'",
 			   s->nested);
-	count_add(list, "exits dropped, as their begin or end may be among the lost events",
+	caveat_count(list, "exits dropped, as their begin or end may be among the lost events",
 		  n->lost);
-	count_add(list, "exits dropped, as the switch back to their thread is missing", n->unseen);
-	count_add(list, "exits dropped, as their end is missing", n->unmatched);
-	count_add(list, "exits still open at the end of the trace or the time window", n->open);
-	count_add(list, "HLT exits attributed entirely to \"halted\"", n->halts);
-	count_add(list, "exits whose later parts are summed up, as they have too many",
+	caveat_count(list, "exits dropped, as the switch back to their thread is missing",
+		     n->unseen);
+	caveat_count(list, "exits dropped, as their end is missing", n->unmatched);
+	caveat_count(list, "exits still open at the end of the trace or the time window", n->open);
+	caveat_count(list, "HLT exits attributed entirely to \"halted\"", n->halts);
+	caveat_count(list, "exits whose later parts are summed up, as they have too many",
 		  n->too_long);
-	count_add(list, "... of which some time is unknown, as there are too many sums",
+	caveat_count(list, "... of which some time is unknown, as there are too many sums",
 		  n->unnamed);
-	count_add(list, "events dropped: thread table full", n->refused);
-	count_add(list, "exits missing among the rows, as there are too many", s->not_kept);
-	count_add(list, "causes or groups missing, as there are too many",
+	caveat_count(list, "events dropped: thread table full", n->refused);
+	caveat_count(list, "exits missing among the rows, as there are too many", s->not_kept);
+	caveat_count(list, "causes or groups missing, as there are too many",
 		  s->groups.refused + s->totals.refused + s->texts.refused);
 	return list;
 }

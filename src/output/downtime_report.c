@@ -16,12 +16,6 @@ static const char *const end_names[] = {
 	[STOP_MIGRATED] = "migrated", [STOP_ARRIVED] = "arrived",
 };
 
-static void count_add(json_t *list, const char *what, uint64_t nr)
-{
-	if (nr)
-		caveat_add(list, "%s: %" PRIu64, what, nr);
-}
-
 json_t *downtime_report_caveats(const struct downtime_report *r)
 {
 	const struct downtime_counts *n = downtime_counts(r->downtime);
@@ -40,29 +34,29 @@ json_t *downtime_report_caveats(const struct downtime_report *r)
 		no_entry += ended && !s->at[STOP_RUNS];
 		no_step += end == STOP_MIGRATED && !n->steps;
 	}
-	count_add(list,
+	caveat_count(list,
 		  "sent: migrations whose destination is not in this trace; add its recording with "
 		  "-i",
 		  ends[STOP_SENT]);
-	count_add(
+	caveat_count(
 		list,
 		"arrived: migrations whose source is not in this trace; add its recording with -i",
 		ends[STOP_ARRIVED]);
-	count_add(list,
+	caveat_count(list,
 		  "arrivals for which more than one VM was waiting: they are rows of their own",
 		  n->ambiguous);
-	count_add(list,
+	caveat_count(list,
 		  "begin when the vCPUs were paused, as no exit from the guest was seen before",
 		  no_exit);
-	count_add(list, "end when the vCPUs may run, as no entry to the guest was seen after",
+	caveat_count(list, "end when the vCPUs may run, as no entry to the guest was seen after",
 		  no_entry);
-	count_add(list,
+	caveat_count(list,
 		  "migrations without migrate_step: the phase \"stopped\" has the time of the "
 		  "phases after it",
 		  no_step);
-	count_add(list, "stops in which events were lost: points of time may be missing or late",
+	caveat_count(list, "stops in which events were lost: points of time may be missing or late",
 		  lost);
-	count_add(list, "events ignored, as there are too many VMs or stops", n->refused);
+	caveat_count(list, "events ignored, as there are too many VMs or stops", n->refused);
 	return list;
 }
 

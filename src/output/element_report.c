@@ -33,17 +33,12 @@ static struct cell get_popped_at(struct table *t, const void *at)
 GET_CELL(get_elem, const uint64_t *address, table_print(t, "0x%" PRIx64, *address))
 GET_TEXT(get_verdict, const struct element *e, element_verdict_name(e->verdict))
 
-static struct cell get_device(struct table *t, const void *at)
-{
-	const char *const *device = at;
-
-	return (struct cell){0, **device ? table_text(t, *device) : "unknown"};
-}
+GET_CELL(get_device, const struct element *e, device_cell(t, e->device))
 
 static const struct column_def element_columns[] = {
 	{"pid", "pid", COL_COUNT, MEMBER(struct element, pid), .doc = "process id of the VM"},
 	COLUMN_VM(struct element, pid),
-	{"device", "device", COL_PATH, offsetof(struct element, device), get_device,
+	{"device", "device", COL_PATH, .get = get_device,
 	 .doc = "its QOM path, in text its name"},
 	{"queue", "queue", COL_COUNT, MEMBER(struct element, queue),
 	 .doc = "index of the virtqueue"},

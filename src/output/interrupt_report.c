@@ -13,12 +13,6 @@
 #include "base/error.h"
 #include "output/report.h"
 
-static void count_add(json_t *list, const char *what, uint64_t nr)
-{
-	if (nr)
-		caveat_add(list, "%s: %" PRIu64, what, nr);
-}
-
 json_t *interrupt_report_caveats(const struct interrupt_report *r)
 {
 	const struct irq_counts *n = interrupts_counts(r->interrupts);
@@ -41,16 +35,16 @@ json_t *interrupt_report_caveats(const struct interrupt_report *r)
 			   "does not report; the guest's EOIs to it are writes to ports 0x20 and "
 			   "0xa0 (hostrace ports)",
 			   n->nameless, n->lines);
-	count_add(list,
+	caveat_count(list,
 		  "inputs of the I/O APIC that were driven and sent nothing, as an interrupt was "
 		  "pending (coalesced)",
 		  n->pin_coalesced);
-	count_add(list,
+	caveat_count(list,
 		  "interrupts injected without a recorded accept (of the PIC or a thread of the "
 		  "kernel, from before the recording, or lost)",
 		  n->unaccepted);
-	count_add(list, "losses, at which interrupts under way were dropped", n->losses);
-	count_add(list, "events ignored, as there are too many vCPUs", n->refused);
+	caveat_count(list, "losses, at which interrupts under way were dropped", n->losses);
+	caveat_count(list, "events ignored, as there are too many vCPUs", n->refused);
 	return list;
 }
 

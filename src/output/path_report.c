@@ -169,11 +169,6 @@ static const struct path_device_sum *device_of(const struct table *t, const stru
 	return &r->summary->device[s->device];
 }
 
-static struct cell device_cell(struct table *t, const char *device)
-{
-	return (struct cell){0, *device ? table_text(t, device) : "unknown"};
-}
-
 static struct cell stage_cell(struct table *t, enum path_point from, enum path_point to)
 {
 	return table_print(t, "%s-%s", path_points[from].name, path_points[to].name);

@@ -114,12 +114,7 @@ static bool has_pids(const struct table *t)
 	return t->tree || ((const struct queue_report *)t->report)->pids;
 }
 
-static struct cell get_device(struct table *t, const void *at)
-{
-	const struct queue_figures *f = at;
-
-	return (struct cell){0, *f->device ? table_text(t, f->device) : "unknown"};
-}
+GET_CELL(get_device, const struct queue_figures *f, device_cell(t, f->device))
 
 static const struct column_def queue_keys[] = {
 	{"pid", "pid", COL_COUNT, MEMBER(struct queue_figures, pid), .when = has_pids,
@@ -279,28 +274,18 @@ static void picture(const struct queue_report *a, const struct queue_figures *f,
 	buf[a->columns] = '\0';
 }
 
-static const char *name_of(const char *path, char *name, size_t size)
-{
-	const char *end = strstr(path, "/virtio-backend"), *begin = end ? end : path + strlen(path);
-
-	while (end && begin > path && begin[-1] != '/')
-		begin--;
-	snprintf(name, size, "%.*s", end ? (int)(end - begin) : (int)strlen(path),
-		 end	 ? begin
-		 : *path ? path
-			 : "unknown");
-	text_sanitize(name);
-	return name;
-}
-
 /* What does not fit the table: totals, and in flight over time. */
 void queue_report_flight(const struct queue_report *a, FILE *f)
 {
-	char line[QUEUES_COLUMNS + 1], width[16], name[24], vm[VM_NAME_BYTES];
+	char line[QUEUES_COLUMNS + 1], width[16], name[24], path[QUEUES_DEVICE_MAX];
+	char vm[VM_NAME_BYTES];
 
 	for (unsigned int i = 0; i < a->nr; i++) {
 		const struct queue_figures *q = a->list[i];
 
+		snprintf(name, sizeof(name), "%s",
+			 path_print(*q->device ? q->device : "unknown", path, sizeof(path)));
+		text_sanitize(name);
 		picture(a, q, line);
 		if (a->vms)
 			fprintf(f, "%s ", vm_name(a->vms, q->pid, vm, sizeof(vm)));
@@ -309,7 +294,7 @@ void queue_report_flight(const struct queue_report *a, FILE *f)
 		fprintf(f,
 			"%s %" PRIu32 ": %" PRIu64 " requests, %" PRIu64 " kicks, %" PRIu64
 			" notifications\n",
-			name_of(q->device, name, sizeof(name)), q->queue, q->popped, q->kicks,
+			name, q->queue, q->popped, q->kicks,
 			q->interrupts);
 		if (q->popped)
 			fprintf(f,

@@ -106,6 +106,12 @@ void caveat_add(json_t *list, const char *fmt, ...)
 	json_array_append_new(list, json_string(text));
 }
 
+void caveat_count(json_t *list, const char *what, uint64_t nr)
+{
+	if (nr)
+		caveat_add(list, "%s: %" PRIu64, what, nr);
+}
+
 /* The colour begins anew on each line, since a pager ends it there. */
 void caveat_print_tone(const char *text, enum tone tone, FILE *out)
 {

@@ -96,6 +96,9 @@ json_t *json_text(const char *text);
 /* Appends a note to an array of texts, without control characters. */
 void caveat_add(json_t *list, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* "what: nr", if there are any. */
+void caveat_count(json_t *list, const char *what, uint64_t nr);
+
 /* Prints a note as comment lines of at most 80 columns, below a text report. */
 void caveat_print(const char *text, FILE *out);
 void caveat_print_tone(const char *text, enum tone tone, FILE *out);

@@ -29,12 +29,6 @@ static int out_of_memory(void)
 
 /* ---- notes ---- */
 
-static void count_add(json_t *list, const char *what, uint64_t nr)
-{
-	if (nr)
-		caveat_add(list, "%s: %" PRIu64, what, nr);
-}
-
 static void left_out_add(json_t *list, const struct sched_report *r)
 {
 	size_t nr, left_out = 0;
@@ -60,16 +54,16 @@ json_t *sched_report_caveats(const struct sched_report *r)
 	if (n->switches && !n->ran && !r->ran_recorded)
 		caveat_add(list, "no sched_ran in this trace: of the tasks that ran while a thread "
 				 "waited only the first and the last are known");
-	count_add(list,
+	caveat_count(list,
 		  r->foreign ? "sched_switch events missing from this trace; the preceding state "
 			       "is unknown (perf record -p does not record them all, perf record "
 			       "-a does)"
 			     : "missing sched_switch events; the preceding state is unknown",
 		  n->missing);
-	count_add(list, "losses after which a thread's time is unknown until its next event",
+	caveat_count(list, "losses after which a thread's time is unknown until its next event",
 		  n->losses);
-	count_add(list, "events dropped: thread table full", n->refused);
-	count_add(list,
+	caveat_count(list, "events dropped: thread table full", n->refused);
+	caveat_count(list,
 		  "waits for a CPU, or parts of them, for which the task that ran is unknown, as "
 		  "there are too many",
 		  n->unnamed);

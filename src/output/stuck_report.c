@@ -111,8 +111,7 @@ struct stuck_row {
 
 #define ROW const struct stuck_row *r
 
-GET_CELL(get_device, ROW,
-	 table_print(t, "%s", *r->s->queue->device.path ? r->s->queue->device.path : "unknown"))
+GET_CELL(get_device, ROW, device_cell(t, r->s->queue->device.path))
 GET_NUMBER(get_queue, ROW, r->s->queue->state.index)
 GET_NUMBER(get_head, ROW, r->q->head)
 GET_TEXT(get_stage, ROW, stages[r->q->stage])

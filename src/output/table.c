@@ -319,6 +319,11 @@ struct cell table_print(struct table *t, const char *fmt, ...)
 	return (struct cell){0, table_text(t, text)};
 }
 
+struct cell device_cell(struct table *t, const char *path)
+{
+	return (struct cell){0, *path ? table_text(t, path) : "unknown"};
+}
+
 struct sorting {
 	unsigned int column;
 	bool is_text;

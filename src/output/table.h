@@ -212,6 +212,9 @@ bool table_is_flat(const struct table *t);
 /* All rows as an array of objects, by the keys of the columns; new reference. */
 json_t *table_json(const struct table *t);
 
+/* A cell of COL_PATH: "" is unknown. */
+struct cell device_cell(struct table *t, const char *path);
+
 /* `part` as COL_PERCENT has it. */
 uint64_t percent_of(unsigned __int128 part, uint64_t whole);
 

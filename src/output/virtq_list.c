@@ -52,12 +52,7 @@ void virtq_list_caveats(const struct virtq_list *list, pid_t pid, json_t *caveat
 			   wild);
 }
 
-static struct cell get_device(struct table *t, const void *at)
-{
-	const struct virtq_entry *e = at;
-
-	return (struct cell){0, *e->device ? table_text(t, e->device) : "unknown"};
-}
+GET_CELL(get_device, const struct virtq_entry *e, device_cell(t, e->device))
 
 /* ---- JSON ---- */
 
