@@ -200,14 +200,30 @@ static void period_ended(void *arg, struct model_thread *t, uint64_t ns, enum ru
 	step_add(c, v, ns);
 }
 
+/* In the thread of its header. */
+static bool names_vcpu(const struct event *ev)
+{
+	switch (ev->type->id) {
+	case EV_kvm_exit:
+	case EV_kvm_entry:
+	case EV_kvm_userspace_exit:
+	case EV_kvm_run:
+	case EV_sched_switch:
+	case EV_sched_woken:
+	case EV_sched_block:
+	case EV_thread:
+		return ev->vcpu < CAUSES_VCPUS_MAX;
+	}
+	return false;
+}
+
 /* Which thread runs which vCPU. A guest's CPU number does not distinguish several VMs. */
 static int vcpu_learn(struct wait_causes *c, const struct event *ev)
 {
-	bool kvm = ev->type->id <= EV_kvm_run;
 	struct model_thread *t;
 	struct vcpu *v;
 
-	if ((!kvm && ev->type->id != EV_sched_switch) || ev->vcpu >= CAUSES_VCPUS_MAX)
+	if (!names_vcpu(ev))
 		return 0;
 	if (c->pid && c->pid != ev->pid)
 		return fail(-EINVAL, "the recording has several VMs; select one with --vm");
@@ -216,7 +232,7 @@ static int vcpu_learn(struct wait_causes *c, const struct event *ev)
 		c->nr_vcpus = ev->vcpu + 1u;
 	v = &c->vcpu[ev->vcpu];
 	t = model_thread_get(&c->model, ev);
-	if (t && (kvm || v->thread != t)) {
+	if (t && (ev->type->id <= EV_kvm_run || v->thread != t)) {
 		v->thread = t;
 		v->state = t->state;
 		step_add(c, v, ev->time_ns);

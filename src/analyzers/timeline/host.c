@@ -119,17 +119,18 @@ static struct vcpu *vcpu_checked(const struct timeline_host *h, struct vcpu *v)
 	return v;
 }
 
-static struct vcpu *vcpu_get(struct timeline_host *h, const struct event *ev)
+/* The thread runs this vCPU. NULL: there are too many. */
+static struct vcpu *vcpu_get(struct timeline_host *h, struct host_thread *th, uint32_t pid,
+			     uint16_t vcpu)
 {
-	struct host_thread *th = (struct host_thread *)model_thread_get(&h->model, ev);
 	struct vcpu_index *p;
 	uint32_t group;
 	struct vcpu *v;
 	bool first;
 
-	if (th && th->vcpu && h->vcpu[th->vcpu - 1].vcpu == ev->vcpu)
+	if (th && th->vcpu && h->vcpu[th->vcpu - 1].vcpu == vcpu)
 		return vcpu_checked(h, &h->vcpu[th->vcpu - 1]);
-	p = hash_add_u64(&h->vcpus, (uint64_t)ev->pid << 32 | ev->vcpu, &first);
+	p = hash_add_u64(&h->vcpus, (uint64_t)pid << 32 | vcpu, &first);
 	if (!p)
 		return NULL;
 	if (first)
@@ -138,11 +139,10 @@ static struct vcpu *vcpu_get(struct timeline_host *h, const struct event *ev)
 		th->vcpu = (int)p->index + 1;
 	if (!first)
 		return vcpu_checked(h, &h->vcpu[p->index]);
-	group = group_of(h, ev->pid);
+	group = group_of(h, pid);
 	v = &h->vcpu[h->nr_vcpus];
-	*v = (struct vcpu){.pid = ev->pid, .vcpu = ev->vcpu};
-	v->main.track =
-		timeline_track(h->t, group, TRACK_VCPU, 4u * ev->vcpu, 0, "vCPU %u", ev->vcpu);
+	*v = (struct vcpu){.pid = pid, .vcpu = vcpu};
+	v->main.track = timeline_track(h->t, group, TRACK_VCPU, 4u * vcpu, 0, "vCPU %u", vcpu);
 	v->user.track = v->off = v->task.track = UINT32_MAX; /* made when there is something on them */
 	h->nr_vcpus++;
 	return v;
@@ -209,8 +209,11 @@ static void task_handle(struct timeline_host *h, struct vcpu *v, const struct ev
 
 static void vcpu_event(struct timeline_host *h, const struct event *ev)
 {
-	struct vcpu *v = ev->vcpu == RECORD_NO_VCPU ? NULL : vcpu_get(h, ev);
+	struct host_thread *th = (struct host_thread *)model_thread_get(&h->model, ev);
+	struct vcpu *v = NULL;
 
+	if (ev->vcpu != RECORD_NO_VCPU)
+		v = vcpu_get(h, th, ev->pid, ev->vcpu);
 	if (!v)
 		return;
 	v->cpu = ev->cpu;
@@ -310,6 +313,8 @@ static void period_draw(void *arg, struct model_thread *m, uint64_t ns, enum run
 	struct timeline_host *h = arg;
 	const struct field *comm;
 
+	if (!th->vcpu && m->vcpu != RECORD_NO_VCPU)
+		vcpu_get(h, th, m->pid, m->vcpu);
 	if (th->vcpu)
 		off_draw(h, &h->vcpu[th->vcpu - 1], th, ns);
 	else if (th->ours)
