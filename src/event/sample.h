@@ -134,6 +134,12 @@ static inline int sample_next(struct sample_trace *t, struct sample *ret)
 void sample_rewind(struct sample_trace *t);
 
 /*
+ * Calls `put` for each sample from the first one on, until it returns other than 0. Returns that, 0 at the end, or
+ * -errno with the error message set.
+ */
+int sample_each(struct sample_trace *t, int (*put)(void *arg, const struct sample *s), void *arg);
+
+/*
  * Addresses of the backtrace without zeros, each less 1 (the call, not the return); at most max. Returns their number.
  */
 unsigned int sample_backtrace(const struct sample *s, uint64_t *ret, unsigned int max);

@@ -172,9 +172,13 @@ static uint32_t first_find(const struct memory_profile *m, uint64_t hash, uint64
 	return CALLTREE_NONE;
 }
 
-static int allocation_add(struct memory_profile *m, const struct sample *s)
+static int allocation_add(void *profile, const struct sample *s)
 {
+	struct memory_profile *m = profile;
 	struct allocation a;
+
+	if (m->allocator[s->tp->index] < 0 || !time_range_has(&m->opt->range, s->time_ns))
+		return 0;
 	int err = allocation_parse(m, s, &a);
 
 	if (!err && !m->opt->no_backtrace && s->nr_backtrace)
@@ -200,18 +204,6 @@ static int allocation_add(struct memory_profile *m, const struct sample *s)
 	}
 	m->nr++;
 	return 0;
-}
-
-static int read_all(struct memory_profile *m)
-{
-	struct sample s;
-	int r = 0, err = 0;
-
-	sample_rewind(m->trace);
-	while (!err && (r = sample_next(m->trace, &s)) > 0)
-		if (m->allocator[s.tp->index] >= 0 && time_range_has(&m->opt->range, s.time_ns))
-			err = allocation_add(m, &s);
-	return err ? err : r;
 }
 
 static int memory_open(struct memory_profile *m)
@@ -268,7 +260,7 @@ int memory_profile(struct sample_trace *t, const struct memory_options *opt, str
 	int err = memory_open(&m);
 
 	if (!err)
-		err = read_all(&m);
+		err = sample_each(t, allocation_add, &m);
 	if (!err)
 		err = tree_make(&m);
 	if (!err)

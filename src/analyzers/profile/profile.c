@@ -153,26 +153,23 @@ static int add_trimmed(struct profile *p, const struct sample *s, uint64_t start
 
 /* ---- hits: every sample with a backtrace ---- */
 
+static int hit_sample(void *profile, const struct sample *s)
+{
+	struct profile *p = profile;
+	const struct time_range *range = &p->opt->range;
+	/* OSv's tool treats a hit as a span of length 0, which may also touch the range's end. */
+	bool in = p->opt->compat ? time_range_trim(range, s->time_ns, 0, &(double){0})
+				 : time_range_has(range, s->time_ns);
+
+	if (!in || !s->nr_backtrace || (s->tp->kind && s->stands_in) ||
+	    (p->opt->tracepoint && !sample_type_is(s->tp, p->opt->tracepoint)))
+		return 0;
+	return sample_add(p, s, 1, 0);
+}
+
 static int fold_hits(struct profile *p)
 {
-	const struct time_range *range = &p->opt->range;
-	struct sample s;
-	int r;
-
-	while ((r = sample_next(p->trace, &s)) > 0) {
-		/* OSv's tool treats a hit as a span of length 0, which may also touch the
-		 * range's end. */
-		bool in = p->opt->compat ? time_range_trim(range, s.time_ns, 0, &(double){0})
-					 : time_range_has(range, s.time_ns);
-
-		if (!in || !s.nr_backtrace || (s.tp->kind && s.stands_in) ||
-		    (p->opt->tracepoint && !sample_type_is(s.tp, p->opt->tracepoint)))
-			continue;
-		r = sample_add(p, &s, 1, 0);
-		if (r)
-			return r;
-	}
-	return r;
+	return sample_each(p->trace, hit_sample, p);
 }
 
 /* ---- timed: pairs by their entry's backtrace ---- */
@@ -224,6 +221,8 @@ struct idle_cpu {
 };
 
 struct idle {
+	struct profile *profile;
+	uint64_t last_ns; /* the last sample's time */
 	struct idle_cpu cpu[CPUS_MAX];
 	struct hash_table waits;
 	uint64_t nr_waits;		  /* ever */
@@ -339,15 +338,17 @@ static int idle_end(struct profile *p, struct idle_cpu *c, uint64_t now_ns)
 	return c->recent ? recent_count(p, c, now_ns) : 0;
 }
 
-static int idle_sample(struct profile *p, struct idle *x, const struct sample *s)
+static int idle_sample(void *idle, const struct sample *s)
 {
+	struct idle *x = idle;
+	struct profile *p = x->profile;
 	struct idle_cpu *c = &x->cpu[s->cpu % CPUS_MAX];
 	const char *name = s->tp->name;
 
 	if (!c->seen)
 		x->seen[x->nr_seen++] = s->cpu % CPUS_MAX;
 	c->seen = true;
-
+	x->last_ns = s->time_ns;
 	if (!strcmp(name, "sched_idle")) {
 		c->idle = true;
 		c->since_ns = s->time_ns;
@@ -362,14 +363,14 @@ static int idle_sample(struct profile *p, struct idle *x, const struct sample *s
 }
 
 /* At the end of the trace: CPUs are still idle, and threads wait. */
-static int idle_close(struct profile *p, struct idle *x, uint64_t last_ns)
+static int idle_close(struct profile *p, struct idle *x)
 {
 	struct known_wait *known;
 	int err = 0;
 
 	for (unsigned int i = 0; i < x->nr_seen && !err; i++)
 		if (x->cpu[x->seen[i]].idle)
-			err = idle_end(p, &x->cpu[x->seen[i]], last_ns);
+			err = idle_end(p, &x->cpu[x->seen[i]], x->last_ns);
 	for (uint32_t at = 0; (known = hash_next(&x->waits, &at)) && !err;)
 		err = wait_close(p, &x->cpu[known->cpu], known->waiting);
 	return err;
@@ -388,21 +389,15 @@ static void idle_free(struct idle *x)
 static int fold_idle(struct profile *p)
 {
 	struct idle *x = calloc(1, sizeof(*x));
-	struct sample s;
-	uint64_t last_ns = 0;
-	int r = 0, err = 0;
 
 	if (!x)
 		return fail(-ENOMEM, "out of memory");
+	x->profile = p;
 	x->waits = HASH_TABLE(struct known_wait, 2, WAITING_MAX);
-	while (!err && (r = sample_next(p->trace, &s)) > 0) {
-		err = idle_sample(p, x, &s);
-		last_ns = s.time_ns;
-	}
+	int err = sample_each(p->trace, idle_sample, x);
+
 	if (!err)
-		err = r;
-	if (!err)
-		err = idle_close(p, x, last_ns);
+		err = idle_close(p, x);
 	idle_free(x);
 	return err;
 }
@@ -416,7 +411,6 @@ int sample_profile(struct sample_trace *t, const struct profile_options *opt, st
 	struct profile p;
 	int err = profile_init(&p, t, opt);
 
-	sample_rewind(t);
 	if (!err)
 		err = fold[opt->of](&p);
 	for (uint32_t i = 0; i < p.nr_groups && !err && opt->group != PROFILE_GROUP_NONE; i++) {

@@ -27,7 +27,7 @@ static void samples_close(struct sample_trace *base)
 {
 	struct samples *x = (struct samples *)base;
 
-	for (unsigned int i = 0; i < x->nr_rules; i++)
+	for (unsigned int i = 0; x->rule && i < EVENT_TYPES_MAX; i++)
 		rule_free(x->rule[i]);
 	for (size_t i = 0; i < x->nr_held; i++)
 		free(x->held[i].args);
@@ -75,31 +75,12 @@ static int made_add(struct samples *x)
 	return err;
 }
 
-/* Types are registered while the trace is read. */
-static int rules_reserve(struct samples *x, unsigned int index)
-{
-	unsigned int nr = event_types_count();
-	struct sample_rule **more;
-
-	if (index < x->nr_rules)
-		return 0;
-	more = reallocarray(x->rule, nr, sizeof(*more));
-	if (!more)
-		return fail(-ENOMEM, "out of memory");
-	memset(more + x->nr_rules, 0, (nr - x->nr_rules) * sizeof(*more));
-	x->rule = more;
-	x->nr_rules = nr;
-	return 0;
-}
-
 static int type_add(struct samples *x, const struct event_type *type)
 {
 	struct sample_rule *r;
 	uint32_t tp;
-	int err = rules_reserve(x, type->index);
+	int err = 0;
 
-	if (err)
-		return err;
 	x->rule[type->index] = r = calloc(1, sizeof(*r));
 	if (!r)
 		return fail(-ENOMEM, "out of memory");
@@ -139,10 +120,10 @@ static int types_find(struct samples *x)
 			}
 			if (!is_ours(x, ev))
 				continue;
-			if (!samples_rule_of(x, ev->type))
+			if (!x->rule[ev->type->index])
 				err = type_add(x, ev->type);
-			if (!err && samples_rule_of(x, ev->type)->what == WHAT_SYSCALL)
-				err = sample_syscall_learn(x, samples_rule_of(x, ev->type), ev);
+			if (!err && x->rule[ev->type->index]->what == WHAT_SYSCALL)
+				err = sample_syscall_learn(x, x->rule[ev->type->index], ev);
 		}
 	}
 	return err;
@@ -353,7 +334,8 @@ static int samples_init(struct samples *x)
 	x->batch = calloc(1, sizeof(*x->batch));
 	x->held = calloc(ROOM, sizeof(*x->held));
 	x->load = calloc(SAMPLES_CPUS_MAX, sizeof(*x->load));
-	if (!x->batch || !x->held || !x->load)
+	x->rule = calloc(EVENT_TYPES_MAX, sizeof(*x->rule)); /* most of its pages are never touched */
+	if (!x->batch || !x->held || !x->load || !x->rule)
 		return fail(-ENOMEM, "out of memory");
 	x->own = HASH_TABLE(struct sample_thread, 1, SAMPLES_THREADS_MAX);
 	return backtraces_open(&x->backtraces);

@@ -129,8 +129,7 @@ struct samples {
 	struct batch *batch;
 	unsigned int at; /* in the batch */
 	bool begun, ended; /* the pass */
-	struct sample_rule **rule; /* by registry index of the type, below nr_rules; NULL: none */
-	unsigned int nr_rules;
+	struct sample_rule **rule; /* by registry index of the type; NULL: none */
 	uint32_t made[MADE_NR]; /* tracepoint index */
 	struct hash_table threads;
 	struct hash_table own; /* of a host: threads of VMs */
@@ -146,13 +145,6 @@ struct samples {
 	double ns_per_tick; /* of a ring that was not aligned; 0: times are ns */
 	int64_t *load;	    /* by CPU, -1: not known */
 };
-
-/* What becomes of events of this type; NULL: nothing. */
-static inline struct sample_rule *samples_rule_of(const struct samples *x,
-						  const struct event_type *type)
-{
-	return type->index < x->nr_rules ? x->rule[type->index] : NULL;
-}
 
 /* A new entry of the trace's dictionary; `kind` stays the caller's. */
 int samples_tracepoint_add(struct samples *x, const char *name, const char *signature,

@@ -365,7 +365,7 @@ static int make_stack(struct samples *x, const struct sample_rule *r, const stru
 
 int samples_make(struct samples *x, const struct event *ev)
 {
-	struct sample_rule *r = samples_rule_of(x, ev->type);
+	struct sample_rule *r = x->rule[ev->type->index];
 
 	if (!r)
 		return 0;

@@ -41,8 +41,9 @@ struct wakeups {
 	struct hash_table waits;
 };
 
-static int wakeup_sample(struct wakeups *w, const struct sample *s)
+static int wakeup_sample(void *wakeups, const struct sample *s)
 {
+	struct wakeups *w = wakeups;
 	const char *name = s->tp->name;
 	struct sample_arg args[SAMPLE_ARGS_MAX];
 	struct wait *x;
@@ -78,23 +79,28 @@ int wakeups_find(struct sample_trace *t, const struct time_range *range,
 		 int (*put)(void *arg, const struct wakeup *w), void *arg)
 {
 	struct wakeups w = {.range = range, .put = put, .arg = arg};
-	struct sample s;
-	int r, stop = 0;
 
 	w.waits = HASH_TABLE(struct wait, 1, WAITS_MAX);
-	sample_rewind(t);
-	while (!stop && (r = sample_next(t, &s)) != 0)
-		stop = r < 0 ? r : wakeup_sample(&w, &s);
+	int stop = sample_each(t, wakeup_sample, &w);
+
 	hash_deinit(&w.waits);
 	return stop;
 }
 
 /* ---- loads ---- */
 
-/* 1: the loads have changed, and a row is due. */
-static int load_sample(struct cpu_loads *l, const struct sample *s,
-		       const struct cpu_load_options *o)
+struct loading {
+	const struct cpu_load_options *opt;
+	int (*put)(void *arg, uint64_t time_ns, const struct cpu_loads *loads);
+	void *arg;
+	struct cpu_loads loads;
+};
+
+static int load_sample(void *loading, const struct sample *s)
 {
+	struct loading *x = loading;
+	struct cpu_loads *l = &x->loads;
+	const struct cpu_load_options *o = x->opt;
 	struct sample_arg args[SAMPLE_ARGS_MAX];
 	size_t len;
 
@@ -115,22 +121,19 @@ static int load_sample(struct cpu_loads *l, const struct sample *s,
 			    "Encountered CPU with id=%u but user claimed there are %" PRIu64
 			    " CPUs",
 			    l->nr - 1, o->cpus);
-	return time_range_has(&o->range, s->time_ns);
+	return time_range_has(&o->range, s->time_ns) ? x->put(x->arg, s->time_ns, l) : 0;
 }
 
 int cpu_loads_find(struct sample_trace *t, const struct cpu_load_options *opt,
 		   int (*put)(void *arg, uint64_t time_ns, const struct cpu_loads *loads),
 		   void *arg)
 {
-	_cleanup_free_ struct cpu_loads *l = calloc(1, sizeof(*l));
-	struct sample s;
-	int r = 0, stop = l ? 0 : fail(-ENOMEM, "out of memory");
+	_cleanup_free_ struct loading *x = calloc(1, sizeof(*x));
 
-	sample_rewind(t);
-	while (!stop && (r = sample_next(t, &s)) != 0) {
-		stop = r < 0 ? r : load_sample(l, &s, opt);
-		if (stop > 0)
-			stop = put(arg, s.time_ns, l);
-	}
-	return stop;
+	if (!x)
+		return fail(-ENOMEM, "out of memory");
+	x->opt = opt;
+	x->put = put;
+	x->arg = arg;
+	return sample_each(t, load_sample, x);
 }

@@ -121,7 +121,10 @@ struct writer {
 	pcap_dumper_t *dumper;
 	uint8_t *frame;
 	bool compat;
-	uint64_t written, skipped;
+	const struct time_range *range;
+	const struct packets_clock *clock; /* NULL: pcap */
+	FILE *out;			   /* of pcapng */
+	struct packet_counts n;
 };
 
 static int writer_open(struct writer *w, FILE *out, bool compat)
@@ -150,7 +153,7 @@ static int writer_put(struct writer *w, const struct sample *s, struct timeval w
 	uint32_t len;
 
 	if (!frame_make(s, w->frame, &len)) {
-		w->skipped++;
+		w->n.skipped++;
 		return w->compat ? fail(-EPROTO,
 					"%s at %" PRIu64 " ns: its protocol has no Ethernet type; "
 							 "it is skipped without --compat",
@@ -159,29 +162,8 @@ static int writer_put(struct writer *w, const struct sample *s, struct timeval w
 	}
 	head.caplen = head.len = len;
 	pcap_dump((u_char *)w->dumper, &head, w->frame);
-	w->written++;
+	w->n.written++;
 	return 0;
-}
-
-int packets_pcap_dump(struct sample_trace *t, const struct time_range *range, bool compat,
-		      FILE *out, struct packet_counts *ret)
-{
-	struct writer w;
-	struct sample s;
-	int r = 0, err = writer_open(&w, out, compat);
-
-	sample_rewind(t);
-	while (!err && (r = sample_next(t, &s)) > 0) {
-		if (is_dumped(&s) && time_range_has(range, s.time_ns))
-			err = writer_put(&w, &s,
-					 compat ? compat_packet_time(s.time_ns)
-						: packet_time(s.time_ns));
-		if (err == -EPROTO && !compat)
-			err = 0;
-	}
-	*ret = (struct packet_counts){w.written, w.skipped};
-	writer_close(&w);
-	return err ? err : r;
 }
 
 /* ---- pcapng ---- */
@@ -327,27 +309,53 @@ static int packet_put_ng(const struct sample *s, int64_t realtime_offset, uint8_
 	return 1;
 }
 
+static int packet_sample(void *writer, const struct sample *s)
+{
+	struct writer *w = writer;
+
+	if (!is_dumped(s) || !time_range_has(w->range, s->time_ns))
+		return 0;
+	if (w->clock) {
+		bool put = packet_put_ng(s, w->clock->realtime_offset, w->frame, w->out);
+
+		w->n.written += put;
+		w->n.skipped += !put;
+		return 0;
+	}
+	int err = writer_put(w, s,
+			     w->compat ? compat_packet_time(s->time_ns) : packet_time(s->time_ns));
+
+	return err == -EPROTO && !w->compat ? 0 : err;
+}
+
+int packets_pcap_dump(struct sample_trace *t, const struct time_range *range, bool compat,
+		      FILE *out, struct packet_counts *ret)
+{
+	struct writer w;
+	int err = writer_open(&w, out, compat);
+
+	w.range = range;
+	if (!err)
+		err = sample_each(t, packet_sample, &w);
+	*ret = w.n;
+	writer_close(&w);
+	return err;
+}
+
 int packets_pcapng(struct sample_trace *t, const struct time_range *range,
 		   const struct packets_clock *clock, FILE *out, struct packet_counts *ret)
 {
-	_cleanup_free_ uint8_t *frame = malloc(ETHERNET_HEADER + PACKET_MAX);
-	struct sample s;
-	int r;
+	struct writer w = {.range = range, .clock = clock, .out = out};
+	int err;
 
-	*ret = (struct packet_counts){0};
-	if (!frame)
+	w.frame = malloc(ETHERNET_HEADER + PACKET_MAX);
+	if (!w.frame)
 		return fail(-ENOMEM, "out of memory");
 	pcapng_begin("hostrace " HOSTRACE_VERSION, "net_packet", clock->name, out);
-	sample_rewind(t);
-	while ((r = sample_next(t, &s)) > 0) {
-		if (!is_dumped(&s) || !time_range_has(range, s.time_ns))
-			continue;
-		if (packet_put_ng(&s, clock->realtime_offset, frame, out))
-			ret->written++;
-		else
-			ret->skipped++;
-	}
-	return r;
+	err = sample_each(t, packet_sample, &w);
+	*ret = w.n;
+	free(w.frame);
+	return err;
 }
 
 /* ---- tcpdump ---- */

@@ -90,8 +90,9 @@ static void put_args(FILE *out, const struct sample *s)
 	fwrite(block, 1, s->args_len, out);
 }
 
-static void put_sample(FILE *out, const struct sample *s)
+static int put_sample(void *file, const struct sample *s)
 {
+	FILE *out = file;
 	char name[16] = {0};
 
 	memcpy(name, s->thread_name, strnlen(s->thread_name, sizeof(name)));
@@ -109,17 +110,14 @@ static void put_sample(FILE *out, const struct sample *s)
 	}
 	put_le(out, 0, 8);
 	put_args(out, s);
+	return 0;
 }
 
 int osv_convert(struct sample_trace *t, FILE *out)
 {
-	struct sample s;
 	int r = put_dictionary(t, out);
 
-	if (r < 0)
-		return r;
-	sample_rewind(t);
-	while ((r = sample_next(t, &s)) > 0)
-		put_sample(out, &s);
+	if (!r)
+		r = sample_each(t, put_sample, out);
 	return ferror(out) ? fail(-EIO, "cannot write the tracefile") : r;
 }
