@@ -348,10 +348,19 @@ int trace_out_sync(struct trace_out *o)
 	return growing_file_sync(&o->file);
 }
 
-int trace_out_finish(struct trace_out *o, bool sync)
+/* One that has a temporary name, or none, is not at its name. */
+static uint64_t bytes_at_name(const struct trace_out *o)
+{
+	struct stat st;
+
+	return o->file.temporary || fstat(o->file.fd, &st) || !st.st_nlink ? 0
+									   : (uint64_t)st.st_size;
+}
+
+int trace_out_finish(struct trace_out *o, bool sync, uint64_t *ret_bytes)
 {
 	int err = write_index(o), last;
-	bool has_records = o->sum.types_bloom;
+	bool keep;
 
 	if (!err && o->whole && memory_failures() != o->memory_failures)
 		err = out_fail(o, -ENOMEM);
@@ -361,7 +370,10 @@ int trace_out_finish(struct trace_out *o, bool sync)
 		err = growing_file_publish(&o->file);
 	if (!err && sync)
 		err = growing_file_sync(&o->file);
-	last = out_close(o, (has_records && !o->whole) || (!err && !o->failed));
+	keep = (o->sum.types_bloom && !o->whole) || (!err && !o->failed);
+	if (ret_bytes)
+		*ret_bytes = keep ? bytes_at_name(o) : 0;
+	last = out_close(o, keep);
 	return err ? err : last;
 }
 

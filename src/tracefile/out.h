@@ -44,9 +44,9 @@ int trace_out_sync(struct trace_out *o);
 
 /*
  * Writes index and trailer and closes; with `sync`, after they are on the disk. Frees o in any case. After an error, as
- * trace_out_abandon().
+ * trace_out_abandon(). *ret_bytes (may be NULL): the size of the file that is then at its name; 0: none is.
  */
-int trace_out_finish(struct trace_out *o, bool sync);
+int trace_out_finish(struct trace_out *o, bool sync, uint64_t *ret_bytes);
 
 /* Closes without an index; records that were written remain in the file, a file without records is deleted. */
 void trace_out_abandon(struct trace_out *o);

@@ -15,13 +15,19 @@
 
 struct trace_writer;
 
+/* What the writer's own file has, without dumps. */
+struct trace_written {
+	uint64_t count[EV_LIMIT]; /* records of each of our types */
+	uint64_t bytes;		  /* set when the writer is closed; 0: there is no file of that name by it */
+};
+
 struct trace_writer_options {
 	bool zstd;	     /* compress record chunks */
 	bool whole;	     /* the file appears when it is complete, and not after an error */
 	bool sync;	     /* the file is on the disk when the writer is closed, a dump when it is written */
 	uint64_t sync_ns;    /* also at the end of a round after this time; 0: no */
 	uint64_t max_bytes;  /* flight recorder: keep about this many bytes of the newest records; 0 = all */
-	uint64_t *written;   /* EV_LIMIT: the records of each of our types that the file has; may be NULL */
+	struct trace_written *written; /* may be NULL */
 };
 
 /*

@@ -159,15 +159,16 @@ static int schema_write(struct target *t, const struct trace_chunk *c)
 static int chunk_write(void *arg, const struct trace_chunk *c)
 {
 	struct target *t = arg;
+	struct trace_written *written = t->out == t->w->out ? t->w->opt.written : NULL;
 	struct chunk_header h = c->h;
 	int err = schema_write(t, c);
 
 	h.kind = CHUNK_RECORDS;
 	if (!err)
 		err = trace_out_chunk(t->out, &h, c->counts, t->w->types, c->data, c->len);
-	for (unsigned int i = 0; !err && t->w->opt.written && i < h.nr_counts; i++)
+	for (unsigned int i = 0; !err && written && i < h.nr_counts; i++)
 		if (c->counts[i].type < EV_LIMIT)
-			t->w->opt.written[c->counts[i].type] += c->counts[i].count;
+			written->count[c->counts[i].type] += c->counts[i].count;
 	return err;
 }
 
@@ -307,7 +308,7 @@ int trace_writer_dump(struct trace_writer *w, const char *path, uint64_t since_n
 		err = ring_write(w, since_ns, out, announced);
 	if (!err && final_meta)
 		err = trace_out_json(out, CHUNK_META, final_meta);
-	return err ? err : trace_out_finish(take_ptr(out), w->opt.sync);
+	return err ? err : trace_out_finish(take_ptr(out), w->opt.sync, NULL);
 }
 
 int trace_writer_close(struct trace_writer *w, json_t *final_meta)
@@ -327,7 +328,8 @@ int trace_writer_close(struct trace_writer *w, json_t *final_meta)
 	/* Even after a failure (a full disk) the metadata and the index are tried: they are small. */
 	if (final_meta && (last = trace_out_json(w->out, CHUNK_META, final_meta)) && !err)
 		err = last;
-	last = trace_out_finish(take_ptr(w->out), w->opt.sync);
+	last = trace_out_finish(take_ptr(w->out), w->opt.sync,
+				w->opt.written ? &w->opt.written->bytes : NULL);
 	trace_writer_abandon(w);
 	return err ? err : last;
 }

@@ -7,8 +7,9 @@ set -u
 live_needs_kvm
 live_needs_root
 . "$ROOT/tests/live/record-lib.inc"
+live_needs_tools prlimit
 
-plan 25
+plan 27
 
 # by its duration, while the VM continues
 vmm_start 1000
@@ -86,4 +87,21 @@ timeout 200 "$HOSTRACE" info -i full.hrt >info.out 2>&1
 is $? 0 "... with a file that can be read" info.out
 vmm_end
 is $? 0 "... and the VM did all its work" vmm.err
+
+# ... also where only the last chunk exceeds it, and no event is in the file
+vmm_start 2000
+record_start --vm "$vmm" -o head.hrt
+head=$(stat -c %s head.hrt) # without records
+kill "$recorder"
+wait "$recorder_waiter"
+: >record.err
+prlimit --fsize=$((head + 256)) timeout -s KILL 200 "$HOSTRACE" record --vm "$vmm" -o none.hrt 2>record.err &
+recorder_waiter=$!
+until_line 'recording' record.err
+vmm_go
+vmm_end
+wait "$recorder_waiter"
+is "$? $(ls none.hrt* 2>/dev/null)" "1 " "a limit that the first chunk exceeds: a failure without a file" record.err
+is "$(grep -c ' 0 events in .* no file; ended by' record.err) $(grep -c 'next: ' record.err)" "1 0" \
+	"... and the summary says so" record.err
 finish

@@ -8,7 +8,7 @@ live_needs_kvm
 live_needs_root
 . "$ROOT/tests/live/record-lib.inc"
 
-plan 11
+plan 13
 vmm_start 60000
 record_start --vm "$vmm" -o ring.trace --ring 1M
 kill -s USR1 "$recorder"
@@ -39,4 +39,16 @@ is "$(sed -n 's/.* \([0-9]*\) KiB in ring.hrt.*/\1/p' record.err)" $(($(stat -c 
 is "$([ "$(events kvm_pio ring.hrt)" -gt 1000 ] && echo some)" some "... some"
 vmm_end
 is $? 0 "the VM did all its work" vmm.err
+
+# A dump that cannot be written is said at the end, too.
+vmm_start 1
+record_start --vm "$vmm" -o fail.hrt --ring 1M
+mkdir fail-1.hrt
+kill -s USR1 "$recorder"
+until_line 'cannot write the dump' record.err
+vmm_go
+vmm_end
+wait "$recorder_waiter"
+is "$? $(grep -c '1 dump could not be written' record.err)" "1 1" "a dump that cannot be written: status 1" record.err
+is "$("$HOSTRACE" info -i fail.hrt >info.out 2>&1; echo $?)" 0 "... and the recording is written" info.out
 finish

@@ -68,7 +68,7 @@ index() {
 	tail -c 32 "$1" | grep -qa HRTINDEX && echo index
 }
 
-plan 22
+plan 26
 for at in write fsync flush; do
 	for n in 1 2; do
 		recording $at$n.hrt
@@ -122,4 +122,34 @@ cp disk/third.hrt .
 "$HOSTRACE" info -i third.hrt >info.out 2>&1
 is $? 0 "... and the file can be read" info.out
 is "$(index third.hrt)" "" "... without an index" info.out
+is "$(grep -c 'third.hrt can be read as far as it was written, but may have no index' record.err)" 1 "... as it says" record.err
+
+# The file is complete, and nobody reads what the recorder prints: it waits in the summary.
+vmm_start 2000
+mkfifo words
+exec 5<>words
+env --default-signal=INT timeout -s KILL 200 "$HOSTRACE" record --vm "$vmm" -o complete.hrt 2>words &
+recorder_waiter=$!
+while read -r line <&5; do
+	echo "$line" >>record.words
+	case $line in *recording*) break ;; esac
+done
+recorder=$(pgrep -P "$recorder_waiter" | head -n 1)
+dd if=/dev/zero of=words oflag=nonblock bs=1 count=2M 2>/dev/null
+vmm_go
+vmm_end
+until [ "$(index complete.hrt)" ]; do sleep .02; done
+until grep -q pipe_write "/proc/$recorder/stack" 2>/dev/null; do sleep .02; done
+signals 2
+kill -s INT "$recorder"
+while pending Shd 1 && [ -e "/proc/$recorder" ]; do sleep .02; done
+cat <&5 >words.out &
+reader=$!
+wait "$recorder_waiter"
+is $? 130 "the third SIGINT after the file is complete ends the recorder" words.out
+tr -d '\0' <words.out >words.text
+is "$(grep -c 'third signal: the recorder ends at once; complete.hrt is complete' words.text)" 1 "... with this message" words.text
+is "$(whole complete.hrt)" index "... which is true" info.out
+kill "$reader"
+exec 5>&-
 finish

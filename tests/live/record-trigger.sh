@@ -20,7 +20,7 @@ dumps() {
 	ls "$1"-[a-z]*.hrt 2>/dev/null
 }
 
-plan 36
+plan 37
 
 # One exit of 6 s among 50000, no other is as slow on a busy machine: the dump holds it, and what was before and after it.
 vmm_options="slow=30000 pause=6000" vmm_start 50000
@@ -101,8 +101,9 @@ vmm_go
 until_line '^outb 12000' vmm.out
 vmm_end
 wait "$recorder_waiter"
+is "$? $(grep -c 'dumps\? could not be written' record.err)" "1 1" "dumps that could not be written: status 1" record.err
 is "$(grep -c 'File too large' record.err | sed 's/^[1-9].*/some/') $(ls killed-*.tmp 2>/dev/null)" "some " \
-	"... and what this one's writers have that fail" record.err
+	"... and what their writers have left is removed" record.err
 
 # A span that does not end, and a dump at the VM's end.
 vmm_options="slow=100 pause=600000" vmm_start 100

@@ -222,7 +222,7 @@ static void recording_make(const char *path, const struct flavour *f)
 		round_out(f, o, &c, at, end, &watermark, next > watermark ? next : watermark);
 	}
 	chunk_out(o, &c, UINT64_MAX);
-	assert_int_equal(trace_out_finish(o, false), 0);
+	assert_int_equal(trace_out_finish(o, false, NULL), 0);
 }
 
 static void same(const struct flavour *flavours, unsigned int nr, unsigned int least_percent)

@@ -23,7 +23,7 @@ static int read_schema(const char *schema)
 	assert_non_null(json);
 	assert_int_equal(trace_out_json(o, CHUNK_SCHEMA, json), 0);
 	json_decref(json);
-	assert_int_equal(trace_out_finish(o, false), 0);
+	assert_int_equal(trace_out_finish(o, false, NULL), 0);
 	return trace_read(path, &s);
 }
 
@@ -102,7 +102,7 @@ static struct seen read_records(const void *data, size_t len, uint64_t first_ns,
 	assert_int_equal(trace_out_json(o, CHUNK_SCHEMA, schema), 0);
 	json_decref(schema);
 	assert_int_equal(trace_out_chunk(o, &h, &count, NULL, data, len), 0);
-	assert_int_equal(trace_out_finish(o, false), 0);
+	assert_int_equal(trace_out_finish(o, false, NULL), 0);
 	assert_int_equal(trace_read(path, &s), 0);
 	return s;
 }

@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -166,10 +165,12 @@ static void dump_now(struct recording *r)
 		return;
 	snprintf(path, sizeof(path), "%.*s-%u%s", (int)stem, output, ++r->dumps, output + stem);
 	meta = record_meta_end(r);
-	if (trace_writer_dump(r->writer, path, 0, meta))
-		command_note("cannot write the dump: %s", error_text());
-	else
+	if (!trace_writer_dump(r->writer, path, 0, meta)) {
 		command_note("wrote %s", path);
+	} else {
+		r->dumps_failed++;
+		command_note("cannot write the dump: %s", error_text());
+	}
 	json_decref(meta);
 }
 
@@ -321,7 +322,7 @@ static int setup(struct recording *r)
 	struct trace_writer_options wopt = {.zstd = record_opt.zstd,
 					    .sync = record_opt.sync.at_end,
 					    .sync_ns = record_opt.sync.every_ns,
-					    .written = r->written};
+					    .written = &r->written};
 	struct collector_options copt = {.follow = r->follow.active};
 	json_t *meta;
 	int err = events_wanted(&copt);
@@ -367,24 +368,16 @@ static int by_count(const void *a, const void *b, void *arg)
 	return count[x] != count[y] ? order_u64(count[y], count[x]) : order_u64(x, y);
 }
 
-/* A flight recorder writes it at the end only. */
-static uint64_t output_bytes(void)
-{
-	struct stat st;
-
-	return stat(record_opt.output, &st) ? 0 : (uint64_t)st.st_size;
-}
-
-/* What the file has: less than was recorded if writing failed. Memory of a flight recorder counts as well. */
+/* What the file has: less than was recorded if writing failed. Else memory of a flight recorder counts as well. */
 static struct collector_counts counts_kept(const struct recording *r)
 {
 	struct collector_counts n = *collector_counts(r->collector);
 
-	for (unsigned int i = 0; i < EV_LIMIT && r->stop == STOP_ERROR; i++) {
-		if (record_opt.ring_bytes || r->written[i] >= n.by_type[i])
+	for (unsigned int i = 0; i < EV_LIMIT && r->file_err; i++) {
+		if (r->written.count[i] >= n.by_type[i])
 			continue;
-		n.events -= n.by_type[i] - r->written[i];
-		n.by_type[i] = r->written[i];
+		n.events -= n.by_type[i] - r->written.count[i];
+		n.by_type[i] = r->written.count[i];
 	}
 	return n;
 }
@@ -403,15 +396,17 @@ static void summary(struct recording *r)
 	for (unsigned int i = 0; i < SUMMARY_TYPES && n->by_type[order[i]]; i++)
 		len += snprintf(line + len, sizeof(line) - len, "%s%s %" PRIu64, len ? ", " : "",
 				event_type_ours(order[i])->name, n->by_type[order[i]]);
-	if (!r->flight)
-		snprintf(kept, sizeof(kept), ", %" PRIu64 " KiB in %s", output_bytes() / 1024,
+	if (!r->flight && r->written.bytes)
+		snprintf(kept, sizeof(kept), ", %" PRIu64 " KiB in %s", r->written.bytes / 1024,
 			 record_opt.output);
+	else if (!r->flight)
+		snprintf(kept, sizeof(kept), ", no file");
 	command_note("%" PRIu64 " events in %.1f s (%s), %" PRIu64 " lost%s; ended by: %s",
 		     n->events, (double)(monotonic_ns() - r->start_ns) / 1e9, len ? line : "none",
 		     n->lost, kept, record_stop_words[r->stop]);
 	if (n->events < recorded)
-		command_note("warning: %" PRIu64 " more events could not be written",
-			     recorded - n->events);
+		command_note("warning: %" PRIu64 " more events are not in %s", recorded - n->events,
+			     record_opt.output);
 	if (n->lost > n->skipped)
 		command_note("warning: %" PRIu64
 			     " events were lost: buffers were full; try: --buffer %" PRIu64
@@ -425,13 +420,13 @@ static void summary(struct recording *r)
 	parts_summary(r);
 	if (r->flight)
 		record_trigger_summary(r);
-	else if (n->events)
+	else if (r->written.bytes && n->events)
 		command_note("next: hostrace %s -i %s",
 			     events_next_print(record_opt.analyzers ? record_opt.analyzers
 								    : "exits",
 					       kept, sizeof(kept)),
 			     record_opt.output);
-	else
+	else if (!recorded)
 		command_note("no events were recorded; 'hostrace doctor --vm PID' lists the "
 			     "available events");
 }
@@ -477,7 +472,17 @@ static int file_end(struct recording *r)
 	meta = record_meta_end(r);
 	err = trace_writer_close(w, meta);
 	json_decref(meta);
+	if (!err)
+		record_stop_complete(r);
 	return err;
+}
+
+static int dumps_judge(const struct recording *r)
+{
+	if (!r->dumps_failed)
+		return 0;
+	return fail(-EIO, "%" PRIu64 " dump%s could not be written completely (see above)",
+		    r->dumps_failed, r->dumps_failed == 1 ? "" : "s");
 }
 
 static int record(struct recording *r)
@@ -493,9 +498,10 @@ static int record(struct recording *r)
 		r->stop = STOP_ERROR;
 	end = finish(r);
 	err = err ? err : end;
-	end = file_end(r);
+	r->file_err = file_end(r);
+	err = err ? err : r->file_err;
 	summary(r);
-	err = err ? err : end;
+	err = err ? err : dumps_judge(r);
 	return err ? err : record_follow_stop(r);
 }
 

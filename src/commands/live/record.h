@@ -153,7 +153,9 @@ struct recording {
 	struct guest_watch *tasks; /* of --guest-tasks, one per VM */
 	unsigned int nr_tasks;
 	unsigned int dumps;
-	uint64_t written[EV_LIMIT]; /* records in the file, by type */
+	uint64_t dumps_failed; /* could not be written, or their report */
+	struct trace_written written;
+	int file_err; /* the file is not as it should be */
 	struct vcpu_runs *runs; /* of vCPUs of VMs that have no event; NULL: none is left */
 	struct flight *flight; /* of --trigger, else NULL */
 	enum stop stop;
@@ -240,6 +242,9 @@ int record_stop_fd(const struct recording *r);
 /* Without the thread in between, for what is done to all threads of a process or to none. */
 void record_stop_pause(struct recording *r);
 int record_stop_watch(struct recording *r);
+
+/* The file has its index and is closed. */
+void record_stop_complete(struct recording *r);
 
 /* The collector is about to be closed: it is no longer the thread's. */
 void record_stop_detached(struct recording *r);

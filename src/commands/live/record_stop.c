@@ -36,6 +36,7 @@ struct record_stop {
 	int wake, stopped; /* eventfds: the thread is to end; a signal has come */
 	unsigned int nr; /* signals so far */
 	bool late;	 /* it was said what is waited for */
+	bool complete;	 /* under the lock: the file is */
 	const char *output;
 	pthread_t recorder;
 	pthread_mutex_t lock;
@@ -88,6 +89,16 @@ int record_stop_fd(const struct recording *r)
 	return r->stopping->stopped;
 }
 
+static bool is_complete(struct record_stop *s)
+{
+	pthread_mutex_lock(&s->lock);
+
+	bool complete = s->complete;
+
+	pthread_mutex_unlock(&s->lock);
+	return complete;
+}
+
 /*
  * By the signal's default action, which needs no help of the thread that writes. The probes are detached first: a file
  * system that does not answer delays the end of the process, at which the kernel would do it. (FUSE is the worst case:
@@ -95,11 +106,14 @@ int record_stop_fd(const struct recording *r)
  */
 static void end_at_once(struct record_stop *s, int nr)
 {
+	bool complete = is_complete(s), ring = record_opt.ring_bytes && !complete;
 	sigset_t set;
 
-	command_note("third signal: the recorder ends at once; what has been written to %s can be "
-		     "read, but it has no index%s",
-		     s->output,
+	command_note("third signal: the recorder ends at once; %s%s%s",
+		     ring ? "events that were only in memory are lost" : s->output,
+		     complete ? " is complete"
+		     : ring   ? ""
+			      : " can be read as far as it was written, but may have no index",
 		     s->late ? "; if it does not end, the kernel waits for an answer of the file "
 			       "system: end its server, or umount -f"
 			     : "");
@@ -136,9 +150,10 @@ static void *signals_count(void *arg)
 			return NULL;
 		if (!n) {
 			s->late = true;
-			command_note("%s is not complete yet: the recorder waits for its file "
-				     "system or a child process; a third ^C ends it at once",
-				     s->output);
+			command_note("%s is %s: the recorder waits for %s or a child process; a "
+				     "third ^C ends it at once",
+				     s->output, is_complete(s) ? "complete" : "not complete yet",
+				     is_complete(s) ? "its probes" : "its file system");
 		}
 		if (n <= 0 || read(s->signals, &si, sizeof(si)) != sizeof(si))
 			continue;
@@ -191,6 +206,13 @@ void record_stop_pause(struct recording *r)
 		return;
 	pthread_join(s->thread, NULL);
 	s->runs = read(s->wake, &count, sizeof(count)) < 0;
+}
+
+void record_stop_complete(struct recording *r)
+{
+	pthread_mutex_lock(&r->stopping->lock);
+	r->stopping->complete = true;
+	pthread_mutex_unlock(&r->stopping->lock);
 }
 
 void record_stop_detached(struct recording *r)

@@ -151,8 +151,10 @@ static void dump(struct recording *r, bool always)
 	struct flight *f = r->flight;
 
 	f->pending = false;
-	if (dumps_start(&f->files, r, &f->cause, always))
+	if (dumps_start(&f->files, r, &f->cause, always)) {
+		r->dumps_failed++;
 		journal_note(3, "cannot write a dump: %s", error_text());
+	}
 }
 
 int record_trigger_round(struct recording *r, uint64_t watermark_ns)
@@ -231,6 +233,7 @@ static int stop(struct recording *r)
 	if (r->vms_ended && end_condition(f))
 		vm_ended(r);
 	dumps_reap(&f->files, true);
+	r->dumps_failed += f->files.failed;
 	return 0;
 }
 
@@ -256,8 +259,6 @@ void record_trigger_summary(struct recording *r)
 		     ", triggers suppressed: %" PRIu64 "%s",
 		     f->triggered, f->files.written, suppressed(f),
 		     suppressed(f) ? " (--keep, --max-disk)" : "");
-	if (f->files.failed)
-		command_note("warning: %" PRIu64 " dumps could not be written", f->files.failed);
 }
 
 int record_trigger_paths(const struct recording *r, struct confine_paths *paths)
