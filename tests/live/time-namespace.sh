@@ -21,7 +21,7 @@ in_time() {
 	exec unshare -T --monotonic "$ahead" -- "$@"
 }
 
-plan 18
+plan 22
 
 # record_ahead NAME SECONDS ARGS...: a recording of 100 outb from within such a namespace
 record_ahead() {
@@ -125,6 +125,28 @@ exec 4>&-
 wait "$first_waiter"
 is "$(events kvm_mmio two.hrt)" 100 "one of two VMs has events" record.err
 quiet "the other one" two.hrt
+
+# ran OUTB EVENTS TRACE: a recording until its VM has done that
+ran() {
+	vmm_start "$1"
+	record_start --vm "$vmm" -e "$2" -o "$3"
+	vmm_go
+	until_line '^outb' vmm.out
+	kill -s INT "$recorder"
+	wait "$recorder_waiter"
+	status=$?
+	vmm_end
+}
+
+ran 20 kvm_exit,kvm_entry short.hrt
+quiet "a short run" short.hrt
+ran 20 'virtqueue_*' absent.hrt
+quiet "a recording of events that are not there" absent.hrt
+ran 3000 kvm_exit,sched_switch switches.hrt
+is "$status $(grep -c 'warning: no kvm_exit or kvm_entry of .* although its vCPUs ran' record.err)" \
+	"0 $(($(events kvm_exit switches.hrt) == 0))" "a VM with other events, but no exit" record.err
+"$HOSTRACE" record --vm "$vmm" -e sched_switch --exit-reasons 2>record.err
+is "$? $(grep -c 'add it to --events, or leave out --exit-reasons' record.err)" "2 1" "--exit-reasons without exits" record.err
 
 vmm_start 1
 record_start --vm "$vmm" -e kvm_exit,kvm_entry -o idle.hrt

@@ -3,6 +3,9 @@
  * record --exit-reasons: kvm_exit without the instruction pointer and the qualification, which KVM must request from an
  * Intel CPU by VMREAD.
  */
+#include <errno.h>
+
+#include "base/error.h"
 #include "commands/common/command.h"
 #include "commands/live/record.h"
 
@@ -18,14 +21,19 @@ const struct option_row record_exits_options[] = {
 static int choose(struct collector_options *c)
 {
 	c->exit_reasons = wanted;
+	if (wanted && !c->wants[EV_kvm_exit])
+		return fail_usage(-EINVAL,
+				  "--exit-reasons has no effect: kvm_exit is not among the "
+				  "recorded events; add it to --events, or leave out "
+				  "--exit-reasons");
 	return 0;
 }
 
 static int start(struct recording *r)
 {
 	if (wanted && !collector_exit_reasons(r->collector))
-		command_note("--exit-reasons has no effect: it requires kvm_intel, and kvm_exit "
-			     "among the recorded events");
+		command_note("--exit-reasons has no effect: it requires kvm_intel and its "
+			     "tracepoint kvm_exit");
 	return 0;
 }
 

@@ -491,6 +491,12 @@ int record_follow_stop(struct recording *r)
 	if (missed)
 		command_note("warning: %" PRIu64 " processes of the command were not followed",
 			     missed);
+	if (r->follow.active && !collector_counts(r->collector)->events)
+		for (unsigned int i = 0; i < r->nr_vms; i++)
+			if (r->watch[i].has_run)
+				return fail(-ENODATA, "no event was recorded although a vCPU of %s "
+						      "ran; 'hostrace doctor' lists what there is",
+					    vm_label(&r->vms[i], label, sizeof(label)));
 	if (!r->follow.active || vm_known(r))
 		return 0;
 	nr = strangers_list(r, &vms);

@@ -12,12 +12,12 @@ static const struct record_part *const parts[] = {
 	&record_cost_part,
 	&record_guest_part,
 	&record_sample_part,
-	&record_exits_part,
 	&record_trigger_part,
 	&record_symbols_part,
 	&record_tasks_part,
 	&record_regions_part,
 	&record_silence_part,
+	&record_exits_part, /* last: needs to know what the others record */
 	NULL,
 };
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A VM without any event in the recording although its vCPUs ran: something is wrong with it (the clock, a probe that
- * never fires), and it must not look like an idle VM. The CPU time of vCPU threads is read from files that are opened
- * before privileges are given up; of a vCPU that has not run yet no thread is known, so that its process's time counts.
+ * never fires), and it must not look like an idle VM. Where only rare events are recorded, as those of a device, this
+ * is said of the whole recording: if it has no event at all. A VM of which there are events, but none of the exits that
+ * were asked for, is a warning.
+ *
+ * The CPU time of vCPU threads is read from files that are opened before privileges are given up; of a vCPU that has
+ * not run yet no thread is known, so that its process's time counts.
  * It is read in each round, and not after the last one, as what happens later is not recorded. Of a VM that the command
  * starts, the first event says that there is one. (KVM's own count of exits, in debugfs, is 0 on some hosts whose
  * tracepoints do not fire either.)
@@ -13,17 +17,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "commands/common/command.h"
 #include "commands/live/record.h"
 #include "vm/select.h"
 
 enum {
 	THREADS_MAX = 64, /* in all VMs together, but one of each if possible */
-	RAN_MIN_MS = 5,	  /* more than a tick: so much may be of the time before */
+	RAN_MIN_MS = 5,	  /* more than a tick: so much may be of the time before; if there are other events */
 	RAN_MIN_PROCESS_MS = 20, /* of all threads of a process */
 };
 
@@ -32,9 +38,11 @@ struct vcpu_run {
 	clockid_t clock; /* of the process */
 	uint64_t first_ns, last_ns;
 	unsigned int vm; /* in the recording */
+	bool any;	 /* events of this VM, if only its exits end the look at it */
 };
 
 struct vcpu_runs {
+	bool exits, frequent; /* are recorded: exits or entries; these or switches of threads */
 	unsigned int nr, per_vm;
 	uint32_t last_pid; /* of an event */
 	struct vcpu_run vcpu[2 * THREADS_MAX];
@@ -87,21 +95,31 @@ static void run_keep(struct vcpu_runs *s, struct vcpu_run v)
 	}
 }
 
+/* The links of this directory are two more than the threads. */
+static bool has_one_thread(pid_t pid)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	return !stat(path, &st) && st.st_nlink == 3;
+}
+
 static void vm_open(struct vcpu_runs *s, const struct vm *vm, unsigned int index)
 {
 	struct vcpu_run process = {.fd = -1, .vm = index};
 	const unsigned int max = s->nr + s->per_vm;
-	bool unknown = false;
+	bool unknown = false, one = has_one_thread(vm->pid);
 	char path[64];
 
 	if (s->nr + s->per_vm + 1 > sizeof(s->vcpu) / sizeof(s->vcpu[0]))
 		return;
 	for (unsigned int i = 0; i < vm->nr_vcpus && s->nr < max; i++) {
 		struct vcpu_run v = {.fd = -1, .vm = index};
+		pid_t tid = !i && one ? vm->pid : vm->vcpus[i].tid;
 
-		snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)vm->pid,
-			 (int)vm->vcpus[i].tid);
-		if (vm->vcpus[i].tid)
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)vm->pid, (int)tid);
+		if (tid)
 			v.fd = open(path, O_RDONLY | O_CLOEXEC);
 		if (v.fd >= 0)
 			run_keep(s, v);
@@ -122,12 +140,11 @@ static void runs_close(struct recording *r)
 
 static int runs_open(struct recording *r)
 {
-	if (!has_event(r, "kvm_entry") && !has_event(r, "kvm_exit") &&
-	    !has_event(r, "sched_switch"))
-		return 0;
 	r->runs = calloc(1, sizeof(*r->runs));
 	if (!r->runs)
 		return fail(-ENOMEM, "out of memory");
+	r->runs->exits = has_event(r, "kvm_entry") || has_event(r, "kvm_exit");
+	r->runs->frequent = r->runs->exits || has_event(r, "sched_switch");
 	r->runs->per_vm = r->nr_vms < THREADS_MAX ? THREADS_MAX / r->nr_vms : 1;
 	for (unsigned int i = 0; i < r->nr_vms; i++)
 		if (r->vms[i].has_kvm)
@@ -135,15 +152,18 @@ static int runs_open(struct recording *r)
 	return 0;
 }
 
-/* A VM that has an event is not looked at any more. */
-static void events_seen(struct recording *r, uint32_t pid)
+/* A VM that has an event, an exit if these are recorded, is not looked at any more. */
+static void events_seen(struct recording *r, uint32_t pid, bool enough)
 {
 	struct vcpu_runs *s = r->runs;
 	unsigned int kept = 0;
 
 	s->last_pid = pid;
 	for (unsigned int i = 0; i < s->nr; i++) {
-		if ((uint32_t)r->vms[s->vcpu[i].vm].pid == pid)
+		bool its = (uint32_t)r->vms[s->vcpu[i].vm].pid == pid;
+
+		s->vcpu[i].any |= its;
+		if (its && enough)
 			run_close(&s->vcpu[i]);
 		else
 			s->vcpu[kept++] = s->vcpu[i];
@@ -155,8 +175,10 @@ static void events_seen(struct recording *r, uint32_t pid)
 
 void record_silence_record(struct recording *r, const struct record_hdr *rec)
 {
-	if (r->runs && rec->pid != r->runs->last_pid)
-		events_seen(r, rec->pid);
+	bool is_exit = rec->type == EV_kvm_exit || rec->type == EV_kvm_entry;
+
+	if (r->runs && (rec->pid != r->runs->last_pid || (is_exit && r->runs->exits)))
+		events_seen(r, rec->pid, is_exit || !r->runs->exits);
 }
 
 /* The files of a VM that ends cannot be read any more. */
@@ -175,10 +197,12 @@ static int runs_read(struct recording *r, uint64_t now_ns)
 	return 0;
 }
 
-static int vm_judge(const struct recording *r, unsigned int vm)
+/* `nothing`: the recording has no event at all, so that any time is enough. */
+static int vm_judge(const struct recording *r, unsigned int vm, bool nothing)
 {
 	char label[VM_LABEL_TEXT];
-	uint64_t ran_ns = 0, min_ms = RAN_MIN_MS;
+	uint64_t ran_ns = 0, min_ns = nothing ? 1 : RAN_MIN_MS * NS_PER_MS;
+	bool any = false;
 
 	for (unsigned int i = 0; i < r->runs->nr; i++) {
 		const struct vcpu_run *v = &r->runs->vcpu[i];
@@ -186,10 +210,19 @@ static int vm_judge(const struct recording *r, unsigned int vm)
 		if (v->vm != vm)
 			continue;
 		ran_ns += v->last_ns - v->first_ns;
+		any |= v->any;
 		if (v->fd < 0)
-			min_ms = RAN_MIN_PROCESS_MS;
+			min_ns = RAN_MIN_PROCESS_MS * NS_PER_MS;
 	}
-	if (ran_ns < min_ms * NS_PER_MS)
+	if (ran_ns < min_ns)
+		return 0;
+	if (any)
+		command_note("warning: no kvm_exit or kvm_entry of %s was recorded although its "
+			     "vCPUs ran for %.3f s; 'hostrace doctor --vm %d' shows whether they "
+			     "can be recorded here",
+			     vm_label(&r->vms[vm], label, sizeof(label)), (double)ran_ns / 1e9,
+			     (int)r->vms[vm].pid);
+	if (any)
 		return 0;
 	return fail(-ENODATA,
 		    "no event of %s was recorded although its vCPUs ran for %.3f s: the recording "
@@ -200,10 +233,13 @@ static int vm_judge(const struct recording *r, unsigned int vm)
 
 static int runs_judge(struct recording *r)
 {
+	bool nothing = !collector_counts(r->collector)->events;
 	int err = 0;
 
 	for (unsigned int i = 0; r->runs && i < r->runs->nr && !err; i++)
-		err = vm_judge(r, r->runs->vcpu[i].vm);
+		if ((nothing || r->runs->frequent) &&
+		    (!i || r->runs->vcpu[i].vm != r->runs->vcpu[i - 1].vm))
+			err = vm_judge(r, r->runs->vcpu[i].vm, nothing);
 	return err;
 }
 
