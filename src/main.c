@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/file_map.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/progress.h"
@@ -23,6 +24,8 @@
 #include "commands/common/columns.h"
 #include "commands/common/command.h"
 #include "commands/common/input.h"
+
+enum { FILES_MIN = 16 }; /* the standard ones, inputs, outputs, and those of helper processes */
 
 static void print_overview(FILE *out)
 {
@@ -186,6 +189,8 @@ static int run_command(const struct command *c, int argc, char **argv)
 	}
 	if (option_rules_check(c))
 		return command_usage("%s", error_text());
+	if (limits_files_check(FILES_MIN))
+		return command_failed();
 	if (has_table(c, input_rows) && input_spool_all(nr, argv))
 		return command_failed();
 
@@ -290,5 +295,5 @@ int main(int argc, char **argv)
 			"ordinary user, see 'hostrace doctor'\n");
 		return EXIT_FAILED;
 	}
-	return stdout_finish(run(argc, argv));
+	return stdout_finish(limits_stack_run(run, argc, argv));
 }

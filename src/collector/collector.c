@@ -3,12 +3,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "collector/internal.h"
 
 static int targets_make(struct collector *c, const struct vm *vms, unsigned int nr)
@@ -48,7 +48,6 @@ enum { FILES_MIN = 64 }; /* some 25 descriptors per VM, and those of the program
 /* What no capability can help with. */
 int collector_kernel_check(void)
 {
-	struct rlimit files;
 	struct stat st;
 
 	if (access("/sys/kernel/btf/vmlinux", R_OK))
@@ -64,16 +63,7 @@ int collector_kernel_check(void)
 			    clock_own()->err == -ESTALE
 				    ? ": its children are in another one; try: unshare --fork"
 				    : " (/proc/self/timens_offsets)");
-	if (getrlimit(RLIMIT_NOFILE, &files))
-		return 0;
-	files.rlim_cur = files.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &files);
-	return files.rlim_max >= FILES_MIN
-		       ? 0
-		       : fail(-EMFILE,
-			      "the limit of open files is %llu, and hostrace needs %d and more: "
-			      "raise it (ulimit -n, LimitNOFILE= of systemd)",
-			      (unsigned long long)files.rlim_max, FILES_MIN);
+	return limits_files_raise(FILES_MIN);
 }
 
 int collector_open(const struct vm *vms, unsigned int nr_vms, const struct collector_options *opt,

@@ -20,7 +20,7 @@ refuses() {
 	is "$(grep -cE "$regexp" record.err)" 1 "$name: the error message" record.err
 }
 
-plan 28
+plan 30
 refuses 1 'no process' "a pid that is not there" "$HOSTRACE" record --vm 999999999
 refuses 1 'not a virtual machine' "a pid that is not a VM" "$HOSTRACE" record --vm 1
 refuses 1 'no VM named' "a name that nobody has" "$HOSTRACE" record --vm no-such-vm-name
@@ -39,6 +39,8 @@ refuses 1 'no-such-directory' "a file that cannot be made" \
 	"$HOSTRACE" record --vm "$vmm" -o no-such-directory/x.hrt
 refuses 1 'cap_bpf.*cap_perfmon.*setcap.*hostrace' "without capabilities" \
 	setpriv --bounding-set=-all --inh-caps=-all "$HOSTRACE" record --vm "$vmm" -o x.hrt
+refuses 1 'limit of open files is 5.*ulimit -n' "few open files" \
+	sh -c 'ulimit -n 5; exec "$@"' sh "$HOSTRACE" record --vm "$vmm" -o x.hrt
 # Its set-up waits for a monitor that accepts and says nothing, for five seconds; a signal ends it before.
 cat >silent.sh <<'END'
 until [ -s waiter ]; do sleep .05; done
