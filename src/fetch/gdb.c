@@ -36,6 +36,7 @@ struct gdb {
 	bool no_ack, attached;
 	bool stop_reported; /* unrequested, before the first answer */
 	enum gdb_before before;
+	bool paused_by_user; /* known before the stub answers */
 	struct sigaction on_stop[NR_STOPS];
 	bool several; /* commands may follow each other before they are answered */
 	size_t chunk; /* bytes of memory in one packet */
@@ -59,6 +60,8 @@ static int connect_guarded(struct gdb *g, int family, int type, int protocol,
 	if (g->fd < 0)
 		return -errno;
 	err = gdb_guard_start(g->fd, g->timeout_ns, &g->guard);
+	if (!err && g->paused_by_user)
+		gdb_guard_tell(&g->guard, GUARD_KEEPS_PAUSED);
 	if (!err && !connect(g->fd, at, len))
 		return 0;
 	err = err ? err : -errno;
@@ -343,7 +346,8 @@ int gdb_open(const char *target, uint64_t timeout_ns, enum gdb_before before, st
 	g->fd = -1;
 	g->chunk = CHUNK_DEFAULT;
 	g->timeout_ns = timeout_ns ? timeout_ns : GDB_TIMEOUT_NS;
-	g->before = before;
+	g->paused_by_user = before == GDB_PAUSED_BY_USER;
+	g->before = g->paused_by_user ? GDB_PAUSED_BEFORE : before;
 	for (int i = 0; i < NR_STOPS; i++)
 		sigaction(stops[i], &ignored, &g->on_stop[i]);
 	g->stopped_at_ns = monotonic_ns();

@@ -53,8 +53,11 @@ enum { GDB_VCPUS_MAX = 4096, GDB_REGISTERS = 17 };
 
 struct gdb;
 
-/* The VM's state when the debugger connected. */
-enum gdb_before { GDB_BEFORE_UNKNOWN, GDB_RAN_BEFORE, GDB_PAUSED_BEFORE };
+/*
+ * The VM's state when the debugger connected. GDB_PAUSED_BY_USER is known to the caller of gdb_open() only: no other
+ * debugger is connected, on whose account the VM could be paused.
+ */
+enum gdb_before { GDB_BEFORE_UNKNOWN, GDB_RAN_BEFORE, GDB_PAUSED_BEFORE, GDB_PAUSED_BY_USER };
 
 /*
  * "HOST:PORT", ":PORT", "tcp::PORT", "unix:PATH" or a path with a slash. The guest is stopped from now on.

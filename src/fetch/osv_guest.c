@@ -361,14 +361,16 @@ int osv_guest_open(const struct osv_guest_options *opt, struct osv_guest *ret)
 int osv_guest_stop(const struct osv_guest_options *opt, struct osv_guest *g)
 {
 	enum gdb_before before = GDB_BEFORE_UNKNOWN;
-	bool runs = false;
+	struct qmp_before monitor;
 	int err = 0;
 
 	if (opt->vm.pid)
 		return osv_live_open(&opt->vm, opt->timeout_ns, g->layout, &g->live);
 	if (opt->qmp) {
-		err = qmp_running(opt->qmp, opt->timeout_ns, &runs);
-		before = runs ? GDB_RAN_BEFORE : GDB_PAUSED_BEFORE;
+		err = qmp_before_debugger(opt->qmp, opt->timeout_ns, &monitor);
+		before = monitor.runs	  ? GDB_RAN_BEFORE
+			 : monitor.no_debugger ? GDB_PAUSED_BY_USER
+						  : GDB_PAUSED_BEFORE;
 	}
 	return err ? err
 		   : gdb_open(opt->remote ? opt->remote : GDB_DEFAULT, opt->timeout_ns, before,

@@ -323,6 +323,40 @@ int qmp_running(const char *path, uint64_t timeout_ns, bool *ret)
 	return err ? err : running_ask(q, path, ret);
 }
 
+/*
+ * The gdb stub is the character device "gdb", whose file name begins with "disconnected:" while nobody is connected.
+ * A stub that is not listed, as there is none yet, has nobody's connection that is known.
+ */
+static bool stub_is_free(const json_t *chardevs)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach (chardevs, i, one) {
+		const char *label = json_string_value(json_object_get(one, "label")),
+			   *file = json_string_value(json_object_get(one, "filename"));
+
+		if (label && file && !strcmp(label, "gdb"))
+			return !strncmp(file, "disconnected:", 13);
+	}
+	return false;
+}
+
+int qmp_before_debugger(const char *path, uint64_t timeout_ns, struct qmp_before *ret)
+{
+	_cleanup_(qmp_cleanup_) struct qmp *q = NULL;
+	int err = qmp_open(path, qmp_patience_ms(timeout_ns), &q);
+	json_t *chardevs = NULL;
+
+	*ret = (struct qmp_before){0};
+	if (!err)
+		err = running_ask(q, path, &ret->runs);
+	if (!err && !ret->runs && !qmp_execute(q, "query-chardev", NULL, &chardevs))
+		ret->no_debugger = stub_is_free(chardevs);
+	json_decref(chardevs);
+	return err;
+}
+
 int qmp_continue(const char *path, uint64_t timeout_ns)
 {
 	_cleanup_(qmp_cleanup_) struct qmp *q = NULL;

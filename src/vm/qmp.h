@@ -45,6 +45,13 @@ int qmp_execute(struct qmp *q, const char *command, json_t *arguments, json_t **
 /* Each answer is awaited for timeout_ns (0: QMP_PATIENCE_MS). 0 or -errno with the error message set. */
 int qmp_running(const char *path, uint64_t timeout_ns, bool *ret);
 
+/* What a debugger has to know before it connects, because QEMU stops the VM for it. */
+struct qmp_before {
+	bool runs;
+	bool no_debugger; /* none is connected: a VM that does not run was paused by its user */
+};
+int qmp_before_debugger(const char *path, uint64_t timeout_ns, struct qmp_before *ret);
+
 /* Continues it. 0: it runs. */
 int qmp_continue(const char *path, uint64_t timeout_ns);
 
