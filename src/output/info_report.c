@@ -321,6 +321,9 @@ static json_t *result_json(const struct input_set *in, const struct summary *s)
 	json_object_set_new(o, "events", events);
 	add_unplaced(s->lost, r->info.lost);
 	json_object_set(o, "lost", s->lost);
+	for (unsigned int i = 0; i < input_set_nr(in); i++)
+		if (in->input[i].reader->info.truncated)
+			json_object_set_new(o, "truncated", json_true());
 	probes = json_object_get(meta, "probes");
 	json_object_set_new(o, "probes", probes ? json_incref(probes) : json_array());
 	if (json_object_get(meta, "guests"))

@@ -333,6 +333,8 @@ void info_report_text(const struct input_set *in, const json_t *result, FILE *f)
 		    json_object_get(result, "vms"), f);
 	print_counts(json_object_get(result, "events"), "events", f);
 	print_counts(json_object_get(result, "lost"), "lost", f);
+	if (json_object_get(result, "truncated"))
+		line(f, "", "     unknown after the end of the truncated file");
 	if (json_object_get(result, "in_flight"))
 		print_counts(json_object_get(result, "in_flight"), "in flight", f);
 	print_guests(json_object_get(result, "guests"), f);

@@ -184,6 +184,7 @@ static uint64_t search(struct map_file *f, uint64_t from)
 
 static void caveat_cut(struct trace_info *info, uint64_t end, uint64_t size)
 {
+	info->truncated = true;
 	if (size == end)
 		trace_info_caveat(info,
 				  "%s is truncated: it has no index (the recording was killed or "

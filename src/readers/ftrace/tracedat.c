@@ -225,6 +225,7 @@ static void losses_report(struct tracedat *t)
 				  "%s: an unknown number of events is missing in %" PRIu64
 				  " places; each place counts as one lost event",
 				  info->file, uncounted);
+	info->truncated |= cut > 0;
 	if (cut)
 		trace_info_caveat(info,
 				  "%s: the data of %" PRIu64

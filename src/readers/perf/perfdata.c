@@ -313,7 +313,8 @@ static void end_take(struct perfdata *p)
 	struct trace_info *info = &p->reader.info;
 
 	perfdata_losses_end(p);
-	if (p->file.unended || p->stream.cut)
+	info->truncated = p->file.unended || p->stream.cut;
+	if (info->truncated)
 		trace_info_caveat(info, "%s is truncated or was not finished: the rest is missing",
 				  info->file);
 	count_caveat(p, p->unknown,

@@ -203,6 +203,7 @@ static void end_report(struct simpletrace *t)
 {
 	struct trace_info *info = &t->reader.info;
 
+	info->truncated = t->cut;
 	if (t->cut)
 		trace_info_caveat(info, "%s is truncated: the rest is missing", info->file);
 	if (t->unnamed)
