@@ -183,11 +183,11 @@ static int compare(struct recording *r, struct comparison *c, json_t *notes)
 }
 
 /* As input_head(): the notes have those on both recordings. */
-static json_t *head(const struct input_set *set, const json_t *notes)
+static json_t *head(const struct report *r)
 {
-	json_t *h = input_head(set, NULL);
+	json_t *h = input_head(r->inputs, NULL);
 
-	json_object_set(h, "caveats", (json_t *)notes);
+	json_object_set(h, "caveats", r->caveats);
 	return h;
 }
 

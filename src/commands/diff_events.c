@@ -6,9 +6,9 @@
 #include "analyzers/compare/guest_tasks.h"
 #include "analyzers/virtqueue/queues.h"
 #include "base/error.h"
-#include "commands/common/blame_filter.h"
 #include "commands/common/command.h"
 #include "commands/diff.h"
+#include "reports/blame.h"
 
 /* ---- causes ---- */
 
@@ -58,7 +58,7 @@ int diff_read_causes(const struct input_options *options, struct series_set **re
 	struct input_options all = *options;
 	_cleanup_input_set_ struct input_set *in = NULL;
 
-	blame_unfilter(&all);
+	all.vcpus.nr = all.tids.nr = all.reasons.nr = all.globs.nr = 0;
 	int err = b ? input_set_new(&all, &in) : fail(-ENOMEM, "out of memory");
 
 	if (!err)

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "commands/common/folded_run.h"
 #include "commands/common/sample_run.h"
+#include "reports/empty.h"
 
 static const char *tracepoint;
 static bool causes;
@@ -143,7 +144,7 @@ static int profile_fold(void *arg, FILE *out)
 {
 	struct profile_report *p = arg;
 	struct sample_run run;
-	int err = sample_run_open_only(&run);
+	int err = sample_run_open_only(false, &run);
 
 	p->opt.range = run.range;
 	if (!err)
@@ -191,6 +192,53 @@ int profile_run(int argc, char **argv, const struct profile_kind *kind)
 	needs_make(kind->of, kind->tracepoint, &p.needs);
 	report.needs = p.needs.events ? &p.needs : NULL;
 	return sample_report_run(argc, argv, &report);
+}
+
+/* ---- for `hostrace report` ---- */
+
+enum { LEVELS_MAX = 100 };
+
+static int answer_make(struct sample_run *run, struct profile_report *p, const char *command,
+		       json_t **ret)
+{
+	struct row_sink sink = {.json = true, .rows = json_array()};
+	int err = sample_profile(run->trace, &p->opt, &p->tree);
+	json_t *head;
+
+	if (!err)
+		err = call_trees_print(p->tree, false, &sink);
+	calltree_close(take_ptr(p->tree));
+	if (!err && run->in && row_sink_empty(&sink))
+		run->more = empty_lines(run->in, p->needs.events ? &p->needs : NULL);
+	if (!err) {
+		head = sample_run_head(run, command);
+		*ret = json_pack("{s:O}", "rows", sink.rows);
+		json_object_update(*ret, head);
+		json_decref(head);
+	}
+	json_decref(sink.rows);
+	return err;
+}
+
+int profile_answer(const char *command, json_t **ret)
+{
+	bool is_wait = !strcmp(command, "prof-wait");
+	struct profile_report p = {.opt = {.of = is_wait ? PROFILE_TIMED : PROFILE_HITS,
+					   .tracepoint = is_wait ? "sched_wait" : NULL}};
+	struct sample_run run;
+	int err = profile_given(&p.opt);
+
+	if (err)
+		return err;
+	p.opt.tree.max_levels = LEVELS_MAX;
+	needs_make(p.opt.of, p.opt.tracepoint, &p.needs);
+	err = sample_run_open_only(true, &run);
+	p.opt.range = run.range;
+	if (!err)
+		err = answer_make(&run, &p, command, ret);
+	json_decref(run.more);
+	sample_run_close_only(&run);
+	return err;
 }
 
 static int run_prof(int argc, char **argv, char **rest)

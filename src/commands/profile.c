@@ -3,12 +3,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "analyzers/profile/host_profile.h"
 #include "base/error.h"
 #include "commands/common/folded_run.h"
 #include "commands/common/reports.h"
 #include "commands/common/sample_run.h"
-#include "output/samples/samples_output.h"
+#include "reports/reports.h"
 
 static const char *tracepoint, *by;
 static bool host, causes;
@@ -49,143 +48,51 @@ static int keys_parse(struct host_profile_options *o)
 	return 0;
 }
 
-struct host_tree {
-	const struct calltree *tree;
-	bool grouped;
-};
-
-static int host_tree_fold(void *arg, FILE *out)
-{
-	const struct host_tree *t = arg;
-
-	call_trees_fold(t->tree, t->grouped, false, out);
-	return 0;
-}
-
-static int host_tree_write(struct host_tree *t, struct output *out, const struct input_set *in,
-	       const json_t *more)
-{
-	struct row_sink sink = {.out = out->file, .json = !strcmp(out->format, "json")};
-	uint64_t nr;
-	int err;
-
-	if (!sink.json && strcmp(out->format, "text") != 0)
-		return folded_write(&(const struct folded){host_tree_fold, t,
-							   "Guest code seen from the host"},
-				    in, NULL, out, &nr);
-	err = call_trees_print(t->tree, t->grouped, &sink);
-	if (!err && sink.json)
-		row_sink_end(&sink, input_head(in, more));
-	else if (!err)
-		input_foot(in, more, out->file);
-	return err;
-}
-
-static const struct report_needs host_needs = {.events = "kvm_exit,guest_sample,guest_stack",
-					       .record = "hostrace record --sample 1000"};
-
-/* Twice: which events there are decides what is profiled. */
-static int tree_make(struct host_profile_options *o, struct input_set **in, struct calltree **ret,
-		     struct host_profile_totals *totals)
-{
-	int err = input_open_window(false, true, host_profile_wants, NULL, in);
-
-	if (err)
-		return err;
-	o->since_ns = (*in)->since_ns;
-	o->until_ns = (*in)->until_ns;
-	err = host_profile_count((*in)->reader, o, totals);
-	if (!err)
-		err = host_profile_choose(totals, causes || (o->by & HOST_BY_REASON), &o->of);
-	if (err)
-		return err;
-	err = input_set_open_window(*in, true, host_profile_wants, NULL);
-	if (!err && input_set_nr_vms(*in) > 1)
-		o->vms = (*in)->vms; /* one VM keeps its pid in the title */
-	return err ? err : host_profile((*in)->reader, o, ret, totals);
-}
-
-static int host_report(struct host_profile_options *o, struct output *out)
+/* The folded stacks of one of two recordings. */
+static int diff_fold(void *of, FILE *f)
 {
 	_cleanup_input_set_ struct input_set *in = NULL;
-	struct host_profile_totals totals;
-	struct calltree *tree = NULL;
-	int err = tree_make(o, &in, &tree, &totals);
+	struct query query = {.command = "profile", .input = &input_given, .of = of};
+	struct result r;
+	int err = result_init(&r, &host_profile_report, &query);
 
-	if (err)
-		return err;
-	json_t *more = host_profile_notes(o->of, &totals);
-
-	if (!calltree_hits(tree)) {
-		struct report report = report_of(in, out);
-
-		report.needs = &host_needs;
-		report.caveats = more;
-		report_empty(&report);
-	}
-	err = host_tree_write(&(struct host_tree){tree, o->by}, out, in, more);
-	json_decref(more);
-	calltree_close(tree);
-	return err;
-}
-
-/* Both recordings must be profiled by the same events. */
-struct host_diff {
-	struct host_profile_options o;
-	bool begun;
-};
-
-static int diff_fold(void *arg, FILE *out)
-{
-	_cleanup_input_set_ struct input_set *in = NULL;
-	struct host_diff *d = arg;
-	struct host_profile_options o = d->o;
-	struct host_profile_totals totals;
-	struct calltree *tree = NULL;
-	int err = tree_make(&o, &in, &tree, &totals);
-
-	if (!err && d->begun && o.of != d->o.of)
-		err = fail_hint(fail(-EINVAL, "the recordings have samples of different kinds"),
-				"compare exits with --causes-exits");
 	if (!err)
-		err = host_tree_fold(&(struct host_tree){tree, o.by}, out);
-	d->o.of = o.of;
-	d->begun = true;
-	calltree_close(tree);
+		err = input_make(false, &in);
+	if (!err)
+		err = report_run(&r, in);
+	if (!err)
+		err = result_write(&r, &(struct output){.file = f, .format = "folded"});
+	result_close(&r);
 	return err;
 }
 
 static int run_host(int argc, char **argv)
 {
 	struct profile_options given = {0};
-	struct host_profile_options o = {0};
-	struct output out;
+	struct host_profile_query q = {.causes = causes};
+	struct host_profile_options *o = &q.options;
+	int kind = -1;
 
-	if (profile_given(&given) || keys_parse(&o))
+	if (profile_given(&given) || keys_parse(o))
 		return command_usage("%s", error_text());
 	if (compat_given || tracepoint)
 		return command_usage("%s cannot be combined with --host",
 				     compat_given ? "--compat" : "--tracepoint");
-	o.frames = given.frames;
-	o.tree = given.tree;
-	o.by |= given.group == PROFILE_GROUP_THREAD ? HOST_BY_TID
-		: given.group == PROFILE_GROUP_CPU  ? HOST_BY_VCPU
-						    : 0;
+	o->frames = given.frames;
+	o->tree = given.tree;
+	o->by |= given.group == PROFILE_GROUP_THREAD ? HOST_BY_TID
+		 : given.group == PROFILE_GROUP_CPU  ? HOST_BY_VCPU
+						     : 0;
 	if (output_is("folded") || output_is("svg") || output_is("pprof") || folded_diff_given)
-		o.frames.caller_oriented = true;
-	if (folded_diff_given)
-		return folded_diff_run(argc, argv,
-				       &(const struct folded){diff_fold,
-							      &(struct host_diff){.o = o}});
+		o->frames.caller_oriented = true;
+	if (folded_diff_given) {
+		q.kind = &kind;
+		return folded_diff_run(argc, argv, &(const struct folded){diff_fold, &q});
+	}
 	if (input_add_args(argc, argv, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
-	if (output_open("text json folded svg pprof", &out))
-		return command_failed();
-	if (host_report(&o, &out)) {
-		output_cancel(&out);
-		return command_failed();
-	}
-	return output_close(&out) ? command_failed() : EXIT_FINE;
+	return query_run(&host_profile_report, &(struct query){.of = &q},
+			 "text json folded svg pprof", false);
 }
 
 static int run_profile(int argc, char **argv, char **rest)

@@ -99,7 +99,7 @@ static int chrome_close(struct timeline *t)
 
 	if (!t->nr_slices)
 		report_empty(r);
-	json_rows_end(r->out->file, r->head(r->inputs, r->caveats));
+	json_rows_end(r->out->file, r->head(r));
 	return 0;
 }
 

@@ -13,7 +13,7 @@
 	FORMAT(html) \
 	FORMAT(perfetto) \
 	FORMAT(chrome) \
-	FORMAT(page)
+	FORMAT(tree)
 /* clang-format on */
 
 #define DECLARE(name) extern const struct format name##_format;

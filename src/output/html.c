@@ -20,7 +20,7 @@ static int html_heatmap(const struct report *r, const struct heatmap *h)
 	      f);
 	svg_heatmap_draw(r, h, f);
 	fputs("<ul style=\"color: #555\">\n", f);
-	json_t *head = r->head(r->inputs, r->caveats), *caveat;
+	json_t *head = r->head(r), *caveat;
 	size_t i;
 
 	json_array_foreach (json_object_get(head, "caveats"), i, caveat) {

@@ -150,12 +150,14 @@ static json_t *info_vms_json(const struct info_vms *v, const struct input_set *i
 
 /* ---- the trace ---- */
 
-struct summary {
+struct info_summary {
 	uint64_t counts[EVENT_TYPES_MAX]; /* by registry index */
 	json_t *lost;			  /* {event: count} */
 	struct info_vms *vms;
 	json_t *vcpus; /* [{"vcpu","offset","scale","scale_bits"}], the newest of each */
 	struct hash_table rows; /* of it, by vCPU */
+	bool counted[INPUTS_MAX]; /* the input knows its counts */
+	bool counts_events;	  /* one does not */
 };
 
 enum { VCPUS_MAX = 1 << 16 };
@@ -165,7 +167,7 @@ struct vcpu_row {
 	json_t *row;
 };
 
-static void add_lost(struct summary *s, const struct event *ev)
+static void add_lost(struct info_summary *s, const struct event *ev)
 {
 	RECORD(lost, lost, ev);
 	const struct event_type *t = event_type_ours(lost->lost_event);
@@ -193,7 +195,7 @@ static void add_unplaced(json_t *lost, uint64_t total)
 }
 
 /* The row of a vCPU, made if it is new; NULL: there are too many. */
-static json_t *vcpu_row(struct summary *s, unsigned int pid, unsigned int vcpu)
+static json_t *vcpu_row(struct info_summary *s, unsigned int pid, unsigned int vcpu)
 {
 	struct vcpu_row *e = hash_add_u64(&s->rows, (uint64_t)pid << 32 | vcpu, NULL);
 
@@ -210,7 +212,7 @@ static void set_number(json_t *row, const char *key, uint64_t number)
 	json_object_set_new(row, key, json_integer((json_int_t)number));
 }
 
-static void set_vcpu(struct summary *s, const struct event *ev)
+static void set_vcpu(struct info_summary *s, const struct event *ev)
 {
 	json_t *row = vcpu_row(s, ev->pid, ev->vcpu);
 	RECORD(vcpu_tsc, r, ev);
@@ -221,46 +223,26 @@ static void set_vcpu(struct summary *s, const struct event *ev)
 }
 
 /* A vCPU is first seen before its offset is written: the write counts. */
-static void set_offset(struct summary *s, const struct event *ev)
+static void set_offset(struct info_summary *s, const struct event *ev)
 {
 	RECORD(kvm_write_tsc_offset, r, ev);
 
 	set_number(vcpu_row(s, ev->pid, r->target), "offset", (uint64_t)r->new);
 }
 
-/* Where the file itself knows its counts, reading only adds what the counts do not tell. */
-static int summarise(const struct input_set *in, struct summary *s)
+void info_summary_event(struct info_summary *s, const struct event *ev)
 {
-	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
-	bool counted[INPUTS_MAX] = {false};
-	int more;
-
-	if (!batch)
-		return fail(-ENOMEM, "out of memory");
-	for (unsigned int i = 0; i < input_set_nr(in) && !in->is_trimmed; i++) {
-		struct reader *r = in->input[i].reader;
-
-		counted[i] = r->ops->counts != NULL;
-		if (counted[i] && r->ops->counts(r, s->counts))
-			return -1;
-	}
-	while ((more = reader_next(in->reader, batch)) > 0)
-		for (unsigned int i = 0; i < batch->nr; i++) {
-			const struct event *ev = &batch->ev[i];
-
-			s->counts[ev->type->index] += !counted[ev->source];
-			info_vms_event(s->vms, ev);
-			if (ev->type->id == EV_lost)
-				add_lost(s, ev);
-			else if (ev->type->id == EV_vcpu_tsc)
-				set_vcpu(s, ev);
-			else if (ev->type->id == EV_kvm_write_tsc_offset)
-				set_offset(s, ev);
-		}
-	return more;
+	s->counts[ev->type->index] += !s->counted[ev->source];
+	info_vms_event(s->vms, ev);
+	if (ev->type->id == EV_lost)
+		add_lost(s, ev);
+	else if (ev->type->id == EV_vcpu_tsc)
+		set_vcpu(s, ev);
+	else if (ev->type->id == EV_kvm_write_tsc_offset)
+		set_offset(s, ev);
 }
 
-static json_t *events_json(const struct summary *s)
+static json_t *events_json(const struct info_summary *s)
 {
 	json_t *events = json_object();
 
@@ -275,7 +257,7 @@ static json_t *events_json(const struct summary *s)
 	return events;
 }
 
-static json_t *clocks_json(const struct summary *s, const json_t *meta, const json_t *events)
+static json_t *clocks_json(const struct info_summary *s, const json_t *meta, const json_t *events)
 {
 	json_t *khz = json_object_get(meta, "tsc_khz"),
 	       *pairs = json_object_get(events, "clock_pair");
@@ -295,7 +277,7 @@ static void set_meta(json_t *result, const json_t *meta, const char *key)
 		json_object_set_new(result, key, json_null());
 }
 
-static json_t *result_json(const struct input_set *in, const struct summary *s)
+json_t *info_report_make(const struct info_summary *s, const struct input_set *in)
 {
 	const struct reader *r = in->reader;
 	const json_t *meta = r->info.meta;
@@ -336,34 +318,59 @@ static json_t *result_json(const struct input_set *in, const struct summary *s)
 	return o;
 }
 
-bool info_report_wants(const char *event, void *arg)
+bool info_report_wants(const char *event, bool find_vms)
 {
-	const bool *vms = arg;
-
-	if (vms && *vms && (!strcmp(event, "kvm_entry") || !strcmp(event, "kvm_exit")))
+	if (find_vms && (!strcmp(event, "kvm_entry") || !strcmp(event, "kvm_exit")))
 		return true;
 	return !strcmp(event, "lost") || !strcmp(event, "vcpu_tsc") ||
 	       !strcmp(event, "kvm_write_tsc_offset") || !strncmp(event, "guest:", 6);
 }
 
-json_t *info_report_make(const struct input_set *in)
+/* Where the file itself knows its counts, reading only adds what the counts do not tell. */
+static int counts_read(struct info_summary *s, const struct input_set *in)
 {
-	_cleanup_free_ struct summary *s = calloc(1, sizeof(*s));
-	_cleanup_(info_vms_cleanup_) struct info_vms *vms = info_vms_new();
-	json_t *result = NULL;
+	s->counts_events = in->is_trimmed;
+	for (unsigned int i = 0; i < input_set_nr(in) && !in->is_trimmed; i++) {
+		struct reader *r = in->input[i].reader;
 
-	if (!s || !vms) {
-		fail(-ENOMEM, "out of memory");
-		return NULL;
+		s->counted[i] = r->ops->counts != NULL;
+		s->counts_events |= !s->counted[i];
+		if (s->counted[i] && r->ops->counts(r, s->counts))
+			return -1;
 	}
-	s->vms = vms;
-	s->lost = json_object();
-	s->vcpus = json_array();
-	s->rows = HASH_TABLE(struct vcpu_row, 1, VCPUS_MAX);
-	if (!summarise(in, s))
-		result = result_json(in, s);
+	return 0;
+}
+
+struct info_summary *info_summary_new(const struct input_set *in)
+{
+	struct info_summary *s = calloc(1, sizeof(*s));
+
+	if (s) {
+		s->vms = info_vms_new();
+		s->lost = json_object();
+		s->vcpus = json_array();
+		s->rows = HASH_TABLE(struct vcpu_row, 1, VCPUS_MAX);
+	}
+	if (s && s->vms && s->lost && s->vcpus && !counts_read(s, in))
+		return s;
+	if (!s || !s->vms || !s->lost || !s->vcpus)
+		fail(-ENOMEM, "out of memory");
+	info_summary_free(s);
+	return NULL;
+}
+
+bool info_summary_counts(const struct info_summary *s)
+{
+	return s->counts_events;
+}
+
+void info_summary_free(struct info_summary *s)
+{
+	if (!s)
+		return;
+	info_vms_free(s->vms);
 	json_decref(s->lost);
 	json_decref(s->vcpus);
 	hash_deinit(&s->rows);
-	return result;
+	free(s);
 }

@@ -15,7 +15,7 @@
 /* The opening brace and every member of the head and the extra, each followed by a comma. */
 static void open_object(const struct report *r)
 {
-	json_t *head = r->head(r->inputs, r->caveats), *value;
+	json_t *head = r->head(r), *value;
 	const char *key;
 
 	if (r->extra)

@@ -6,6 +6,7 @@
 #ifndef HOSTRACE_OUTPUT_H
 #define HOSTRACE_OUTPUT_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -25,6 +26,10 @@ struct output {
 	struct wrap_options *wrap;
 	pid_t pager;	    /* the process that `file` is the input of; 0: none */
 	struct new_file new_file; /* -o FILE; zeroed: standard output */
+
+	/* A note that the format has no place for, as CSV. */
+	void (*note)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+	json_t **tree; /* format "tree": receives the JSON answer, a new reference; else NULL */
 };
 
 /* ---- colours of verdicts on a terminal: what is good, what limits a report, what is wrong ---- */

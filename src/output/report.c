@@ -138,14 +138,13 @@ void caveat_print(const char *text, FILE *out)
 	caveat_print_tone(text, TONE_NONE, out);
 }
 
-void caveats_print(const struct input_set *unused, const json_t *caveats, FILE *out)
+void caveats_print(const struct report *r)
 {
 	size_t i;
 	json_t *text;
 
-	(void)unused;
-	json_array_foreach (caveats, i, text)
-		caveat_print(json_string_value(text), out);
+	json_array_foreach (r->caveats, i, text)
+		caveat_print(json_string_value(text), r->out->file);
 }
 
 void report_left_out(const struct report *r, uint64_t rows)
@@ -159,7 +158,7 @@ void report_left_out(const struct report *r, uint64_t rows)
 		 r->out->limit ? "--limit" : "select fewer with --since, --until");
 	if (!strcmp(format, "text"))
 		fprintf(r->out->file, "# %s\n", text);
-	else if (!strcmp(format, "json") && r->caveats)
+	else if (report_is_json(r) && r->caveats)
 		caveat_add(r->caveats, "%s", text);
 	else if (r->note)
 		r->note("%s", text);

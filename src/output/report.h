@@ -35,8 +35,9 @@ struct report {
 	 * members of the JSON object (a new reference), and lines below the text. `inputs` is for these callbacks.
 	 */
 	const struct input_set *inputs;
-	json_t *(*head)(const struct input_set *inputs, const json_t *caveats);
-	void (*foot)(const struct input_set *inputs, const json_t *caveats, FILE *out);
+	const char *command;
+	json_t *(*head)(const struct report *r);
+	void (*foot)(const struct report *r);
 
 	/* A note that the format has no place for, as CSV; on stderr. NULL: there is none. */
 	void (*note)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -55,7 +56,7 @@ struct report {
 
 struct timeline_ops;
 extern const struct timeline_ops text_timeline, json_timeline, csv_timeline, svg_timeline,
-	html_timeline;
+	html_timeline, bands_timeline;
 
 struct format {
 	const char *name;
@@ -77,6 +78,15 @@ int report_table(const struct report *r, struct table *t, const char *sort);
 
 /* The same for a table that may have failed (err): then it is only freed, and err returned. */
 int report_table_made(const struct report *r, int err, struct table *t);
+
+/*
+ * Ends a report that is not one of the shapes, in JSON: the head, then the members of `more`, which is stolen;
+ * `flags` are jansson's for the text.
+ */
+void report_answer(const struct report *r, json_t *more, size_t flags);
+
+/* Is it written as JSON, text or value? */
+bool report_is_json(const struct report *r);
 
 /* The names of the formats that support a shape, space-separated, for output_open(). */
 extern const char table_formats[], histogram_formats[], heatmap_formats[];
@@ -104,7 +114,7 @@ void caveat_print(const char *text, FILE *out);
 void caveat_print_tone(const char *text, enum tone tone, FILE *out);
 
 /* report.foot of a report without inputs: its notes. */
-void caveats_print(const struct input_set *unused, const json_t *caveats, FILE *out);
+void caveats_print(const struct report *r);
 
 /*
  * To be called by each format for a report without rows, before its notes are written: of text at the place of the

@@ -64,7 +64,7 @@ static void foot(const struct report *r)
 {
 	if (r->extra_text)
 		fprintf(r->out->file, "%s\n", r->extra_text);
-	r->foot(r->inputs, r->caveats, r->out->file);
+	r->foot(r);
 }
 
 /* Characters of UTF-8: all bytes but the later ones of each. */

@@ -104,7 +104,7 @@ static int text_close(struct timeline *t)
 	if (!t->nr_slices)
 		report_empty(t->report);
 	report_left_out(t->report, r->left_out);
-	t->report->foot(t->report->inputs, t->report->caveats, t->report->out->file);
+	t->report->foot(t->report);
 	return 0;
 }
 
@@ -190,7 +190,7 @@ static int rows_json_close(struct timeline *t)
 		report_empty(t->report);
 	report_left_out(t->report, r->left_out);
 	json_rows_end(t->report->out->file,
-		      t->report->head(t->report->inputs, t->report->caveats));
+		      t->report->head(t->report));
 	return 0;
 }
 

@@ -289,7 +289,7 @@ static int html_close(struct timeline *t)
 	picture_free(t);
 	if (err)
 		return err;
-	head = t->report->head(t->report->inputs, t->report->caveats);
+	head = t->report->head(t->report);
 	fputs("<ul style=\"color: #555\">\n", f);
 	json_array_foreach (json_object_get(head, "caveats"), i, caveat) {
 		fputs("<li>", f);

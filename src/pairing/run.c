@@ -8,12 +8,6 @@
 #include "pairing/pair_private.h"
 #include "pairing/run.h"
 
-struct run {
-	struct pairing_job *job;
-	unsigned int nr;
-	unsigned int used; /* the first job with a begin; nr: none has one yet */
-};
-
 /* ---- event by event ---- */
 
 /* Of an analyzer of accesses, only some events of the type begin one. */
@@ -22,7 +16,7 @@ static bool is_begin(const struct pairing *p, const struct event *ev)
 	return p->binding[ev->type->index]->begins && (!p->a->access || p->nr_begins);
 }
 
-static int event_feed(struct run *run, const struct event *ev)
+int pairing_run_event(struct pairing_run *run, const struct event *ev)
 {
 	for (unsigned int i = 0; i < run->nr && i <= run->used; i++) {
 		struct pairing *p = run->job[i].pairing;
@@ -36,7 +30,7 @@ static int event_feed(struct run *run, const struct event *ev)
 	return 0;
 }
 
-static int events_feed(struct run *run, struct reader *r)
+static int events_feed(struct pairing_run *run, struct reader *r)
 {
 	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
 	int more, err = 0;
@@ -46,15 +40,16 @@ static int events_feed(struct run *run, struct reader *r)
 	while (!err && (more = reader_next(r, batch)) != 0) {
 		err = more < 0 ? more : 0;
 		for (unsigned int i = 0; i < batch->nr && !err; i++)
-			err = event_feed(run, &batch->ev[i]);
+			err = pairing_run_event(run, &batch->ev[i]);
 	}
 	return err;
 }
 
-static int slow_run(struct run *run, struct reader *r, unsigned int *ret_used)
+int pairing_run_begin(struct pairing_run *run)
 {
 	int err = 0;
 
+	run->used = run->nr;
 	for (unsigned int i = 0; i < run->nr && !err; i++) {
 		struct pairing_job *job = &run->job[i];
 
@@ -63,10 +58,12 @@ static int slow_run(struct run *run, struct reader *r, unsigned int *ret_used)
 		job->pairing->fn = job->fold.span;
 		job->pairing->arg = job->state;
 	}
-	if (!err)
-		err = events_feed(run, r);
-	*ret_used = run->used < run->nr ? run->used : 0;
 	return err;
+}
+
+unsigned int pairing_run_used(const struct pairing_run *run)
+{
+	return run->used < run->nr ? run->used : 0;
 }
 
 /* ---- the fast path ---- */
@@ -91,28 +88,34 @@ static bool has_begins(struct reader *r, const struct analyzer *a)
 	return false;
 }
 
-static bool fast_run(struct run *run, struct reader *r, const struct pairing_options *opt,
-		     unsigned int *ret_used)
+bool pairing_run_columns(struct pairing_run *run, struct reader *r,
+			 const struct pairing_options *opt)
 {
 	const char *allowed = getenv("HOSTRACE_FAST_PATH");
-	unsigned int used = 0;
+	struct pairing_job *job;
 
+	for (unsigned int i = 0; i < run->nr; i++)
+		run->job[i].state = NULL;
 	if (opt->no_fast_path || (allowed && !strcmp(allowed, "0")))
 		return false;
-	while (used + 1 < run->nr && !has_begins(r, run->job[used].pairing->a))
-		used++;
-	struct pairing_job *job = &run->job[used];
-
-	*ret_used = used;
+	run->used = 0;
+	while (run->used + 1 < run->nr && !has_begins(r, run->job[run->used].pairing->a))
+		run->used++;
+	job = &run->job[run->used];
 	return fast_path_run(r, job->pairing, &job->fold, opt, &job->state);
 }
 
 int pairing_run(struct reader *r, struct pairing_job *job, unsigned int nr,
 		const struct pairing_options *opt, unsigned int *ret_used)
 {
-	struct run run = {.job = job, .nr = nr, .used = nr};
+	struct pairing_run run = {.job = job, .nr = nr};
+	int err = 0;
 
-	for (unsigned int i = 0; i < nr; i++)
-		job[i].state = NULL;
-	return fast_run(&run, r, opt, ret_used) ? 0 : slow_run(&run, r, ret_used);
+	if (!pairing_run_columns(&run, r, opt)) {
+		err = pairing_run_begin(&run);
+		if (!err)
+			err = events_feed(&run, r);
+	}
+	*ret_used = pairing_run_used(&run);
+	return err;
 }

@@ -30,4 +30,18 @@ struct pairing_job {
 int pairing_run(struct reader *r, struct pairing_job *job, unsigned int nr,
 		const struct pairing_options *opt, unsigned int *ret_used);
 
+/* The same in steps, for a caller that reads for others as well. */
+struct pairing_run {
+	struct pairing_job *job;
+	unsigned int nr;
+	unsigned int used; /* the first job with a begin; nr: none has one yet */
+};
+
+/* On the fast path, from what `r` has not yet returned. False: begin, and pass all events. */
+bool pairing_run_columns(struct pairing_run *run, struct reader *r,
+			 const struct pairing_options *opt);
+int pairing_run_begin(struct pairing_run *run);
+int pairing_run_event(struct pairing_run *run, const struct event *ev);
+unsigned int pairing_run_used(const struct pairing_run *run);
+
 #endif

@@ -47,17 +47,14 @@ static int run_open(struct run *run, const struct analyzer *a, uint64_t start_ns
 	return 0;
 }
 
-static json_t *head(const struct input_set *in, const json_t *caveats)
+static json_t *head(const struct report *r)
 {
-	(void)in;
-	return json_pack("{s:O?}", "caveats", caveats);
+	return json_pack("{s:O?}", "caveats", r->caveats);
 }
 
-static void foot(const struct input_set *in, const json_t *caveats, FILE *out)
+static void foot(const struct report *r)
 {
-	(void)in;
-	(void)caveats;
-	fprintf(out, "#\n");
+	fprintf(r->out->file, "#\n");
 }
 
 static void run_draw(struct run *run, const struct reader *r, FILE *file)

@@ -2,8 +2,7 @@
 /*
  * Every report command over any trace. The first line of an input is the command with its options, the rest a text
  * trace, and after a line "%guest" that of a guest. The trace is read as it is, or after import to a .hrt file.
- * Commands run in this process, as those of `hostrace report` do (commands/common/section.c): their options are put
- * back afterwards, and what they print goes to /dev/null.
+ * Commands run in this process: their options are put back afterwards, and what they print goes to /dev/null.
  */
 #include <fcntl.h>
 

@@ -92,6 +92,25 @@ static void reports_walk(struct sample_trace *t, FILE *out)
 		memory_walk(t, &sink);
 }
 
+struct host_walk {
+	const struct host_profile_options *opt;
+	struct host_profile_totals *totals;
+	struct host_profile *profile;
+};
+
+static int host_count(void *arg, const struct event *ev)
+{
+	const struct host_walk *w = arg;
+
+	host_profile_count(w->opt, ev, w->totals);
+	return 0;
+}
+
+static int host_event(void *arg, const struct event *ev)
+{
+	return host_profile_event(((struct host_walk *)arg)->profile, ev);
+}
+
 static void host_walk(FILE *out)
 {
 	for (int of = HOST_CLOCK; of <= HOST_OTHERS; of++) {
@@ -102,15 +121,19 @@ static void host_walk(FILE *out)
 						   .by = HOST_BY_VCPU | HOST_BY_REASON |
 							 HOST_BY_TID,
 						   .until_ns = UINT64_MAX};
-		struct host_profile_totals totals;
+		struct host_profile_totals totals = {0};
+		struct host_walk w = {.opt = &opt, .totals = &totals};
 		struct calltree *tree = NULL;
 		_cleanup_reader_ struct reader *held = NULL;
 		struct reader *r;
 
 		if (!open_again(&held, &r))
-			host_profile_count(r, &opt, &totals);
-		if (!open_again(&held, &r) && !host_profile(r, &opt, &tree, &totals))
+			reader_each(r, host_count, &w);
+		if (!open_again(&held, &r) && !host_profile_new(r, &opt, &w.profile) &&
+		    !reader_each(r, host_event, &w) &&
+		    !host_profile_end(w.profile, r, &totals, &tree))
 			call_trees_fold(tree, true, of % 2, out);
+		host_profile_free(w.profile);
 		calltree_close(tree);
 	}
 }

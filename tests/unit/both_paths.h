@@ -21,10 +21,9 @@ static bool wants(const char *event, void *arg)
 	return pairing_wants(arg, NULL, event);
 }
 
-static json_t *no_head(const struct input_set *in, const json_t *caveats)
+static json_t *no_head(const struct report *r)
 {
-	(void)in;
-	(void)caveats;
+	(void)r;
 	return json_object();
 }
 

@@ -125,7 +125,7 @@ struct blame_sink {
 	void *arg;
 };
 
-enum { BLAME_SINKS_MAX = 3 };
+enum { BLAME_SINKS_MAX = 4 };
 
 /* Several sinks of one pass: each receives all exits. */
 struct blame_sinks {

@@ -44,7 +44,7 @@ struct pending {
 	struct event ev; /* only its header is valid */
 };
 
-struct profile {
+struct host_profile {
 	struct sample_trace trace; /* has no samples; symbols use it to look up names */
 	const struct host_profile_options *opt;
 	struct backtraces *stacks;
@@ -84,11 +84,6 @@ static bool in_window(const struct host_profile_options *opt, const struct event
 {
 	return ev->time_ns >= opt->since_ns && ev->time_ns < opt->until_ns;
 }
-
-struct counting {
-	const struct host_profile_options *opt;
-	struct host_profile_totals *totals;
-};
 
 /* Of an event that has one. */
 static uint64_t rip_of(const struct event *ev)
@@ -131,15 +126,14 @@ static bool is_interrupt_exit(const struct event *ev)
 	return is_interrupt(r->reason, r->isa);
 }
 
-static int count_event(void *arg, const struct event *ev)
+void host_profile_count(const struct host_profile_options *opt, const struct event *ev,
+			struct host_profile_totals *t)
 {
-	const struct counting *c = arg;
-	struct host_profile_totals *t = c->totals;
 	uint32_t where;
 
 	t->has_exits |= ev->type->id == EV_kvm_exit && rip_of(ev);
-	if (!in_window(c->opt, ev))
-		return 0;
+	if (!in_window(opt, ev))
+		return;
 	switch (ev->type->id) {
 	case EV_guest_sample:
 	case EV_guest_stack:
@@ -160,16 +154,6 @@ static int count_event(void *arg, const struct event *ev)
 	default:
 		break;
 	}
-	return 0;
-}
-
-int host_profile_count(struct reader *r, const struct host_profile_options *opt,
-		       struct host_profile_totals *ret)
-{
-	*ret = (struct host_profile_totals){0};
-	ret->sample_hz =
-		(uint64_t)json_integer_value(json_object_get(r->info.meta, "sample_hz"));
-	return reader_each(r, count_event, &(struct counting){opt, ret});
 }
 
 int host_profile_choose(const struct host_profile_totals *t, bool causes, enum host_profile_of *ret)
@@ -200,7 +184,7 @@ int host_profile_choose(const struct host_profile_totals *t, bool causes, enum h
 static unsigned int resolve(struct sample_trace *t, uint64_t address,
 			    const struct sample_resolve *how, struct frame *ret)
 {
-	const char *name = backtrace_name(((const struct profile *)t)->stacks, address);
+	const char *name = backtrace_name(((const struct host_profile *)t)->stacks, address);
 
 	(void)how;
 	*ret = (struct frame){.address = address, .name = name};
@@ -209,8 +193,10 @@ static unsigned int resolve(struct sample_trace *t, uint64_t address,
 
 static const struct sample_ops names_only = {.resolve = resolve, .close = sample_trace_deinit};
 
-static void profile_deinit(struct profile *p)
+void host_profile_free(struct host_profile *p)
 {
+	if (!p)
+		return;
 	frames_close(p->frames);
 	calltree_close(p->tree);
 	sample_trace_deinit(&p->trace);
@@ -221,7 +207,7 @@ static void profile_deinit(struct profile *p)
 	free(p);
 }
 
-static int profile_init(struct profile *p, const struct reader *r)
+static int profile_init(struct host_profile *p, const struct reader *r)
 {
 	int err = sample_trace_init(&p->trace, r->info.file, r->info.kind, &names_only);
 
@@ -249,7 +235,7 @@ __attribute__((format(printf, 2, 3))) static void title_add(char title[TITLE_BYT
 	va_end(args);
 }
 
-static int group_title(struct profile *p, const struct hit *h, uint32_t root)
+static int group_title(struct host_profile *p, const struct hit *h, uint32_t root)
 {
 	const unsigned int by = p->opt->by;
 	char title[TITLE_BYTES] = "", vm[VM_NAME_BYTES], task[40];
@@ -274,7 +260,7 @@ static int group_title(struct profile *p, const struct hit *h, uint32_t root)
 	return calltree_title(p->tree, root, title);
 }
 
-static int group_of(struct profile *p, const struct hit *h, uint32_t *ret)
+static int group_of(struct host_profile *p, const struct hit *h, uint32_t *ret)
 {
 	const unsigned int by = p->opt->by;
 	const uint64_t key[GROUP_KEYS] = {
@@ -298,7 +284,7 @@ static int group_of(struct profile *p, const struct hit *h, uint32_t *ret)
 }
 
 /* Addresses in backtraces are return addresses; an instruction pointer is not, so 1 is added. */
-static int hit_add(struct profile *p, const struct hit *h)
+static int hit_add(struct host_profile *p, const struct hit *h)
 {
 	uint64_t address[FRAMES + 1];
 	struct sample s = {0};
@@ -338,7 +324,7 @@ static void frames_read(const struct event *ev, struct hit *h)
 		h->nr_frames++;
 }
 
-static int add_clock(struct profile *p, const struct event *ev)
+static int add_clock(struct host_profile *p, const struct event *ev)
 {
 	struct hit h = {.ev = ev,
 			.rip = rip_of(ev),
@@ -355,7 +341,7 @@ static int add_clock(struct profile *p, const struct event *ev)
 	return hit_add(p, &h);
 }
 
-static void exit_begin(struct profile *p, const struct event *ev)
+static void exit_begin(struct host_profile *p, const struct event *ev)
 {
 	struct pending *x = hash_add_u64(&p->pending, ev->tid, NULL);
 	RECORD(kvm_exit, r, ev);
@@ -372,7 +358,7 @@ static void exit_begin(struct profile *p, const struct event *ev)
 }
 
 /* An exit without a following entry still counts. */
-static int exit_end(struct profile *p, struct pending *x, const struct event *ev)
+static int exit_end(struct host_profile *p, struct pending *x, const struct event *ev)
 {
 	int err;
 	struct hit h = {.ev = &x->ev,
@@ -389,7 +375,7 @@ static int exit_end(struct profile *p, struct pending *x, const struct event *ev
 	return err;
 }
 
-static int add_causes(struct profile *p, const struct event *ev)
+static int add_causes(struct host_profile *p, const struct event *ev)
 {
 	struct pending *x = hash_find_u64(&p->pending, ev->tid);
 	int err = 0;
@@ -404,7 +390,7 @@ static int add_causes(struct profile *p, const struct event *ev)
 }
 
 /* What is not known of exits after lost events: as in pairing/pair.c. */
-static void lost_handle(struct profile *p, const struct event *ev)
+static void lost_handle(struct host_profile *p, const struct event *ev)
 {
 	RECORD(lost, lost, ev);
 	RECORD(gap, hole, ev);
@@ -420,7 +406,7 @@ static void lost_handle(struct profile *p, const struct event *ev)
 		p->blind_until_ns = lost->until;
 }
 
-static void pending_drop(struct profile *p, uint32_t tid)
+static void pending_drop(struct host_profile *p, uint32_t tid)
 {
 	struct pending *x = hash_find_u64(&p->pending, tid);
 
@@ -428,9 +414,8 @@ static void pending_drop(struct profile *p, uint32_t tid)
 		hash_remove(&p->pending, x);
 }
 
-static int add_event(void *profile, const struct event *ev)
+int host_profile_event(struct host_profile *p, const struct event *ev)
 {
-	struct profile *p = profile;
 	struct hit h = {.ev = ev};
 	bool is_exit = ev->type->id == EV_kvm_exit, counts = in_window(p->opt, ev);
 
@@ -477,7 +462,7 @@ static int by_number(const void *a, const void *b)
 }
 
 /* In the order of thread ids, so that equal call paths have a fixed order. */
-static int pending_end(struct profile *p)
+static int pending_end(struct host_profile *p)
 {
 	uint32_t nr = p->pending.nr, i = 0;
 	_cleanup_free_ uint64_t *tid = calloc(nr + 1u, sizeof(*tid));
@@ -493,40 +478,43 @@ static int pending_end(struct profile *p)
 	return err;
 }
 
-static int events_fold(struct profile *p, struct reader *r)
+int host_profile_new(const struct reader *r, const struct host_profile_options *opt,
+		     struct host_profile **ret)
 {
-	int err = reader_each(r, add_event, p);
-
-	/* What is open at the end of a window is counted where it ends. */
-	return !err && p->opt->of == HOST_CAUSES && p->opt->until_ns == UINT64_MAX ? pending_end(p)
-										    : err;
-}
-
-int host_profile(struct reader *r, const struct host_profile_options *opt, struct calltree **ret,
-		 struct host_profile_totals *totals)
-{
-	struct profile *p = calloc(1, sizeof(*p));
+	struct host_profile *p = calloc(1, sizeof(*p));
 	int err;
 
 	if (!p)
 		return fail(-ENOMEM, "out of memory");
 	p->opt = opt;
 	err = profile_init(p, r);
-	if (!err)
-		err = events_fold(p, r);
-	if (opt->of == HOST_CAUSES)
+	if (err)
+		host_profile_free(p);
+	else
+		*ret = p;
+	return err;
+}
+
+int host_profile_end(struct host_profile *p, struct reader *r, struct host_profile_totals *totals,
+		     struct calltree **ret)
+{
+	int err = 0;
+
+	/* What is open at the end of a window is counted where it ends. */
+	if (p->opt->of == HOST_CAUSES && p->opt->until_ns == UINT64_MAX)
+		err = pending_end(p);
+	if (p->opt->of == HOST_CAUSES)
 		totals->exits = p->hits;
 	totals->unknown_ends = p->unknown_ends;
 	if (p->pending.refused)
 		trace_info_caveat(&r->info,
 				  "%" PRIu64 " exits are missing: more than %d vCPU threads",
 				  p->pending.refused, PENDING_MAX);
-	if (!err && (opt->by & HOST_BY_TASK) && !p->tasks.now.nr)
+	if (!err && (p->opt->by & HOST_BY_TASK) && !p->tasks.now.nr)
 		err = guest_tasks_missing();
 	if (!err)
 		err = calltree_finish(p->tree);
 	if (!err)
 		*ret = take_ptr(p->tree);
-	profile_deinit(p);
 	return err;
 }

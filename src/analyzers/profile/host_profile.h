@@ -60,16 +60,25 @@ struct host_profile_totals {
 
 bool host_profile_wants(const char *event, void *arg);
 
-/* Both read to the end. 0 or -errno with the error message set. */
-int host_profile_count(struct reader *r, const struct host_profile_options *opt,
-		       struct host_profile_totals *ret);
+/* All events, in a first pass. Of `opt` the time window counts. */
+void host_profile_count(const struct host_profile_options *opt, const struct event *ev,
+			struct host_profile_totals *t);
 
 /* Chooses the least biased events available, or with `causes` exits. -ENODATA with the error message set: none. */
 int host_profile_choose(const struct host_profile_totals *t, bool causes,
 			enum host_profile_of *ret);
 
-/* The finished tree, a root by group; the caller closes it. With HOST_CAUSES, totals->exits are those in the tree. */
-int host_profile(struct reader *r, const struct host_profile_options *opt, struct calltree **ret,
-		 struct host_profile_totals *totals);
+/*
+ * All events once more, now that opt->of is known. `opt` is borrowed. host_profile_end(): the finished tree, a root
+ * by group; the caller closes it. With HOST_CAUSES, totals->exits are those in the tree; notes are added to those of
+ * `r`, the reader. 0 or -errno with the error message set.
+ */
+struct host_profile;
+int host_profile_new(const struct reader *r, const struct host_profile_options *opt,
+		     struct host_profile **ret);
+int host_profile_event(struct host_profile *p, const struct event *ev);
+int host_profile_end(struct host_profile *p, struct reader *r, struct host_profile_totals *totals,
+		     struct calltree **ret);
+void host_profile_free(struct host_profile *p);
 
 #endif

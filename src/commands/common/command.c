@@ -16,7 +16,6 @@
 struct common common;
 const struct command *command_now;
 const struct options_given *command_given;
-static bool errors_are_kept;
 
 /* clang-format off */
 const struct option_row common_options[] = {
@@ -40,22 +39,10 @@ bool color_wanted(FILE *out)
 
 enum { ERROR_TEXT_BYTES = 1024, NOTE_BYTES = 8192 };
 
-void command_keep_errors(bool keep)
-{
-	errors_are_kept = keep;
-}
-
-bool command_is_section(void)
-{
-	return errors_are_kept;
-}
-
 int command_failed(void)
 {
 	if (error_is_usage())
 		return command_usage("%s", error_text());
-	if (errors_are_kept)
-		return EXIT_FAILED;
 	progress_end();
 
 	char text[ERROR_TEXT_BYTES];
@@ -87,10 +74,6 @@ int command_usage(const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	text_sanitize(text);
-	if (errors_are_kept) {
-		fail_usage(-EINVAL, "%s", text);
-		return EXIT_USAGE;
-	}
 	fprintf(stderr, "hostrace: %s%s%s", name, *name ? ": " : "", text);
 	if (!*text || text[strlen(text) - 1] != '?') /* not after "did you mean ...?" */
 		fprintf(stderr, "; see 'hostrace %s%s--help'", name, *name ? " " : "");

@@ -92,12 +92,6 @@ int command_failed(void);
  * Returns EXIT_USAGE. */
 int command_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Until it is called with false, the two functions above do not print: the message is error_text(). */
-void command_keep_errors(bool keep);
-
-/* Is the command run by another one (section.h), whose options it has? */
-bool command_is_section(void);
-
 /* From now on a terminal shows how much has been read (base/progress.h), unless --quiet. */
 void command_progress(void);
 

@@ -10,6 +10,7 @@
 #include "commands/common/output.h"
 #include "commands/common/symbol_options.h"
 #include "input/spool.h"
+#include "reports/head.h"
 
 struct input_options input_given;
 
@@ -102,8 +103,6 @@ int input_check_output(const char *output)
 /* Options that have no effect with these inputs. */
 static int options_check(bool with_guests, const struct input_set *set)
 {
-	if (command_is_section()) /* they are of the command that runs it */
-		return 0;
 	if (!input_given.tsc_khz && options_unused_check("tsc-khz", "with a rate of 0"))
 		return -EINVAL;
 	if (input_given.no_guest && !with_guests)
@@ -133,6 +132,16 @@ int input_make(bool with_guests, struct input_set **ret)
 			err = check_output(output_file(), (*ret)->companion[i]);
 	}
 	return err;
+}
+
+json_t *input_head(const struct input_set *set, const json_t *more)
+{
+	return inputs_head(set, command_now->name, more);
+}
+
+void input_foot(const struct input_set *set, const json_t *more, FILE *out)
+{
+	inputs_foot(set, more, output_in_color(), out);
 }
 
 int input_open_window(bool with_guests, bool before, bool (*wants)(const char *event, void *arg),

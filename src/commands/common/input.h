@@ -47,17 +47,9 @@ int input_open(bool with_guests, bool (*wants)(const char *event, void *arg), vo
 int input_open_window(bool with_guests, bool before, bool (*wants)(const char *event, void *arg),
 		      void *arg, struct input_set **ret);
 
-/*
- * {"hostrace":{"version","command"},"inputs":[{"file","kind","events","lost"}],"clock":{...},"caveats":[..]} of an
- * input set that was read to its end. New reference. Adds `more` (array of texts, borrowed, may be NULL) to the
- * caveats.
- */
+/* What every report says of its inputs (reports/head.h), for the command being run. */
 json_t *input_head(const struct input_set *set, const json_t *more);
 
-/* Writes a JSON report: input_head(), then the members of `more`, which is stolen. */
-void input_json(const struct input_set *set, const json_t *caveats, json_t *more, FILE *out);
-
-/* Prints the same as comment lines under a text report: losses, caveats, clock; nothing if there is nothing. */
 void input_foot(const struct input_set *set, const json_t *more, FILE *out);
 
 #endif

@@ -28,7 +28,6 @@ static struct {
 	uint64_t limit;
 	bool wide;
 	bool in_color; /* of what output_open() opened */
-	FILE *captured; /* what output_open() returns instead; NULL: nothing is captured */
 } given;
 
 /* clang-format off */
@@ -166,11 +165,6 @@ void output_default(const char *format)
 		given.format = format;
 }
 
-void output_capture(FILE *to)
-{
-	given.captured = to;
-}
-
 static int file_open(struct output *out)
 {
 	int err = input_check_output(given.file);
@@ -272,10 +266,10 @@ int output_open(const char *formats, struct output *ret)
 	if (common.color && !format_known("auto always never", common.color))
 		return fail_usage(-EINVAL, "invalid --color '%s' (expected auto, always or never)",
 				  common.color);
-	if (!given.captured && !format_known(formats, format))
+	if (!format_known(formats, format))
 		return fail_usage(-EINVAL, "format '%s' is not supported (supported: %s)", format,
 				  formats);
-	if (!given.captured && !given.file && isatty(STDOUT_FILENO) && !strcmp(format, "pprof"))
+	if (!given.file && isatty(STDOUT_FILENO) && !strcmp(format, "pprof"))
 		return fail_usage(-EINVAL,
 				  "a profile for pprof is binary; name a file with -o FILE");
 	*ret = (struct output){.file = stdout,
@@ -283,11 +277,8 @@ int output_open(const char *formats, struct output *ret)
 			       .limit = given.limit,
 			       .sort = given.sort,
 			       .width = WIDTH_DEFAULT,
-			       .wide = given.wide || common.verbose};
-	if (given.captured) {
-		ret->file = given.captured;
-		return 0;
-	}
+			       .wide = given.wide || common.verbose,
+			       .note = command_note};
 	if (given.file && strcmp(given.file, "-") && strcmp(given.file, "/dev/stdout"))
 		err = file_open(ret);
 	else

@@ -40,12 +40,6 @@ const char *output_format(void);
 /* The format if -f is not given, instead of text. Before output_open(). */
 void output_default(const char *format);
 
-/*
- * Until output_capture(NULL), output_open() returns this stream, which neither output_close() nor output_cancel()
- * closes, in any format: for a command that runs others (section.h).
- */
-void output_capture(FILE *to);
-
 /* May the report that was opened use colours? */
 bool output_in_color(void);
 

@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+
+#include "base/error.h"
 #include "commands/common/command.h"
-#include "commands/common/empty.h"
 #include "commands/common/input.h"
 #include "commands/common/output.h"
 #include "commands/common/reports.h"
+#include "commands/common/symbol_options.h"
+#include "reports/head.h"
 
 struct report report_of(const struct input_set *in, const struct output *out)
 {
-	return (struct report){.reader = in->reader,
-			       .out = out,
-			       .ticks = trace_info_in_ticks(&in->reader->info),
-			       .wide = out->wide,
-			       .inputs = in,
-			       .head = input_head,
-			       .foot = input_foot,
-			       .note = command_note,
-			       .empty = empty_explain};
+	return report_of_inputs(in, command_now->name, out);
 }
 
 int report_end(int err, struct output *out, const struct input_set *in, bool found)
@@ -27,4 +23,43 @@ int report_end(int err, struct output *out, const struct input_set *in, bool fou
 	if (err)
 		return command_failed();
 	return found || input_set_strict_failed(in) ? EXIT_FOUND : EXIT_FINE;
+}
+
+int query_run(const struct report_ops *ops, struct query *query, const char *names,
+		   bool check)
+{
+	_cleanup_(addresses_cleanup_) struct addresses *symbols = NULL;
+	_cleanup_input_set_ struct input_set *in = NULL;
+	struct result r;
+	struct output out;
+	int err, status;
+
+	query->command = command_now->name;
+	query->input = &input_given;
+	query->inputs = input_make;
+	query->out = &out;
+	err = result_init(&r, ops, query);
+	if (!err)
+		err = output_open(names, &out);
+	if (err) {
+		result_close(&r);
+		return command_failed();
+	}
+	if (ops->symbols)
+		err = addresses_given(&symbols);
+	if (ops->symbols)
+		query->symbols = symbols;
+	if (!err)
+		err = input_make(r.reads & READ_GUESTS, &in);
+	if (!err)
+		err = report_run(&r, in);
+	if (!err)
+		err = result_write(&r, &out);
+	status = report_end(err, &out, in, check && r.found);
+	if (!err && check && r.not_checked) { /* a check that looked at too little has not passed */
+		fail(-ENODATA, "%s", r.not_checked);
+		status = command_failed();
+	}
+	result_close(&r);
+	return status;
 }

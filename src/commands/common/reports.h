@@ -5,6 +5,15 @@
 
 #include "input/input_set.h"
 #include "output/report.h"
+#include "reports/result.h"
+
+/*
+ * Runs a report for the command being run, with its options, and writes it in the format that is given, one of
+ * `names`. Of the query `of` and `symbols` are set. Returns the exit status: EXIT_FOUND if `check` and the result
+ * found something.
+ */
+int query_run(const struct report_ops *ops, struct query *query, const char *names,
+		   bool check);
 
 /* A report of an open input set, with the head and foot of every report; -v shows all columns. */
 struct report report_of(const struct input_set *in, const struct output *out);

@@ -8,10 +8,11 @@
 #include "analyzers/profile/samples.h"
 #include "base/error.h"
 #include "commands/common/confined.h"
-#include "commands/common/empty.h"
 #include "commands/common/sample_run.h"
 #include "readers/osv/osv.h"
 #include "readers/osv/raw.h"
+#include "reports/empty.h"
+#include "reports/head.h"
 
 static int run_failed(struct sample_run *run)
 {
@@ -53,10 +54,11 @@ static int events_range(const struct sample_trace *t, struct time_range *ret)
 	return 0;
 }
 
-static int events_trace_open(struct sample_run *run)
+/* checked: the options were checked before. */
+static int events_trace_open(bool checked, struct sample_run *run)
 {
 	struct samples_input in = {.open = events_open};
-	int err = input_make(false, &run->in);
+	int err = checked ? input_set_new(&input_given, &run->in) : input_make(false, &run->in);
 
 	if (err)
 		return err;
@@ -67,13 +69,13 @@ static int events_trace_open(struct sample_run *run)
 	return err ? err : events_range(run->trace, &run->range);
 }
 
-int sample_run_open_only(struct sample_run *run)
+int sample_run_open_only(bool checked, struct sample_run *run)
 {
 	const char *path = input_options_only_file(&input_given);
 
 	*run = (struct sample_run){0};
 	if (!path || !osv_is_trace(path))
-		return events_trace_open(run);
+		return events_trace_open(checked, run);
 	return time_range_given(&run->range) ? -EINVAL : osv_trace_open(path, run);
 }
 
@@ -83,23 +85,24 @@ void sample_run_close_only(struct sample_run *run)
 	input_set_close(run->in);
 }
 
-static void osv_head_put(struct sample_run *run)
+static json_t *osv_head(const struct sample_trace *t, const char *command)
 {
-	json_t *head =
-		json_pack("{s:{s:s, s:s}, s:[{s:o, s:s, s:I, s:i}], s:{s:s, s:i}, s:[]}",
-			  "hostrace", "version", HOSTRACE_VERSION, "command", command_now->name,
-			  "inputs", "file", json_text(run->trace->file), "kind", run->trace->kind,
-			  "events", (json_int_t)run->trace->nr_read, "lost", 0, "clock", "method",
-			  "guest uptime", "error_ns", 0, "caveats");
+	return json_pack("{s:{s:s, s:s}, s:[{s:o, s:s, s:I, s:i}], s:{s:s, s:i}, s:[]}", "hostrace",
+			 "version", HOSTRACE_VERSION, "command", command, "inputs", "file",
+			 json_text(t->file), "kind", t->kind, "events", (json_int_t)t->nr_read,
+			 "lost", 0, "clock", "method", "guest uptime", "error_ns", 0, "caveats");
+}
 
-	row_sink_end(&run->sink, head);
+json_t *sample_run_head(const struct sample_run *run, const char *command)
+{
+	return run->in ? inputs_head(run->in, command, run->more) : osv_head(run->trace, command);
 }
 
 /* What the inputs report at their end: losses, clocks. */
 static bool events_end(struct sample_run *run)
 {
 	if (run->sink.json) {
-		row_sink_end(&run->sink, input_head(run->in, run->more));
+		row_sink_end(&run->sink, sample_run_head(run, command_now->name));
 	} else if (!strcmp(run->out.format, "text")) {
 		input_foot(run->in, run->more, run->sink.out);
 	}
@@ -119,9 +122,9 @@ static void empty_report(struct sample_run *run, const struct report_needs *need
 		json_array_extend(run->more, lines);
 		json_decref(lines);
 	} else if (run->in) {
-		empty_note(run->in, needs);
+		empty_note(run->in, needs, command_note);
 	} else if (!input_set_new(&options, &in)) {
-		empty_note(in, needs);
+		empty_note(in, needs, command_note);
 	}
 }
 
@@ -150,7 +153,7 @@ static int run_close(struct sample_run *run, const struct report_needs *needs, i
 	if (!err && run->in)
 		strict = events_end(run);
 	else if (!err && run->sink.json)
-		osv_head_put(run);
+		row_sink_end(&run->sink, sample_run_head(run, command_now->name));
 	json_decref(run->more);
 	if (err) {
 		/* What was read before stays, as in OSv's tool; where nothing was, JSON is not begun. */
@@ -178,7 +181,7 @@ static int report_write(const char *path, const struct sample_report *report)
 	if (output_open(report->formats, &run.out))
 		return command_failed();
 	output_unwrap(&run.out); /* the layout is that of OSv's own tool, which is wider */
-	if (path ? osv_trace_open(path, &run) : events_trace_open(&run))
+	if (path ? osv_trace_open(path, &run) : events_trace_open(false, &run))
 		return run_failed(&run);
 	run.sink = (struct row_sink){.out = run.out.file,
 				     .json = !strcmp(run.out.format, "json"),

@@ -37,8 +37,11 @@ struct sample_report {
 int sample_report_run(int argc, char **argv, const struct sample_report *report);
 int sample_report_of(const char *osv_trace, const struct sample_report *report);
 
-/* Opens the only input without output: only `trace` and `range` may be used. 0 or -errno with the error message set. */
-int sample_run_open_only(struct sample_run *run);
+/*
+ * Opens the only input without output: only `trace` and `range` may be used. checked: the options were checked before.
+ * 0 or -errno with the error message set.
+ */
+int sample_run_open_only(bool checked, struct sample_run *run);
 void sample_run_close_only(struct sample_run *run);
 
 /*
@@ -51,6 +54,15 @@ struct profile_kind {
 	bool causes, stacks;
 };
 int profile_run(int argc, char **argv, const struct profile_kind *kind);
+
+/* The head of its JSON answer, with the further notes. New reference. */
+json_t *sample_run_head(const struct sample_run *run, const char *command);
+
+/*
+ * The JSON answer of `profile` or `prof-wait` on the options' inputs, for `hostrace report`. 0 or -errno with the error
+ * message set.
+ */
+int profile_answer(const char *command, json_t **ret);
 
 /* `summary` of an OSv trace, or with path NULL, --timed of anything else. Returns the exit status. */
 int sample_summary_run(int argc, char **argv, const char *path, bool timed);

@@ -287,12 +287,11 @@ struct watching {
 
 /* ---- a table ---- */
 
-static json_t *head(const struct input_set *in, const json_t *caveats)
+static json_t *head(const struct report *r)
 {
-	(void)in;
 	return json_pack("{s:{s:s,s:s},s:[],s:{s:s,s:i},s:O}", "hostrace", "version",
 			 HOSTRACE_VERSION, "command", command_now->name, "inputs", "clock",
-			 "method", "host", "error_ns", 0, "caveats", caveats);
+			 "method", "host", "error_ns", 0, "caveats", r->caveats);
 }
 
 static json_t *caveats_make(const struct watching *w)
@@ -425,7 +424,7 @@ static void lines_foot(struct watching *w)
 	json_t *caveats = caveats_make(w);
 
 	if (opt.interval_ns && !strcmp(w->out.format, "text"))
-		caveats_print(NULL, caveats, w->out.file);
+		caveats_print(&(struct report){.out = &w->out, .caveats = caveats});
 	json_decref(caveats);
 }
 

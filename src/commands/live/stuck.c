@@ -48,11 +48,10 @@ static const struct option_row rows[] = {
 static const struct option_row *const options[] = {rows, vm_user_options, vm_tcg_options,
 						   output_file_options, NULL};
 
-static json_t *head(const struct input_set *in, const json_t *caveats)
+static json_t *head(const struct report *r)
 {
-	(void)in;
 	return json_pack("{s:{s:s,s:s}, s:[], s:{}, s:O}", "hostrace", "version", HOSTRACE_VERSION,
-			 "command", "stuck", "inputs", "clock", "caveats", caveats);
+			 "command", "stuck", "inputs", "clock", "caveats", r->caveats);
 }
 
 static void empty(const struct report *r)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A timeline of any length in a bounded space: for each track and column of time, how long each kind of slice was on.
- * The format "page" of `hostrace timeline`, for the page of `hostrace report` only:
+ * For the page of `hostrace report`, as a value of JSON (struct output.tree):
  *
  *	"result": {"t0_ns", "column_ns", "columns", "tracks": [{"group", "name", "slices", "kinds":
  *	 {KIND: [[column, ns or number of points]...]}}...], "tracks_not_shown"}
@@ -190,14 +190,13 @@ static int bands_close(struct timeline *t)
 
 	if (!t->nr_slices)
 		report_empty(r);
-	head = r->head(r->inputs, r->caveats);
+	head = r->head(r);
 	json_object_set_new(head, "result", result_make(t));
-	json_text_put(head, r->out->file, JSON_COMPACT | JSON_ENSURE_ASCII);
-	json_decref(head);
+	*r->out->tree = head;
 	return 0;
 }
 
-static const struct timeline_ops bands_timeline = {
+const struct timeline_ops bands_timeline = {
 	.open = bands_open,
 	.group = ignore,
 	.track = ignore,
@@ -206,4 +205,3 @@ static const struct timeline_ops bands_timeline = {
 	.names_at_end = true,
 };
 
-const struct format page_format = {.name = "page", .timeline = &bands_timeline};

@@ -21,6 +21,12 @@
 
 void row_sink_add(struct row_sink *sink, json_t *row)
 {
+	if (sink->rows) {
+		sink->nr++;
+		sink->shown = true;
+		json_array_append_new(sink->rows, row ?: json_null());
+		return;
+	}
 	if (!sink->nr)
 		json_rows_begin(sink->out);
 	json_rows_next(sink->out, sink->nr++);

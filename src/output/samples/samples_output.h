@@ -29,6 +29,7 @@ const char *sample_ms(double ns, char *buf, size_t size);
 struct row_sink {
 	FILE *out;
 	bool json;
+	json_t *rows; /* array that the rows are added to instead; NULL: they are written */
 	uint64_t limit, nr; /* limit 0: all */
 	bool cut;	    /* there may be more rows than the limit */
 	bool shown;	    /* a row of JSON, or one object or tree that is not empty; lines of text only count in nr */

@@ -9,13 +9,13 @@
 #include "base/error.h"
 #include "base/json_text.h"
 #include "base/saturate.h"
+#include "base/version.h"
 #include "clock/align.h"
-#include "commands/common/command.h"
-#include "commands/common/input.h"
-#include "commands/common/output.h"
 #include "input/input_options.h"
 #include "output/clock_report.h"
 #include "output/report.h"
+#include "reports/empty.h"
+#include "reports/head.h"
 
 /* Events in the file, where that is known without reading it; else those that were read. */
 static uint64_t events_of(const struct input_set *set, struct reader *r)
@@ -144,7 +144,7 @@ static const struct align_guest *worst_guest(const struct input_set *set)
 	return worst;
 }
 
-json_t *input_head(const struct input_set *set, const json_t *more)
+json_t *inputs_head(const struct input_set *set, const char *command, const json_t *more)
 {
 	const struct align_guest *g = worst_guest(set);
 	enum clock_verdict verdict = g ? align_verdict(g, NULL) : CLOCK_VERIFIED;
@@ -153,8 +153,8 @@ json_t *input_head(const struct input_set *set, const json_t *more)
 
 	json_t *head = json_pack(
 		"{s:{s:s, s:s}, s:o, s:{s:s, s:I, s:o*, s:s*}, s:o}", "hostrace", "version",
-		HOSTRACE_VERSION, "command", command_now->name, "inputs", inputs, "clock",
-		"method", g ? g->relation.protocol->name : "host", "error_ns",
+		HOSTRACE_VERSION, "command", command, "inputs", inputs, "clock", "method",
+		g ? g->relation.protocol->name : "host", "error_ns",
 		int64_of_double(g ? ceil(g->error_ns) : 0), "refuted", refuted, "verdict",
 		g ? clock_verdict_name(verdict) : NULL, "caveats", caveats_json(set, more));
 
@@ -167,49 +167,60 @@ static enum tone clock_tone(const struct align_guest *g)
 					  [CLOCK_UNRELIABLE] = TONE_BAD,
 					  [CLOCK_VERIFIED] = TONE_GOOD};
 
-	return output_in_color() ? tones[align_verdict(g, NULL)] : TONE_NONE;
+	return tones[align_verdict(g, NULL)];
 }
 
-static void print_clock(const struct align_guest *g, bool ticks, FILE *out)
+static void print_clock(const struct align_guest *g, bool ticks, bool color, FILE *out)
 {
 	char text[128];
 
 	clock_report_verdict(g, ticks ? "ticks" : "ns", text, sizeof(text));
-	caveat_print_tone(text, clock_tone(g), out);
+	caveat_print_tone(text, color ? clock_tone(g) : TONE_NONE, out);
 }
 
 /* Losses limit every figure; an unreliable clock makes all times of the guest wrong. */
 static enum tone note_tone(const char *text)
 {
-	if (!output_in_color())
-		return TONE_NONE;
 	if (strstr(text, "unreliable"))
 		return TONE_BAD;
 	return strstr(text, " lost") || strstr(text, " missing") ? TONE_WARNING : TONE_NONE;
 }
 
-void input_json(const struct input_set *set, const json_t *caveats, json_t *more, FILE *out)
-{
-	json_t *head = input_head(set, caveats);
-
-	json_object_update(head, more);
-	json_decref(more);
-	json_text_put(head, out,
-		   JSON_INDENT(1) | JSON_ENSURE_ASCII | JSON_PRESERVE_ORDER |
-			   JSON_REAL_PRECISION(6));
-	fputc('\n', out);
-	json_decref(head);
-}
-
-void input_foot(const struct input_set *set, const json_t *more, FILE *out)
+void inputs_foot(const struct input_set *set, const json_t *more, bool color, FILE *out)
 {
 	json_t *list = caveats_json(set, more);
 	size_t i;
 	json_t *text;
 
 	if (worst_guest(set))
-		print_clock(worst_guest(set), trace_info_in_ticks(&set->reader->info), out);
+		print_clock(worst_guest(set), trace_info_in_ticks(&set->reader->info), color, out);
 	json_array_foreach (list, i, text)
-		caveat_print_tone(json_string_value(text), note_tone(json_string_value(text)), out);
+		caveat_print_tone(json_string_value(text),
+				  color ? note_tone(json_string_value(text)) : TONE_NONE, out);
 	json_decref(list);
+}
+
+static json_t *report_head(const struct report *r)
+{
+	return inputs_head(r->inputs, r->command, r->caveats);
+}
+
+static void report_foot(const struct report *r)
+{
+	inputs_foot(r->inputs, r->caveats, r->out->color, r->out->file);
+}
+
+struct report report_of_inputs(const struct input_set *in, const char *command,
+			       const struct output *out)
+{
+	return (struct report){.reader = in->reader,
+			       .out = out,
+			       .command = command,
+			       .ticks = trace_info_in_ticks(&in->reader->info),
+			       .wide = out->wide,
+			       .inputs = in,
+			       .head = report_head,
+			       .foot = report_foot,
+			       .note = out->note,
+			       .empty = empty_explain};
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* hostrace blame --around T: the events of host and guest around single exits, from a second reading of the inputs. */
-#include "commands/blame_around.h"
+/*
+ * `hostrace blame --around T`: the events of host and guest around single exits, from a second reading of the inputs.
+ */
+#include "reports/blame_around.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "commands/common/input.h"
 #include "event/thread_names.h"
 #include "output/event_rows.h"
 
@@ -65,17 +66,18 @@ static int on_event(void *arg, const struct event *ev)
 }
 
 /* --vcpu, --tid and --reason select exits; --event selects what is shown around them. */
-static int open_all(struct input_set **ret)
+static int open_all(const struct query *q, struct input_set **ret)
 {
-	struct input_options given = input_given;
-	int err = input_make(true, ret);
+	struct input_options all = *q->input;
+	int err = q->inputs(true, ret);
 
-	input_given.vcpus.nr = input_given.tids.nr = input_given.reasons.nr = 0;
-	if (!err)
-		input_set_want_thread_names(*ret);
-	if (!err)
-		err = input_set_open(*ret, NULL, NULL);
-	input_given = given;
+	all.vcpus.nr = all.tids.nr = all.reasons.nr = 0;
+	if (err)
+		return err;
+	(*ret)->options = &all;
+	input_set_want_thread_names(*ret);
+	err = input_set_open(*ret, NULL, NULL);
+	(*ret)->options = q->input;
 	return err;
 }
 
@@ -89,13 +91,18 @@ static int files_open(struct reading *r, size_t size[AROUND_EXITS_MAX])
 	return 0;
 }
 
-int around_read(const struct blame_summary *s, uint64_t around_ns, bool json, uint64_t start_ns,
-		const struct addresses *symbols, struct around *ret)
+int around_read(const struct result *of, const struct blame_summary *s, struct around *ret)
 {
 	_cleanup_input_set_ struct input_set *in = NULL;
 	_cleanup_thread_names_ struct thread_names *names = thread_names_new();
-	struct reading r = {.s = s, .around_ns = around_ns, .json = json, .start_ns = start_ns,
-			    .symbols = symbols, .names = names, .ret = ret};
+	const struct blame_query *q = of->query->of;
+	struct reading r = {.s = s,
+			    .around_ns = q->around_ns,
+			    .json = q->around_json,
+			    .start_ns = input_set_start_ns(of->in),
+			    .symbols = of->query->symbols,
+			    .names = names,
+			    .ret = ret};
 	size_t size[AROUND_EXITS_MAX];
 	int err = 0;
 
@@ -104,7 +111,7 @@ int around_read(const struct blame_summary *s, uint64_t around_ns, bool json, ui
 			    s->nr_kept, AROUND_EXITS_MAX);
 	err = names ? files_open(&r, size) : fail(-ENOMEM, "out of memory");
 	if (!err)
-		err = open_all(&in);
+		err = open_all(of->query, &in);
 	r.in = in;
 	if (!err)
 		err = input_set_thread_names(in, names);

@@ -7,9 +7,8 @@
 
 #include "base/error.h"
 #include "base/order.h"
-#include "commands/common/command.h"
-#include "commands/common/empty.h"
 #include "input/input_set.h"
+#include "reports/empty.h"
 
 enum { KINDS_SHOWN = 6, REASONS_SHOWN = 8, IDS_SHOWN = 12, LINE_BYTES = 1024 };
 
@@ -401,13 +400,22 @@ json_t *empty_lines(const struct input_set *set, const struct report_needs *need
 	return list;
 }
 
-void empty_note(const struct input_set *set, const struct report_needs *needs)
+void empty_add(struct report *r)
+{
+	json_t *why = empty_lines(r->inputs, r->needs);
+
+	json_array_extend(r->caveats, why);
+	json_decref(why);
+}
+
+void empty_note(const struct input_set *set, const struct report_needs *needs,
+		void (*note)(const char *fmt, ...))
 {
 	json_t *list = empty_lines(set, needs), *text;
 	size_t i;
 
 	json_array_foreach (list, i, text)
-		command_note("%s", json_string_value(text));
+		note("%s", json_string_value(text));
 	json_decref(list);
 }
 
@@ -435,8 +443,8 @@ void empty_explain(const struct report *r)
 	size_t i;
 
 	if (strcmp(format, "text") && strcmp(format, "json") && strcmp(format, "html") &&
-	    strcmp(format, "page")) {
-		empty_note(r->inputs, r->needs);
+	    !r->out->tree) {
+		empty_note(r->inputs, r->needs, r->note);
 		return;
 	}
 	list = empty_lines(r->inputs, r->needs);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef HOSTRACE_COMMANDS_BLAME_AROUND_H
-#define HOSTRACE_COMMANDS_BLAME_AROUND_H
+#ifndef HOSTRACE_REPORTS_BLAME_AROUND_H
+#define HOSTRACE_REPORTS_BLAME_AROUND_H
 
 #include "analyzers/blame/summary.h"
-#include "input/input_set.h"
+#include "reports/reports.h"
 
 enum { AROUND_EXITS_MAX = 100, AROUND_EVENTS_MAX = 1000 /* of one exit */ };
 
@@ -14,11 +14,10 @@ struct around {
 };
 
 /*
- * Reads the inputs of the options again, with guests' traces, and keeps the events of each exit's VM from `around_ns`
- * before it until `around_ns` after it. 0 or -errno with the error message set.
+ * Reads the inputs of the report `of` again, with guests' traces, and keeps the events of each exit's VM from
+ * around_ns of its query before it until so long after it. 0 or -errno with the error message set.
  */
-int around_read(const struct blame_summary *s, uint64_t around_ns, bool json, uint64_t start_ns,
-		const struct addresses *symbols, struct around *ret);
+int around_read(const struct result *of, const struct blame_summary *s, struct around *ret);
 void around_free(struct around *a);
 
 #endif

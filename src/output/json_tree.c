@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The format "tree": the JSON answer of a report as a value instead of text, for programs that use several answers,
+ * such as the page of `hostrace report`. It is what reading the text of "json" would give, but that numbers above
+ * 2^63 - 1, which jansson's integers cannot have, are strings.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_text.h"
+#include "output/report.h"
+
+void report_answer(const struct report *r, json_t *more, size_t flags)
+{
+	json_t *answer = r->head(r);
+
+	json_object_update(answer, more);
+	json_decref(more);
+	if (r->out->tree) {
+		*r->out->tree = answer;
+		return;
+	}
+	json_text_put(answer, r->out->file, flags | JSON_ENSURE_ASCII | JSON_PRESERVE_ORDER);
+	fputc('\n', r->out->file);
+	json_decref(answer);
+}
+
+bool report_is_json(const struct report *r)
+{
+	return r->out->tree || !strcmp(r->out->format, "json");
+}
+
+static json_t *number_tree(uint64_t v)
+{
+	return v > INT64_MAX ? json_sprintf("%" PRIu64, v) : json_integer((json_int_t)v);
+}
+
+static json_t *real_tree(const char *text)
+{
+	if (!text || !strcmp(text, "-"))
+		return json_null();
+	return strpbrk(text, ".eE") ? json_real(strtod(text, NULL))
+				    : json_integer(strtoll(text, NULL, 10));
+}
+
+static json_t *cell_tree(const struct column *c, const struct cell *v)
+{
+	if (c->kind == COL_REAL)
+		return real_tree(v->text);
+	if (v->text && (column_is_text(c) || strcmp(v->text, "-")))
+		return json_text(v->text);
+	if (v->text || column_is_text(c))
+		return json_null();
+	if (c->kind == COL_HEX)
+		return json_sprintf("0x%" PRIx64, v->number);
+	if (c->kind == COL_PERCENT)
+		return json_real((double)v->number / 1000);
+	return number_tree(v->number);
+}
+
+static json_t *row_tree(const struct table *t, const struct cell *row)
+{
+	json_t *o = json_object();
+
+	for (unsigned int i = 0; i < t->nr_columns; i++)
+		if (t->column[i].key)
+			json_object_set_new(o, t->column[i].key, cell_tree(&t->column[i], &row[i]));
+	return o;
+}
+
+/* Steals `value`, the member `key` of the answer. */
+static int answer_end(const struct report *r, const char *key, json_t *value)
+{
+	json_t *more = r->extra ? json_copy(r->extra) : json_object();
+
+	json_object_set_new(more, key, value);
+	report_answer(r, r->ticks ? report_json_in_ticks(more) : more, 0);
+	return 0;
+}
+
+static int tree_table(const struct report *r, const struct table *t)
+{
+	json_t *rows = json_array();
+
+	if (!t->nr_rows)
+		report_empty(r);
+	report_left_out(r, t->left_out);
+	for (size_t i = 0; i < t->nr_rows; i++)
+		json_array_append_new(rows, row_tree(t, &t->cell[i * t->nr_columns]));
+	return answer_end(r, "rows", rows);
+}
+
+static int tree_histogram(const struct report *r, const struct histogram *h)
+{
+	json_t *rows = json_array();
+
+	if (h->first > h->last)
+		report_empty(r);
+	for (unsigned int i = h->first; i <= h->last && i < HISTOGRAM_ROWS; i++)
+		json_array_append_new(
+			rows, json_pack("{s:o,s:o,s:o}", "lo_ns",
+					number_tree(i ? (uint64_t)1 << (i - 1) : 0), "hi_ns",
+					number_tree(i == 64 ? UINT64_MAX : (uint64_t)1 << i),
+					"count", number_tree(h->count[i])));
+	return answer_end(r, "rows", rows);
+}
+
+static int tree_heatmap(const struct report *r, const struct heatmap *h)
+{
+	json_t *rows = json_array(), *cells = json_array();
+
+	if (!h->total)
+		report_empty(r);
+	for (unsigned int y = 0; y < h->nr_rows; y++) {
+		json_t *line = json_array();
+
+		for (unsigned int x = 0; x < h->nr_columns; x++)
+			json_array_append_new(line, number_tree(h->cell[y][x]));
+		json_array_append_new(cells, line);
+		json_array_append_new(rows,
+				      json_pack("{s:o,s:o}", "lo_ns", number_tree(h->row[y].lo_ns),
+						"hi_ns", number_tree(h->row[y].hi_ns)));
+	}
+	return answer_end(r, "result",
+			  json_pack("{s:s,s:o,s:o,s:o,s:o}", "analyzer", h->analyzer, "t0_ns",
+				    number_tree(h->t0_ns), "column_ns", number_tree(h->column_ns),
+				    "rows", rows, "cells", cells));
+}
+
+const struct format tree_format = {
+	.name = "tree",
+	.table = tree_table,
+	.histogram = tree_histogram,
+	.heatmap = tree_heatmap,
+	.timeline = &bands_timeline,
+};

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What the time of each exit went into (analyzers/blame): causes, groups of exits, or the longest exits with their
+ * parts. With around_ns the inputs are read once more, for the events around those exits (blame_around.c).
+ */
+#include "reports/blame.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "event/exit_reason.h"
+#include "output/blame_report.h"
+#include "reports/blame_around.h"
+#include "reports/empty.h"
+#include "reports/folded.h"
+#include "reports/head.h"
+#include "reports/select.h"
+
+static const struct report_needs blame_needs = {.events = "kvm_exit,kvm_userspace_exit",
+						.ends = "kvm_entry,kvm_run",
+						.record = "hostrace record --for blame"};
+
+/* ---- what is selected ---- */
+
+static bool reason_selected(const struct text_list *globs, const struct blame_exit *x)
+{
+	char name[64];
+	const char *others;
+
+	blame_reason_print(x->reason, x->isa, name, sizeof(name));
+	others = exit_reason_synonyms(name);
+	for (unsigned int i = 0; i < globs->nr; i++)
+		if (trim_glob_matches(globs->item[i], name, FNM_CASEFOLD) ||
+		    (others && trim_glob_matches(others, globs->item[i], FNM_CASEFOLD)))
+			return true;
+	return !globs->nr;
+}
+
+bool blame_exit_selected(void *arg, const struct blame_exit *x)
+{
+	const struct input_options *given = arg;
+
+	return number_selected(&given->vcpus, x->vcpu) && number_selected(&given->tids, x->tid) &&
+	       reason_selected(&given->reasons, x);
+}
+
+/* ---- the pass ---- */
+
+struct blame_state {
+	struct blame *blame;
+	struct blame_summary summary;
+	struct around around;
+};
+
+struct blame *blame_begin(const struct result *r, const struct blame_sink *sink)
+{
+	struct blame *b = blame_new(sink);
+
+	if (!b) {
+		fail(-ENOMEM, "out of memory");
+		return NULL;
+	}
+	blame_set_regions(b, r->in->regions);
+	if (input_set_foreign(r->in))
+		blame_set_foreign(b);
+	return b;
+}
+
+static int blame_open(struct result *r)
+{
+	const struct blame_query *q = r->query->of;
+	struct blame_state *b = calloc(1, sizeof(*b));
+	struct blame_sink sink;
+
+	r->state = b;
+	if (!b)
+		return fail(-ENOMEM, "out of memory");
+	b->summary = (struct blame_summary){.by = q->by,
+					    .min_ns = q->min_ns,
+					    .keep = q->keep,
+					    .selects = blame_exit_selected,
+					    .arg = (void *)r->query->input};
+	sink = blame_summary_sink(&b->summary);
+	b->blame = blame_begin(r, &sink);
+	return b->blame ? 0 : -ENOMEM;
+}
+
+static int blame_feed(void *state, const struct event *ev)
+{
+	return blame_event(((struct blame_state *)state)->blame, ev);
+}
+
+static int blame_finish(struct result *r)
+{
+	const struct blame_query *q = r->query->of;
+	struct blame_state *b = r->state;
+	int err = blame_end(b->blame);
+
+	if (!err)
+		err = blame_summary_end(&b->summary);
+	if (!err && q->around_ns)
+		err = around_read(r, &b->summary, &b->around);
+	return err;
+}
+
+static void blame_close(struct result *r)
+{
+	struct blame_state *b = r->state;
+
+	if (!b)
+		return;
+	around_free(&b->around);
+	blame_free(b->blame);
+	blame_summary_free(&b->summary);
+	free(b);
+}
+
+/* ---- the result ---- */
+
+/* There are exits, and none is long enough. */
+static bool none_selected(const struct blame_report *b)
+{
+	return b->summary->min_ns && !b->summary->exits && b->counts->exits;
+}
+
+static const char *none_print(const struct blame_report *b, char *buf, size_t size)
+{
+	snprintf(buf, size, "no exit matches --min-latency (of %" PRIu64 ")",
+		 b->counts->exits);
+	return buf;
+}
+
+static int write_list(struct report *report, const struct blame_report *b)
+{
+	FILE *f = report->out->file;
+	char none[96];
+
+	if (none_selected(b))
+		fprintf(f, "%s\n", none_print(b, none, sizeof(none)));
+	else if (!b->summary->nr_kept)
+		report_empty(report);
+	blame_report_list(b, f);
+	report->foot(report);
+	return 0;
+}
+
+static int write_table(struct report *report, const struct blame_report *b, bool grouped)
+{
+	struct table t = {0};
+	char first[96];
+	int err = grouped ? blame_report_groups(b, &t) : blame_report_totals(b, &t);
+
+	report->answers = none_selected(b);
+	if (report->answers)
+		report->first_line = none_print(b, first, sizeof(first));
+	else if (b->summary->exits)
+		report->first_line = blame_report_first_line(b, first, sizeof(first));
+	return report_table_made(report, err, &t);
+}
+
+static int write_json(struct report *report, const struct blame_report *b)
+{
+	json_t *more = blame_report_json(b);
+	char none[96];
+
+	if (!more)
+		return fail(-ENOMEM, "out of memory");
+	if (none_selected(b))
+		caveat_add(report->caveats, "%s", none_print(b, none, sizeof(none)));
+	else if (!b->summary->exits)
+		empty_add(report);
+	report_answer(report, more, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
+	return 0;
+}
+
+static int stacks_fold(void *report, FILE *out)
+{
+	return blame_report_folded(report, out);
+}
+
+static int write_format(struct report *report, const struct blame_report *b,
+			const struct blame_query *q)
+{
+	const char *format = report->out->format;
+
+	if (report_is_json(report))
+		return write_json(report, b);
+	if (!strcmp(format, "folded"))
+		return blame_report_folded(b, report->out->file);
+	if (!strcmp(format, "flame") || !strcmp(format, "pprof"))
+		return folded_write(&(const struct folded){stacks_fold, (void *)b,
+							   "What the time of exits went into",
+							   true},
+				    report->inputs, NULL, report->out, &(uint64_t){0});
+	if (q->list && !strcmp(format, "text"))
+		return write_list(report, b);
+	if (strcmp(format, "svg"))
+		return write_table(report, b, q->grouped);
+	blame_report_svg(b, report->out->file);
+	return 0;
+}
+
+/* Locks of QEMU that could not be found when the recording began. */
+static void caveats_of_locks(const struct input_set *in, json_t *caveats)
+{
+	for (unsigned int i = 0; i < in->nr_hosts; i++) {
+		json_t *locks = json_object_get(in->input[i].reader->info.meta, "locks"), *lock;
+		size_t k;
+
+		json_array_foreach (locks, k, lock)
+			if (!json_object_get(lock, "address"))
+				caveat_add(caveats, "%s",
+					   json_string_value(json_object_get(lock, "note")));
+	}
+}
+
+static int report_write(const struct result *r, struct blame_report *b, const struct blame_query *q,
+			const struct output *out)
+{
+	struct report report = result_report(r, out);
+	int err;
+
+	b->symbols = r->query->symbols;
+	b->across = q->across;
+	report.needs = &blame_needs;
+	report.caveats = blame_report_caveats(b);
+	caveats_of_locks(r->in, report.caveats);
+	b->vms = result_vms(r);
+	b->start_ns = input_set_start_ns(r->in);
+	err = write_format(&report, b, q);
+	json_decref(report.caveats);
+	return err;
+}
+
+int blame_summary_write(const struct result *r, const struct blame *b,
+			const struct blame_summary *s, const struct blame_query *q,
+			const struct output *out)
+{
+	struct blame_report report = {.summary = s, .counts = blame_counts(b), .blame = b};
+
+	return report_write(r, &report, q, out);
+}
+
+static int blame_write(struct result *r, const struct output *out)
+{
+	const struct blame_query *q = r->query->of;
+	struct blame_state *b = r->state;
+	struct blame_report report = {.summary = &b->summary,
+				      .counts = blame_counts(b->blame),
+				      .blame = b->blame};
+
+	if (q->around_ns) {
+		report.around = b->around.text;
+		report.left_out = b->around.left_out;
+	}
+	return report_write(r, &report, q, out);
+}
+
+const struct report_ops blame_report = {
+	.reads = BLAME_READS,
+	.wants = blame_wants,
+	.open = blame_open,
+	.event = blame_feed,
+	.end = blame_finish,
+	.write = blame_write,
+	.close = blame_close,
+};

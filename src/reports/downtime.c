@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The times for which VMs were stopped, by phase (analyzers/downtime). */
+#include <errno.h>
+
+#include "analyzers/downtime/downtime.h"
+#include "base/error.h"
+#include "output/downtime_report.h"
+#include "reports/reports.h"
+
+static const struct report_needs downtime_needs = {.events = "vm_state",
+						   .record = "hostrace record --for downtime"};
+
+static int downtime_open(struct result *r)
+{
+	r->state = downtime_new();
+	return r->state ? 0 : fail(-ENOMEM, "out of memory");
+}
+
+static int downtime_feed(void *state, const struct event *ev)
+{
+	return downtime_event(state, ev);
+}
+
+static int downtime_end(struct result *r)
+{
+	(void)r;
+	return 0;
+}
+
+static int downtime_write(struct result *result, const struct output *out)
+{
+	struct downtime_report r = {.downtime = result->state,
+				    .vms = result->in->vms,
+				    .start_ns = result->in->reader->info.start_ns};
+	struct report report = result_report(result, out);
+	struct table t = {0};
+	int err = downtime_report_rows(&r, &t);
+
+	report.needs = &downtime_needs;
+	report.caveats = downtime_report_caveats(&r);
+	err = report_table_made(&report, err, &t);
+	json_decref(report.caveats);
+	return err;
+}
+
+static void downtime_close(struct result *r)
+{
+	downtime_free(r->state);
+}
+
+const struct report_ops downtime_report = {
+	.wants = downtime_wants,
+	.open = downtime_open,
+	.event = downtime_feed,
+	.end = downtime_end,
+	.write = downtime_write,
+	.close = downtime_close,
+};

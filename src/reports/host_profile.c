@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Guest code by the instruction pointers in the host's events (analyzers/profile/host_profile.h). Which events there
+ * are decides what is profiled: they are counted in a first pass.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "output/samples/samples_output.h"
+#include "reports/empty.h"
+#include "reports/folded.h"
+#include "reports/reports.h"
+
+static const struct report_needs host_needs = {.events = "kvm_exit,guest_sample,guest_stack",
+					       .record = "hostrace record --sample 1000"};
+
+struct host_state {
+	struct host_profile_options o;
+	struct host_profile_totals totals;
+	struct host_profile *profile; /* NULL: in the pass before it */
+	struct calltree *tree;
+};
+
+static int first_open(struct result *r)
+{
+	const struct host_profile_query *q = r->query->of;
+	struct host_state *s = calloc(1, sizeof(*s));
+	const json_t *meta = r->in->reader->info.meta;
+
+	r->state = s;
+	if (!s)
+		return fail(-ENOMEM, "out of memory");
+	s->o = q->options;
+	s->o.since_ns = r->in->since_ns;
+	s->o.until_ns = r->in->until_ns;
+	s->totals.sample_hz = (uint64_t)json_integer_value(json_object_get(meta, "sample_hz"));
+	return 0;
+}
+
+static int host_open(struct result *r)
+{
+	struct host_state *s = r->state;
+
+	if (!r->pass)
+		return first_open(r);
+	s->o.vms = result_vms(r); /* one VM keeps its pid in the title */
+	return host_profile_new(r->in->reader, &s->o, &s->profile);
+}
+
+static int host_event(void *state, const struct event *ev)
+{
+	struct host_state *s = state;
+
+	if (s->profile)
+		return host_profile_event(s->profile, ev);
+	host_profile_count(&s->o, ev, &s->totals);
+	return 0;
+}
+
+static int host_end(struct result *r)
+{
+	const struct host_profile_query *q = r->query->of;
+	struct host_state *s = r->state;
+	int err;
+
+	if (s->profile)
+		return host_profile_end(s->profile, r->in->reader, &s->totals, &s->tree);
+	err = host_profile_choose(&s->totals, q->causes || (s->o.by & HOST_BY_REASON), &s->o.of);
+	if (!err && q->kind && *q->kind >= 0 && *q->kind != (int)s->o.of)
+		err = fail_hint(fail(-EINVAL, "the recordings have samples of different kinds"),
+				"compare exits with --causes-exits");
+	if (q->kind)
+		*q->kind = (int)s->o.of;
+	return err ? err : 1;
+}
+
+static int host_fold(void *state, FILE *out)
+{
+	const struct host_state *s = state;
+
+	call_trees_fold(s->tree, s->o.by != 0, false, out);
+	return 0;
+}
+
+static int write_format(struct report *report, const struct host_state *s)
+{
+	const struct output *out = report->out;
+	struct row_sink sink = {.out = out->file, .json = report_is_json(report)};
+	int err;
+
+	if (!sink.json && strcmp(out->format, "text"))
+		return folded_write(&(const struct folded){host_fold, (void *)s,
+							   "Guest code seen from the host"},
+				    report->inputs, NULL, out, &(uint64_t){0});
+	if (out->tree)
+		sink.rows = json_array();
+	err = call_trees_print(s->tree, s->o.by != 0, &sink);
+	if (out->tree) {
+		json_t *head = report->head(report);
+
+		*out->tree = json_pack("{s:o}", "rows", sink.rows);
+		json_object_update(*out->tree, head);
+		json_decref(head);
+	} else if (!err && sink.json) {
+		row_sink_end(&sink, report->head(report));
+	} else if (!err) {
+		report->foot(report);
+	}
+	return err;
+}
+
+static int host_write(struct result *r, const struct output *out)
+{
+	const struct host_state *s = r->state;
+	struct report report = result_report(r, out);
+	int err;
+
+	report.needs = &host_needs;
+	report.caveats = host_profile_notes(s->o.of, &s->totals);
+	if (!calltree_hits(s->tree) && report.note) /* two recordings are compared without notes */
+		report_empty(&report);
+	err = write_format(&report, s);
+	json_decref(report.caveats);
+	return err;
+}
+
+static void host_close(struct result *r)
+{
+	struct host_state *s = r->state;
+
+	if (!s)
+		return;
+	host_profile_free(s->profile);
+	calltree_close(s->tree);
+	free(s);
+}
+
+const struct report_ops host_profile_report = {
+	.reads = READ_BEFORE,
+	.wants = host_profile_wants,
+	.open = host_open,
+	.event = host_event,
+	.end = host_end,
+	.write = host_write,
+	.close = host_close,
+};

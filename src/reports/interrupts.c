@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The interrupts of each vCPU by vector, and how late its timer is (analyzers/interrupts). --vcpu selects rows: an
+ * interrupt is raised by other threads.
+ */
+#include <errno.h>
+
+#include "analyzers/interrupts/interrupts.h"
+#include "base/error.h"
+#include "output/interrupt_report.h"
+#include "reports/reports.h"
+#include "reports/select.h"
+
+static const struct report_needs vector_needs = {
+	.events = "kvm_apic_accept_irq,kvm_inj_virq,kvm_eoi",
+	.record = "hostrace record --for interrupts"};
+static const struct report_needs timer_needs = {.events = "kvm_timer_irq",
+						.record = "hostrace record --for interrupts"};
+
+static int interrupts_open(struct result *r)
+{
+	r->state = interrupts_new();
+	return r->state ? 0 : fail(-ENOMEM, "out of memory");
+}
+
+static int interrupts_feed(void *state, const struct event *ev)
+{
+	return interrupts_event(state, ev);
+}
+
+static int interrupts_end(struct result *r)
+{
+	(void)r;
+	return 0;
+}
+
+static bool vcpu_selected(void *arg, uint16_t vcpu)
+{
+	return number_selected(arg, vcpu);
+}
+
+static int interrupts_write(struct result *result, const struct output *out)
+{
+	const struct interrupts_query *q = result->query->of;
+	bool timers = q && q->timers;
+	struct interrupt_report r = {.interrupts = result->state,
+				     .vms = result_vms(result),
+				     .selects = vcpu_selected,
+				     .arg = (void *)&result->query->input->vcpus};
+	struct report report = result_report(result, out);
+	struct table t = {0};
+	int err = timers ? interrupt_report_timers(&r, &t) : interrupt_report_vectors(&r, &t);
+
+	report.needs = timers ? &timer_needs : &vector_needs;
+	report.caveats = interrupt_report_caveats(&r);
+	err = report_table_made(&report, err, &t);
+	json_decref(report.caveats);
+	return err;
+}
+
+static void interrupts_close(struct result *r)
+{
+	interrupts_free(r->state);
+}
+
+const struct report_ops interrupts_report = {
+	.reads = READ_ALL_VCPUS,
+	.wants = interrupts_wants,
+	.open = interrupts_open,
+	.event = interrupts_feed,
+	.end = interrupts_end,
+	.write = interrupts_write,
+	.close = interrupts_close,
+};

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Every report and its own options, `of` of its struct query. One file each. */
+#ifndef HOSTRACE_REPORTS_REPORTS_H
+#define HOSTRACE_REPORTS_REPORTS_H
+
+#include "analyzers/blame/summary.h"
+#include "analyzers/profile/host_profile.h"
+#include "reports/result.h"
+#include "views/view.h"
+
+/* A view of an analyzer: exits, ports, heatmap exit-latency, ... */
+struct spans_query {
+	const struct view *view;
+	const char *analyzer; /* "exit-latency", "pair:BEGIN,END,KEY" */
+	const char *by;	      /* keys, or NULL */
+	const char *link;     /* of heat maps as SVG; NULL: none */
+	unsigned int jobs;    /* threads; 0: one per CPU */
+};
+extern const struct report_ops spans_report;
+
+/* What the time of exits went into. */
+struct blame_query {
+	struct blame_by by;
+	bool grouped;	   /* a row for each group of `by`, and not for each cause */
+	bool list;	   /* text: the exits that are kept */
+	uint64_t min_ns;   /* shorter exits are not counted */
+	uint64_t keep;	   /* so many of the longest exits are kept: for lists, JSON and SVG */
+	uint64_t around_ns; /* with the events around each of them; 0: without */
+	bool around_json;  /* ... as JSON */
+	bool across;	   /* folded stacks are compared with another recording's */
+};
+extern const struct report_ops blame_report;
+
+/* Guest code by the instruction pointers in the host's events. */
+struct host_profile_query {
+	struct host_profile_options options; /* but the members that the pass sets: of, vms and the times */
+	bool causes; /* of exits */
+	int *kind;   /* of two recordings, which must be of one kind (enum host_profile_of): -1 at first; NULL: any */
+};
+extern const struct report_ops host_profile_report;
+
+/* What a trace holds. */
+struct info_query {
+	bool exits_come; /* other reports of the pass want kvm_exit and kvm_entry */
+};
+extern const struct report_ops info_report;
+
+/* How clocks are related. result.found: a guest's is refuted. */
+extern const struct report_ops sync_report;
+
+struct sched_query {
+	bool loops;		   /* of event loops */
+	bool by_task, by_handler; /* at most one of the three */
+};
+extern const struct report_ops sched_report;
+
+struct interrupts_query {
+	bool timers;
+};
+extern const struct report_ops interrupts_report;
+
+extern const struct report_ops downtime_report;
+
+/* result.found: an element has leaked. */
+struct leaks_query {
+	uint64_t min_age_ns; /* younger ones are in flight */
+};
+enum { LEAKS_MIN_AGE_NS = 1000000000 };
+extern const struct report_ops leaks_report;
+
+extern const struct report_ops virtio_report;
+
+/* A guest's block requests. */
+extern const struct report_ops requests_report;
+
+/* The path of requests: stages, or the slowest ones. */
+struct path_query {
+	bool waterfall;
+	uint64_t min_ns; /* shorter ones are not counted */
+};
+extern const struct report_ops path_report;
+
+/* Written to the query's `out` while it is read; result_write() ends it. As a value of JSON it is that of the page. */
+extern const struct report_ops timeline_report;
+
+#endif

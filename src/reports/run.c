@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Who reads the inputs for reports. A pass is one reading of one selection of events: the reports that select the
+ * same share it, and most do if no filter and no time window is given. Of the events of a pass each report receives
+ * those that it would have received alone: those that it wants, and all that report losses.
+ *
+ *	open the set for what all want -> each opens its state -> some are done from columns -> events -> each ends
+ *
+ * A report that has to read twice takes part in two passes.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "reports/head.h"
+#include "reports/result.h"
+
+struct pass {
+	unsigned int reads; /* the selection */
+	struct input_set *in;
+	struct result *member[RESULTS_MAX];
+	unsigned int nr;
+	bool alone; /* there are no others, in no pass */
+	uint32_t *takers; /* by event type: a bit for each member, and DECIDED */
+};
+
+enum { ROUNDS_MAX = 8 };
+
+#define DECIDED (UINT32_C(1) << 31)
+
+/* ---- one result ---- */
+
+struct report result_report(const struct result *r, const struct output *out)
+{
+	return report_of_inputs(r->in, r->query->command, out);
+}
+
+const struct vm_names *result_vms(const struct result *r)
+{
+	return input_set_nr_vms(r->in) > 1 ? r->in->vms : NULL;
+}
+
+int result_write(struct result *r, const struct output *out)
+{
+	return r->ops->write(r, out);
+}
+
+int result_tree(struct result *r, uint64_t limit, const char *sort, json_t **ret)
+{
+	struct output out = {.format = "tree", .limit = limit, .sort = sort, .tree = ret};
+
+	*ret = NULL;
+	return result_write(r, &out);
+}
+
+int result_init(struct result *r, const struct report_ops *ops, const struct query *query)
+{
+	*r = (struct result){.ops = ops, .query = query, .reads = ops->reads};
+	return ops->init ? ops->init(r) : 0;
+}
+
+void result_close(struct result *r)
+{
+	if (r->ops)
+		r->ops->close(r);
+	free(r->error);
+	r->error = NULL;
+}
+
+static bool wants_event(struct result *r, const char *event)
+{
+	return !r->ops->wants || r->ops->wants(event, r);
+}
+
+/* ---- a pass ---- */
+
+static bool pass_wants(const char *event, void *arg)
+{
+	const struct pass *p = arg;
+
+	for (unsigned int i = 0; i < p->nr; i++)
+		if (wants_event(p->member[i], event))
+			return true;
+	return false;
+}
+
+/* Filters that select rows are not applied to events. */
+static struct input_options options_of(const struct input_options *given, unsigned int reads)
+{
+	struct input_options o = *given;
+
+	if (reads & READ_ALL_VCPUS)
+		o.vcpus.nr = 0;
+	if (reads & READ_ALL_THREADS)
+		o.tids.nr = 0;
+	if (reads & READ_ALL_EVENTS)
+		o.reasons.nr = o.globs.nr = 0;
+	return o;
+}
+
+static int set_open(struct input_set *in, unsigned int reads,
+		    bool (*wants)(const char *event, void *arg), void *arg)
+{
+	if (reads & READ_THREAD_NAMES)
+		input_set_want_thread_names(in);
+	if (reads & READ_ALL_TIMES)
+		return input_set_open_all_times(in, wants, arg);
+	if (reads & (READ_WINDOW | READ_BEFORE))
+		return input_set_open_window(in, reads & READ_BEFORE, wants, arg);
+	return input_set_open(in, wants, arg);
+}
+
+static int pass_open(struct pass *p)
+{
+	const struct input_options *given = p->in->options;
+	struct input_options less = options_of(given, p->reads);
+	bool all = false;
+	int err;
+
+	for (unsigned int i = 0; i < p->nr; i++)
+		all |= !p->member[i]->ops->wants;
+	p->in->options = &less;
+	err = set_open(p->in, p->reads, all ? NULL : pass_wants, p);
+	p->in->options = given;
+	return err;
+}
+
+static uint32_t takers_of(struct pass *p, const struct event_type *type)
+{
+	bool loss = type->id == EV_lost || type->id == EV_gap;
+	uint32_t takers = DECIDED;
+
+	for (unsigned int i = 0; i < p->nr; i++)
+		if (loss || wants_event(p->member[i], type->name))
+			takers |= UINT32_C(1) << i;
+	return takers;
+}
+
+static void result_failed(struct result *r, int err)
+{
+	r->err = err;
+	free(r->error);
+	r->error = strdup(error_text());
+}
+
+/* The end of its pass. */
+static int result_end(struct result *r)
+{
+	int err = r->ops->end(r);
+
+	r->pass++;
+	r->done = !err;
+	return err < 0 ? err : 0;
+}
+
+/*
+ * Opens the report, and runs it from columns if it can be. The only cursor of a foreign file is for a report that is
+ * alone. 1: it is to be fed with events.
+ */
+static int result_begin(struct pass *p, struct result *r)
+{
+	struct reader *reader = p->in->reader;
+	uint64_t lost = reader->info.lost;
+	int err, done = 0;
+
+	r->in = p->in;
+	err = r->ops->open(r);
+	if (err)
+		return err < 0 ? err : 0;
+	if (r->ops->columns)
+		done = r->ops->columns(r, p->alone || !reader->ops->rows);
+	if (done <= 0)
+		return done ? done : 1;
+	err = result_end(r);
+	if (!p->alone)
+		reader->info.lost = lost; /* each who reads counts them */
+	return err;
+}
+
+static int pass_event(void *arg, const struct event *ev)
+{
+	struct pass *p = arg;
+	uint32_t *takers = &p->takers[ev->type->index];
+
+	if (!*takers)
+		*takers = takers_of(p, ev->type);
+	for (uint32_t left = *takers & ~DECIDED; left; left &= left - 1) {
+		struct result *r = p->member[__builtin_ctz(left)];
+		int err = r->err ? 0 : r->ops->event(r->state, ev);
+
+		if (err)
+			result_failed(r, err);
+	}
+	return 0;
+}
+
+/* Without other reports every event is for this one. */
+static int only_event(void *arg, const struct event *ev)
+{
+	struct result *r = arg;
+
+	return r->ops->event(r->state, ev);
+}
+
+/* Reads the set, which is open, for its members. */
+static int pass_feed(struct pass *p)
+{
+	int err;
+
+	if (!p->nr)
+		return 0;
+	if (p->alone)
+		return reader_each(p->in->reader, only_event, p->member[0]);
+	p->takers = calloc(EVENT_TYPES_MAX, sizeof(*p->takers));
+	if (!p->takers)
+		return fail(-ENOMEM, "out of memory");
+	err = reader_each(p->in->reader, pass_event, p);
+	free(p->takers);
+	return err;
+}
+
+/* ---- one report ---- */
+
+int report_run(struct result *r, struct input_set *in)
+{
+	int err = 0;
+
+	while (!err && !r->done) {
+		struct pass p = {
+			.reads = r->reads, .in = in, .member = {r}, .nr = 1, .alone = true};
+
+		err = pass_open(&p);
+		if (!err)
+			err = result_begin(&p, r);
+		if (err <= 0)
+			continue;
+		err = pass_feed(&p);
+		if (!err)
+			err = result_end(r);
+	}
+	return err;
+}
+
+/* ---- several reports ---- */
+
+static bool is_over(const struct result *r)
+{
+	return r->err || r->done;
+}
+
+/* What of a report's selection matters, with these options. */
+static unsigned int reads_of(const struct result *r, const struct result_sets *sets)
+{
+	const struct input_options *o = r->query->input;
+	unsigned int reads = r->reads;
+
+	if (!sets->merged->nr_companions)
+		reads &= ~(unsigned int)READ_GUESTS;
+	if (!input_options_have_window(o))
+		reads &= ~(unsigned int)(READ_WINDOW | READ_BEFORE | READ_ALL_TIMES);
+	if (!o->vcpus.nr)
+		reads &= ~(unsigned int)READ_ALL_VCPUS;
+	if (!o->tids.nr)
+		reads &= ~(unsigned int)READ_ALL_THREADS;
+	if (!o->reasons.nr && !o->globs.nr)
+		reads &= ~(unsigned int)READ_ALL_EVENTS;
+	if (!input_options_have_filter(o))
+		reads &= ~(unsigned int)READ_THREAD_NAMES;
+	return reads;
+}
+
+/* A set of its own: reports go on using it when others are read. */
+static int set_add(struct pass *p, struct result_sets *sets)
+{
+	int err = sets->nr < RESULT_SETS_MAX ? 0 : fail(-E2BIG, "too many passes");
+
+	if (!err)
+		err = input_set_copy(p->reads & READ_GUESTS ? sets->merged : sets->plain, &p->in);
+	if (!err)
+		sets->read[sets->nr++] = p->in;
+	return err;
+}
+
+/* The members that are fed with events move to the front. */
+static void members_begin(struct pass *p)
+{
+	unsigned int nr = p->nr;
+
+	p->nr = 0;
+	for (unsigned int i = 0; i < nr; i++) {
+		struct result *r = p->member[i];
+		int err = result_begin(p, r);
+
+		if (err < 0)
+			result_failed(r, err);
+		else if (err)
+			p->member[p->nr++] = r;
+	}
+}
+
+static void members_end(struct pass *p, int err)
+{
+	for (unsigned int i = 0; i < p->nr; i++) {
+		struct result *r = p->member[i];
+		int failed = r->err ? 0 : err ? err : result_end(r);
+
+		if (failed)
+			result_failed(r, failed);
+	}
+}
+
+static void pass_run(struct pass *p, struct result_sets *sets)
+{
+	int err = set_add(p, sets);
+
+	if (!err)
+		err = pass_open(p);
+	if (!err) {
+		members_begin(p);
+		err = pass_feed(p);
+	}
+	members_end(p, err);
+}
+
+/* One pass of each selection that a report needs. */
+static unsigned int round_run(struct result *const *results, unsigned int nr,
+			      struct result_sets *sets)
+{
+	bool taken[RESULTS_MAX] = {false};
+	unsigned int left = 0;
+
+	for (unsigned int i = 0; i < nr; i++) {
+		struct pass p = {.reads = reads_of(results[i], sets)};
+
+		if (taken[i] || is_over(results[i]))
+			continue;
+		for (unsigned int k = i; k < nr; k++) {
+			if (taken[k] || is_over(results[k]) ||
+			    reads_of(results[k], sets) != p.reads)
+				continue;
+			taken[k] = true;
+			p.member[p.nr++] = results[k];
+		}
+		pass_run(&p, sets);
+	}
+	for (unsigned int i = 0; i < nr; i++)
+		left += !is_over(results[i]);
+	return left;
+}
+
+int reports_run(struct result *const *results, unsigned int nr, struct result_sets *sets)
+{
+	unsigned int left = nr;
+
+	if (nr > RESULTS_MAX)
+		return fail(-E2BIG, "more than %d reports", RESULTS_MAX);
+	for (unsigned int i = 0; left && i < ROUNDS_MAX; i++)
+		left = round_run(results, nr, sets);
+	for (unsigned int i = 0; left && i < nr; i++)
+		if (!is_over(results[i]))
+			result_failed(results[i], fail(-ELOOP, "more than %d passes", ROUNDS_MAX));
+	return 0;
+}
+
+void result_sets_close(struct result_sets *sets)
+{
+	for (unsigned int i = 0; i < sets->nr; i++)
+		input_set_close(sets->read[i]);
+	sets->nr = 0;
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What threads do with their time (analyzers/sched): a row for each thread, for each task that ran instead of one,
+ * for each event loop or for what these call. --vcpu and --tid select rows: the events of other threads show who ran
+ * instead.
+ */
+#include <errno.h>
+
+#include "analyzers/sched/sched.h"
+#include "base/error.h"
+#include "output/sched_report.h"
+#include "reports/reports.h"
+#include "reports/select.h"
+
+static const struct report_needs sched_needs = {.events = "sched_switch",
+						.record = "hostrace record --for sched"};
+
+static const struct report_needs handler_needs = {.events = "sched_stack",
+						  .record = "hostrace record --for sched"};
+
+static int sched_open(struct result *r)
+{
+	struct sched *s = sched_new(input_set_host_start_ns(r->in));
+
+	r->state = s;
+	if (!s)
+		return fail(-ENOMEM, "out of memory");
+	if (input_set_foreign(r->in))
+		sched_set_foreign(s);
+	return 0;
+}
+
+static int sched_feed(void *state, const struct event *ev)
+{
+	return sched_event(state, ev);
+}
+
+static int sched_finish(struct result *r)
+{
+	return sched_end(r->state, input_set_host_end_ns(r->in));
+}
+
+static bool thread_selected(void *arg, const struct sched_thread *t)
+{
+	const struct input_options *given = arg;
+
+	return number_selected(&given->vcpus, t->vcpu) && number_selected(&given->tids, t->tid);
+}
+
+static int sched_write(struct result *result, const struct output *out)
+{
+	static const struct sched_query defaults;
+	const struct sched_query *q = result->query->of ?: &defaults;
+	const struct input_set *in = result->in;
+	struct sched_report r = {.sched = result->state,
+				 .vms = input_set_nr_vms(in) > 1 || sched_nr_vms(result->state) > 1
+						? in->vms
+						: NULL,
+				 .foreign = input_set_foreign(in),
+				 .ran_recorded = input_set_recorded(in, "sched_ran"),
+				 .vms_only = !result->query->input->tids.nr,
+				 .selects = thread_selected,
+				 .arg = (void *)result->query->input};
+	struct report report = result_report(result, out);
+	struct table t = {0};
+	char first[96];
+	int err = q->loops	  ? sched_report_loops(&r, &t)
+		  : q->by_handler ? sched_report_handlers(&r, &t)
+		  : q->by_task	  ? sched_report_takers(&r, &t)
+				  : sched_report_threads(&r, &t);
+
+	report.needs = q->by_handler ? &handler_needs : &sched_needs;
+	report.caveats = sched_report_caveats(&r);
+	report.first_line = q->loops || q->by_handler
+				    ? NULL
+				    : sched_report_first_line(&r, first, sizeof(first));
+	err = report_table_made(&report, err, &t);
+	json_decref(report.caveats);
+	return err;
+}
+
+static void sched_close(struct result *r)
+{
+	sched_free(r->state);
+}
+
+const struct report_ops sched_report = {
+	.reads = READ_ALL_VCPUS | READ_ALL_THREADS,
+	.wants = sched_wants,
+	.open = sched_open,
+	.event = sched_feed,
+	.end = sched_finish,
+	.write = sched_write,
+	.close = sched_close,
+};

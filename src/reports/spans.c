@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A view of an analyzer's spans: exits, ports, heatmap exit-latency, ... An analyzer may have fallbacks, which pair
+ * other events where the trace lacks its own: all are run at once, and the first that begins a span is reported.
+ * Where it can be, this is done from columns, without events (pairing/fast_path.h).
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "event/vm_names.h"
+#include "pairing/run.h"
+#include "reports/reports.h"
+
+struct spans_state {
+	const struct view *view;
+	const char *by;
+	char by_vm[PAIRING_JOBS_MAX][512]; /* the keys of each analyzer with "vm" added, if they are */
+	struct pair_analyzer own;
+	const struct analyzer *analyzer[PAIRING_JOBS_MAX]; /* the first one, and its fallbacks */
+	unsigned int nr;
+	struct folding folding[PAIRING_JOBS_MAX];
+	struct pairing_job job[PAIRING_JOBS_MAX];
+	struct pairing_run run;
+};
+
+static int spans_init(struct result *r)
+{
+	const struct spans_query *q = r->query->of;
+	struct spans_state *s = calloc(1, sizeof(*s));
+
+	r->state = s;
+	if (!s)
+		return fail(-ENOMEM, "out of memory");
+	s->view = q->view;
+	s->by = q->by;
+	s->analyzer[0] = analyzer_find(q->analyzer, &s->own);
+	if (!s->analyzer[0])
+		return -EINVAL;
+	for (const struct analyzer *a = s->analyzer[0]; a;
+	     a = analyzer_fallback(s->analyzer[0], s->nr - 1)) {
+		s->analyzer[s->nr++] = a;
+		if (pairing_needs_before(a, s->by))
+			r->reads |= READ_BEFORE;
+		if (analyzer_wants_guests(a))
+			r->reads |= READ_GUESTS;
+	}
+	return 0;
+}
+
+static void spans_close(struct result *r)
+{
+	struct spans_state *s = r->state;
+
+	for (unsigned int i = 0; s && i < s->nr; i++) {
+		if (s->job[i].state)
+			s->job[i].fold.close(s->job[i].state);
+		pairing_close(s->job[i].pairing);
+	}
+	free(s);
+}
+
+static bool spans_wants(const char *event, void *result)
+{
+	const struct spans_state *s = ((const struct result *)result)->state;
+
+	for (unsigned int i = 0; i < s->nr; i++)
+		if (pairing_wants(s->analyzer[i], s->by, event))
+			return true;
+	return false;
+}
+
+/* The format takes the number, and nothing else. */
+static void caveat(json_t *list, const char *fmt, uint64_t n)
+{
+	if (n)
+		json_array_append_new(list, json_sprintf(fmt, n));
+}
+
+static void caveat_nested(json_t *list, const struct pair_counts *c)
+{
+	if (c->nested && c->injects)
+		json_array_append_new(
+			list, json_sprintf("of these exits %" PRIu64
+					   " are of nested guests (L2), %" PRIu64
+					   " of them handled by the guest (L1), the others by KVM "
+					   "(L0); --by level,handler separates them",
+					   c->nested, c->reflected));
+	else
+		caveat(list,
+		       "of these exits %" PRIu64 " are of nested guests (L2); who handled them is "
+		       "unknown without kvm_nested_vmexit_inject; --by level separates them",
+		       c->nested);
+}
+
+static json_t *caveats_of(const struct analyzer *a, const struct pair_counts *c,
+			  const struct input_set *in, bool clips)
+{
+	bool window = in->until_ns != UINT64_MAX;
+	json_t *list = json_array();
+
+	if (a->caveat && c->spans) /* what a figure includes, if there is one */
+		json_array_append_new(list, json_string(a->caveat));
+	caveat(list, "spans unknown because events were lost: %" PRIu64, c->unknown);
+	caveat(list, "spans not counted because events in them may be missing: %" PRIu64, c->gaps);
+	if (a->end) {
+		caveat(list, "begin events without an end: %" PRIu64, c->unmatched_begin);
+		if (!a->ends_repeat)
+			caveat(list, "end events without a begin: %" PRIu64, c->unmatched_end);
+		caveat(list,
+		       "spans ended by a reset, detach or unpop, not counted: %" PRIu64,
+		       c->dropped);
+		caveat(list,
+		       window ? "spans still open at the end of the time window: %" PRIu64
+			      : "spans still open at the end of the trace: %" PRIu64,
+		       c->open);
+		if (!clips)
+			caveat(list,
+			       "spans that began before the time window, counted whole: %" PRIu64,
+			       c->before);
+	}
+	caveat_nested(list, c);
+	caveat(list, "spans dropped because too many were open at once: %" PRIu64, c->overflow);
+	caveat(list, "exits of REP instructions, which may be several accesses each: %" PRIu64,
+	       c->repeated);
+	if (a->access == EXIT_ACCESS_PORT)
+		caveat(list,
+		       "exits without a port: %" PRIu64
+		       "; their qualification was not recorded (or is that of a byte written to "
+		       "port 0)",
+		       c->unqualified);
+	return list;
+}
+
+static bool groups_by(const struct pairing *p, const char *key)
+{
+	unsigned int nr;
+	const struct label *label = pairing_labels(p, &nr);
+
+	for (unsigned int i = 0; i < nr; i++)
+		if (!strcmp(label[i].name, key))
+			return true;
+	return false;
+}
+
+/* Rows of a trace of several VMs that are of all VMs. */
+static void caveat_several_vms(json_t *list, const struct pairing *p, const struct input_set *in)
+{
+	unsigned int nr = input_set_nr_vms(in);
+
+	if (nr > 1 && !groups_by(p, "vm") && !groups_by(p, "pid") &&
+	    !groups_by(p, "tid"))
+		caveat(list,
+		       "figures are summed over %" PRIu64
+		       " VMs; separate them with --by vm, or select one with --vm",
+		       nr);
+}
+
+/* Room for the lists of events of all analyzers of a run. */
+struct needs {
+	struct report_needs report;
+	char events[256], ends[256], record[320];
+};
+
+static void names_add(char *list, size_t size, const char *names)
+{
+	size_t len = strlen(list);
+
+	if (names)
+		snprintf(list + len, size - len, "%s%s", len ? "," : "", names);
+}
+
+/* How to record them: pairs by their events, where these are not a guest's. */
+static void needs_record(struct needs *n, const struct analyzer *a)
+{
+	const struct event_type *begin = event_type_named(a->begin),
+				*end = a->end ? event_type_named(a->end) : NULL;
+
+	if (strncmp(a->name, "pair:", 5))
+		snprintf(n->record, sizeof(n->record), "hostrace record --for %s", a->name);
+	else if (begin && begin->id && end && end->id)
+		snprintf(n->record, sizeof(n->record), "hostrace record --events %s,%s", a->begin,
+			 a->end);
+}
+
+static void needs_make(const struct spans_state *s, unsigned int used, struct needs *n)
+{
+	const struct analyzer *a = s->analyzer[used];
+
+	*n = (struct needs){.record = ""};
+	needs_record(n, s->analyzer[0]);
+	for (unsigned int i = 0; i < s->nr; i++) {
+		n->report.exits |= s->analyzer[i]->access != EXIT_ACCESS_NONE;
+		if (!s->analyzer[i]->access || !i)
+			names_add(n->events, sizeof(n->events), s->analyzer[i]->begin);
+	}
+	names_add(n->ends, sizeof(n->ends), a->end);
+	n->report.events = n->events;
+	n->report.ends = *n->ends ? n->ends : NULL;
+	n->report.record = *n->record ? n->record : NULL;
+}
+
+/* Which events are used in place of those that the analyzer begins with. NULL: nothing to say. */
+static char *fallback_note(const struct result *r, unsigned int used, char *buf, size_t size)
+{
+	const struct analyzer *a = ((const struct spans_state *)r->state)->analyzer[0];
+	bool filtered = input_options_have_filter(r->query->input) ||
+			input_options_have_window(r->query->input);
+
+	if (!used || !a->fallback[used - 1].instead)
+		return NULL;
+	snprintf(buf, size, "no %s %s: %s", a->begin,
+		 filtered ? "passes the filters" : "in this trace", a->fallback[used - 1].instead);
+	return buf;
+}
+
+static int spans_write(struct result *result, const struct output *out)
+{
+	struct spans_state *s = result->state;
+	unsigned int used = pairing_run_used(&s->run);
+	struct pairing_job *job = &s->job[used];
+	char text[160], *why = fallback_note(result, used, text, sizeof(text));
+	struct report report = result_report(result, out);
+	struct needs needs;
+	int err;
+
+	needs_make(s, used, &needs);
+	report.needs = &needs.report;
+	report.caveats = caveats_of(s->analyzer[used], pairing_counts(job->pairing), result->in,
+				    s->view->clips);
+	caveat_several_vms(report.caveats, job->pairing, result->in);
+	if (!strcmp(out->format, "text"))
+		report.first_line = why;
+	else if (why)
+		json_array_insert_new(report.caveats, 0, json_string(why));
+	err = s->view->draw(job->state, &report);
+	json_decref(report.caveats);
+	return err;
+}
+
+/* The keys of an analyzer: rows never add up vCPUs of different VMs. A trace may not say how many VMs it has. */
+static const char *keys_of(struct spans_state *s, unsigned int i, unsigned int nr_vms)
+{
+	if (nr_vms == 1)
+		return s->by;
+	return pairing_by_vm(s->analyzer[i], s->by, s->view->by_vm && nr_vms, s->by_vm[i],
+			     sizeof(s->by_vm[i]));
+}
+
+static int job_open(const struct result *r, unsigned int i)
+{
+	const struct spans_query *q = r->query->of;
+	const struct input_set *in = r->in;
+	struct spans_state *s = r->state;
+	struct pairing_job *job = &s->job[i];
+	unsigned int nr_vms = input_set_nr_vms(in);
+	const char *by = keys_of(s, i, nr_vms);
+	int err = pairing_open(s->analyzer[i], by, NULL, NULL, &job->pairing);
+
+	if (err)
+		return err;
+	pairing_set_vms(job->pairing, in->vms);
+	s->folding[i] = (struct folding){.view = s->view,
+					 .analyzer = s->analyzer[i],
+					 .pairing = job->pairing,
+					 .by = by,
+					 .link = q->link,
+					 .drop_vm = by != s->by && nr_vms < 2,
+					 .start_ns = in->reader->info.start_ns,
+					 .since_ns = input_set_start_ns(in),
+					 .until_ns = in->until_ns,
+					 .symbols = r->query->symbols,
+					 .regions = nr_vms < 2 ? in->regions : NULL};
+	pairing_window(job->pairing, in->since_ns, in->until_ns);
+	job->fold = folding_fold(&s->folding[i]);
+	return 0;
+}
+
+static int spans_open(struct result *r)
+{
+	struct spans_state *s = r->state;
+	int err = 0;
+
+	s->run = (struct pairing_run){.job = s->job, .nr = s->nr};
+	for (unsigned int i = 0; i < s->nr && !err; i++)
+		err = job_open(r, i);
+	return err;
+}
+
+static int spans_columns(struct result *r, bool allowed)
+{
+	const struct spans_query *q = r->query->of;
+	struct spans_state *s = r->state;
+	struct pairing_options opt = {.jobs = q->jobs, .no_fast_path = !allowed};
+
+	return pairing_run_columns(&s->run, r->in->reader, &opt) ? 1 : pairing_run_begin(&s->run);
+}
+
+static int spans_event(void *state, const struct event *ev)
+{
+	return pairing_run_event(&((struct spans_state *)state)->run, ev);
+}
+
+static int spans_end(struct result *r)
+{
+	struct spans_state *s = r->state;
+	struct pairing_job *job = &s->job[pairing_run_used(&s->run)];
+	int err;
+
+	if (analyzer_resolve(s->analyzer[0]))
+		return fail_usage(-EINVAL, "%s", error_text());
+	err = pairing_end(job->pairing);
+	if (!err && s->view->clips)
+		err = pairing_open_spans(job->pairing, input_set_end_ns(r->in));
+	return err;
+}
+
+const struct report_ops spans_report = {
+	.reads = READ_WINDOW,
+	.symbols = true,
+	.init = spans_init,
+	.wants = spans_wants,
+	.open = spans_open,
+	.columns = spans_columns,
+	.event = spans_event,
+	.end = spans_end,
+	.write = spans_write,
+	.close = spans_close,
+};
