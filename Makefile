@@ -158,7 +158,7 @@ $(PROTOS:%=$(BUILD)/%.pb-c.o): %.o: %.c $(BUILD)/flags
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 $(BUILD)/src/exporter/otlp.o: $(BUILD)/opentelemetry.pb-c.h
-$(BUILD)/src/exporter/protobuf.o: $(BUILD)/prometheus.pb-c.h
+$(BUILD)/src/exporter/text.o: $(BUILD)/prometheus.pb-c.h
 $(BUILD)/src/output/perfetto.o: $(BUILD)/perfetto.pb-c.h
 $(BUILD)/src/output/pprof.o: $(BUILD)/profile.pb-c.h
 
