@@ -189,6 +189,8 @@ static void on_switch(struct model *m, const struct event *ev)
 	RECORD(sched_switch, sw, ev);
 	struct model_thread *t;
 
+	if (model_is_blind(m, ev->time_ns))
+		return;
 	m->counts.switches = true;
 	if (sw->prev_tid && sw->prev_tid == ev->tid && (t = model_thread_get(m, ev)))
 		thread_leaves(m, t, ev, sw);
@@ -333,47 +335,37 @@ static void on_name(struct model *m, const struct event *ev)
 		comm_learn(t, named->comm);
 }
 
+static void (*const handlers[])(struct model *m, const struct event *ev) = {
+	[EV_kvm_exit] = on_thread_event,
+	[EV_kvm_entry] = on_thread_event,
+	[EV_kvm_userspace_exit] = on_thread_event,
+	[EV_kvm_run] = on_thread_event,
+	[EV_sched_switch] = on_switch,
+	[EV_sched_wakeup] = on_wakeup,
+	[EV_sched_block] = on_thread_event,
+	[EV_sched_woken] = on_thread_event,
+	[EV_probe_dropped] = on_loss,
+	[EV_lost] = on_loss,
+	[EV_thread] = on_name,
+	[EV_gap] = on_loss,
+};
+
+static bool is_handled(unsigned int id)
+{
+	return id < sizeof(handlers) / sizeof(handlers[0]) && handlers[id];
+}
+
 void model_event(struct model *m, const struct event *ev)
 {
-	switch (ev->type->id) {
-	case EV_lost:
-	case EV_gap:
-	case EV_probe_dropped:
-		on_loss(m, ev);
-		break;
-	case EV_sched_switch:
-		if (!model_is_blind(m, ev->time_ns))
-			on_switch(m, ev);
-		break;
-	case EV_thread:
-		on_name(m, ev);
-		break;
-	case EV_sched_wakeup:
-		on_wakeup(m, ev);
-		break;
-	case EV_sched_woken:
-	case EV_sched_block:
-	case EV_kvm_exit:
-	case EV_kvm_entry:
-	case EV_kvm_userspace_exit:
-	case EV_kvm_run:
-		on_thread_event(m, ev);
-		break;
-	}
+	if (is_handled(ev->type->id))
+		handlers[ev->type->id](m, ev);
 }
 
 bool model_wants(const char *event)
 {
-	static const char *const names[] = {
-		"sched_switch", "sched_wakeup", "sched_woken",	      "sched_block",
-		"kvm_exit",	"kvm_entry",	"kvm_userspace_exit", "kvm_run",
-		"thread",	"lost",		"gap",		      "probe_dropped",
-	};
+	const struct event_type *type = event_type_named(event);
 
-	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(names[i], event))
-			return true;
-	return false;
+	return type && is_handled(type->id);
 }
 
 const struct rec_sched_switch *switch_read(const struct event *ev, struct rec_sched_switch *copy)

@@ -189,48 +189,32 @@ static void on_vcpu_wakeup(struct blame *b, struct thread *t, const struct event
 		     wakeup->waited);
 }
 
-static void on_vcpu(struct blame *b, struct thread *t, const struct event *ev)
+static void on_entry(struct blame *b, struct thread *t, const struct event *ev)
+{
+	if (!b->exits_seen)
+		return;
+	exit_end(b, t, ev->time_ns);
+	exit_deliver(b, t);
+}
+
+static void on_nested(struct blame *b, struct thread *t, const struct event *ev)
+{
+	(void)b;
+	(void)ev;
+	if (t->cycle && t->cycle->open)
+		t->cycle->nested = true;
+}
+
+/* KVM resolves a fault, or has injected an interrupt. */
+static void on_step(struct blame *b, struct thread *t, const struct event *ev)
 {
 	struct cycle *c = t->cycle;
 
-	switch (ev->type->id) {
-	case EV_kvm_exit:
-		on_exit_event(b, t, ev);
-		break;
-	case EV_kvm_entry:
-		if (b->exits_seen) {
-			exit_end(b, t, ev->time_ns);
-			exit_deliver(b, t);
-		}
-		break;
-	case EV_kvm_nested_vmexit:
-		if (c && c->open)
-			c->nested = true;
-		break;
-	case EV_kvm_userspace_exit:
-		on_userspace(b, t, ev);
-		break;
-	case EV_kvm_run:
-		on_run(b, t, ev);
-		break;
-	case EV_kvm_pio:
-		on_pio(b, t, ev);
-		break;
-	case EV_kvm_mmio:
-		on_mmio(b, t, ev);
-		break;
-	case EV_kvm_page_fault:
-	case EV_kvm_inj_virq:
-		if (!c || !c->open || c->user)
-			break;
-		part_cut(b, t, ev->time_ns);
-		c->fault = ev->type->id == EV_kvm_page_fault;
-		c->inject = ev->type->id == EV_kvm_inj_virq;
-		break;
-	case EV_kvm_vcpu_wakeup:
-		on_vcpu_wakeup(b, t, ev);
-		break;
-	}
+	if (!c || !c->open || c->user)
+		return;
+	part_cut(b, t, ev->time_ns);
+	c->fault = ev->type->id == EV_kvm_page_fault;
+	c->inject = ev->type->id == EV_kvm_inj_virq;
 }
 
 /* ---- the scheduler ---- */
@@ -355,44 +339,46 @@ static void on_block(struct blame *b, struct thread *t, const struct event *ev)
 
 /* ---- all events ---- */
 
-static const char *const wanted[] = {
-	"kvm_nested_vmexit", "kvm_pio",	      "kvm_mmio",  "kvm_page_fault", "kvm_inj_virq",
-	"kvm_vcpu_wakeup",   "sched_holder", "sched_ran", "bql_locked",	    "bql_unlock",
+/* What the model has understood shows that there is such a thread, and of a VM. */
+static void on_known(struct blame *b, struct thread *t, const struct event *ev)
+{
+	(void)b;
+	(void)t;
+	(void)ev;
+}
+
+/* Of events in the thread of their header. */
+static void (*const handlers[])(struct blame *b, struct thread *t, const struct event *ev) = {
+	[EV_kvm_exit] = on_exit_event,
+	[EV_kvm_entry] = on_entry,
+	[EV_kvm_userspace_exit] = on_userspace,
+	[EV_kvm_run] = on_run,
+	[EV_kvm_pio] = on_pio,
+	[EV_kvm_mmio] = on_mmio,
+	[EV_kvm_inj_virq] = on_step,
+	[EV_kvm_vcpu_wakeup] = on_vcpu_wakeup,
+	[EV_kvm_page_fault] = on_step,
+	[EV_kvm_nested_vmexit] = on_nested,
+	[EV_sched_switch] = on_known,
+	[EV_sched_block] = on_block,
+	[EV_sched_woken] = on_known,
+	[EV_sched_holder] = holder_event,
+	[EV_thread] = on_known,
+	[EV_bql_locked] = owner_event,
+	[EV_bql_unlock] = owner_event,
 };
+
+static bool is_handled(unsigned int id)
+{
+	return id < sizeof(handlers) / sizeof(handlers[0]) && handlers[id];
+}
 
 bool blame_wants(const char *event, void *arg)
 {
-	(void)arg;
-	for (unsigned int i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
-		if (!strcmp(wanted[i], event))
-			return true;
-	return model_wants(event);
-}
+	const struct event_type *type = event_type_named(event);
 
-/* In the thread of its header, of a VM. */
-static bool is_of_thread(unsigned int id)
-{
-	switch (id) {
-	case EV_kvm_exit:
-	case EV_kvm_entry:
-	case EV_kvm_userspace_exit:
-	case EV_kvm_run:
-	case EV_kvm_pio:
-	case EV_kvm_mmio:
-	case EV_kvm_inj_virq:
-	case EV_kvm_vcpu_wakeup:
-	case EV_kvm_page_fault:
-	case EV_kvm_nested_vmexit:
-	case EV_sched_switch:
-	case EV_sched_block:
-	case EV_sched_woken:
-	case EV_sched_holder:
-	case EV_thread:
-	case EV_bql_locked:
-	case EV_bql_unlock:
-		return true;
-	}
-	return false;
+	(void)arg;
+	return type && (is_handled(type->id) || model_wants(event) || type->id == EV_sched_ran);
 }
 
 int blame_event(struct blame *b, const struct event *ev)
@@ -407,19 +393,11 @@ int blame_event(struct blame *b, const struct event *ev)
 	model_event(&b->model, ev);
 	if (id == EV_lost || id == EV_gap || id == EV_probe_dropped)
 		losses_event(b, ev);
-	if (!is_of_thread(id))
+	if (!is_handled(id))
 		return b->err;
 	t = thread_get(b, ev, id != EV_thread && id != EV_sched_switch);
-	if (!t)
-		return b->err;
-	if (id == EV_sched_block)
-		on_block(b, t, ev);
-	else if (id == EV_sched_holder)
-		holder_event(b, t, ev);
-	else if (id == EV_bql_locked || id == EV_bql_unlock)
-		owner_event(b, t, ev);
-	else
-		on_vcpu(b, t, ev);
+	if (t)
+		handlers[id](b, t, ev);
 	return b->err;
 }
 

@@ -200,30 +200,13 @@ static void period_ended(void *arg, struct model_thread *t, uint64_t ns, enum ru
 	step_add(c, v, ns);
 }
 
-/* In the thread of its header. */
-static bool names_vcpu(const struct event *ev)
-{
-	switch (ev->type->id) {
-	case EV_kvm_exit:
-	case EV_kvm_entry:
-	case EV_kvm_userspace_exit:
-	case EV_kvm_run:
-	case EV_sched_switch:
-	case EV_sched_woken:
-	case EV_sched_block:
-	case EV_thread:
-		return ev->vcpu < CAUSES_VCPUS_MAX;
-	}
-	return false;
-}
-
 /* Which thread runs which vCPU. A guest's CPU number does not distinguish several VMs. */
 static int vcpu_learn(struct wait_causes *c, const struct event *ev)
 {
 	struct model_thread *t;
 	struct vcpu *v;
 
-	if (!names_vcpu(ev))
+	if (ev->vcpu >= CAUSES_VCPUS_MAX)
 		return 0;
 	if (c->pid && c->pid != ev->pid)
 		return fail(-EINVAL, "the recording has several VMs; select one with --vm");
