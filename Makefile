@@ -49,7 +49,7 @@ HTTP_OBJS := $(HTTP_SRCS:%.c=$(BUILD)/%.o)
 # The server of `hostrace exporter`, the only program that is linked to libmicrohttpd.
 HTTPD	   := $(BUILD)/hostrace-httpd
 HTTPD_PKGS = libmicrohttpd libseccomp
-HTTPD_SRCS := $(call sources,src/exporter/httpd/*.c) src/exporter/format.c $(HELPER_SRCS)
+HTTPD_SRCS := $(call sources,src/exporter/httpd/*.c) src/exporter/format.c src/exporter/hosts.c $(HELPER_SRCS)
 HTTPD_OBJS := $(HTTPD_SRCS:%.c=$(BUILD)/%.o)
 
 OPT	?= -O2

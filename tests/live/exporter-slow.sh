@@ -15,6 +15,11 @@ host, port, what, nr = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[
 begin = time.monotonic()
 wrong = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic " + base64.b64encode(b"user:wrong") + b"\r\n\r\n"
 head = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n"
+def more(s):  # requests without end, and nobody reads the answers
+    try:
+        s.send((head + b"\r\n") * 200)
+    except BlockingIOError:
+        pass
 def one():
     s = socket.create_connection((host, port))
     if what == "wrong":
@@ -22,6 +27,9 @@ def one():
         s.sendall(wrong)
     elif what == "body":
         s.sendall(head + b"Content-Length: 100000\r\n\r\n")
+    elif what == "pipeline":
+        s.setblocking(False)
+        more(s)
     elif what != "silent":
         s.sendall(head)
     return s
@@ -31,6 +39,9 @@ while connections and time.monotonic() - begin < 60:
     time.sleep(.2)
     for s in list(connections):
         try:
+            if what == "pipeline":
+                more(s)
+                continue
             if what != "silent" and what != "wrong":
                 s.send(b"x" if what == "body" else b"X-A: b\r\n"[:1] if what == "drip" else b"")
             if select.select([s], [], [], 0)[0] and not s.recv(4096):
@@ -48,10 +59,10 @@ END
 slow=
 trap '[ -z "$slow" ] || kill $slow 2>/dev/null; rm -rf "$scratch"' EXIT
 
-# slow_start WHAT: 70 connections
+# slow_start WHAT [NR]: 70 connections, or so many
 slow_start() {
 	: >slow.out
-	python3 client.py 127.0.0.1 "${address##*:}" "$1" 70 >slow.out 2>slow.err &
+	python3 client.py 127.0.0.1 "${address##*:}" "$1" "${2:-70}" >slow.out 2>slow.err &
 	slow=$!
 	until_line ready slow.out || bail "no connections: $(cat slow.err)"
 }
@@ -89,7 +100,7 @@ login_status() {
 	echo "$status"
 }
 
-plan 26
+plan 31
 exec 7</etc/passwd # what a careless parent leaves open
 exporter_start --listen 127.0.0.1:0 --host node1.example --host '2001:db8::1'
 ls -l "/proc/$httpd/fd" >fds
@@ -103,6 +114,9 @@ for what in silent head drip body; do
 	is "$(scrapes 11)" 11 "70 connections ($what): 11 scrapes of 11" curl.err
 	slow_end
 done
+slow_start pipeline 300
+is "$(scrapes 11)" 11 "300 connections that ask without end and read nothing: 11 scrapes of 11" curl.err
+slow_end
 for what in silent drip body; do
 	timeout 100 python3 client.py 127.0.0.1 "${address##*:}" "$what" 1 >one.out 2>one.err
 	is "$(sed -n 's/^ended after 1[0-2] s$/in time/p' one.out)" "in time" "one connection ($what) is ended after 10 s" one.out
@@ -118,8 +132,19 @@ is "$(host_status 127.0.0.1) $(host_status 127.0.0.9:80) $(host_status '[::1]:80
 is "$(host_status node1.example) $(host_status NODE1.example:9972) $(host_status '[2001:db8::1]')" "200 200 200" "--host adds names"
 exec 6<>"/dev/tcp/127.0.0.1/${address##*:}"
 printf 'GET /metrics HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nConnection: close\r\n\r\n' >&6
-is "$(head -n 1 <&6 | grep -c -E ' (421|400) ')" 1 "two Host headers: not answered"
+is "$(head -n 1 <&6 | grep -c ' 400 ')" 1 "two Host headers: not answered"
 exec 6>&-
+# first_line HEADS: the status of a request with these lines
+first_line() {
+	exec 6<>"/dev/tcp/127.0.0.1/${address##*:}"
+	printf "GET /metrics $1\r\n\r\n" >&6
+	head -n 1 <&6 | cut -d ' ' -f 2
+	exec 6>&-
+}
+is "$(first_line 'HTTP/1.1')" 400 "no Host header: not answered"
+is "$(first_line 'HTTP/1.1\r\nHost:\r\n localhost') $(first_line 'HTTP/1.1\r\nHost: localhost\r\n evil.example')" "400 400" "a folded one: not answered"
+is "$(first_line 'HTTP/1.1\r\nX: a\r\n Host: localhost') $(first_line 'HTTP/1.1\r\nHost : localhost')" "400 400" "... nor what only looks like one"
+is "$(first_line 'HTTP/1.0')" 200 "HTTP/1.0 needs none"
 exporter_end
 is $? 0 "it ends" exporter.err
 timeout 100 "$HOSTRACE" exporter --listen 127.0.0.1:0 --host 'a b' 2>err

@@ -56,23 +56,6 @@ const uint8_t *connections_peer(struct connections *c, struct MHD_Connection *co
 /* The request of this connection is complete, and gets its answer; a user gave the password. */
 void connections_answer(struct connections *c, struct MHD_Connection *connection, bool of_user);
 
-enum { HOSTS_MAX = 64 };
-
-/* Zero-initialised: those that every server has. */
-struct hosts {
-	char *name[HOSTS_MAX]; /* malloc()ed */
-	unsigned int nr;
-};
-
-/* -E2BIG, -EINVAL, -ENOMEM with the error message set. */
-int hosts_add(struct hosts *h, const char *name);
-
-/*
- * Is it "localhost", a loopback address, the address that the connection reached us at, or one of the names, with or
- * without a port? `local`: that address; of a Unix socket all are.
- */
-bool hosts_has(const struct hosts *h, const char *header, const struct sockaddr *local);
-
 /*
  * A listening socket for "ADDR:PORT" (numbers; an IPv6 address in brackets) or "unix:PATH". A socket file that nobody
  * listens on is replaced; the new one is for its user and group only. buf gets the address with the port that it has.

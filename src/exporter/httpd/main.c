@@ -16,16 +16,25 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/helper.h"
 #include "confine/confine.h"
 #include "exporter/format.h"
+#include "exporter/hosts.h"
 #include "exporter/httpd/httpd.h"
 #include "exporter/httpd_messages.h"
 
 enum {
 	ACCEPTED_AT_ONCE = 16,
 	CONNECTION_MEMORY = 16 << 10, /* bytes for a request's head */
+	PAGES_PER_SECOND = 16, /* that hostrace makes; further requests get the newest of this second */
+};
+
+struct made_pages {
+	uint64_t second; /* of the monotonic clock */
+	unsigned int nr;
+	struct MHD_Response *newest[METRIC_FORMATS]; /* NULL: none in this second */
 };
 
 struct server {
@@ -39,6 +48,7 @@ struct server {
 	uint8_t *message; /* HELPER_MESSAGE_MAX bytes */
 	char *page;	  /* malloc()ed, being received */
 	size_t len;
+	struct made_pages made;
 	bool ended; /* hostrace has */
 };
 
@@ -77,7 +87,7 @@ static int page_receive(struct server *s, enum metric_format format)
 }
 
 /* NULL: there is none. */
-static struct MHD_Response *page_response(struct server *s, enum metric_format format)
+static struct MHD_Response *page_make(struct server *s, enum metric_format format)
 {
 	struct MHD_Response *r;
 
@@ -95,6 +105,27 @@ static struct MHD_Response *page_response(struct server *s, enum metric_format f
 	MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, metric_format_type(format));
 	MHD_add_response_header(r, MHD_HTTP_HEADER_VARY, MHD_HTTP_HEADER_ACCEPT);
 	return r;
+}
+
+/* Borrowed, until the next call. Clients that ask without end must not keep hostrace busy for the others. */
+static struct MHD_Response *page_response(struct server *s, enum metric_format format)
+{
+	struct made_pages *made = &s->made;
+	uint64_t second = monotonic_ms() / 1000;
+
+	if (made->second == second && made->nr >= PAGES_PER_SECOND && made->newest[format])
+		return made->newest[format];
+	for (unsigned int i = 0; i < METRIC_FORMATS; i++) {
+		if (made->newest[i] && (i == format || made->second != second)) {
+			MHD_destroy_response(made->newest[i]);
+			made->newest[i] = NULL;
+		}
+	}
+	if (made->second != second)
+		made->nr = 0;
+	made->second = second;
+	made->nr++;
+	return made->newest[format] = page_make(s, format);
 }
 
 /* ---- requests ---- */
@@ -162,6 +193,7 @@ static enum MHD_Result password_reply(struct MHD_Connection *c, enum login login
 struct host_check {
 	const struct hosts *hosts;
 	struct sockaddr_storage local;
+	unsigned int nr;
 	bool foreign;
 };
 
@@ -171,14 +203,19 @@ static enum MHD_Result host_check(void *arg, enum MHD_ValueKind kind, const char
 	struct host_check *c = arg;
 
 	(void)kind;
-	if (!strcasecmp(key, MHD_HTTP_HEADER_HOST))
-		c->foreign |= !value ||
-			      !hosts_has(c->hosts, value, (const struct sockaddr *)&c->local);
+	if (strcasecmp(key, MHD_HTTP_HEADER_HOST))
+		return MHD_YES;
+	c->nr++;
+	c->foreign |= !value || !hosts_has(c->hosts, value, (const struct sockaddr *)&c->local);
 	return MHD_YES;
 }
 
-/* Each Host header; browsers send one. */
-static bool is_foreign(const struct server *s, struct MHD_Connection *c)
+/*
+ * RFC 9112, section 3.2: HTTP/1.1 has one Host header. libmicrohttpd passes on none that is folded. 0: it is ours; else
+ * the status of the answer.
+ */
+static unsigned int host_refused(const struct server *s, struct MHD_Connection *c,
+				 const char *version)
 {
 	struct host_check check = {.hosts = &s->hosts};
 	socklen_t len = sizeof(check.local);
@@ -186,9 +223,11 @@ static bool is_foreign(const struct server *s, struct MHD_Connection *c)
 		MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
 
 	if (!info || getsockname(info->connect_fd, (struct sockaddr *)&check.local, &len))
-		return true;
+		return MHD_HTTP_MISDIRECTED_REQUEST;
 	MHD_get_connection_values(c, MHD_HEADER_KIND, host_check, &check);
-	return check.foreign;
+	if (check.nr > 1 || (!check.nr && strcmp(version, MHD_HTTP_VERSION_1_0)))
+		return MHD_HTTP_BAD_REQUEST;
+	return check.foreign ? MHD_HTTP_MISDIRECTED_REQUEST : 0;
 }
 
 static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *url,
@@ -197,9 +236,10 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 {
 	struct server *s = arg;
 	struct MHD_Response *page;
+	unsigned int refused;
 	enum login login;
 
-	(void)version, (void)upload;
+	(void)upload;
 	if (!*state) { /* the head has arrived; the body, if there is one, has not */
 		*state = s;
 		return MHD_YES;
@@ -208,10 +248,13 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 		*upload_len = 0;
 		return MHD_YES;
 	}
-	if (is_foreign(s, c)) {
+	refused = host_refused(s, c, version);
+	if (refused) {
 		connections_answer(&s->connections, c, false);
-		return text_reply(c, MHD_HTTP_MISDIRECTED_REQUEST,
-				  "unknown host; see --host in hostrace-exporter(1)\n");
+		return text_reply(c, refused,
+				  refused == MHD_HTTP_BAD_REQUEST
+					  ? "one Host header is needed\n"
+					  : "unknown host; see --host in hostrace-exporter(1)\n");
 	}
 	login = login_of(s, c);
 	connections_answer(&s->connections, c, login == LOGIN_FINE && s->passwords);
@@ -227,7 +270,7 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 		return text_reply(c, MHD_HTTP_NOT_FOUND, "no such page; try /metrics\n");
 	page = page_response(s, metric_format_negotiate(MHD_lookup_connection_value(
 					c, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT)));
-	return page ? reply(c, MHD_HTTP_OK, page)
+	return page ? MHD_queue_response(c, MHD_HTTP_OK, page)
 		    : text_reply(c, MHD_HTTP_SERVICE_UNAVAILABLE, "hostrace sent no page\n");
 }
 
