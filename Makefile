@@ -123,7 +123,7 @@ $(BUILD)/flags:
 	$(Q)printf '%s\n' '$(FLAGS)' >$@
 
 # Simple loops over columns: -O3 vectorizes them.
-$(addprefix $(BUILD)/src/,tracefile/columns.o tracefile/columns_form.o tracefile/columns_pack.o pairing/fast_chunk.o): CFLAGS += -O3
+$(addprefix $(BUILD)/src/,tracefile/columns.o tracefile/columns_form.o tracefile/columns_pack.o pairing/fast_load.o): CFLAGS += -O3
 
 # Rewritten when the version changes, as with each commit after a tag.
 VERSION := $(shell scripts/version.sh)

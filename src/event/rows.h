@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What a reader may offer besides batches: some fields of some events, as columns, piece by piece and in any order,
- * from several threads at once. The fast path (pairing/fast_path.h) pairs from them, since within one thread it needs
+ * from several threads at once. The fast path (pairing/fast_path.c) pairs from them, since within one thread it needs
  * neither the other threads' events nor a record of all fields.
  *
  *   piece      a part of the input of one CPU, whose events are in order of time; its range of times is known before

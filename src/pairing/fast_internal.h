@@ -5,10 +5,31 @@
 
 #include "base/hash.h"
 #include "event/reader.h"
-#include "pairing/fast_path.h"
 #include "pairing/pair_private.h"
+#include "pairing/run.h"
 #include "tracefile/columns.h"
 #include "tracefile/map.h"
+
+/*
+ * The fast path. Where a span begins and ends in one thread, the events of different threads need not be put in one
+ * order: each thread's are paired straight from columns (tracefile/columns.h, event/rows.h), many at a time, on all
+ * CPUs, and what the workers folded is merged at the end.
+ *
+ *   rounds of the file:  | r0 | r1 | r2 | r3 | r4 | r5 | ...        a round ends where the watermark rises
+ *   segments:            '---- worker 1 ----''---- worker 2 ----'   pieces of work
+ *   at a segment's end, by thread:  what its first begin or end met | what it left open
+ *
+ * Its result must equal that of the slow path (reader, pair.c, one span at a time) to the last byte of the report. So
+ * it is only used where that is certain: one complete recording, nothing damaged or late, keys and labels that
+ * depend on no other events. Otherwise the caller uses the slow path, which also reports what was wrong.
+ */
+
+/*
+ * Reads all of `r`, which must not have been read yet, and pairs it for `p`, which must be fresh: its counts are set
+ * then, and *ret_state is what the spans were folded to. False: use the slow path, with the same r and a p restarted.
+ */
+bool fast_path_run(struct reader *r, struct pairing *p, const struct span_fold *fold,
+		   const struct pairing_options *opt, void **ret_state);
 
 enum {
 	FAST_JOBS_MAX = 64,
@@ -17,8 +38,6 @@ enum {
 	ROLE_FOREIGN = 128,	  /* besides ROLE_*: an event that the fast path does not handle */
 	FAST_CPU_UNKNOWN = 1 << 16,
 };
-
-#define CALM_STEP (1ull << 48) /* ns; 65,536 steps below it cannot overflow */
 
 /* Found by a worker: the slow path must be used. Not an error. */
 #define FAST_UNSUITED (-EAGAIN)
@@ -149,13 +168,6 @@ struct fast_item {
 	struct fast_open open;		/* of a begin */
 };
 
-/* A position in a slice. */
-struct fast_walk {
-	uint32_t i;
-	uint64_t time; /* of the previous record */
-	uint32_t row[COLUMNS_KINDS_MAX];
-};
-
 struct fast_thread {
 	struct fast_border b;
 	struct fast_slice *slices, **tail; /* of the round */
@@ -164,6 +176,17 @@ struct fast_thread {
 };
 
 struct fast_block;
+
+/* The place of a thread in fast_worker.threads. */
+struct fast_thread_place {
+	uint64_t id;
+	uint32_t index;
+};
+
+static inline uint64_t fast_thread_id(uint32_t pid, uint32_t tid)
+{
+	return (uint64_t)pid << 32 | tid;
+}
 
 struct fast_worker {
 	struct fast_plan *plan;
@@ -201,50 +224,12 @@ struct fast_worker {
 	bool doubt; /* an event has the time of a loss: their order is not known */
 };
 
-/* Memory until the end of the round, at most 1 MiB. NULL: out of memory, or too much. */
-void *fast_alloc(struct fast_worker *w, size_t len);
+/* ---- fast_plan.c ---- */
 
-/* Frees the decoded pieces of the round. */
-void fast_round_end(struct fast_worker *w);
-void fast_blocks_free(struct fast_worker *w);
-
-int fast_chunk_load(struct fast_worker *w, size_t i);
-int fast_rows_load(struct fast_worker *w, size_t i);
-
-/* Loads a piece and appends its slices to their threads. 0, FAST_UNSUITED or -errno. */
-static inline int fast_piece_load(struct fast_worker *w, size_t i)
-{
-	return w->plan->rows ? fast_rows_load(w, i) : fast_chunk_load(w, i);
-}
-
-/* For these two: decodes what the begins need; appends a thread's events, whose first row by kind is *row, moved. */
-bool fast_begins_decode(struct fast_worker *w, struct fast_chunk *c, unsigned int kind);
-int fast_slice_add(struct fast_worker *w, const struct fast_chunk *c, const struct column_thread *t,
-		   bool calm, uint32_t *row);
-
-/* The values of a field of a kind of w->columns or w->rows, as event_u64() returns them. NULL: not available. */
-uint64_t *fast_field(struct fast_worker *w, unsigned int kind, const struct field *f);
-uint64_t *fast_steps(struct fast_worker *w, unsigned int kind); /* its time column */
-
-/* The state of a thread; NULL: too many threads. */
-struct fast_thread *fast_thread_get(struct fast_worker *w, uint32_t pid, uint32_t tid);
-
-/*
- * Pairs all threads' events of this round that are older than its watermark, and keeps the others for the next round.
- * `prime`: keeps the others, but pairs nothing: the older ones belong to another segment.
- */
-int fast_round_pair(struct fast_worker *w, uint64_t watermark_ns, bool prime);
-
-/*
- * One thread's events, in order of time: a slice in place up to the watermark, the others are kept (prime: these
- * alone); or one by one.
- */
-int fast_slice_run(struct fast_worker *w, struct fast_thread *th, const struct fast_slice *s,
-		   uint64_t watermark_ns, bool prime);
-void fast_item_read(const struct fast_worker *w, const struct fast_slice *s, unsigned int role,
-		    uint32_t row, uint64_t time, struct fast_item *it);
-int fast_item_step(struct fast_worker *w, struct fast_thread *th, const struct fast_item *it);
-int fast_carry_add(const struct fast_worker *w, struct fast_thread *th, const struct fast_item *it);
+/* Fills a zeroed plan. False: the slow path must be used; debug output gives the reason. */
+bool fast_plan_make(struct fast_plan *plan, struct reader *r, struct pairing *p,
+		    const struct span_fold *fold, const struct pairing_options *opt);
+void fast_plan_free(struct fast_plan *plan);
 
 /* The number of reports of lost events before an event of this time on CPU w->cpu; sets w->now. */
 uint64_t fast_losses(struct fast_worker *w, uint64_t time_ns);
@@ -252,19 +237,32 @@ uint64_t fast_losses(struct fast_worker *w, uint64_t time_ns);
 /* May events be missing within the span that ends now, on CPU w->cpu? As crosses_gap() in pair.c. */
 bool fast_crosses_gap(struct fast_worker *w, const struct fast_open *o, uint64_t end_ns);
 
-/* Reads all reports of lost events of the file into the plan. False: they cannot be read. */
-bool fast_losses_read(struct fast_worker *w, const struct pairing *p);
+/* ---- fast_load.c ---- */
 
-/* Has the time window begun? Events from its end on are not paired. */
-static inline bool fast_in_window(const struct fast_worker *w, uint64_t ns)
-{
-	return ns >= w->plan->since_ns;
-}
+/* Loads a piece and appends its slices to their threads. 0, FAST_UNSUITED or -errno. */
+int fast_piece_load(struct fast_worker *w, size_t i);
 
-/* Hands the spans in w->out to the fold. */
-int fast_flush(struct fast_worker *w);
+/* Sorts the slices of a thread that moved from one CPU to another and back, by their first times. */
+void fast_slices_sort(struct fast_thread *th);
 
-/* Adds the span from this begin to end_ns to w->out. */
+/* The values of a field of a kind of w->columns or w->rows, as event_u64() returns them. NULL: not available. */
+uint64_t *fast_field(struct fast_worker *w, unsigned int kind, const struct field *f);
+uint64_t *fast_steps(struct fast_worker *w, unsigned int kind); /* its time column */
+
+/* Frees the decoded pieces of the round. */
+void fast_round_end(struct fast_worker *w);
+void fast_blocks_free(struct fast_worker *w);
+
+/* ---- fast_pair.c ---- */
+
+/*
+ * Pairs all threads' events of this round that are older than its watermark, and keeps the others for the next round.
+ * `prime`: keeps the others, but pairs nothing: the older ones belong to another segment.
+ */
+int fast_round_pair(struct fast_worker *w, uint64_t watermark_ns, bool prime);
+
+/* Adds the span from this begin to end_ns to w->out; hands the spans in w->out to the fold. */
 int fast_emit(struct fast_worker *w, const struct fast_open *o, uint64_t end_ns);
+int fast_flush(struct fast_worker *w);
 
 #endif

@@ -1,13 +1,49 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Pairing within one thread. Its slices, one after the other in time, are paired in place, and where begins and ends
- * just alternate, the columns themselves are the spans. fast_pair_round.c puts them in this order.
+ * Third stage of the fast path: a round, thread by thread. A thread's records come as slices, usually one after the
+ * other in time: then they are paired in place, and where begins and ends just alternate, the columns themselves are
+ * the spans. A thread that changed its CPU in the middle of a round may have slices that overlap: then its events are
+ * sorted first, as on the slow path (by time; equal times in the order of the file). Events younger than the round's
+ * watermark are carried into the next round.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "pairing/fast_internal.h"
+
+/* A position in a slice. */
+struct fast_walk {
+	uint32_t i;
+	uint64_t time; /* of the previous record */
+	uint32_t row[COLUMNS_KINDS_MAX];
+};
+
+static struct fast_walk walk_start(const struct fast_slice *s)
+{
+	struct fast_walk at = {.time = s->base_ns};
+
+	memcpy(at.row, s->row, s->chunk->nr_kinds * sizeof(at.row[0]));
+	return at;
+}
+
+/* Moves to the next record of the slice: at->time is its time then. Its kind; *ret_row is its row. */
+static inline unsigned int walk_next(const struct fast_slice *s, struct fast_walk *at,
+				     uint32_t *ret_row)
+{
+	const struct fast_chunk *c = s->chunk;
+	unsigned int k = c->sequence[s->start + at->i++];
+
+	*ret_row = at->row[k]++;
+	at->time += c->step[k][*ret_row];
+	return k;
+}
+
+/* Has the time window begun? Events from its end on are not paired. */
+static inline bool fast_in_window(const struct fast_worker *w, uint64_t ns)
+{
+	return ns >= w->plan->since_ns;
+}
 
 /* ---- spans to the fold ---- */
 
@@ -151,7 +187,8 @@ static inline void mark_step(struct fast_border *b)
 		b->first_marked = true;
 }
 
-static int point(struct fast_worker *w, const struct fast_slice *s, uint32_t row, uint64_t time)
+static int point_emit(struct fast_worker *w, const struct fast_slice *s, uint32_t row,
+		      uint64_t time)
 {
 	const struct fast_chunk *c = s->chunk;
 	struct fast_open o;
@@ -173,7 +210,7 @@ static inline int event_step(struct fast_worker *w, struct fast_thread *th,
 	if (role & ROLE_BEGIN && !(s->chunk->skip && !s->chunk->skip[row])) {
 		w->begins++;
 		if (w->plan->point)
-			return err ? err : point(w, s, row, time);
+			return err ? err : point_emit(w, s, row, time);
 		uint64_t losses = begin_step(w, b, time);
 
 		begin_read(w, s, row, time, &b->open);
@@ -186,8 +223,8 @@ static inline int event_step(struct fast_worker *w, struct fast_thread *th,
 
 /* ---- single events: kept for the next round, or to be sorted ---- */
 
-void fast_item_read(const struct fast_worker *w, const struct fast_slice *s, unsigned int role,
-		      uint32_t row, uint64_t time, struct fast_item *it)
+static void fast_item_read(const struct fast_worker *w, const struct fast_slice *s,
+			   unsigned int role, uint32_t row, uint64_t time, struct fast_item *it)
 {
 	bool skipped = s->chunk->skip && role & ROLE_BEGIN && !s->chunk->skip[row];
 
@@ -202,7 +239,7 @@ void fast_item_read(const struct fast_worker *w, const struct fast_slice *s, uns
 			s->chunk->duration[row] < time ? time - s->chunk->duration[row] : 0;
 }
 
-int fast_item_step(struct fast_worker *w, struct fast_thread *th, const struct fast_item *it)
+static int fast_item_step(struct fast_worker *w, struct fast_thread *th, const struct fast_item *it)
 {
 	struct fast_border *b = &th->b;
 	int err;
@@ -224,8 +261,8 @@ int fast_item_step(struct fast_worker *w, struct fast_thread *th, const struct f
 	return err;
 }
 
-int fast_carry_add(const struct fast_worker *w, struct fast_thread *th,
-		     const struct fast_item *it)
+static int fast_carry_add(const struct fast_worker *w, struct fast_thread *th,
+			  const struct fast_item *it)
 {
 	if (it->time_ns >= w->plan->until_ns)
 		return 0;
@@ -248,7 +285,7 @@ int fast_carry_add(const struct fast_worker *w, struct fast_thread *th,
 /* ---- a slice, in place ---- */
 
 /* How many of a rising slice's records are older than the watermark. Searched from the end: few are not. */
-static uint32_t older(const struct fast_slice *s, uint64_t watermark_ns, uint64_t *ret_last)
+static uint32_t slice_older(const struct fast_slice *s, uint64_t watermark_ns, uint64_t *ret_last)
 {
 	const struct fast_chunk *c = s->chunk;
 	uint32_t left[COLUMNS_KINDS_MAX], n = s->nr;
@@ -273,11 +310,10 @@ static int walk_run(struct fast_worker *w, struct fast_thread *th, const struct 
 	const struct fast_chunk *c = s->chunk;
 	int err = 0;
 
-	for (; at->i < end && !err; at->i++) {
-		unsigned int k = c->sequence[s->start + at->i];
-		uint32_t row = at->row[k]++;
+	while (at->i < end && !err) {
+		uint32_t row;
+		unsigned int k = walk_next(s, at, &row);
 
-		at->time += c->step[k][row];
 		if (c->role[k])
 			err = event_step(w, th, s, c->role[k], row, at->time);
 	}
@@ -291,11 +327,10 @@ static int walk_carry(struct fast_worker *w, struct fast_thread *th, const struc
 	struct fast_item it;
 	int err = 0;
 
-	for (; at->i < s->nr && !err; at->i++) {
-		unsigned int k = c->sequence[s->start + at->i];
-		uint32_t row = at->row[k]++;
+	while (at->i < s->nr && !err) {
+		uint32_t row;
+		unsigned int k = walk_next(s, at, &row);
 
-		at->time += c->step[k][row];
 		if (!c->role[k])
 			continue;
 		fast_item_read(w, s, c->role[k], row, at->time, &it);
@@ -371,22 +406,22 @@ static int pure_run(struct fast_worker *w, struct fast_thread *th, const struct 
 	return err ? err : walk_run(w, th, s, at, end);
 }
 
-int fast_slice_run(struct fast_worker *w, struct fast_thread *th, const struct fast_slice *s,
-		     uint64_t watermark_ns, bool prime)
+/*
+ * One thread's events, in order of time: a slice in place up to the watermark, the others are kept (prime: these
+ * alone); or one by one.
+ */
+static int fast_slice_run(struct fast_worker *w, struct fast_thread *th, const struct fast_slice *s,
+			  uint64_t watermark_ns, bool prime)
 {
-	struct fast_walk at = {.time = s->base_ns};
+	struct fast_walk at = walk_start(s);
 	uint64_t last_ns;
-	uint32_t end = older(s, watermark_ns, &last_ns);
+	uint32_t row, end = slice_older(s, watermark_ns, &last_ns);
 	int err = 0;
 
 	w->cpu = s->chunk->cpu;
-	memcpy(at.row, s->row, s->chunk->nr_kinds * sizeof(at.row[0]));
 	if (prime) {
-		for (; at.i < end; at.i++) {
-			unsigned int k = s->chunk->sequence[s->start + at.i];
-
-			at.time += s->chunk->step[k][at.row[k]++];
-		}
+		while (at.i < end)
+			walk_next(s, &at, &row);
 	} else if (s->pure && !w->plan->point && !s->chunk->skip && is_one_side(w, s) &&
 		   is_seen(w, s)) {
 		err = pure_run(w, th, s, &at, end, last_ns);
@@ -394,4 +429,160 @@ int fast_slice_run(struct fast_worker *w, struct fast_thread *th, const struct f
 		err = walk_run(w, th, s, &at, end);
 	}
 	return err || at.i == s->nr ? err : walk_carry(w, th, s, &at);
+}
+
+/* ---- a round ---- */
+
+/*
+ * Is the order of equal times known? Of rows it is on one CPU; of a file's chunks it is the file's, except for a thread
+ * with two vCPU numbers in one chunk.
+ */
+static bool tie_is_doubtful(const struct fast_chunk *a, uint32_t a_cpu, const struct fast_chunk *b)
+{
+	return a_cpu != b->cpu || (a_cpu == FAST_CPU_UNKNOWN && a == b);
+}
+
+/* Are the thread's carried events and slices in order of time? */
+static bool in_order(const struct fast_thread *th)
+{
+	const struct fast_item *carried = th->nr_carry ? &th->carry[th->nr_carry - 1] : NULL;
+	uint64_t last = carried ? carried->time_ns : 0;
+	uint32_t cpu = carried ? carried->cpu : FAST_CPU_UNKNOWN;
+	const struct fast_chunk *before = NULL;
+
+	for (const struct fast_slice *s = th->slices; s; s = s->next) {
+		bool tie = s->first_ns == last && (before || carried);
+
+		if (!s->rising || s->first_ns < last ||
+		    (tie && tie_is_doubtful(before, cpu, s->chunk)))
+			return false;
+		last = s->last_ns;
+		before = s->chunk;
+		cpu = before->cpu;
+	}
+	return true;
+}
+
+static int items_reserve(struct fast_worker *w, size_t nr)
+{
+	void *more;
+
+	if (nr <= w->max_items)
+		return 0;
+	more = realloc(w->items, 2 * nr * sizeof(*w->items));
+	if (!more)
+		return -ENOMEM;
+	w->items = more;
+	w->max_items = 2 * nr;
+	return 0;
+}
+
+static int items_gather(struct fast_worker *w, const struct fast_thread *th, size_t *ret_nr)
+{
+	size_t nr = th->nr_carry;
+	int err;
+
+	for (const struct fast_slice *s = th->slices; s; s = s->next)
+		nr += s->nr;
+	err = items_reserve(w, nr);
+	if (err)
+		return err;
+	for (nr = 0; nr < th->nr_carry; nr++)
+		w->items[nr] = th->carry[nr];
+	for (const struct fast_slice *s = th->slices; s; s = s->next) {
+		struct fast_walk at = walk_start(s);
+
+		while (at.i < s->nr) {
+			uint32_t row;
+			unsigned int k = walk_next(s, &at, &row);
+
+			if (s->chunk->role[k])
+				fast_item_read(w, s, s->chunk->role[k], row, at.time,
+					       &w->items[nr++]);
+		}
+	}
+	for (size_t i = 0; i < nr; i++)
+		w->items[i].order = i;
+	*ret_nr = nr;
+	return 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct fast_item *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static bool ties_doubtful(const struct fast_item *it, size_t nr)
+{
+	for (size_t i = 1; i < nr; i++) {
+		const struct fast_slice *a = it[i - 1].slice, *b = it[i].slice;
+
+		if (it[i].time_ns != it[i - 1].time_ns)
+			continue;
+		if (it[i].cpu != it[i - 1].cpu ||
+		    (a && b && a != b && tie_is_doubtful(a->chunk, it[i - 1].cpu, b->chunk)))
+			return true;
+	}
+	return false;
+}
+
+static int sorted_run(struct fast_worker *w, struct fast_thread *th, uint64_t watermark_ns,
+		      bool prime)
+{
+	size_t nr = 0;
+	int err = items_gather(w, th, &nr);
+
+	if (err)
+		return err;
+	qsort(w->items, nr, sizeof(*w->items), by_time);
+	if (ties_doubtful(w->items, nr))
+		return FAST_UNSUITED;
+	th->nr_carry = 0;
+	for (size_t i = 0; i < nr && !err; i++)
+		if (w->items[i].time_ns >= watermark_ns)
+			err = fast_carry_add(w, th, &w->items[i]);
+		else if (!prime)
+			err = fast_item_step(w, th, &w->items[i]);
+	return err;
+}
+
+static int thread_run(struct fast_worker *w, struct fast_thread *th, uint64_t watermark_ns,
+		      bool prime)
+{
+	unsigned int kept = 0;
+	int err = 0;
+
+	if (w->plan->rows && !in_order(th))
+		fast_slices_sort(th);
+	if (!in_order(th))
+		return sorted_run(w, th, watermark_ns, prime);
+	for (unsigned int i = 0; i < th->nr_carry && !err; i++)
+		if (th->carry[i].time_ns >= watermark_ns)
+			th->carry[kept++] = th->carry[i];
+		else if (!prime)
+			err = fast_item_step(w, th, &th->carry[i]);
+	th->nr_carry = kept;
+	for (const struct fast_slice *s = th->slices; s && !err; s = s->next)
+		err = fast_slice_run(w, th, s, watermark_ns, prime);
+	return err;
+}
+
+int fast_round_pair(struct fast_worker *w, uint64_t watermark_ns, bool prime)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < w->nr_threads && !err; i++) {
+		struct fast_thread *th = &w->threads[i];
+
+		if (th->slices || th->nr_carry)
+			err = thread_run(w, th, watermark_ns, prime);
+		th->slices = NULL;
+		th->tail = &th->slices;
+	}
+	fast_round_end(w);
+	return err;
 }

@@ -1,47 +1,198 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The workers of the fast path: each takes the next segment, pairs it round by round and keeps, for each thread, what
- * reaches over the segment's borders. The segments are joined in the file's order when all workers are done.
+ * The fast path. Where a span begins and ends in one thread, the events of different threads need not be put in one
+ * order: each thread's are paired straight from columns (tracefile/columns.h, event/rows.h), many at a time, on all
+ * CPUs, and what the workers folded is merged at the end.
+ *
+ *   rounds of the file:  | r0 | r1 | r2 | r3 | r4 | r5 | ...        a round ends where the watermark rises
+ *   segments:            '---- worker 1 ----''---- worker 2 ----'   pieces of work
+ *   at a segment's end, by thread:  what its first begin or end met | what it left open
+ *
+ * Its result must equal that of the slow path (reader, pair.c, one span at a time) to the last byte of the report. So
+ * it is only used where that is certain: one complete recording, nothing damaged or late, keys and labels that
+ * depend on no other events. Otherwise the caller uses the slow path, which also reports what was wrong.
+ *
+ * Four stages, each a file that calls only those before it:
+ *
+ *   fast_plan.c   can it be used? which columns, in which rounds and segments
+ *   fast_load.c   pieces of the input to slices: one thread's records in one chunk, their columns decoded
+ *   fast_pair.c   a round's slices to spans, which go to the fold in batches
+ *   fast_path.c   losses, workers, and the join of what segments left open
+ *
+ * A worker takes the next segment, pairs it round by round and keeps, for each thread, what reaches over the segment's
+ * borders. The segments are joined in the file's order when all workers are done.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "pairing/fast_plan.h"
+#include "base/order.h"
+#include "pairing/fast_internal.h"
+#include "pairing/run.h"
 
-struct thread_place {
-	uint64_t id;
-	uint32_t index;
+/*
+ * ---- reports of lost events ----
+ *
+ * A report makes all that is open at its time unknown, in every thread; so workers must know all reports of the file
+ * before they start. They are few: the chunks that hold them are read first.
+ */
+
+struct report {
+	uint64_t time_ns, until_ns;
+	uint32_t cpu;
+	bool first;
 };
 
+struct reports {
+	struct report *item;
+	size_t nr;
+};
+
+static bool report_add(struct reports *all, struct report report)
+{
+	if (array_room(all->item, all->nr))
+		return false;
+	all->item[all->nr++] = report;
+	return true;
+}
+
+/* According to its counts: does the chunk hold reports? */
+static bool chunk_has(struct fast_worker *w, const struct chunk_ref *ref, bool *ret_fine)
+{
+	_cleanup_free_ struct chunk_count *counts = NULL;
+
+	*ret_fine = !chunk_load_counts(w->loader, ref, &counts);
+	for (unsigned int i = 0; *ret_fine && i < ref->h.nr_counts; i++)
+		if (w->plan->role[counts[i].type] == ROLE_LOST)
+			return true;
+	return false;
+}
+
+/* As pair.c's lost(): does the analyzer look at the lost event's type? */
+static bool is_of(const struct pairing *p, uint64_t event)
+{
+	const struct event_type *t = event_type_ours((unsigned int)event);
+
+	return !t || analyzer_wants(p->a, t->name);
+}
+
+/* The reports of one kind of w->columns. Their times follow from all records of their threads. */
+static bool kind_read(struct fast_worker *w, unsigned int kind, const struct pairing *p,
+		      struct reports *all)
+{
+	const struct columns *c = w->columns;
+	const struct event_type *type = w->plan->src.types[c->kind[kind].type];
+	const struct field *count = event_field(type, "count"), *until = event_field(type, "until"),
+			   *event = event_field(type, "lost_event");
+	const uint64_t *v[3] = {count ? fast_field(w, kind, count) : NULL,
+				until ? fast_field(w, kind, until) : NULL,
+				event ? fast_field(w, kind, event) : NULL};
+	uint64_t *step[COLUMNS_KINDS_MAX];
+	uint32_t row[COLUMNS_KINDS_MAX] = {0};
+
+	if ((count && !v[0]) || (until && !v[1]) || (event && !v[2]))
+		return false;
+	for (unsigned int k = 0; k < c->nr_kinds; k++)
+		if (!(step[k] = fast_steps(w, k)))
+			return false;
+	for (uint32_t t = 0; t < c->nr_threads; t++) {
+		uint64_t time = c->thread[t].first_ns;
+
+		for (uint32_t i = c->thread[t].start; i < c->thread[t].start + c->thread[t].nr;
+		     i++) {
+			unsigned int k = c->sequence[i];
+			uint32_t at = row[k]++;
+
+			time += step[k][at];
+			if (k != kind)
+				continue;
+			w->plan->nr_lost_records++;
+			if (time >= w->plan->until_ns)
+				continue;
+			if (time >= w->plan->since_ns)
+				w->plan->lost += v[0] ? v[0][at] : 0;
+			if (p->a->end && is_of(p, v[2] ? v[2][at] : 0) &&
+			    !report_add(all, (struct report){.time_ns = time,
+							     .until_ns = v[1] ? v[1][at] : 0,
+							     .cpu = FAST_CPU_UNKNOWN}))
+				return false;
+		}
+	}
+	return true;
+}
+
+static bool chunk_read(struct fast_worker *w, const struct chunk_ref *ref, const struct pairing *p,
+		       struct reports *all)
+{
+	const uint8_t *payload;
+	bool fine = true;
+	size_t len;
+
+	if (chunk_load_columns(w->loader, ref, w->plan->src.types, &payload, &len) ||
+	    !columns_parse(w->columns, payload, len))
+		return false;
+	for (unsigned int k = 0; k < w->columns->nr_kinds && fine; k++)
+		if (w->plan->role[w->columns->kind[k].type] == ROLE_LOST)
+			fine = kind_read(w, k, p, all);
+	fast_round_end(w);
+	return fine;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct report *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	if (x->until_ns != y->until_ns)
+		return x->until_ns < y->until_ns ? -1 : 1;
+	return x->cpu != y->cpu ? order_u64(x->cpu, y->cpu) : (int)x->first - (int)y->first;
+}
+
+static bool losses_keep(struct fast_plan *plan, struct reports *all)
+{
+	uint64_t blind = 0;
+
+	qsort(all->item, all->nr, sizeof(*all->item), by_time);
+	plan->losses = calloc(all->nr, sizeof(*plan->losses));
+	for (size_t i = 0; i < all->nr && plan->losses; i++) {
+		blind = all->item[i].until_ns > blind ? all->item[i].until_ns : blind;
+		plan->losses[i] = (struct fast_loss){.time_ns = all->item[i].time_ns,
+						     .blind_until_ns = blind,
+						     .cpu = all->item[i].cpu,
+						     .first = all->item[i].first};
+	}
+	plan->nr_losses = all->nr;
+	return plan->losses;
+}
+
+/* Reads all reports of lost events of the file into the plan. False: they cannot be read. */
+static bool fast_losses_read(struct fast_worker *w, const struct pairing *p)
+{
+	struct fast_plan *plan = w->plan;
+	struct reports all = {0};
+	bool fine = true;
+
+	for (size_t i = 0; p->a->end && i < plan->rows_source.nr_losses && fine; i++) {
+		const struct rows_loss *l = &plan->rows_source.loss[i];
+
+		if (l->time_ns >= plan->until_ns)
+			continue;
+		fine = report_add(&all, (struct report){l->time_ns, l->until_ns, l->cpu, l->first});
+	}
+	for (size_t i = 0; !plan->rows && plan->has_lost && i < plan->nr_pieces && fine; i++)
+		if (plan->pieces[i].wanted && chunk_has(w, &plan->src.refs[i], &fine))
+			fine = chunk_read(w, &plan->src.refs[i], p, &all);
+	if (fine && all.nr)
+		fine = losses_keep(plan, &all);
+	free(all.item);
+	return fine;
+}
+
 /* ---- a worker ---- */
-
-static uint64_t thread_id(uint32_t pid, uint32_t tid)
-{
-	return (uint64_t)pid << 32 | tid;
-}
-
-struct fast_thread *fast_thread_get(struct fast_worker *w, uint32_t pid, uint32_t tid)
-{
-	bool is_new;
-	struct thread_place *place = hash_add_u64(&w->places, thread_id(pid, tid), &is_new);
-
-	if (!place)
-		return NULL;
-	if (!is_new)
-		return &w->threads[place->index];
-	place->index = w->nr_threads++;
-	struct fast_thread *th = &w->threads[place->index];
-
-	if (w->nr_threads > w->max_threads)
-		w->max_threads = w->nr_threads;
-	*th = (struct fast_thread){
-		.b = {.pid = pid, .tid = tid}, .carry = th->carry, .max_carry = th->max_carry};
-	th->tail = &th->slices;
-	return th;
-}
 
 static void threads_forget(struct fast_worker *w)
 {
@@ -159,7 +310,7 @@ static struct fast_worker *worker_new(struct fast_plan *plan)
 		return NULL;
 	w->plan = plan;
 	w->threads = calloc(FAST_THREADS_MAX, sizeof(*w->threads));
-	w->places = HASH_TABLE(struct thread_place, 1, FAST_THREADS_MAX);
+	w->places = HASH_TABLE(struct fast_thread_place, 1, FAST_THREADS_MAX);
 	if (w->threads && input_open(w) && !plan->fold->open(plan->fold->arg, &w->state))
 		return w;
 	worker_free(w);
@@ -206,7 +357,7 @@ static int thread_join(struct fast_worker *w, struct hash_table *threads,
 		       const struct fast_border *b)
 {
 	bool is_new;
-	struct joined *j = hash_add_u64(threads, thread_id(b->pid, b->tid), &is_new);
+	struct joined *j = hash_add_u64(threads, fast_thread_id(b->pid, b->tid), &is_new);
 
 	if (!j)
 		return FAST_UNSUITED;

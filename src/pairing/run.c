@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "pairing/fast_path.h"
 #include "pairing/pair_private.h"
 #include "pairing/run.h"
 

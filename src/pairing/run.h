@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Pairs a whole trace: on the fast path (fast_path.h) where its result is the same, else event by event. */
+/* Pairs a whole trace: on the fast path (fast_path.c) where its result is the same, else event by event. */
 #ifndef HOSTRACE_PAIRING_RUN_H
 #define HOSTRACE_PAIRING_RUN_H
 
@@ -43,5 +43,13 @@ bool pairing_run_columns(struct pairing_run *run, struct reader *r,
 int pairing_run_begin(struct pairing_run *run);
 int pairing_run_event(struct pairing_run *run, const struct event *ev);
 unsigned int pairing_run_used(const struct pairing_run *run);
+
+/*
+ * The fast path alone (fast_path.c). Reads all of `r`, which must not have been read yet, and pairs it for `p`, which
+ * must be fresh: its counts are set then, and *ret_state is what the spans were folded to. False: use the slow path,
+ * with the same r and a p restarted.
+ */
+bool fast_path_run(struct reader *r, struct pairing *p, const struct span_fold *fold,
+		   const struct pairing_options *opt, void **ret_state);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "tracefile_util.h"
 
-#include "pairing/fast_path.h"
+#include "pairing/run.h"
 #include "readers/readers.h"
 #include "views/view.h"
 

@@ -1,14 +1,87 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A chunk on the fast path: of its columns only the times and what the analyzer groups by are decoded, and each
- * thread's part is appended to its state. What the slow path would have to report (records that fit no type or lie
- * outside their chunk's time range) is detected here too, and ends the fast path.
+ * Second stage of the fast path: a piece of the input becomes slices, one thread's records in one chunk each, which are
+ * appended to their threads. Of the columns only the times and what the analyzer groups by are decoded. What the slow
+ * path would have to report (records that fit no type or lie outside their chunk's time range) is detected here, too,
+ * and ends the fast path.
+ *
+ * Where no step of the times is backwards or huge (calm), sums of columns give a slice's first and last time; else its
+ * records are walked one by one. A slice in which begins and ends just alternate is pure: it is paired as columns.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "pairing/fast_internal.h"
+
+#define CALM_STEP (1ull << 48) /* ns; 65,536 steps below it cannot overflow */
+
+/* ---- threads ---- */
+
+/* The state of a thread; NULL: too many threads. */
+static struct fast_thread *fast_thread_get(struct fast_worker *w, uint32_t pid, uint32_t tid)
+{
+	bool is_new;
+	struct fast_thread_place *place =
+		hash_add_u64(&w->places, fast_thread_id(pid, tid), &is_new);
+
+	if (!place)
+		return NULL;
+	if (!is_new)
+		return &w->threads[place->index];
+	place->index = w->nr_threads++;
+	struct fast_thread *th = &w->threads[place->index];
+
+	if (w->nr_threads > w->max_threads)
+		w->max_threads = w->nr_threads;
+	*th = (struct fast_thread){
+		.b = {.pid = pid, .tid = tid}, .carry = th->carry, .max_carry = th->max_carry};
+	th->tail = &th->slices;
+	return th;
+}
+
+/* ---- the order of slices ---- */
+
+/* Merges two lists in order of their first times; of equal ones, those of `a` come first. */
+static struct fast_slice *slices_merge(struct fast_slice *a, struct fast_slice *b)
+{
+	struct fast_slice *all = NULL, **tail = &all;
+
+	while (a && b) {
+		struct fast_slice **oldest = b->first_ns < a->first_ns ? &b : &a;
+
+		*tail = *oldest;
+		tail = &(*oldest)->next;
+		*oldest = (*oldest)->next;
+	}
+	*tail = a ? a : b;
+	return all;
+}
+
+/* A thread that moved from one CPU to another and back: its runs are in order one by one. */
+static struct fast_slice *slices_sort(struct fast_slice *list, uint32_t nr)
+{
+	struct fast_slice *half = list;
+
+	if (nr < 2)
+		return list;
+	for (uint32_t i = 1; i < nr / 2; i++)
+		half = half->next;
+	struct fast_slice *rest = half->next;
+
+	half->next = NULL;
+	return slices_merge(slices_sort(list, nr / 2), slices_sort(rest, nr - nr / 2));
+}
+
+void fast_slices_sort(struct fast_thread *th)
+{
+	uint32_t nr = 0;
+
+	for (const struct fast_slice *s = th->slices; s; s = s->next)
+		nr++;
+	th->slices = slices_sort(th->slices, nr);
+}
 
 /* ---- memory of a round ---- */
 
@@ -20,7 +93,8 @@ struct fast_block {
 	uint8_t data[BLOCK_BYTES] __attribute__((aligned(8)));
 };
 
-void *fast_alloc(struct fast_worker *w, size_t len)
+/* Memory until the end of the round, at most 1 MiB. NULL: out of memory, or too much. */
+static void *fast_alloc(struct fast_worker *w, size_t len)
 {
 	struct fast_block *b = w->blocks;
 
@@ -65,7 +139,7 @@ void fast_blocks_free(struct fast_worker *w)
 
 /* ---- columns ---- */
 
-static void mask(uint64_t *v, uint32_t rows, unsigned int size, bool is_signed)
+static void values_mask(uint64_t *v, uint32_t rows, unsigned int size, bool is_signed)
 {
 	unsigned int shift = 64 - 8 * size;
 
@@ -109,7 +183,7 @@ static uint64_t *column_field(struct fast_worker *w, unsigned int kind, const st
 			return NULL;
 		v = column_values(w, i);
 		if (v)
-			mask(v, k->rows, f->size, f->kind == FIELD_SINT);
+			values_mask(v, k->rows, f->size, f->kind == FIELD_SINT);
 		return v;
 	}
 	v = fast_alloc(w, k->rows * sizeof(*v));
@@ -157,7 +231,7 @@ static uint64_t *cpu_values(struct fast_worker *w, unsigned int kind)
 	for (uint32_t i = 0; v && w->rows && i < rows; i++)
 		v[i] = w->rows->cpu;
 	if (v)
-		mask(v, rows, sizeof(uint16_t), false);
+		values_mask(v, rows, sizeof(uint16_t), false);
 	return v;
 }
 
@@ -191,7 +265,7 @@ static uint64_t *label_values(struct fast_worker *w, unsigned int kind, const st
 	return v;
 }
 
-static bool optional(struct fast_worker *w, unsigned int kind, const struct field *f,
+static bool optional_field(struct fast_worker *w, unsigned int kind, const struct field *f,
 		     const uint64_t **ret)
 {
 	return !f || (*ret = fast_field(w, kind, f));
@@ -208,7 +282,8 @@ static bool bytes_make(struct fast_worker *w, struct fast_chunk *c, unsigned int
 	return bytes;
 }
 
-bool fast_begins_decode(struct fast_worker *w, struct fast_chunk *c, unsigned int kind)
+/* For these two: decodes what the begins need; appends a thread's events, whose first row by kind is *row, moved. */
+static bool fast_begins_decode(struct fast_worker *w, struct fast_chunk *c, unsigned int kind)
 {
 	const struct fast_plan *p = w->plan;
 	const uint64_t *size = NULL;
@@ -217,9 +292,10 @@ bool fast_begins_decode(struct fast_worker *w, struct fast_chunk *c, unsigned in
 		if (p->label[i].source >= FAST_CPU &&
 		    !(c->label[i] = label_values(w, kind, &p->label[i])))
 			return false;
-	if (!optional(w, kind, p->weight, &c->weight) || !optional(w, kind, p->size, &size) ||
-	    !optional(w, kind, p->duration, &c->duration) ||
-	    !optional(w, kind, p->skip_zero, &c->skip))
+	if (!optional_field(w, kind, p->weight, &c->weight) ||
+	    !optional_field(w, kind, p->size, &size) ||
+	    !optional_field(w, kind, p->duration, &c->duration) ||
+	    !optional_field(w, kind, p->skip_zero, &c->skip))
 		return false;
 	c->bytes = size;
 	return !size || !c->weight || bytes_make(w, c, kind);
@@ -305,7 +381,7 @@ static bool slice_walk(const struct fast_chunk *c, struct fast_slice *s)
 	return true;
 }
 
-static uint64_t sum(const uint64_t *v, uint32_t nr)
+static uint64_t steps_sum(const uint64_t *v, uint32_t nr)
 {
 	uint64_t all = 0;
 
@@ -323,7 +399,7 @@ static bool slice_sum(const struct fast_chunk *c, struct fast_slice *s, const ui
 	s->first_ns = s->base_ns + c->step[k][s->row[k]];
 	s->last_ns = s->base_ns;
 	for (k = 0; k < c->nr_kinds; k++)
-		s->last_ns += sum(c->step[k] + s->row[k], count[k]);
+		s->last_ns += steps_sum(c->step[k] + s->row[k], count[k]);
 	return s->first_ns >= c->first_ns && s->last_ns <= c->last_ns &&
 	       s->first_ns <= s->last_ns;
 }
@@ -343,8 +419,8 @@ static bool rows_count(const uint8_t *seq, uint32_t nr, uint32_t *count)
 	return false;
 }
 
-int fast_slice_add(struct fast_worker *w, const struct fast_chunk *c, const struct column_thread *t,
-		   bool calm, uint32_t *row)
+static int fast_slice_add(struct fast_worker *w, const struct fast_chunk *c,
+			  const struct column_thread *t, bool calm, uint32_t *row)
 {
 	uint32_t count[COLUMNS_KINDS_MAX] = {0};
 	unsigned int role = 0;
@@ -387,7 +463,7 @@ int fast_slice_add(struct fast_worker *w, const struct fast_chunk *c, const stru
 	return 0;
 }
 
-int fast_chunk_load(struct fast_worker *w, size_t i)
+static int columns_load(struct fast_worker *w, size_t i)
 {
 	const struct chunk_ref *ref = &w->plan->src.refs[i];
 	struct fast_chunk *c = fast_alloc(w, sizeof(*c));
@@ -415,4 +491,70 @@ int fast_chunk_load(struct fast_worker *w, size_t i)
 		if (w->columns->thread[t].nr)
 			err = fast_slice_add(w, c, &w->columns->thread[t], calm, row);
 	return err;
+}
+
+/* ---- a piece of a reader with rows ---- */
+
+static bool rows_alloc(struct fast_worker *w, struct rows_data *to, uint32_t nr)
+{
+	const struct rows_request *r = &w->plan->request;
+	bool fine = true;
+
+	to->kind = fast_alloc(w, nr);
+	to->run = fast_alloc(w, nr * sizeof(*to->run));
+	for (unsigned int i = 0; i < r->nr_kinds; i++)
+		fine = (to->step[i] = fast_alloc(w, nr * sizeof(*to->step[i]))) && fine;
+	for (unsigned int i = 0; i < r->nr_values; i++)
+		fine = (to->value[i] = fast_alloc(w, nr * sizeof(*to->value[i]))) && fine;
+	return fine && to->kind && to->run;
+}
+
+static void chunk_bind(const struct fast_plan *plan, const struct rows_data *rows, size_t i,
+		       struct fast_chunk *c)
+{
+	*c = (struct fast_chunk){.first_ns = plan->pieces[i].first_ns,
+				 .last_ns = plan->pieces[i].last_ns,
+				 .cpu = rows->cpu,
+				 .nr_kinds = plan->request.nr_kinds,
+				 .begin_kind = COLUMNS_KINDS_MAX,
+				 .sequence = rows->kind};
+	for (unsigned int k = 0; k < c->nr_kinds; k++) {
+		c->role[k] = plan->role[k];
+		c->step[k] = rows->step[k];
+		if (c->role[k] & ROLE_BEGIN)
+			c->begin_kind = k;
+	}
+}
+
+static int rows_load(struct fast_worker *w, size_t i)
+{
+	const struct fast_plan *plan = w->plan;
+	struct fast_chunk *c = fast_alloc(w, sizeof(*c));
+	uint32_t row[COLUMNS_KINDS_MAX] = {0};
+	struct rows_data rows = {0};
+	bool fine, calm = plan->pieces[i].last_ns - plan->pieces[i].first_ns < CALM_STEP;
+	int err = 0;
+
+	if (!c || !rows_alloc(w, &rows, plan->rows_source.piece[i].nr_events))
+		return -ENOMEM;
+	if (!plan->rows->read(w->cursor, plan->rows_plan, i, &rows))
+		return FAST_UNSUITED;
+	chunk_bind(plan, &rows, i, c);
+	w->rows = &rows;
+	fine = fast_begins_decode(w, c, c->begin_kind);
+	w->rows = NULL;
+	for (uint32_t k = 0; k < rows.nr_runs && !err && fine; k++) {
+		const struct rows_run *run = &rows.run[k];
+		struct column_thread t = {.pid = run->pid, .tid = run->tid, .vcpu = run->vcpu,
+					  .start = run->start, .nr = run->nr,
+					  .first_ns = run->first_ns};
+
+		err = fast_slice_add(w, c, &t, calm, row);
+	}
+	return fine ? err : FAST_UNSUITED;
+}
+
+int fast_piece_load(struct fast_worker *w, size_t i)
+{
+	return w->plan->rows ? rows_load(w, i) : columns_load(w, i);
 }
