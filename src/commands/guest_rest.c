@@ -11,7 +11,6 @@
 #include "commands/common/command.h"
 #include "commands/common/guest.h"
 #include "commands/common/output.h"
-#include "fetch/download.h"
 #include "fetch/http.h"
 #include "readers/osv/osv.h"
 

@@ -17,7 +17,15 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/safe_path.h"
-#include "fetch/download.h"
+#include "fetch/http.h"
+
+/*
+ * A file from a guest, whole or not at all: it grows as FILE.part (mode 0600) and is renamed when
+ * its last byte is there. A broken transfer is resumed where the server allows it: it
+ * must send ranges, and name the contents by a strong ETag (or a date), which FILE.part.json keeps
+ * for a later run. Contents that changed meanwhile are fetched from the start (RFC 9110, sections
+ * 13.1.5 If-Range and 14 range requests).
+ */
 
 #define DOWNLOAD_MAX (16ull << 30)
 enum { DOWNLOAD_VALIDATOR_MAX = 256 };

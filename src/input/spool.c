@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Traces that come through a pipe. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/units.h"
-#include "input/spool.h"
+#include "input/input_set.h"
 
 enum { COPY_BYTES = 64 * 1024 };
 

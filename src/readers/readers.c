@@ -13,7 +13,7 @@
 #include "readers/perf/perfdata.h"
 #include "readers/qemu/qemu_reader.h"
 #include "readers/readers.h"
-#include "readers/ring/ring_reader.h"
+#include "readers/ring/ring_image.h"
 #include "readers/ring/stream_reader.h"
 #include "readers/text/tracetext.h"
 #include "tracefile/tracefile.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracefile/columns_pack.h"
+#include "tracefile/columns.h"
 #include "tracefile/varint.h"
 
 enum { WORD_COST = 4 /* bytes of a word in a dictionary, about */ };

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "readers/ring/ring_image.h"
-#include "readers/ring/ring_reader.h"
 #include "walk.h"
 
 static void image_walk(void *mem, size_t size)

@@ -16,7 +16,6 @@ static uint64_t test_clock(void);
 #define RING_CLOCK test_clock
 #include "guestside/ring/ring.h"
 #include "readers/ring/ring_image.h"
-#include "readers/ring/ring_reader.h"
 
 static uint64_t now;
 static void (*interrupt)(void);

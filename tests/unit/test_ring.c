@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "readers/readers.h"
-#include "readers/ring/ring_reader.h"
 #include "ring_util.h"
 
 static void layout(void **state)

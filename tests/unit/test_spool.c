@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "input/spool.h"
+#include "input/input_set.h"
 
 #include <cmocka.h>
 

@@ -9,7 +9,7 @@
 #include "commands/common/input.h"
 #include "commands/common/output.h"
 #include "commands/common/symbol_options.h"
-#include "input/spool.h"
+#include "input/input_set.h"
 #include "reports/head.h"
 
 struct input_options input_given;

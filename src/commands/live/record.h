@@ -7,6 +7,7 @@
 #define HOSTRACE_RECORD_COMMAND_H
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "base/options.h"
@@ -14,6 +15,7 @@
 #include "collector/collector.h"
 #include "commands/live/guest_watch.h"
 #include "confine/confine.h"
+#include "event/event.h"
 #include "tracefile/tracefile.h"
 #include "vm/vm.h"
 
@@ -338,5 +340,17 @@ int record_confine(struct recording *r);
 int record_confine_more(struct recording *r);
 
 void record_confine_close(struct recording *r);
+
+struct unusual;
+
+/* NULL: out of memory, error message set. */
+struct unusual *unusual_new(uint64_t split_ns);
+void unusual_free(struct unusual *u);
+
+/* All events in order of time. 0 or -errno with the error message set. */
+int unusual_event(struct unusual *u, const struct event *ev);
+int unusual_end(struct unusual *u);
+
+void unusual_write(struct unusual *u, FILE *f);
 
 #endif

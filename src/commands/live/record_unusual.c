@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "commands/live/record_unusual.h"
-
+/*
+ * What was unusual from a moment on, compared with the time before it: durations that are longer
+ * than the longest one before, and rates that differ by more than chance explains. Of exits by
+ * reason, userspace exits, virtqueue elements, block requests, waits for the global mutex,
+ * preempted threads; and of events by name.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,10 +16,12 @@
 #include "base/error.h"
 #include "base/order.h"
 #include "base/units.h"
+#include "commands/live/record.h"
+#include "event/event.h"
 #include "pairing/pair.h"
 
 enum {
-	ROWS_MAX = 4096, /* keys of all kinds; further ones are ignored */
+	UNUSUAL_ROWS_MAX = 4096, /* keys of all kinds; further ones are ignored */
 	LINES_MAX = 15,
 	KEY_BYTES = 160,
 	FEW = 10, /* fewer events say nothing about a rate */
@@ -102,7 +109,7 @@ struct unusual *unusual_new(uint64_t split_ns)
 		return NULL;
 	}
 	u->split_ns = split_ns;
-	u->rows = HASH_TABLE(struct row, 3, ROWS_MAX);
+	u->rows = HASH_TABLE(struct row, 3, UNUSUAL_ROWS_MAX);
 	for (unsigned int i = 0; i < KINDS && !err; i++) {
 		u->kind[i] = (struct kind){.u = u, .nr = i};
 		err = pairing_open(analyzer_find(kinds[i], NULL), NULL, on_span, &u->kind[i],

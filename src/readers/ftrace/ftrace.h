@@ -10,9 +10,59 @@
 #ifndef HOSTRACE_FTRACE_H
 #define HOSTRACE_FTRACE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
 #include "base/cleanup.h"
 #include "event/event.h"
-#include "readers/ftrace/ftrace_page.h"
+
+enum {
+	FTRACE_PAGE_MAX = 1 << 20, /* bytes of a page */
+	FTRACE_TYPE_BITS = 5,
+	FTRACE_TYPE_PADDING = 29,
+	FTRACE_TYPE_TIME_EXTEND,
+	FTRACE_TYPE_TIME_STAMP,
+};
+
+struct ftrace_page {
+	const uint8_t *at, *end;
+	uint64_t time;
+	uint64_t missed; /* events lost before this page; UINT64_MAX: some, not counted */
+	bool damaged;	 /* a length led outside of the page: the rest is not read */
+};
+
+/*
+ * A page of `size` bytes, whose `commit` field has commit_size bytes (4 or 8). -EBADMSG: it says that it holds more
+ * than it can.
+ */
+int ftrace_page_open(struct ftrace_page *p, const uint8_t *data, size_t size, size_t commit_size);
+
+/* The next event of any form. Use ftrace_page_next(). */
+bool ftrace_page_next_any(struct ftrace_page *p, const uint8_t **ret, size_t *ret_len,
+			  uint64_t *ret_time);
+
+/* The next event: its bytes, their number, its time. False at the end. Nearly all have the short form. */
+static inline bool ftrace_page_next(struct ftrace_page *p, const uint8_t **ret, size_t *ret_len,
+				    uint64_t *ret_time)
+{
+	uint32_t head, words;
+
+	if (p->end - p->at >= (ptrdiff_t)sizeof(head)) {
+		memcpy(&head, p->at, sizeof(head));
+		words = head & ((1u << FTRACE_TYPE_BITS) - 1);
+		if (words - 1 < FTRACE_TYPE_PADDING - 1 &&
+		    p->end - p->at >= (ptrdiff_t)(sizeof(head) + 4 * words)) {
+			*ret = p->at + sizeof(head);
+			*ret_len = 4 * words;
+			*ret_time = p->time += head >> FTRACE_TYPE_BITS;
+			p->at += sizeof(head) + 4 * words;
+			return true;
+		}
+	}
+	return ftrace_page_next_any(p, ret, ret_len, ret_time);
+}
 
 enum {
 	FTRACE_FORMAT_MAX = 64 << 10,	/* bytes of one format; a longer one is skipped */
@@ -47,13 +97,6 @@ int ftrace_events_add(struct ftrace_events *e, const char *system, const char *t
  */
 int ftrace_event_make(struct ftrace_events *e, const uint8_t *entry, size_t len, unsigned int cpu,
 		      uint8_t *to, struct event *ev);
-
-/*
- * The vCPU that a host's event names as its own thread's (kvm_entry, kvm_exit, ...) and that thread, without making the
- * event; RECORD_NO_VCPU for all others.
- */
-uint16_t ftrace_event_own_vcpu(struct ftrace_events *e, const uint8_t *entry, size_t len,
-			       uint32_t *ret_tid);
 
 /*
  * A pass over many events counts them in slots: one for each id up to the highest with a format, and the last for all

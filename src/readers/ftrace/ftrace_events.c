@@ -361,24 +361,6 @@ static struct format *format_of(struct ftrace_events *e, const uint8_t *entry, s
 	return f;
 }
 
-uint16_t ftrace_event_own_vcpu(struct ftrace_events *e, const uint8_t *entry, size_t len,
-			       uint32_t *ret_tid)
-{
-	const struct format *f;
-	uint16_t id = 0;
-	int32_t pid;
-
-	if (len < FTRACE_COMMON)
-		return RECORD_NO_VCPU;
-	memcpy(&id, entry, sizeof(id));
-	f = format_at(e, id);
-	if (!f || strcmp(f->system, "kvm") || !(f = format_of(e, entry, len))->ours)
-		return RECORD_NO_VCPU;
-	memcpy(&pid, entry + 4, sizeof(pid));
-	*ret_tid = pid > 0 ? (uint32_t)pid : 0;
-	return ftrace_ours_own_vcpu(f->ours, entry, len);
-}
-
 uint16_t *ftrace_events_own_vcpus(struct ftrace_events *e)
 {
 	uint16_t *offset = calloc(ftrace_events_slots(e), sizeof(*offset));

@@ -1,7 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Pages of the kernel's ring buffer (events/header_page, events/header_event; include/linux/ring_buffer.h):
+ *
+ *   u64 time of the page | commit: bytes used, flags for lost events | events ...
+ *   event: type_len:5 time_delta:27 [array]
+ *     0: length in array[0]   1..28: 4 * type_len bytes   29: padding   30: time extend   31: absolute time
+ *
+ * Read here and not by libtraceevent's kbuffer, because that believes the lengths: a padding that leads back to itself
+ * holds it for ever, and these pages may come from a guest.
+ */
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
-#include "readers/ftrace/ftrace_page.h"
+#include "readers/ftrace/ftrace.h"
 
 #define COMMIT_BYTES  ((1u << 27) - 1)
 #define COMMIT_MISSED (1u << 31)

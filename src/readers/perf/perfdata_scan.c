@@ -6,8 +6,17 @@
 
 #include "base/file_map.h"
 #include "base/log.h"
+#include "event/pending.h"
 #include "event/rows.h"
+#include "readers/perf/perfdata.h"
+#include "readers/perf/perfdata_file.h"
 #include "readers/perf/perfdata_scan.h"
+
+/* What the files of the reader share: its state, and how a record becomes an event. */
+
+/* ---- losses: perfdata_lost.c; 0 or -errno with the error message set ---- */
+
+/* ---- rows: perfdata_rows.c ---- */
 
 enum {
 	PIECE_EVENTS = 8192,

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "event/reader.h"
 #include "guestside/ring/ring.h"
 
 #define RING_FILE_MAX (1ull << 30) /* bytes of a ring in a file: the reader loads it into memory */
@@ -68,5 +69,8 @@ uint64_t ring_image_drops(const struct ring_image *img, unsigned int cpu);
  */
 int ring_cursor_next(const struct ring_image *img, unsigned int cpu, struct ring_cursor *c,
 		     struct ring_record *ret);
+
+/* A file with a snapshot of a guest ring. Times are guest TSC ticks: meta "clock" is "guest-tsc". */
+extern const struct reader_ops ring_reader;
 
 #endif

@@ -12,9 +12,8 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/read_full.h"
+#include "event/reader.h"
 #include "readers/ring/ring_image.h"
-#include "readers/ring/ring_reader.h"
-
 
 /* Undescribed records show their id and the words of the first slot. */
 enum { UNKNOWN_ARGS = RING_FIRST_WORDS };

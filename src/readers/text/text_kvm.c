@@ -7,11 +7,18 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "event/event.h"
 #include "event/exit_reason.h"
 #include "event/records.h"
 #include "readers/text/lines.h"
-#include "readers/text/text_kvm.h"
-#include "readers/text/text_sched.h"
+#include "readers/text/text_line.h"
+#include "readers/text/tracetext.h"
+
+/*
+ * The events of KVM and the scheduler that are ours (bpf/events.def), from the text that the kernel (print fmt of their
+ * format file), trace-cmd's plugins and trace-cmd report -R ("name=value") print. Kernels differ: fields come and go,
+ * and the vCPU is missing from some; a record's type lacks the fields that the text lacks.
+ */
 
 enum { KEYS_MAX = 16 };
 

@@ -8,7 +8,10 @@
 #include "event/records.h"
 #include "readers/ftrace/ftrace_kvm.h"
 #include "readers/text/lines.h"
-#include "readers/text/text_sched.h"
+#include "readers/text/text_line.h"
+#include "readers/text/tracetext.h"
+
+/* sched_switch and sched_wakeup from text; for text_kvm.c. */
 
 static const char *find(struct text_slice text, const char *what)
 {

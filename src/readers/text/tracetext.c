@@ -14,7 +14,6 @@
 
 #include "base/error.h"
 #include "readers/text/tracetext.h"
-#include "readers/text/tracetext_internal.h"
 
 enum {
 	ARENA = 1 << 20, /* bytes of records in one batch */

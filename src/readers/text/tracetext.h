@@ -2,8 +2,158 @@
 #ifndef HOSTRACE_TRACETEXT_H
 #define HOSTRACE_TRACETEXT_H
 
+#include "base/hash.h"
+#include "base/saturate.h"
+#include "event/event.h"
 #include "event/reader.h"
+#include "readers/ftrace/vm_threads.h"
+#include "readers/text/lines.h"
+#include "readers/text/text_line.h"
 
 extern const struct reader_ops tracetext_reader;
+
+/* sched_switch and sched_wakeup from text; for text_kvm.c. */
+
+/* Fills the fields of a zeroed record. */
+/* As struct text_kind.rest. */
+uint64_t text_sched_switch(struct text_slice text, uint8_t *record);
+uint64_t text_sched_wakeup(struct text_slice text, uint8_t *record);
+
+/*
+ * The events of KVM and the scheduler that are ours (bpf/events.def), from the text that the kernel (print fmt of their
+ * format file), trace-cmd's plugins and trace-cmd report -R ("name=value") print. Kernels differ: fields come and go,
+ * and the vCPU is missing from some; a record's type lacks the fields that the text lacks.
+ */
+
+struct text_kind;
+
+/* Exit reasons by name, the names of one file: searching all names for each exit would cost more than all else. */
+enum { TEXT_REASONS = 64, TEXT_REASON_MAX = 32 };
+
+struct text_reasons {
+	struct text_reason {
+		char name[TEXT_REASON_MAX]; /* zero padded */
+		uint32_t isa, reason;
+	} slot[TEXT_REASONS];
+	uint32_t isa; /* of the last reason that was known by name: for reasons that are printed as numbers */
+};
+
+/* NULL: not an event of ours. `system` may be empty: unknown. */
+const struct text_kind *text_kind_of(struct text_slice system, struct text_slice name);
+
+/* The type of a record that has these fields of ours, UINT64_MAX: all. NULL: there are too many types. */
+const struct event_type *text_kind_type(const struct text_kind *kind, uint64_t present);
+
+/*
+ * Does a line of this kind say which vCPU its thread runs? Then *ret is that vCPU, RECORD_NO_VCPU if the text lacks it.
+ */
+bool text_kind_own_vcpu(const struct text_kind *kind, struct text_slice text, uint16_t *ret);
+
+/*
+ * Fills the fields of a zeroed record and returns which ones the text has, as RECORD_BIT(). *ret_vcpu is the vCPU of
+ * the thread, RECORD_NO_VCPU if the text lacks it. The text is followed by a newline (lines.h).
+ */
+uint64_t text_kind_fill(const struct text_kind *kind, struct text_reasons *reasons,
+			struct text_slice text, uint8_t *record, uint16_t *ret_vcpu);
+
+/*
+ * The text is read twice. Which VM a thread belongs to, what a thread is called, where events were lost and which unit
+ * the times have is only known at the end, so the first pass (tracetext_scan.c) looks at every line, and the second
+ * (tracetext.c) makes the events. A bit for each line says whether the second pass needs it.
+ */
+
+enum {
+	TRACETEXT_NAMES_MAX = 4096,
+	TEXT_SHAPES_MAX = 8, /* sets of fields that lines of one event have */
+	TRACETEXT_STACK_BYTES = 2048, /* of a backtrace, as names */
+	TRACETEXT_HOLES_MAX = 1 << 20,
+	TRACETEXT_KEPT_MAX = 64 << 20, /* bytes of `kept`; further lines are all parsed */
+};
+
+/* An event's name in this file. */
+struct text_name {
+	char *key; /* owned: "kvm_exit" or "kvm:kvm_exit", without NUL */
+	uint32_t len;
+	uint64_t nr; /* events in the file */
+	bool wanted;
+	bool is_stack; /* "<stack trace>": its functions are the lines below */
+	bool is_lost;  /* perf's record of lost events */
+	bool is_timer; /* hrtimer_expire_entry, whose "now=" is a time */
+	const struct text_kind *kind; /* NULL: not ours */
+	const struct event_type *type; /* of a line of ours that has all fields */
+	struct text_shape {
+		uint64_t present; /* the fields that lines have */
+		const struct event_type *type;
+	} shape[TEXT_SHAPES_MAX];
+	unsigned int nr_shapes;
+};
+
+/* Events of a CPU that are missing, from its event before to the one after. */
+struct text_hole {
+	uint64_t from_ns, until_ns; /* 0: from the beginning; UINT64_MAX: to the end */
+	uint64_t count;
+	uint32_t cpu;
+	bool is_gap; /* nothing says that events were lost, or how many */
+};
+
+/* Lines that were skipped: how many, and the first. */
+struct text_skipped {
+	uint64_t nr, first_line;
+};
+
+struct tracetext {
+	struct reader reader;
+	bool guest;
+	struct text_lines lines;
+	struct text_parts parts;
+	struct text_line line;
+	enum text_line_kind kind;
+	bool ahead; /* `line` was parsed already */
+
+	struct text_name name[TRACETEXT_NAMES_MAX];
+	uint32_t nr_names;
+	struct hash_index by_name;
+	struct text_reasons reasons;
+	struct vm_threads *vms; /* NULL: of a guest */
+	struct text_hole *hole; /* owned; by from_ns */
+	size_t nr_holes, next_hole;
+
+	bool ticks;	  /* the times have no unit */
+	double ns_per_tick; /* 0: they are not converted */
+	uint8_t decimals; /* the least of all lines */
+	struct text_skipped unknown, other_unit, calls, other_part;
+	uint64_t overrun, uncounted; /* events overwritten before the first; losses of unknown size */
+	bool scanned;	    /* the first pass is over: what it counted is final */
+	uint8_t *kept;	    /* a bit for each line number; owned */
+	size_t kept_bytes;
+
+	uint8_t *arena;
+	size_t used;
+	char stack[TRACETEXT_STACK_BYTES];
+};
+
+/* The next line that is an event or says something about events; TEXT_EMPTY at the end. */
+enum text_line_kind tracetext_line(struct tracetext *t);
+
+/* The name of the current line; NULL: too many names. `hint` is NULL after open(). */
+struct text_name *tracetext_name(struct tracetext *t, const struct read_hint *hint);
+
+/* Has the current line's time another unit than the file? Counts it. */
+bool tracetext_other_unit(struct tracetext *t);
+
+/* Does the second pass need this line? */
+static inline bool tracetext_is_kept(const struct tracetext *t, uint64_t line)
+{
+	return line / 8 >= t->kept_bytes || t->kept[line / 8] >> (line % 8) & 1;
+}
+
+/* A time of the file in ns. */
+static inline uint64_t tracetext_ns(const struct tracetext *t, uint64_t time)
+{
+	return t->ns_per_tick > 0 ? uint64_of_double((double)time * t->ns_per_tick + 0.5) : time;
+}
+
+/* The first pass. 0 or -errno with the error message set; the lines are rewound. */
+int tracetext_scan(struct tracetext *t, const struct read_hint *hint);
 
 #endif

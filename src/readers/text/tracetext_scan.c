@@ -7,9 +7,21 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/order.h"
+#include "base/saturate.h"
+#include "event/reader.h"
 #include "readers/ftrace/tracedat_file.h"
-#include "readers/text/tracetext_internal.h"
+#include "readers/ftrace/vm_threads.h"
+#include "readers/text/lines.h"
+#include "readers/text/text_line.h"
+#include "readers/text/tracetext.h"
+
+/*
+ * The text is read twice. Which VM a thread belongs to, what a thread is called, where events were lost and which unit
+ * the times have is only known at the end, so the first pass (tracetext_scan.c) looks at every line, and the second
+ * (tracetext.c) makes the events. A bit for each line says whether the second pass needs it.
+ */
 
 enum {
 	CPUS = 4096,	   /* further CPUs' losses last from the beginning */
