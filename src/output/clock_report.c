@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * `hostrace sync`: a row for each vCPU and relation of clocks, and the verdict with its reasons, which all reports
+ * print a line of. How clocks are related, and what proves it, is in clock/align.h.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * `list --columns`: a column is looked up once, when it is named: it is one of a row's own, or a field, which each
+ * event type has at another place or not at all.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Events as CSV. Which fields there are is known after the last event, so rows go to a temporary file, each cell with
+ * its column's number, and are written with all columns at the end.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

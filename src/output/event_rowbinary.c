@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Events and spans as rows of RowBinary (rowbinary.c). The names and types of the columns are those of the tables that
+ * `export clickhouse` makes.
+ */
 #include <errno.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* An event as a line of text or an object of JSON, and the value of a field as each of them, and CSV, has it. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What all formats share: the end of a report that is a table, keys of times in ticks, notes ("caveats"), the
+ * explanation of a report without rows.
+ */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A block of rows in RowBinary: numbers are little-endian, as this machine's are, and a text has its length before it,
+ * as LEB128.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The rows of a timeline's picture as they are without a script: a pixel has the share of each kind of slice in it,
+ * slices that are wide enough have names, and arrows are drawn if they are few.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

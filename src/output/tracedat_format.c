@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * An event type as a tracepoint of ftrace, and its records. What the kernel's tracepoints have is written with their
+ * systems and fields, so that the plugins of trace-cmd and KernelShark know it.
+ */
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>

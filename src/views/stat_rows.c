@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * `stat` counts in histograms of the kernel: their sums by reason and vCPU, the percentiles of a sum, and the table of
+ * its rows.
+ */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The sentences of the summary. Each section of the page is asked for candidates, with their shares of the recording's
+ * time; the largest of each kind become sentences.
+ */
 #include "output/report/findings.h"
 
 #include <stdlib.h>

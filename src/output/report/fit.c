@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What a section has to lose so that the page stays small. Rows are dropped from the end, call trees lose their rarest
+ * nodes; the size is that of the escaped text.
+ */
 #include "output/report/fit.h"
 
 #include <stdlib.h>

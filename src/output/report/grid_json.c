@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The cells of the heat map of exits as arrays of arrays: what the script needs to show the exits of a cell. */
 #include "output/report/grid_json.h"
 
 #include "base/json_text.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Writes the page: its parts in a template, each escaped for its place. See page.h for what may be where. */
 #include "base/json_text.h"
 #include "output/report/page.h"
 
