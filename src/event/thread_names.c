@@ -26,7 +26,7 @@ struct thread_names *thread_names_new(void)
 	struct thread_names *names = calloc(1, sizeof(*names));
 
 	if (names)
-		names->threads = HASH_TABLE(struct thread, 1, THREADS_MAX);
+		names->threads = HASH_TABLE(struct thread, 1, NAMED_THREADS_MAX);
 	return names;
 }
 

@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "event/event.h"
 
-enum { THREADS_MAX = 1 << 16 }; /* further threads have no name */
+enum { NAMED_THREADS_MAX = 1 << 16 }; /* further threads have no name */
 
 struct thread_names;
 
@@ -47,7 +47,7 @@ const char *thread_comm(const struct thread_names *names, const struct event *ev
 /* The event's own vCPU, else the one its thread runs, else RECORD_NO_VCPU. */
 uint16_t thread_vcpu(const struct thread_names *names, const struct event *ev);
 
-/* How often a name or vCPU was dropped because there were THREADS_MAX threads already. */
+/* How often a name or vCPU was dropped because there were NAMED_THREADS_MAX threads already. */
 uint64_t thread_names_refused(const struct thread_names *names);
 
 #endif

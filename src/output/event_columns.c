@@ -11,115 +11,67 @@
 #include "base/error.h"
 #include "output/escape.h"
 #include "output/event_formats.h"
+#include "output/table.h"
 
-/* A cell: text, or a number. */
-struct cell {
-	enum { CELL_NONE, CELL_TEXT, CELL_NUMBER, CELL_FIELD } kind;
-	const char *text;
-	uint64_t number;
-	const struct field *field;
-};
-
-struct own_column {
-	const char *name;
-	struct cell (*cell)(const struct event_row *row);
-};
-
-struct column {
+struct named_column {
 	const char *name; /* as given */
 	const char *field; /* without "fields." */
-	const struct own_column *own; /* NULL: a field */
+	const struct column_def *own; /* NULL: a field */
 	bool used;
 };
 
 struct event_columns {
 	enum event_columns_format format;
 	char *names; /* what they point into */
-	struct column column[EVENT_COLUMNS_MAX];
+	struct named_column column[EVENT_COLUMNS_MAX];
 	unsigned int nr;
 };
 
 /* ---- a row's own columns ---- */
 
-static struct cell number_cell(uint64_t number)
-{
-	return (struct cell){.kind = CELL_NUMBER, .number = number};
-}
+#define ROW const struct event_row *row
 
-static struct cell text_cell(const char *text)
-{
-	return (struct cell){.kind = text ? CELL_TEXT : CELL_NONE, .text = text};
-}
+GET_NUMBER_IF(get_time_ns, ROW, !row->ticks, row->ev->time_ns)
+GET_NUMBER_IF(get_time_ticks, ROW, row->ticks, row->ev->time_ns)
+GET_NUMBER(get_cpu, ROW, row->ev->cpu)
+GET_NUMBER(get_pid, ROW, row->ev->pid)
+GET_NUMBER(get_tid, ROW, row->ev->tid)
+GET_TEXT(get_source, ROW, row->source)
+GET_TEXT(get_vm, ROW, row->vm)
+GET_TEXT(get_comm, ROW, row->comm)
+GET_TEXT(get_event, ROW, row->ev->type->name)
 
-static struct cell time_ns_cell(const struct event_row *row)
-{
-	return row->ticks ? text_cell(NULL) : number_cell(row->ev->time_ns);
-}
-
-static struct cell time_ticks_cell(const struct event_row *row)
-{
-	return row->ticks ? number_cell(row->ev->time_ns) : text_cell(NULL);
-}
-
-static struct cell source_cell(const struct event_row *row)
-{
-	return text_cell(row->source);
-}
-
-static struct cell vm_cell(const struct event_row *row)
-{
-	return text_cell(row->vm);
-}
-
-static struct cell cpu_cell(const struct event_row *row)
-{
-	return number_cell(row->ev->cpu);
-}
-
-static struct cell vcpu_cell(const struct event_row *row)
-{
-	return row->vcpu != RECORD_NO_VCPU ? number_cell(row->vcpu) : text_cell(NULL);
-}
-
-static struct cell pid_cell(const struct event_row *row)
-{
-	return number_cell(row->ev->pid);
-}
-
-static struct cell tid_cell(const struct event_row *row)
-{
-	return number_cell(row->ev->tid);
-}
-
-static struct cell comm_cell(const struct event_row *row)
-{
-	return text_cell(row->comm);
-}
-
-static struct cell event_cell(const struct event_row *row)
-{
-	return text_cell(row->ev->type->name);
-}
-
-static const struct own_column own_columns[] = {
-	{"time_ns", time_ns_cell}, {"time_ticks", time_ticks_cell},
-	{"source", source_cell},   {"vm", vm_cell},
-	{"cpu", cpu_cell},	   {"vcpu", vcpu_cell},
-	{"pid", pid_cell},	   {"tid", tid_cell},
-	{"comm", comm_cell},	   {"event", event_cell},
+static const struct column_def own_columns[] = {
+	{"time_ns", NULL, COL_COUNT, .get = get_time_ns, .doc = "host CLOCK_MONOTONIC"},
+	{"time_ticks", NULL, COL_COUNT, .get = get_time_ticks, .optional = true,
+	 .doc = "instead of it, in a trace whose clock has an unknown rate"},
+	{"source", NULL, COL_TEXT, .get = get_source, .doc = "host or guest"},
+	{"vm", NULL, COL_TEXT, .get = get_vm, .optional = true,
+	 .doc = "name of the VM, in traces with several"},
+	{"cpu", NULL, COL_COUNT, .get = get_cpu, .doc = "the CPU of the host or the guest"},
+	{"vcpu", NULL, COL_COUNT, offsetof(struct event_row, vcpu), column_vcpu, .nullable = true,
+	 .doc = "index of the vCPU"},
+	{"pid", NULL, COL_COUNT, .get = get_pid, .doc = "process id (--columns)"},
+	{"tid", NULL, COL_COUNT, .get = get_tid, .doc = "thread id"},
+	{"comm", NULL, COL_TEXT, .get = get_comm, .doc = "name of the thread, if known"},
+	{"event", NULL, COL_TEXT, .get = get_event, .doc = "name of the event"},
+	{0},
 };
+
+const struct table_def events_table = {
+	"list", "-f csv", "an event; the fields follow, or --columns names them", {own_columns}};
 
 /* ---- the list ---- */
 
-static struct column column_named(const char *name)
+static struct named_column column_named(const char *name)
 {
 	static const char prefix[] = "fields.";
 	bool field = !strncmp(name, prefix, strlen(prefix));
-	struct column c = {.name = name, .field = field ? name + strlen(prefix) : name};
+	struct named_column c = {.name = name, .field = field ? name + strlen(prefix) : name};
 
-	for (size_t i = 0; !field && i < sizeof(own_columns) / sizeof(own_columns[0]); i++)
-		if (!strcmp(name, own_columns[i].name))
-			c.own = &own_columns[i];
+	for (const struct column_def *own = own_columns; !field && own->key; own++)
+		if (!strcmp(name, own->key))
+			c.own = own;
 	return c;
 }
 
@@ -173,44 +125,30 @@ const char *event_columns_unused(const struct event_columns *columns, unsigned i
 
 /* ---- writing ---- */
 
-static struct cell cell_of(const struct column *c, const struct event_row *row)
+/* Returns whether the event has it. */
+static bool put_value(enum event_columns_format format, const struct named_column *c,
+		      const struct event_row *row, FILE *out)
 {
-	struct cell cell = {.kind = CELL_FIELD};
+	static void (*const put_field[])(const struct event_row *row, const struct field *f,
+					 FILE *out) = {event_row_field_text, event_row_field_csv,
+						       event_row_field_json};
+	static const char *const nothing[] = {"-", "", "null"};
+	const struct field *f = c->own ? NULL : event_field(row->ev->type, c->field);
+	struct cell v = {0};
 
 	if (c->own)
-		return c->own->cell(row);
-	cell.field = event_field(row->ev->type, c->field);
-	return cell.field ? cell : text_cell(NULL);
-}
-
-static void put_text_cell(const struct event_row *row, const struct cell *cell, FILE *out)
-{
-	switch (cell->kind) {
-	case CELL_NONE: fputc('-', out); break;
-	case CELL_TEXT: fputs(*cell->text ? cell->text : "-", out); break;
-	case CELL_NUMBER: fprintf(out, "%" PRIu64, cell->number); break;
-	case CELL_FIELD: event_row_field_text(row, cell->field, out); break;
-	}
-}
-
-static void put_csv_cell(const struct event_row *row, const struct cell *cell, FILE *out)
-{
-	switch (cell->kind) {
-	case CELL_NONE: break;
-	case CELL_TEXT: put_csv(out, cell->text); break;
-	case CELL_NUMBER: fprintf(out, "%" PRIu64, cell->number); break;
-	case CELL_FIELD: event_row_field_csv(row, cell->field, out); break;
-	}
-}
-
-static void put_json_cell(const struct event_row *row, const struct cell *cell, FILE *out)
-{
-	switch (cell->kind) {
-	case CELL_NONE: fputs("null", out); break;
-	case CELL_TEXT: put_json(out, cell->text); break;
-	case CELL_NUMBER: fprintf(out, "%" PRIu64, cell->number); break;
-	case CELL_FIELD: event_row_field_json(row, cell->field, out); break;
-	}
+		v = c->own->get(NULL, (const char *)row + c->own->offset);
+	if (f)
+		put_field[format](row, f, out);
+	else if (!c->own || (c->own->kind == COL_TEXT) == !v.text)
+		return fputs(nothing[format], out), false;
+	else if (!v.text)
+		fprintf(out, "%" PRIu64, v.number);
+	else if (format == EVENT_COLUMNS_TEXT)
+		fputs(*v.text ? v.text : "-", out);
+	else
+		(format == EVENT_COLUMNS_CSV ? put_csv : put_json)(out, v.text);
+	return true;
 }
 
 void event_columns_head(const struct event_columns *columns, FILE *out)
@@ -232,27 +170,19 @@ void event_columns_head(const struct event_columns *columns, FILE *out)
 
 void event_columns_row(struct event_columns *columns, const struct event_row *row, FILE *out)
 {
-	static void (*const put[])(const struct event_row *row, const struct cell *cell,
-				   FILE *out) = {
-		[EVENT_COLUMNS_TEXT] = put_text_cell,
-		[EVENT_COLUMNS_CSV] = put_csv_cell,
-		[EVENT_COLUMNS_JSON] = put_json_cell,
-	};
 	static const char *const between[] = {"\t", ",", ","};
 	bool json = columns->format == EVENT_COLUMNS_JSON;
 
 	fputs(json ? "{" : "", out);
 	for (unsigned int i = 0; i < columns->nr; i++) {
-		struct column *c = &columns->column[i];
-		struct cell cell = cell_of(c, row);
+		struct named_column *c = &columns->column[i];
 
-		c->used |= cell.kind != CELL_NONE;
 		fputs(i ? between[columns->format] : "", out);
 		if (json) {
 			put_json(out, c->name);
 			fputc(':', out);
 		}
-		put[columns->format](row, &cell, out);
+		c->used |= put_value(columns->format, c, row, out);
 	}
 	fputs(json ? "}" : "\n", out);
 }

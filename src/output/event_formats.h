@@ -37,6 +37,8 @@ int event_csv_finish(struct event_csv *csv, FILE *out);
  */
 struct event_columns;
 
+extern const struct table_def events_table; /* a row's own columns */
+
 enum { EVENT_COLUMNS_MAX = 64 };
 
 enum event_columns_format {

@@ -72,7 +72,7 @@ struct event_tracedat *event_tracedat_new(bool ticks)
 		return NULL;
 	}
 	t->ticks = ticks;
-	t->comms = HASH_TABLE(struct comm, 1, THREADS_MAX);
+	t->comms = HASH_TABLE(struct comm, 1, NAMED_THREADS_MAX);
 	t->spool = tmpfile();
 	if (t->spool)
 		return t;

@@ -215,7 +215,7 @@ static json_t *notes_make(const struct rows *rows, bool limited)
 	if (thread_names_refused(rows->names))
 		json_array_append_new(
 			more, json_sprintf("more than %d threads: further threads have no name",
-					   THREADS_MAX));
+					   NAMED_THREADS_MAX));
 	while (rows->columns && rows->nr && (column = event_columns_unused(rows->columns, &at)))
 		json_array_append_new(
 			more, json_sprintf("column '%s' is empty: none of these events has it",
