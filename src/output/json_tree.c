@@ -36,39 +36,6 @@ static json_t *number_tree(uint64_t v)
 	return v > INT64_MAX ? json_sprintf("%" PRIu64, v) : json_integer((json_int_t)v);
 }
 
-static json_t *real_tree(const char *text)
-{
-	if (!text || !strcmp(text, "-"))
-		return json_null();
-	return strpbrk(text, ".eE") ? json_real(strtod(text, NULL))
-				    : json_integer(strtoll(text, NULL, 10));
-}
-
-static json_t *cell_tree(const struct column *c, const struct cell *v)
-{
-	if (c->kind == COL_REAL)
-		return real_tree(v->text);
-	if (v->text && (column_is_text(c) || strcmp(v->text, "-")))
-		return json_text(v->text);
-	if (v->text || column_is_text(c))
-		return json_null();
-	if (c->kind == COL_HEX)
-		return json_sprintf("0x%" PRIx64, v->number);
-	if (c->kind == COL_PERCENT)
-		return json_real((double)v->number / 1000);
-	return number_tree(v->number);
-}
-
-static json_t *row_tree(const struct table *t, const struct cell *row)
-{
-	json_t *o = json_object();
-
-	for (unsigned int i = 0; i < t->nr_columns; i++)
-		if (t->column[i].key)
-			json_object_set_new(o, t->column[i].key, cell_tree(&t->column[i], &row[i]));
-	return o;
-}
-
 /* Steals `value`, the member `key` of the answer. */
 static int answer_end(const struct report *r, const char *key, json_t *value)
 {
@@ -81,14 +48,10 @@ static int answer_end(const struct report *r, const char *key, json_t *value)
 
 static int tree_table(const struct report *r, const struct table *t)
 {
-	json_t *rows = json_array();
-
 	if (!t->nr_rows)
 		report_empty(r);
 	report_left_out(r, t->left_out);
-	for (size_t i = 0; i < t->nr_rows; i++)
-		json_array_append_new(rows, row_tree(t, &t->cell[i * t->nr_columns]));
-	return answer_end(r, "rows", rows);
+	return answer_end(r, "rows", table_json(t));
 }
 
 static int tree_histogram(const struct report *r, const struct histogram *h)

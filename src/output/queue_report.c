@@ -202,7 +202,8 @@ static struct cell get_most(struct table *t, const void *at)
 	return cell;
 }
 
-GET_CELL(get_average, const struct queue_figures *f, table_print(t, "%.17g", average(t->report, f)))
+GET_CELL(get_average, const struct queue_figures *f,
+	 table_print(t, "%#.17g", average(t->report, f)))
 GET_NUMBER(get_column_ns, const void *at,
 	   at ? ((const struct queue_report *)t->report)->column_ns : 0)
 

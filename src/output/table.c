@@ -107,7 +107,21 @@ static json_t *elements_json(const char *elements)
 	return asprintf(&text, "[%s]", elements) < 0 ? json_null() : json_loads(text, 0, NULL);
 }
 
-static json_t *cell_json(const struct column *c, const struct cell *v)
+static json_t *real_json(const char *text)
+{
+	if (!text)
+		return json_null();
+	return strpbrk(text, ".eE") ? json_real(strtod(text, NULL))
+				    : json_integer(strtoll(text, NULL, 10));
+}
+
+/* Of a table that json.c prints as well, a number that jansson's integers cannot have is a text. */
+static json_t *number_json(const struct table *t, uint64_t v)
+{
+	return t->tree || v <= INT64_MAX ? json_u64(v) : json_sprintf("%" PRIu64, v);
+}
+
+static json_t *cell_json(const struct table *t, const struct column *c, const struct cell *v)
 {
 	const struct table *nested = (const struct table *)(uintptr_t)v->number;
 
@@ -120,7 +134,7 @@ static json_t *cell_json(const struct column *c, const struct cell *v)
 	case COL_JSON:
 		return elements_json(v->text);
 	case COL_REAL:
-		return v->text ? json_real(strtod(v->text, NULL)) : json_null();
+		return real_json(v->text);
 	case COL_HEX:
 		return json_sprintf("0x%" PRIx64, v->number);
 	case COL_PERCENT:
@@ -132,7 +146,7 @@ static json_t *cell_json(const struct column *c, const struct cell *v)
 	case COL_ROWS:
 		return nested ? table_json(nested) : json_null();
 	default:
-		return v->text ? json_text(v->text) : json_u64(v->number);
+		return v->text ? json_text(v->text) : number_json(t, v->number);
 	}
 }
 
@@ -145,10 +159,10 @@ static json_t *row_json(const struct table *t, const struct cell *row)
 
 		if (c->key && !*c->key) {
 			json_decref(o);
-			return cell_json(c, &row[i]);
+			return cell_json(t, c, &row[i]);
 		}
 		if (c->key && row[i].text != cell_absent)
-			json_object_set_new(o, c->key, cell_json(c, &row[i]));
+			json_object_set_new(o, c->key, cell_json(t, c, &row[i]));
 	}
 	return o;
 }

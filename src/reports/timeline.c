@@ -140,7 +140,7 @@ static int timeline_report_write(struct result *r, const struct output *out)
 	s->d.t = NULL;
 	if (thread_names_refused(s->names))
 		caveat_add(s->report.caveats, "more than %d threads: further threads have no name",
-			   THREADS_MAX);
+			   NAMED_THREADS_MAX);
 	return timeline_close(t);
 }
 
