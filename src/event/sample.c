@@ -74,17 +74,6 @@ void sample_rewind(struct sample_trace *t)
 	t->nr_read = 0;
 }
 
-int sample_each(struct sample_trace *t, int (*put)(void *arg, const struct sample *s), void *arg)
-{
-	struct sample s;
-	int r = 0, stop = 0;
-
-	sample_rewind(t);
-	while (!stop && (r = sample_next(t, &s)) > 0)
-		stop = put(arg, &s);
-	return stop ? stop : r;
-}
-
 unsigned int sample_backtrace(const struct sample *s, uint64_t *ret, unsigned int max)
 {
 	unsigned int nr = 0;

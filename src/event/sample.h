@@ -137,7 +137,17 @@ void sample_rewind(struct sample_trace *t);
  * Calls `put` for each sample from the first one on, until it returns other than 0. Returns that, 0 at the end, or
  * -errno with the error message set.
  */
-int sample_each(struct sample_trace *t, int (*put)(void *arg, const struct sample *s), void *arg);
+static inline int sample_each(struct sample_trace *t,
+			      int (*put)(void *arg, const struct sample *s), void *arg)
+{
+	struct sample s;
+	int r = 0, stop = 0;
+
+	sample_rewind(t);
+	while (!stop && (r = sample_next(t, &s)) > 0)
+		stop = put(arg, &s);
+	return stop ? stop : r;
+}
 
 /*
  * Addresses of the backtrace without zeros, each less 1 (the call, not the return); at most max. Returns their number.

@@ -88,7 +88,7 @@ int calltree_frame(struct calltree *t, const char *text, uint32_t *ret)
 
 static int path_add(struct calltree *t, const uint32_t *frames, uint32_t nr, uint64_t hash)
 {
-	const struct calltree_path path = {t->nr_steps, nr};
+	const struct calltree_path path = {.at = t->nr_steps, .nr = nr};
 	int err = bounded_room(t->path, t->nr_paths, CALLTREE_PATHS_MAX);
 
 	for (uint32_t i = 0; i < nr && !err; i++) {
@@ -116,26 +116,40 @@ int calltree_path(struct calltree *t, const uint32_t *frames, uint32_t nr, uint3
 	return path_add(t, frames, nr, hash);
 }
 
-int calltree_weigh(struct calltree *t, uint32_t root, uint32_t path, uint64_t hits, double time_ns)
+/* The number of the sum of this path below this root; a new one if it has none. */
+static int sum_of(struct calltree *t, uint32_t root, uint32_t path, uint32_t *ret)
 {
 	uint64_t hash = hash_keyed_pair(root, path);
-	uint32_t i;
-	int err = 0;
 
-	for (uint64_t probe = 0; (i = hash_index_next(&t->by_path, hash, &probe)) != HASH_NONE;)
-		if (t->sum[i].root == root && t->sum[i].path == path)
-			break;
-	if (i == HASH_NONE) {
-		i = t->nr_sums;
-		err = bounded_room(t->sum, i, CALLTREE_SUMS_MAX);
-		if (!err && !hash_index_add(&t->by_path, hash, i))
-			err = fail(-ENOMEM, "out of memory");
+	for (uint64_t probe = 0;
+	     (*ret = hash_index_next(&t->by_path, hash, &probe)) != HASH_NONE;)
+		if (t->sum[*ret].root == root && t->sum[*ret].path == path)
+			return 0;
+	int err = bounded_room(t->sum, t->nr_sums, CALLTREE_SUMS_MAX);
+
+	if (!err && !hash_index_add(&t->by_path, hash, t->nr_sums))
+		err = fail(-ENOMEM, "out of memory");
+	if (err)
+		return err;
+	*ret = t->nr_sums++;
+	t->sum[*ret] = (struct calltree_sum){.root = root, .path = path};
+	return 0;
+}
+
+int calltree_weigh(struct calltree *t, uint32_t root, uint32_t path, uint64_t hits, double time_ns)
+{
+	struct calltree_path *p = &t->path[path];
+
+	if (!p->sum || t->sum[p->sum - 1].root != root) {
+		uint32_t i;
+		int err = sum_of(t, root, path, &i);
+
 		if (err)
 			return err;
-		t->sum[t->nr_sums++] = (struct calltree_sum){.root = root, .path = path};
+		p->sum = i + 1;
 	}
-	t->sum[i].hits += hits;
-	t->sum[i].time_ns += time_ns;
+	t->sum[p->sum - 1].hits += hits;
+	t->sum[p->sum - 1].time_ns += time_ns;
 	return 0;
 }
 

@@ -80,6 +80,7 @@ struct calltree_node {
 
 struct calltree_path {
 	uint32_t at, nr; /* in calltree.step */
+	uint32_t sum;	 /* the number + 1 of its newest one; 0: none yet */
 };
 
 /* Of one path below one root. */

@@ -36,9 +36,9 @@ struct sample_pairs {
 	bool *timed;		  /* by base: an end of it is known */
 	uint64_t *earliest_ns;	  /* by CPU: its first timestamp, 0 if none yet */
 	struct open_table open; /* of struct open_entry */
-	const struct open_entry *rest; /* the last one that sample_pairs_rest() returned, or NULL */
 	uint64_t last_ns;
-	uint8_t *handed; /* arguments of the pair returned last, see open_entry.args */
+	int (*put)(void *arg, const struct sample_pair *pair);
+	void *arg;
 	struct hash_index by_name; /* of the trace's types */
 	struct hash_index by_base; /* the first type of each kind's base */
 };
@@ -128,7 +128,9 @@ static void name_init(struct sample_pairs *p, uint32_t i)
 		p->timed[n->base] = true;
 }
 
-int sample_pairs_open(const struct sample_trace *t, bool compat, struct sample_pairs **ret)
+int sample_pairs_open(const struct sample_trace *t, bool compat,
+		      int (*put)(void *arg, const struct sample_pair *pair), void *arg,
+		      struct sample_pairs **ret)
 {
 	_cleanup_(sample_pairs_cleanup_) struct sample_pairs *p = calloc(1, sizeof(*p));
 	size_t nr = t->nr_types + 1u;
@@ -137,6 +139,8 @@ int sample_pairs_open(const struct sample_trace *t, bool compat, struct sample_p
 		return fail(-ENOMEM, "out of memory");
 	p->trace = t;
 	p->compat = compat;
+	p->put = put;
+	p->arg = arg;
 	p->open = OPEN_TABLE(struct open_entry, 3, OPEN_MAX);
 	p->names = calloc(nr, sizeof(*p->names));
 	p->timed = calloc(nr, sizeof(*p->timed));
@@ -164,18 +168,10 @@ void sample_pairs_close(struct sample_pairs *p)
 	free(p->earliest_ns);
 	for (struct open_entry *e = open_oldest(&p->open); e; e = open_newer(&p->open, e))
 		free(e->args);
-	free(p->handed);
 	hash_index_deinit(&p->by_name);
 	hash_index_deinit(&p->by_base);
 	open_table_deinit(&p->open);
 	free(p);
-}
-
-static void entry_remove(struct sample_pairs *p, struct open_entry *e)
-{
-	free(p->handed);
-	p->handed = e->args;
-	open_remove(&p->open, e);
 }
 
 /* ---- matching ---- */
@@ -215,8 +211,10 @@ static int pair_begin(struct sample_pairs *p, const struct sample *s, struct pai
 	overwritten = e && (name->single || e->timed.entry.time_ns < earliest(p, s->cpu));
 	if (e && !overwritten && p->compat)
 		return nested_fail(&e->timed.entry, s);
-	if (overwritten)
-		entry_remove(p, e);
+	if (overwritten) {
+		free(e->args);
+		open_remove(&p->open, e);
+	}
 	if (p->open.nr == OPEN_MAX)
 		return fail(-E2BIG, "more than %d begins without an end", OPEN_MAX);
 	e = open_add(&p->open, key);
@@ -234,27 +232,31 @@ static int pair_begin(struct sample_pairs *p, const struct sample *s, struct pai
 	return err;
 }
 
-static int pair_end(struct sample_pairs *p, const struct sample *s, struct pair_key key,
-	       struct sample_pair *ret)
+static int pair_end(struct sample_pairs *p, const struct sample *s, struct pair_key key)
 {
 	struct open_entry *e = open_find(&p->open, key);
 
 	if (!e)
 		return 0;
-	*ret = e->timed;
-	entry_remove(p, e);
-	if (!p->trace->whole && ret->entry.cpu != s->cpu &&
-	    earliest(p, s->cpu) > ret->entry.time_ns)
-		return 0; /* the samples in between were overwritten on the other CPU */
-	ret->duration_ns = (int64_t)(s->time_ns - ret->entry.time_ns);
-	return 1;
+	struct sample_pair *pair = &e->timed;
+	int stop = 0;
+
+	/* Else the samples in between were overwritten on the other CPU. */
+	if (p->trace->whole || pair->entry.cpu == s->cpu ||
+	    earliest(p, s->cpu) <= pair->entry.time_ns) {
+		pair->duration_ns = (int64_t)(s->time_ns - pair->entry.time_ns);
+		stop = p->put(p->arg, pair);
+	}
+	free(e->args);
+	open_remove(&p->open, e);
+	return stop;
 }
 
-int sample_pairs_next(struct sample_pairs *p, const struct sample *s, struct sample_pair *ret)
+int sample_pairs_add(void *pairs, const struct sample *s)
 {
+	struct sample_pairs *p = pairs;
 	const struct timed_name *n = &p->names[s->tp->index];
-	struct pair_key key = {{n->per_cpu ? s->cpu : n->keyed ? s->key : s->thread, n->base,
-				n->in_thread ? s->thread : 0}};
+	struct pair_key key = {{n->per_cpu ? s->cpu : n->keyed ? s->key : s->thread, n->base, 0}};
 
 	if (!s->time_ns)
 		return 0;
@@ -264,20 +266,22 @@ int sample_pairs_next(struct sample_pairs *p, const struct sample *s, struct sam
 		p->last_ns = s->time_ns;
 	if (n->ends) {
 		p->timed[n->base] = true;
-		return pair_end(p, s, key, ret);
+		return pair_end(p, s, key);
 	}
 	return p->timed[n->base] ? pair_begin(p, s, key, n) : 0;
 }
 
-int sample_pairs_rest(struct sample_pairs *p, struct sample_pair *ret)
+int sample_pairs_end(struct sample_pairs *p)
 {
-	p->rest = p->rest ? open_newer(&p->open, p->rest) : open_oldest(&p->open);
-	if (!p->rest)
-		return 0;
-	*ret = p->rest->timed;
-	ret->duration_ns = (int64_t)(p->last_ns - ret->entry.time_ns);
-	ret->open = true;
-	return 1;
+	int stop = 0;
+
+	for (struct open_entry *e = open_oldest(&p->open); e && !stop;
+	     e = open_newer(&p->open, e)) {
+		e->timed.duration_ns = (int64_t)(p->last_ns - e->timed.entry.time_ns);
+		e->timed.open = true;
+		stop = p->put(p->arg, &e->timed);
+	}
+	return stop;
 }
 
 /* ---- all of a trace, in the order asked for ---- */
@@ -291,8 +295,9 @@ struct pair_sorter {
 	bool copies_args; /* of `kept`, because the trace does not keep them */
 };
 
-static int pair_add(struct pair_sorter *l, const struct sample_pair *timed)
+static int pair_add(void *sorter, const struct sample_pair *timed)
 {
+	struct pair_sorter *l = sorter;
 	double ns;
 
 	if (!time_range_trim(&l->opt->range, timed->entry.time_ns, timed->duration_ns, &ns))
@@ -306,24 +311,6 @@ static int pair_add(struct pair_sorter *l, const struct sample_pair *timed)
 		return -ENOMEM;
 	l->kept[l->nr] = *timed;
 	return l->copies_args ? args_keep(&l->kept[l->nr++].entry) : (l->nr++, 0);
-}
-
-static int pairs_read(struct pair_sorter *l, struct sample_trace *t, struct sample_pairs *pairs)
-{
-	struct sample s;
-	struct sample_pair timed;
-	int r, err = 0;
-
-	sample_rewind(t);
-	while (!err && (r = sample_next(t, &s)) != 0) {
-		if (r < 0)
-			return r;
-		r = sample_pairs_next(pairs, &s, &timed);
-		err = r > 0 ? pair_add(l, &timed) : r;
-	}
-	while (!err && (r = sample_pairs_rest(pairs, &timed)) != 0)
-		err = r > 0 ? pair_add(l, &timed) : r;
-	return err;
 }
 
 /* Stable: entries with equal keys are ordered by their position in the array. */
@@ -366,10 +353,12 @@ int pair_list(struct sample_trace *t, const struct pair_list_options *opt,
 {
 	_cleanup_(sample_pairs_cleanup_) struct sample_pairs *pairs = NULL;
 	struct pair_sorter l = {.opt = opt, .put = put, .arg = arg, .copies_args = !t->keeps_args};
-	int err = sample_pairs_open(t, opt->compat, &pairs);
+	int err = sample_pairs_open(t, opt->compat, pair_add, &l, &pairs);
 
 	if (!err)
-		err = pairs_read(&l, t, pairs);
+		err = sample_each(t, sample_pairs_add, pairs);
+	if (!err)
+		err = sample_pairs_end(pairs);
 	if (!err && opt->sort != PAIRS_UNSORTED)
 		err = pairs_put_sorted(&l);
 	for (size_t i = 0; l.copies_args && i < l.nr; i++)

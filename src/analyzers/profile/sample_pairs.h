@@ -15,8 +15,8 @@
 
 struct sample_pair {
 	struct sample
-		entry; /* the sample that began it; its pointers live as long as the trace, those of
-			  a trace with a source until the next pair */
+		entry; /* the sample that began it; its pointers live as long as the trace, but
+			  arguments that the trace does not keep only during put() */
 	int64_t duration_ns; /* negative where a trace's times step back; such pairs are in no range */
 	bool open; /* the trace ended first; the duration is up to its last sample */
 };
@@ -24,22 +24,24 @@ struct sample_pair {
 struct sample_pairs;
 
 /*
+ * Calls `put` for each pair; it returns 0, or what ends the reading.
+ *
  * `compat`: as OSv's own tool: names become timed only once an end was seen (so the first pair of
  * each is lost), a suffix is accepted anywhere in a name, and a nested entry is an error (-EBADMSG).
  * Otherwise the dictionary defines which names are timed, _ret and _err must end the name, and
  * entries nest (a stack per thread and name).
  */
-int sample_pairs_open(const struct sample_trace *t, bool compat, struct sample_pairs **ret);
+int sample_pairs_open(const struct sample_trace *t, bool compat,
+		      int (*put)(void *arg, const struct sample_pair *pair), void *arg,
+		      struct sample_pairs **ret);
 void sample_pairs_close(struct sample_pairs *p);
 DEFINE_CLEANUP(sample_pairs, struct sample_pairs *, sample_pairs_close);
 
-/* Adds the next sample. 1: it completed a pair (in *ret); 0: it did not; -errno with the error
- * message set. */
-int sample_pairs_next(struct sample_pairs *p, const struct sample *s, struct sample_pair *ret);
+/* The next sample, as sample_each() has it: 0, what put() returned, or -errno with the error message set. */
+int sample_pairs_add(void *pairs, const struct sample *s);
 
-/* After the last sample: 1 with the next pair still open, in order of their begins; 0 when there
- * are no more. */
-int sample_pairs_rest(struct sample_pairs *p, struct sample_pair *ret);
+/* After the last sample: the pairs that are still open, in order of their begins. */
+int sample_pairs_end(struct sample_pairs *p);
 
 /* ---- the pairs of a trace one by one: the data of `list-timed` ---- */
 

@@ -15,6 +15,7 @@ enum { CPUS_MAX = 65536, DURATIONS_MAX = 64 << 20 };
 /* State while reading: the index of each CPU and name. */
 struct making {
 	struct sample_summary *s;
+	struct sample_pairs *pairs; /* NULL: durations are not wanted */
 	uint32_t *seen_order; /* by type: position among those seen, from 1 */
 	uint32_t *cpu_at;     /* cpu -> index + 1 in cpus */
 	uint32_t *timed_at;   /* by type of a name -> index + 1 */
@@ -43,6 +44,7 @@ static int summary_init(struct making *m, struct sample_trace *t,
 
 static void making_deinit(struct making *m)
 {
+	sample_pairs_close(m->pairs);
 	free(m->seen_order);
 	free(m->timed_at);
 	free(m->cpu_at);
@@ -93,8 +95,9 @@ static uint32_t name_index(const struct sample_trace *t, const struct sample_typ
 	return tp->index;
 }
 
-static int add_duration(struct making *m, const struct sample_pair *timed)
+static int add_duration(void *making, const struct sample_pair *timed)
 {
+	struct making *m = making;
 	struct sample_summary *s = m->s;
 	uint32_t name = name_index(s->trace, timed->entry.tp);
 	double ns;
@@ -116,25 +119,13 @@ static int add_duration(struct making *m, const struct sample_pair *timed)
 	return 0;
 }
 
-static int read_all(struct making *m, struct sample_pairs *pairs)
+static int summary_sample(void *making, const struct sample *sample)
 {
-	struct sample_summary *s = m->s;
-	struct sample sample;
-	struct sample_pair timed;
-	int r, err = 0;
+	struct making *m = making;
 
-	sample_rewind(s->trace);
-	while (!err && (r = sample_next(s->trace, &sample)) != 0) {
-		if (r < 0)
-			return r;
-		if (time_range_has(&s->opt.range, sample.time_ns))
-			count_sample(m, &sample);
-		r = pairs ? sample_pairs_next(pairs, &sample, &timed) : 0;
-		err = r > 0 ? add_duration(m, &timed) : r;
-	}
-	while (pairs && !err && (r = sample_pairs_rest(pairs, &timed)) != 0)
-		err = r > 0 ? add_duration(m, &timed) : r;
-	return err;
+	if (time_range_has(&m->s->opt.range, sample->time_ns))
+		count_sample(m, sample);
+	return m->pairs ? sample_pairs_add(m->pairs, sample) : 0;
 }
 
 static int by_first(const void *a, const void *b)
@@ -187,14 +178,15 @@ double pair_durations_quantile(const struct pair_durations *d, double q)
 int sample_summary_make(struct sample_trace *t, const struct sample_summary_options *opt,
 			struct sample_summary *ret)
 {
-	_cleanup_(sample_pairs_cleanup_) struct sample_pairs *pairs = NULL;
 	struct making m;
 	int err = summary_init(&m, t, opt, ret);
 
 	if (!err && opt->timed)
-		err = sample_pairs_open(t, opt->compat, &pairs);
+		err = sample_pairs_open(t, opt->compat, add_duration, &m, &m.pairs);
 	if (!err)
-		err = read_all(&m, pairs);
+		err = sample_each(t, summary_sample, &m);
+	if (!err && m.pairs)
+		err = sample_pairs_end(m.pairs);
 	if (!err)
 		summary_sort(&m);
 	making_deinit(&m);

@@ -231,8 +231,19 @@ static json_t *args_json(const struct sample *s)
 	return fields;
 }
 
-static int sample_row(struct rows *r, const struct sample *s)
+static bool is_listed(const struct rows *r, const struct sample *s)
 {
+	return r->wanted[s->tp->index] && time_range_has(&r->list->range, s->time_ns);
+}
+
+static int sample_row(void *rows, const struct sample *s)
+{
+	struct rows *r = rows;
+
+	if (!is_listed(r, s))
+		return 0;
+	if (row_sink_refuses(r->sink))
+		return 1;
 	if (r->sink->json) {
 		json_t *event = event_json(r, s, args_json(s));
 
@@ -249,46 +260,33 @@ static int sample_row(struct rows *r, const struct sample *s)
 	return row_end(r, s, p);
 }
 
-static bool is_listed(const struct rows *r, const struct sample *s)
+static int packet_read(void *rows, const struct sample *s)
 {
-	return r->wanted[s->tp->index] && time_range_has(&r->list->range, s->time_ns);
-}
+	struct rows *r = rows;
 
-/* tcpdump runs once for all packets that will be listed. */
-static int packets_read(struct rows *r, struct sample_trace *t)
-{
-	struct sample s;
-	int more, err = packet_texts_open(r->list->line.compat, &r->packets);
-
-	while (!err && (more = sample_next(t, &s)) != 0) {
-		if (more < 0)
-			break; /* reported when the samples are listed */
-		if (is_listed(r, &s) && sample_is_packet(&s) &&
-		    packet_texts_add(r->packets, &s) == -EPROTO)
-			break;
-	}
-	return err ? err : packet_texts_run(r->packets);
+	return is_listed(r, s) && sample_is_packet(s) ? packet_texts_add(r->packets, s) : 0;
 }
 
 static int list_write(struct rows *r, struct sample_trace *t)
 {
 	const char *prefix = r->list->prefix ? r->list->prefix : "";
-	struct sample s;
-	int more = 0, err = 0;
+	int err = 0;
 
 	r->wanted = calloc(t->nr_types + 1u, sizeof(*r->wanted));
 	if (!r->wanted)
 		return fail(-ENOMEM, "out of memory");
 	for (uint32_t i = 0; i < t->nr_types; i++)
 		r->wanted[i] = !strncmp(t->types[i].name, prefix, strlen(prefix));
-	sample_rewind(t);
-	if (r->list->tcpdump)
-		err = packets_read(r, t);
-	sample_rewind(t);
-	while (!err && !r->sink->cut && (more = sample_next(t, &s)) > 0)
-		if (is_listed(r, &s) && !row_sink_refuses(r->sink))
-			err = sample_row(r, &s);
-	return err ? err : more < 0 ? row_sink_result(r->sink, more) : 0;
+	if (r->list->tcpdump) { /* once for all packets that will be listed; the listing reports errors */
+		err = packet_texts_open(r->list->line.compat, &r->packets);
+		if (!err) {
+			sample_each(t, packet_read, r);
+			err = packet_texts_run(r->packets);
+		}
+	}
+	if (!err)
+		err = row_sink_result(r->sink, sample_each(t, sample_row, r));
+	return err < 0 ? err : 0;
 }
 
 int samples_print(struct sample_trace *t, const struct sample_list_options *opt,
