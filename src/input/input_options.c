@@ -8,7 +8,7 @@
 #include "event/losses.h"
 #include "event/thread_names.h"
 #include "input/input_options.h"
-#include "input/input_set.h"
+#include "input/input_private.h"
 #include "readers/readers.h"
 #include "tracefile/tracefile.h"
 
@@ -164,11 +164,23 @@ int input_losses(const struct input_set *set, struct loss_sums *ret)
 		.since_ns = set->since_ns, .until_ns = set->until_ns, .wants = wants_lost};
 
 	struct window window = {set->since_ns, set->until_ns, ret};
+	struct input_clocks *known = set->clocks;
 	int err = 0;
 
+	if (known->has_losses && known->since_ns == set->since_ns &&
+	    known->until_ns == set->until_ns) {
+		*ret = known->losses;
+		return 0;
+	}
 	*ret = (struct loss_sums){.nr = 0};
 	for (unsigned int i = 0; i < input_set_nr(set) && !err; i++)
 		if (set->input[i].reader && is_ours(&set->input[i]))
 			err = losses_read(set->input[i].path, &hint, &window);
-	return err < 0 ? err : 0;
+	if (err < 0)
+		return err;
+	known->losses = *ret;
+	known->since_ns = set->since_ns;
+	known->until_ns = set->until_ns;
+	known->has_losses = true;
+	return 0;
 }

@@ -8,11 +8,16 @@
 #include <stdint.h>
 
 #include "base/options.h"
+#include "event/losses.h"
 #include "input/input_set.h"
 
-/* Made when first needed: the alignment may have to read all of the host's trace. */
+/* What is read of the inputs besides their events, once for a set and its copies: made when first needed. */
 struct input_clocks {
 	struct align *align;
+	struct survey *survey;
+	struct loss_sums losses; /* from since_ns to until_ns */
+	uint64_t since_ns, until_ns;
+	bool has_losses;
 	unsigned int nr_users;
 };
 

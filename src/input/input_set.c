@@ -139,6 +139,7 @@ void input_set_close(struct input_set *set)
 	region_names_free(set->regions);
 	if (!--set->clocks->nr_users) {
 		align_free(set->clocks->align);
+		survey_free(set->clocks->survey);
 		free(set->clocks);
 	}
 	for (unsigned int i = 0; i < set->nr_companions; i++)

@@ -182,10 +182,10 @@ struct survey {
 };
 
 /*
- * Reads the inputs of `set`, which stays as it is. -errno: an input cannot be read again (a pipe), or memory is short;
- * the error message is set.
+ * Reads the inputs of `set`, which stays as it is, once: *ret is owned by the set. -errno: an input cannot be read
+ * again (a pipe), or memory is short; the error message is set.
  */
-int survey_make(const struct input_set *set, struct survey **ret);
+int input_survey(const struct input_set *set, struct survey **ret);
 void survey_free(struct survey *s);
 DEFINE_CLEANUP(survey, struct survey *, survey_free);
 

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "event/trim_reason.h"
-#include "input/input_set.h"
+#include "input/input_private.h"
 #include "readers/readers.h"
 
 struct surveying {
@@ -218,16 +218,20 @@ static int surveying_run(struct surveying *g, const struct input_set *set)
 	return 0;
 }
 
-int survey_make(const struct input_set *set, struct survey **ret)
+int input_survey(const struct input_set *set, struct survey **ret)
 {
 	_cleanup_(survey_cleanup_) struct survey *s = survey_new();
 	_cleanup_free_ int8_t *named = calloc(EVENT_TYPES_MAX, sizeof(*named));
 	struct surveying g = {
 		.s = s, .options = set->options, .named = named, .until_ns = UINT64_MAX};
-	int err = s && named ? surveying_run(&g, set) : fail(-ENOMEM, "out of memory");
+	int err = s && named ? 0 : fail(-ENOMEM, "out of memory");
 
-	if (!err)
-		*ret = take_ptr(s);
+	if (!err && !set->clocks->survey) {
+		err = surveying_run(&g, set);
+		if (!err)
+			set->clocks->survey = take_ptr(s);
+	}
+	*ret = set->clocks->survey;
 	return err;
 }
 

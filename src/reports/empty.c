@@ -390,10 +390,10 @@ static void explain(json_t *list, const struct input_options *o, const struct re
 
 json_t *empty_lines(const struct input_set *set, const struct report_needs *needs)
 {
-	_cleanup_(survey_cleanup_) struct survey *s = NULL;
+	struct survey *s;
 	json_t *list = json_array();
 
-	if (survey_make(set, &s))
+	if (input_survey(set, &s))
 		caveat_add(list, "no events match; why is unknown: %s", error_text());
 	else
 		explain(list, set->options, needs, s);
