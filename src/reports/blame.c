@@ -32,13 +32,15 @@ static bool reason_selected(const struct text_list *globs, const struct blame_ex
 	char name[64];
 	const char *others;
 
+	if (!globs->nr)
+		return true;
 	blame_reason_print(x->reason, x->isa, name, sizeof(name));
 	others = exit_reason_synonyms(name);
 	for (unsigned int i = 0; i < globs->nr; i++)
 		if (trim_glob_matches(globs->item[i], name, FNM_CASEFOLD) ||
 		    (others && trim_glob_matches(others, globs->item[i], FNM_CASEFOLD)))
 			return true;
-	return !globs->nr;
+	return false;
 }
 
 bool blame_exit_selected(void *arg, const struct blame_exit *x)

@@ -25,11 +25,19 @@ struct slice {
 	char name[TIMELINE_NAME_BYTES];
 };
 
-/* When the array is full, the shorter half is dropped. */
+/* Of a window. When the array is full, the shorter half is dropped. */
 struct longest {
+	const json_t *exit;
+	uint64_t since_ns, until_ns;
 	struct slice slice[2 * SLICES_MAX];
 	unsigned int nr;
 	uint64_t dropped;
+};
+
+/* The windows do not overlap; one timeline is drawn for all, from the first one's start to the last one's end. */
+struct windows {
+	struct longest window[CLOSEUPS_MAX];
+	unsigned int nr;
 };
 
 /* Points come last. */
@@ -47,10 +55,8 @@ static int longest_first(const void *a, const void *b, void *timeline)
 	return order ? order : strcmp(x->name, y->name);
 }
 
-static void longest_keep(struct timeline *t)
+static void longest_keep(struct timeline *t, struct longest *l)
 {
-	struct longest *l = t->state;
-
 	qsort_r(l->slice, l->nr, sizeof(l->slice[0]), longest_first, t);
 	if (l->nr > SLICES_MAX) {
 		l->dropped += l->nr - SLICES_MAX;
@@ -60,7 +66,7 @@ static void longest_keep(struct timeline *t)
 
 static int longest_open(struct timeline *t)
 {
-	t->state = calloc(1, sizeof(struct longest));
+	t->state = calloc(1, sizeof(struct windows));
 	return t->state ? 0 : -ENOMEM;
 }
 
@@ -69,19 +75,30 @@ static void longest_ignore(struct timeline *t, uint32_t index)
 	(void)t, (void)index;
 }
 
-static void longest_slice(struct timeline *t, const struct timeline_slice *s)
+static void longest_add(struct timeline *t, struct longest *l, const struct timeline_slice *s)
 {
-	struct longest *l = t->state;
 	struct slice *one;
 
 	if (l->nr == 2 * SLICES_MAX)
-		longest_keep(t);
+		longest_keep(t, l);
 	one = &l->slice[l->nr++];
 	*one = (struct slice){.track = s->track,
 			      .kind = s->kind,
 			      .start_ns = s->start_ns,
 			      .ns = s->end_ns - s->start_ns};
 	snprintf(one->name, sizeof(one->name), "%s", s->name);
+}
+
+static void longest_slice(struct timeline *t, const struct timeline_slice *whole)
+{
+	struct windows *w = t->state;
+
+	for (unsigned int i = 0; i < w->nr; i++) {
+		struct timeline_slice s = *whole;
+
+		if (timeline_clip(&s, w->window[i].since_ns, w->window[i].until_ns))
+			longest_add(t, &w->window[i], &s);
+	}
 }
 
 /* The index of a slice's track, which is added. */
@@ -98,12 +115,11 @@ static int track_of(json_t *tracks, const char *group, const char *name)
 	return (int)i;
 }
 
-static int longest_close(struct timeline *t)
+static json_t *window_json(struct timeline *t, struct longest *l)
 {
 	json_t *tracks = json_array(), *slices = json_array();
-	struct longest *l = t->state;
 
-	longest_keep(t);
+	longest_keep(t, l);
 	for (unsigned int i = 0; i < l->nr; i++) {
 		const struct slice *s = &l->slice[i];
 		const struct timeline_track *track = &t->track[s->track];
@@ -113,8 +129,23 @@ static int longest_close(struct timeline *t)
 							(json_int_t)s->ns, slice_kind_name(s->kind),
 							s->name));
 	}
-	*t->report->out->tree = json_pack("{s:o,s:I,s:o}", "tracks", tracks, "slices_not_shown",
-					  (json_int_t)l->dropped, "slices", slices);
+	return json_pack("{s:I,s:I,s:O,s:O,s:O,s:O,s:o,s:I,s:o}", "since_ns",
+			 (json_int_t)l->since_ns, "until_ns", (json_int_t)l->until_ns, "exit_ns",
+			 json_object_get(l->exit, "time_ns"), "latency_ns",
+			 json_object_get(l->exit, "latency_ns"), "reason",
+			 json_object_get(l->exit, "reason"), "vcpu",
+			 json_object_get(l->exit, "vcpu"), "tracks", tracks, "slices_not_shown",
+			 (json_int_t)l->dropped, "slices", slices);
+}
+
+static int longest_close(struct timeline *t)
+{
+	struct windows *w = t->state;
+	json_t *rows = json_array();
+
+	for (unsigned int i = 0; i < w->nr; i++)
+		json_array_append_new(rows, window_json(t, &w->window[i]));
+	*t->report->out->tree = json_pack("{s:o}", "rows", rows);
 	return 0;
 }
 
@@ -128,19 +159,12 @@ static const struct timeline_ops longest_timeline = {
 
 /* ---- the windows ---- */
 
-struct closeup {
-	const json_t *exit;
-	uint64_t since_ns, until_ns;
+struct closeups {
+	struct thread_names *names; /* NULL: there is no exit */
 	struct drawing d;
 	struct output out;
 	struct report report;
 	json_t *tree;
-};
-
-struct closeups {
-	struct closeup one[CLOSEUPS_MAX];
-	unsigned int nr;
-	struct thread_names *names;
 };
 
 static uint64_t number(const json_t *o, const char *key)
@@ -149,101 +173,93 @@ static uint64_t number(const json_t *o, const char *key)
 }
 
 /* The window of an exit; one that overlaps another one's is not shown. */
-static void closeup_add(struct closeups *c, const json_t *exit)
+static void window_add(struct windows *w, const json_t *exit)
 {
 	uint64_t at = number(exit, "time_ns"), ns = number(exit, "latency_ns"),
 		 margin = ns / MARGIN_PART + MARGIN_NS;
 	uint64_t since = at > margin ? at - margin : 0, until = at + ns + margin;
 
-	for (unsigned int i = 0; i < c->nr; i++)
-		if (since < c->one[i].until_ns && c->one[i].since_ns < until)
+	for (unsigned int i = 0; i < w->nr; i++)
+		if (since < w->window[i].until_ns && w->window[i].since_ns < until)
 			return;
-	c->one[c->nr++] = (struct closeup){.exit = exit, .since_ns = since, .until_ns = until};
+	w->window[w->nr].exit = exit;
+	w->window[w->nr].since_ns = since;
+	w->window[w->nr++].until_ns = until;
 }
 
-static int closeup_open(struct closeup *c, const struct result *r, const struct thread_names *names)
+static int drawing_begin(struct closeups *c, const struct result *r, const json_t *exits)
 {
-	uint64_t start_ns = r->in->reader->info.start_ns;
+	uint64_t start_ns = r->in->reader->info.start_ns, since_ns = UINT64_MAX, until_ns = 0;
+	const json_t *exit;
+	struct windows *w;
+	size_t i;
 	int err;
 
 	c->out = (struct output){.format = "tree", .tree = &c->tree};
 	c->report = result_report(r, &c->out);
-	c->d = (struct drawing){.in = r->in, .names = names, .until_ns = c->until_ns};
 	err = timeline_open(&longest_timeline, &c->report, NULL, start_ns, &c->d.t);
 	if (err)
 		return err;
-	timeline_window(c->d.t, start_ns > c->since_ns ? start_ns : c->since_ns, c->until_ns);
+	w = c->d.t->state;
+	json_array_foreach (exits, i, exit)
+		if (w->nr < CLOSEUPS_MAX)
+			window_add(w, exit);
+	for (unsigned int k = 0; k < w->nr; k++) {
+		since_ns = w->window[k].since_ns < since_ns ? w->window[k].since_ns : since_ns;
+		until_ns = w->window[k].until_ns > until_ns ? w->window[k].until_ns : until_ns;
+	}
+	timeline_window(c->d.t, start_ns > since_ns ? start_ns : since_ns, until_ns);
+	c->d.in = r->in;
+	c->d.names = c->names;
+	c->d.until_ns = until_ns;
 	return drawing_open(&c->d);
 }
 
 static int closeups_open(struct result *r)
 {
 	const struct page_closeups_query *q = r->query->of;
+	const json_t *slowest, *exits;
 	struct closeups *c;
-	const json_t *slowest, *exit;
 	int err = q->slowest(q->arg, &slowest);
-	size_t i;
 
 	if (err)
 		return err;
 	r->state = c = calloc(1, sizeof(*c));
-	if (!c || !(c->names = thread_names_new()))
+	if (!c)
 		return fail(-ENOMEM, "out of memory");
-	json_array_foreach (json_object_get(slowest, "rows"), i, exit)
-		if (c->nr < CLOSEUPS_MAX)
-			closeup_add(c, exit);
-	err = c->nr ? input_set_thread_names(r->in, c->names) : 0;
-	for (unsigned int k = 0; k < c->nr && !err; k++)
-		err = closeup_open(&c->one[k], r, c->names);
-	return err;
+	exits = json_object_get(slowest, "rows");
+	if (!json_array_size(exits))
+		return 0;
+	c->names = thread_names_new();
+	err = c->names ? input_set_thread_names(r->in, c->names) : fail(-ENOMEM, "out of memory");
+	return err ? err : drawing_begin(c, r, exits);
 }
 
 static int closeups_event(void *state, const struct event *ev)
 {
 	struct closeups *c = state;
-	int err = 0;
 
+	if (!c->names)
+		return 0;
 	thread_names_event(c->names, ev);
-	for (unsigned int i = 0; i < c->nr && !err; i++)
-		err = drawing_event(&c->one[i].d, ev);
-	return err;
+	return drawing_event(&c->d, ev);
 }
 
 static int closeups_end(struct result *r)
 {
 	struct closeups *c = r->state;
-	int err = 0;
+	struct timeline *t = c->d.t;
 
-	for (unsigned int i = 0; i < c->nr && !err; i++) {
-		struct timeline *t = c->one[i].d.t;
-
-		drawing_end(&c->one[i].d);
-		c->one[i].d.t = NULL;
-		err = timeline_close(t);
-	}
-	return err;
+	if (!t)
+		return 0;
+	drawing_end(&c->d);
+	c->d.t = NULL;
+	return timeline_close(t);
 }
 
 int page_closeups_tree(struct result *r, json_t **ret)
 {
-	const struct closeups *c = r->state;
-	json_t *rows = json_array();
-
-	for (unsigned int i = 0; i < c->nr; i++) {
-		const struct closeup *one = &c->one[i];
-		json_t *row = json_pack("{s:I,s:I,s:O,s:O,s:O,s:O}", "since_ns",
-					(json_int_t)one->since_ns, "until_ns",
-					(json_int_t)one->until_ns, "exit_ns",
-					json_object_get(one->exit, "time_ns"), "latency_ns",
-					json_object_get(one->exit, "latency_ns"), "reason",
-					json_object_get(one->exit, "reason"), "vcpu",
-					json_object_get(one->exit, "vcpu"));
-
-		json_object_update(row, one->tree);
-		json_array_append_new(rows, row);
-	}
-	*ret = c->nr ? json_pack("{s:O}", "rows", rows) : NULL;
-	json_decref(rows);
+	*ret = json_incref(((struct closeups *)r->state)->tree);
 	return 0;
 }
 
@@ -256,13 +272,12 @@ static void closeups_close(struct result *r)
 {
 	struct closeups *c = r->state;
 
-	for (unsigned int i = 0; c && i < c->nr; i++) {
-		drawing_close(&c->one[i].d);
-		timeline_cancel(c->one[i].d.t);
-		json_decref(c->one[i].tree);
-	}
-	if (c)
-		thread_names_free(c->names);
+	if (!c)
+		return;
+	drawing_close(&c->d);
+	timeline_cancel(c->d.t);
+	json_decref(c->tree);
+	thread_names_free(c->names);
 	free(c);
 }
 

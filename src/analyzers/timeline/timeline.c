@@ -118,17 +118,16 @@ uint32_t timeline_counter(struct timeline *t, uint32_t group, enum track_rank ra
 	return track;
 }
 
-/* Cuts it at the ends of the window. False: it is outside. */
-static bool slice_clip(const struct timeline *t, struct timeline_slice *s)
+bool timeline_clip(struct timeline_slice *s, uint64_t since_ns, uint64_t until_ns)
 {
 	bool point = s->start_ns == s->end_ns;
 
-	if (s->start_ns >= t->until_ns || s->end_ns < t->since_ns + !point)
+	if (s->start_ns >= until_ns || s->end_ns < since_ns + !point)
 		return false;
-	if (s->start_ns < t->since_ns)
-		s->start_ns = t->since_ns;
-	if (s->end_ns > t->until_ns)
-		s->end_ns = t->until_ns;
+	if (s->start_ns < since_ns)
+		s->start_ns = since_ns;
+	if (s->end_ns > until_ns)
+		s->end_ns = until_ns;
 	return true;
 }
 
@@ -149,7 +148,7 @@ void timeline_slice(struct timeline *t, const struct timeline_slice *whole)
 {
 	struct timeline_slice s = *whole;
 
-	if (!slice_clip(t, &s))
+	if (!timeline_clip(&s, t->since_ns, t->until_ns))
 		return;
 	if (s.track >= t->nr_tracks) {
 		t->not_drawn++;

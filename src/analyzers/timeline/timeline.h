@@ -155,6 +155,9 @@ void timeline_count(struct timeline *t, uint32_t track, uint64_t ns, uint64_t va
 
 void timeline_slice(struct timeline *t, const struct timeline_slice *s);
 
+/* Cuts it at the ends of a window. False: it is outside. */
+bool timeline_clip(struct timeline_slice *s, uint64_t since_ns, uint64_t until_ns);
+
 static inline uint64_t timeline_flow(struct timeline *t)
 {
 	return ++t->next_flow;
