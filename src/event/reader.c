@@ -54,6 +54,55 @@ void trace_info_caveat(struct trace_info *info, const char *fmt, ...)
 	json_array_append_new(info->caveats, json_string(text));
 }
 
+/* Removes the elements from the n-th on; returns how many. */
+static size_t array_cut(json_t *list, size_t n)
+{
+	size_t nr = json_array_size(list);
+
+	for (size_t i = nr; i > n; i--)
+		json_array_remove(list, i - 1);
+	return nr > n ? nr - n : 0;
+}
+
+static size_t object_cut(json_t *o, size_t n)
+{
+	size_t nr = json_object_size(o), i = 0;
+	const char *key;
+	json_t *value;
+	void *next;
+
+	if (nr <= n)
+		return 0;
+	json_object_foreach_safe (o, next, key, value)
+		if (i++ >= n)
+			json_object_del(o, key);
+	return nr - n;
+}
+
+void trace_info_cut(struct trace_info *info)
+{
+	size_t cut_names = object_cut(json_object_get(info->meta, "threads"), META_THREADS_MAX);
+	json_t *vms = json_object_get(info->meta, "vms"), *vm;
+	size_t cut_vms = array_cut(vms, META_VMS_MAX), cut_vcpus = 0, capacity = META_VCPUS_MAX, i;
+
+	json_array_foreach (vms, i, vm) {
+		json_t *vcpus = json_object_get(vm, "vcpus");
+
+		cut_vcpus += array_cut(vcpus, capacity);
+		capacity -= json_array_size(vcpus);
+	}
+	if (cut_vms)
+		trace_info_caveat(info, "%s: %zu VMs beyond the first %d have no names", info->file,
+				  cut_vms, META_VMS_MAX);
+	if (cut_names)
+		trace_info_caveat(info,
+				  "%s: the names of %zu threads beyond the first %d are ignored",
+				  info->file, cut_names, META_THREADS_MAX);
+	if (cut_vcpus)
+		trace_info_caveat(info, "%s: %zu vCPU threads beyond the first %d are not listed",
+				  info->file, cut_vcpus, META_VCPUS_MAX);
+}
+
 void trace_info_window(struct trace_info *info)
 {
 	json_int_t start = json_integer_value(json_object_get(info->meta, "window_start_ns"));

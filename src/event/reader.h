@@ -116,6 +116,13 @@ void trace_info_caveat(struct trace_info *info, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
+ * VMs, vCPU threads and names of threads in an input's metadata; there may be events of more. reader_open() cuts "vms",
+ * their "vcpus" and "threads", and adds a note.
+ */
+enum { META_VMS_MAX = 4096, META_VCPUS_MAX = 8192, META_THREADS_MAX = 16384 };
+void trace_info_cut(struct trace_info *info);
+
+/*
  * The unit and the resolution of an input's timestamps are metadata, so that they are kept when it is converted:
  * "time_unit": "ticks" if they are ticks of a clock of unknown rate, and not ns; "resolution_ns" if they are rounded.
  */

@@ -38,7 +38,7 @@
 #include "model/losses.h"
 
 enum {
-	MODEL_THREADS_MAX = 1 << 16, /* of all inputs; events of further ones are counted */
+	MODEL_THREADS_MAX = 1 << 15, /* of all inputs; events of further ones are counted */
 	EARLY_WAKE_NS = 20000,
 	SYSCALL_IOCTL = 16, /* x86-64 */
 	SYSCALL_FUTEX = 202,

@@ -5,6 +5,7 @@
  */
 #include <inttypes.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,8 +17,6 @@
 #include "output/info_report.h"
 
 /* ---- the VMs: as the metadata lists them, else as KVM's events show them ---- */
-
-enum { INFO_VCPUS_MAX = 1 << 16 }; /* vCPU threads found in events; further ones are not listed */
 
 struct vcpu_thread {
 	uint64_t id; /* pid << 32 | tid */
@@ -33,7 +32,7 @@ static struct info_vms *info_vms_new(void)
 	struct info_vms *v = calloc(1, sizeof(*v));
 
 	if (v)
-		v->threads = HASH_TABLE(struct vcpu_thread, 1, INFO_VCPUS_MAX);
+		v->threads = HASH_TABLE(struct vcpu_thread, 1, META_VCPUS_MAX);
 	return v;
 }
 
@@ -291,6 +290,10 @@ json_t *info_report_make(const struct info_summary *s, const struct input_set *i
 	set_meta(o, meta, "kernel");
 	json_object_set(o, "vm", vm ? vm : json_null());
 	json_object_set_new(o, "vms", vms);
+	if (s->vms->threads.refused)
+		trace_info_caveat(&in->reader->info,
+				  "vCPU threads beyond the first %d are not listed (%" PRIu64
+				  " events)", META_VCPUS_MAX, s->vms->threads.refused);
 	bool ticks = trace_info_in_ticks(&r->info);
 
 	json_object_set_new(o, ticks ? "start_ticks" : "start_ns",

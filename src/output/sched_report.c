@@ -307,7 +307,7 @@ static struct cell get_longest(struct table *t, const void *at)
 		(double)percent_of(b->time[best], b->end_ns - b->start_ns) / 1000);
 }
 
-static const struct column_def loop_columns[] = {
+static const struct column_def loop_shares[] = {
 	{"busy", "busy", COL_PERCENT, .get = get_busy,
 	 .doc = "percent of its time from a wake-up until it polls again"},
 	{"run", "run", COL_PERCENT, .get = get_loop_run, .spare = 2, .doc = "percent on a CPU"},
@@ -315,36 +315,43 @@ static const struct column_def loop_columns[] = {
 	 .doc = "percent ready without a CPU"},
 	{"blocked", "blocked", COL_PERCENT, .get = get_blocked, .spare = 2,
 	 .doc = "percent in which a handler slept"},
-	{"wakeups", "wakeups", COL_COUNT, QUANTILE(count, struct sched_thread, wakeups), .spare = 4,
+	{0},
+};
+
+static const struct column_def loop_columns[] = {
+	{"wakeups", "wakeups", COL_COUNT, QUANTILE(count, struct sched_loop, wakeups), .spare = 4,
 	 .doc = "wake-ups out of polling"},
-	{"wakeup_p50_ns", NULL, COL_NS, QUANTILE(p50, struct sched_thread, wakeups),
+	{"wakeup_p50_ns", NULL, COL_NS, QUANTILE(p50, struct sched_loop, wakeups),
 	 .doc = "from a wake-up to the CPU: median"},
-	{"wakeup_p99_ns", "wake-p99", COL_NS, QUANTILE(p99, struct sched_thread, wakeups),
+	{"wakeup_p99_ns", "wake-p99", COL_NS, QUANTILE(p99, struct sched_loop, wakeups),
 	 .doc = "99th percentile"},
-	{"wakeup_max_ns", NULL, COL_NS, QUANTILE(max, struct sched_thread, wakeups),
+	{"wakeup_max_ns", NULL, COL_NS, QUANTILE(max, struct sched_loop, wakeups),
 	 .doc = "the longest"},
-	{"busy_p50_ns", NULL, COL_NS, QUANTILE(p50, struct sched_thread, busy),
+	{"busy_p50_ns", NULL, COL_NS, QUANTILE(p50, struct sched_loop, busy),
 	 .doc = "busy periods: median"},
-	{"busy_p99_ns", "busy-p99", COL_NS, QUANTILE(p99, struct sched_thread, busy), .spare = 3,
+	{"busy_p99_ns", "busy-p99", COL_NS, QUANTILE(p99, struct sched_loop, busy), .spare = 3,
 	 .doc = "99th percentile"},
-	{"busy_max_ns", "busy-max", COL_NS, QUANTILE(max, struct sched_thread, busy),
+	{"busy_max_ns", "busy-max", COL_NS, QUANTILE(max, struct sched_loop, busy),
 	 .doc = "the longest"},
+	{0},
+};
+
+static const struct column_def loop_time[] = {
 	{"time_ns", NULL, COL_NS, .get = get_loop_ns, .doc = "for which the thread was seen"},
 	{0},
 };
 
 static const struct column_def loop_longest[] = {
-	{"longest_ns", NULL, COL_NS, MEMBER(struct sched_thread, longest.start_ns),
+	{"longest_ns", NULL, COL_NS, MEMBER(struct sched_loop, longest.start_ns),
 	 .doc = "begin of the longest busy period"},
-	{"longest", "longest", COL_TEXT, offsetof(struct sched_thread, longest), get_longest,
+	{"longest", "longest", COL_TEXT, offsetof(struct sched_loop, longest), get_longest,
 	 .doc = "the largest part of it: a system call, lock, running, preempted, runqueue, ..."},
 	{0},
 };
 
-const struct table_def sched_loops_table = {"sched",
-					    "--loops",
-					    "an event loop",
-					    {thread_keys, loop_columns, thread_uses, loop_longest}};
+const struct table_def sched_loops_table = {
+	"sched", "--loops", "an event loop",
+	{thread_keys, loop_shares, loop_columns, loop_time, thread_uses, loop_longest}};
 
 int sched_report_loops(const struct sched_report *r, struct table *t)
 {
@@ -354,8 +361,9 @@ int sched_report_loops(const struct sched_report *r, struct table *t)
 
 	table_open(t, &sched_loops_table, r, r->vms);
 	for (size_t i = 0; !err && i < nr; i++)
-		if (all[i]->polled && selected(r, all[i]))
-			err = table_add(t, all[i], all[i], all[i], all[i]);
+		if (all[i]->loop && selected(r, all[i]))
+			err = table_add(t, all[i], all[i], all[i]->loop, all[i], all[i],
+					all[i]->loop);
 	return err;
 }
 

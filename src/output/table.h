@@ -48,7 +48,7 @@ enum column_kind {
 
 extern const char cell_absent[];
 
-enum { TABLE_COLUMNS_MAX = 48, TABLE_BLOCKS_MAX = 4 };
+enum { TABLE_COLUMNS_MAX = 48, TABLE_BLOCKS_MAX = 6 };
 
 struct cell {
 	uint64_t number;

@@ -76,9 +76,11 @@ static int open_as(const struct reader_ops *ops, const char *path, const struct 
 	err = ops->open(path, hint, ret);
 	if (err)
 		progress_input_close(&progress);
-	else
-		(*ret)->progress = progress;
-	return err;
+	if (err)
+		return err;
+	(*ret)->progress = progress;
+	trace_info_cut(&(*ret)->info);
+	return 0;
 }
 
 /* The program that unpacks what begins so; NULL: it is not packed. */

@@ -149,6 +149,7 @@ static int declare(struct textfile *t, const char *what, const char *text)
 		meta_losses_read(&t->reader.info, &t->unplaced);
 	trace_info_unit_notes(&t->reader.info);
 	json_decref(json);
+	trace_info_cut(&t->reader.info);
 	return err;
 }
 

@@ -32,6 +32,11 @@ def guest_of(name):
     return add
 
 
+# What takes most memory, with N of which the commands of WITH_MEMORY may need MEMORY_KIB.
+memory = {"threads_ready": 60000, "threads_asleep": 60000, "vms": 60000, "vms_stopped": 60000, "vms_without_name": 60000,
+          "meta_vcpus": 80000, "tracefs_threads": 60000, "tracefs_processes": 60000, "resets": 50000}
+
+
 def event(us, name, **fields):
     fields = {"pid": 10, "tid": 11, "cpu": 0, **fields}
     return f"{us // 1000000}.{us % 1000000:06} {name} " + " ".join(f"{key}={value}" for key, value in fields.items())

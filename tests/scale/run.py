@@ -7,16 +7,16 @@
 For each dimension of dimensions.py each command reads a trace of 4 N, and, if that costs more than SMALL_S, one of N:
 the larger one may cost FACTOR times as much CPU time. What the command costs with a trace of few events is subtracted.
 CPU time is that of the process and its helpers (getrusage), the least of several runs where the limit is exceeded; wall
-time is not looked at. --table prints the worst commands of each dimension for doc/testing.md.
+time is not looked at. Commands of WITH_MEMORY also read the traces of dimensions.memory. --table prints the worst commands of each dimension for doc/testing.md.
 """
 import argparse
 import concurrent.futures
 import os
 import pathlib
 import re
-import resource
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 
@@ -33,9 +33,20 @@ LIMIT_S = 60  # of CPU time
 MEMORY_KIB = 64 * 1024
 WITH_MEMORY = {"exits", "list", "blame", "sched", "virtio", "info"}
 
+# A process of few pages starts the program: what is resident at its exec() counts, too. Prints seconds, KiB, status.
+LAUNCHER = f"""
+import os, resource, sys
+pid = os.fork()
+if not pid:
+    resource.setrlimit(resource.RLIMIT_CPU, ({LIMIT_S}, {LIMIT_S}))
+    os.execv(sys.argv[1], sys.argv[1:])
+_, status, usage = os.wait4(pid, 0)
+print("cost", usage.ru_utime + usage.ru_stime, usage.ru_maxrss, os.waitstatus_to_exitcode(status), file=sys.stderr)
+"""
+
 # What commands are run as; others with their file only. FILE: the trace, OUT: a file or folder to be written.
 CALLS = {
-    "exits": ["exits", "exits --by vm,vcpu,rip"],
+    "exits": ["exits", "exits --by vm,vcpu,rip", "exits --by vm"],
     "blame": ["blame --by reason,vcpu", "blame -f json", "blame -f folded"],
     "sched": ["sched", "sched --by task", "sched --by handler"],
     "interrupts": ["interrupts", "interrupts --timers"],
@@ -62,10 +73,8 @@ EXEMPT = {}
 
 
 class Cost:
-    def __init__(self, usage, status):
-        self.seconds = usage.ru_utime + usage.ru_stime
-        self.kib = usage.ru_maxrss
-        self.status = os.waitstatus_to_exitcode(status)
+    def __init__(self, seconds, kib, status):
+        self.seconds, self.kib, self.status = float(seconds), int(kib), int(status)
 
 
 def remove(path):
@@ -82,12 +91,9 @@ def run(call, trace, guest, work):
     words = [{"FILE": trace, "OUT": out}.get(word, word) for word in words]
     words += ["--guest", guest, "--clock", "0"] if guest else []
     remove(out)
-    child = subprocess.Popen([hostrace, *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                             stderr=subprocess.DEVNULL, cwd=work,
-                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (LIMIT_S, LIMIT_S)))
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = status
-    return Cost(usage, status)
+    r = subprocess.run([sys.executable, "-I", "-S", "-c", LAUNCHER, hostrace, *words], stdin=subprocess.DEVNULL,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", cwd=work, check=True)
+    return Cost(*r.stderr.splitlines()[-1].split()[1:])
 
 
 def calls():
@@ -169,6 +175,15 @@ def measure(name, n, starts, pool, work):
     return results
 
 
+def measure_memory(name, starts, pool, work):
+    path = write_traces(work, name, dimensions.memory[name])[0]
+    used = [call for call in starts if call.split()[0] in WITH_MEMORY]
+    costs = pool.map(lambda call: run(call, path, None, work), used)
+    kib = {call: cost.kib - starts[call].kib for call, cost in zip(used, costs)}
+    remove(path)
+    return [f"{call}: {n // 1024} MiB of memory" for call, n in kib.items() if n > MEMORY_KIB]
+
+
 def least_start(call, trace, work):
     return min((run(call, trace, None, work) for _ in range(3)), key=lambda cost: cost.seconds)
 
@@ -196,7 +211,13 @@ def main():
             if args.table:
                 worst = sorted((result.row() for result in results if result.small), reverse=True)[:3]
                 print(f"# | {name} | {n} | {4 * n} | {', '.join(text for _, text in worst)} |", flush=True)
-    print(f"1..{len(names)}")
+        large = [name for name in names if name in dimensions.memory]
+        for nr, name in enumerate(large, len(names) + 1):
+            faults = measure_memory(name, starts, pool, work)
+            failed += bool(faults)
+            print("not ok" if faults else "ok", f"{nr} - memory of {name}: {dimensions.memory[name]}", flush=True)
+            print("".join(f"# {fault}\n" for fault in faults), end="", flush=True)
+    print(f"1..{len(names) + len(large)}")
     raise SystemExit(failed > 0)
 
 

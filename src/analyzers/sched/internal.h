@@ -10,6 +10,7 @@
 enum {
 	SCHED_VMS_MAX = 1 << 16,
 	SCHED_CPUS_MAX = 1 << 16,
+	SCHED_LOOPS_MAX = 1 << 13, /* threads that poll */
 	SCHED_TAKERS_MAX = 1 << 16,
 	SCHED_CHARGES_MAX = 1 << 16, /* of all waits at a time */
 	SCHED_WAITERS_MAX = 256, /* threads that wait for a CPU, of which it is known who runs instead */
@@ -33,8 +34,6 @@ struct follow {
 	bool in_vm;	 /* its process has a vCPU: */
 	uint32_t vm_pid;
 	struct sched_handler *handler; /* that it sleeps in; NULL: not known */
-	bool is_busy;
-	struct sched_busy busy; /* since it left polling */
 
 	/* While it waits for a CPU: */
 	struct waited_cpu *cpu; /* NULL: not known which */
@@ -68,6 +67,7 @@ struct sched {
 	struct model model;
 	struct sched_counts counts;
 	struct hash_table cpus, vms, takers, charges, handlers;
+	unsigned int nr_loops;
 	int err;
 };
 

@@ -28,7 +28,7 @@ enum sched_kind sched_kind(const struct sched_thread *t)
 		return SCHED_VCPU;
 	if (t->tid == t->pid)
 		return SCHED_MAIN_LOOP;
-	return t->polled ? SCHED_LOOP : SCHED_WORKER;
+	return t->loop ? SCHED_LOOP : SCHED_WORKER;
 }
 
 uint64_t sched_ready_ns(const struct sched_thread *t)
@@ -82,38 +82,54 @@ static void value_add(struct sched *s, struct quantiles *q, uint64_t value)
 		s->err = fail(-ENOMEM, "out of memory");
 }
 
-static void busy_begins(struct follow *t, uint64_t ns)
+static void busy_begins(struct sched_loop *l, uint64_t ns)
 {
-	t->is_busy = true;
-	t->busy = (struct sched_busy){.start_ns = ns, .syscall = -1};
+	l->is_busy = true;
+	l->now = (struct sched_busy){.start_ns = ns, .syscall = -1};
 }
 
-static void busy_ends(struct sched *s, struct follow *t, uint64_t ns)
+static void busy_ends(struct sched *s, struct sched_loop *l, uint64_t ns)
 {
-	struct sched_busy *longest = &t->t.longest;
+	uint64_t took = ns - l->now.start_ns;
 
-	t->t.polled = true;
-	if (!t->is_busy)
+	if (!l->is_busy)
 		return;
-	t->is_busy = false;
-	t->busy.end_ns = ns;
-	value_add(s, &t->t.busy, ns - t->busy.start_ns);
-	if (ns - t->busy.start_ns > longest->end_ns - longest->start_ns)
-		*longest = t->busy;
+	l->is_busy = false;
+	l->now.end_ns = ns;
+	value_add(s, &l->busy, took);
+	if (took > l->longest.end_ns - l->longest.start_ns)
+		l->longest = l->now;
+}
+
+/* It polls. */
+static void loop_learn(struct sched *s, struct follow *t)
+{
+	if (s->nr_loops < SCHED_LOOPS_MAX)
+		t->t.loop = calloc(1, sizeof(*t->t.loop));
+	if (t->t.loop)
+		s->nr_loops++;
+	else
+		s->counts.refused++;
 }
 
 /* ---- periods ---- */
+
+static void busy_account(struct sched_busy *b, const struct follow *t, enum sched_use use,
+			 uint64_t took)
+{
+	b->time[use] += took;
+	if (use == SCHED_SYSCALL && took > b->syscall_ns) {
+		b->syscall_ns = took;
+		b->syscall = t->model.block.syscall;
+	}
+}
 
 static void account(struct follow *t, enum sched_use use, uint64_t took)
 {
 	if (t->model.state != THREAD_ENDED)
 		t->t.time[use] += took;
-	if (t->is_busy)
-		t->busy.time[use] += took;
-	if (t->is_busy && use == SCHED_SYSCALL && took > t->busy.syscall_ns) {
-		t->busy.syscall_ns = took;
-		t->busy.syscall = t->model.block.syscall;
-	}
+	if (t->t.loop && t->t.loop->is_busy)
+		busy_account(&t->t.loop->now, t, use, took);
 	if (t->handler && use >= SCHED_LOCK && use < SCHED_UNKNOWN)
 		t->handler->slept_ns += took;
 }
@@ -126,7 +142,7 @@ static void wait_over(struct sched *s, struct follow *t, uint64_t ns, const stru
 	} else if (ev && ev->type->id == EV_sched_switch) {
 		value_add(s, &t->t.waits, ns - t->model.since_ns);
 		if (t->wakes_poll)
-			value_add(s, &t->t.wakeups, ns - t->model.since_ns);
+			value_add(s, &t->t.loop->wakeups, ns - t->model.since_ns);
 		wait_ends(s, t, ev);
 	} else {
 		wait_breaks_off(s, t, ns);
@@ -152,10 +168,11 @@ static void period_add(void *arg, struct model_thread *m, uint64_t ns, enum run_
 		return;
 	if (next == THREAD_RUNNING || use == SCHED_UNKNOWN || next == THREAD_UNKNOWN)
 		t->handler = NULL;
-	t->is_busy &= next != THREAD_UNKNOWN;
-	t->wakes_poll = next == THREAD_WOKEN && use == SCHED_POLLS;
+	if (t->t.loop)
+		t->t.loop->is_busy &= next != THREAD_UNKNOWN;
+	t->wakes_poll = next == THREAD_WOKEN && use == SCHED_POLLS && t->t.loop;
 	if (t->wakes_poll)
-		busy_begins(t, ns);
+		busy_begins(t->t.loop, ns);
 	if (next == THREAD_PREEMPTED || next == THREAD_WOKEN)
 		wait_begins(s, t, cpu_left(s, ev), ns);
 }
@@ -197,8 +214,12 @@ static void on_block(struct sched *s, const struct event *ev)
 	struct follow *t = (struct follow *)model_thread_get(&s->model, ev);
 
 	s->counts.blocks = true;
-	if (t && use_of(&t->model) == SCHED_POLLS)
-		busy_ends(s, t, t->model.since_ns);
+	if (!t || use_of(&t->model) != SCHED_POLLS)
+		return;
+	if (!t->t.loop)
+		loop_learn(s, t);
+	if (t->t.loop)
+		busy_ends(s, t->t.loop, t->model.since_ns);
 }
 
 static void on_stack(struct sched *s, const struct event *ev)
@@ -276,8 +297,8 @@ int sched_end(struct sched *s, uint64_t ns)
 	for (uint32_t at = 0; (m = model_thread_next(&s->model, &at));) {
 		struct follow *t = (struct follow *)m;
 
-		if (t->is_busy)
-			busy_ends(s, t, m->since_ns);
+		if (t->t.loop)
+			busy_ends(s, t->t.loop, m->since_ns);
 		first_move(s, t);
 		t->t.pid = m->pid;
 		t->t.tid = m->tid;
@@ -286,6 +307,7 @@ int sched_end(struct sched *s, uint64_t ns)
 		t->t.vcpu = m->vcpu;
 		memcpy(t->t.comm, m->comm, sizeof(t->t.comm));
 	}
+	hash_deinit(&s->charges); /* the report needs memory, too */
 	s->counts.missing = s->model.counts.missing;
 	s->counts.losses = s->model.counts.losses;
 	s->counts.refused += s->model.counts.refused;
@@ -369,8 +391,11 @@ struct sched *sched_new(uint64_t start_ns)
 static void thread_clear(struct follow *t)
 {
 	quantiles_free(&t->t.waits);
-	quantiles_free(&t->t.wakeups);
-	quantiles_free(&t->t.busy);
+	if (t->t.loop) {
+		quantiles_free(&t->t.loop->wakeups);
+		quantiles_free(&t->t.loop->busy);
+	}
+	free(t->t.loop);
 }
 
 void sched_free(struct sched *s)

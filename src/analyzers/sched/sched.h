@@ -53,6 +53,13 @@ struct sched_busy {
 	int32_t syscall;
 };
 
+/* Of an event loop: from the wake-up to the CPU; each busy period; the longest one, and the one that is going on. */
+struct sched_loop {
+	struct quantiles wakeups, busy;
+	struct sched_busy longest, now;
+	bool is_busy;
+};
+
 struct sched_thread {
 	uint32_t pid, tid, number; /* pid: 0 if no event tells; number: 0, 1, ... in the order of their first events */
 	uint16_t source, vcpu;	   /* RECORD_NO_VCPU: it is none */
@@ -60,10 +67,7 @@ struct sched_thread {
 	uint64_t time[SCHED_USES];
 	struct quantiles waits; /* each time on a run queue */
 
-	/* Of an event loop: from the wake-up to the CPU; each busy period; the longest one. */
-	bool polled;
-	struct quantiles wakeups, busy;
-	struct sched_busy longest;
+	struct sched_loop *loop; /* NULL: it has never polled, or there are too many */
 	uint64_t samples; /* of its call stack */
 };
 
@@ -89,7 +93,7 @@ struct sched_counts {
 	uint64_t switches;
 	uint64_t missing; /* switches that were not reported: the thread's time is unknown since its previous event */
 	uint64_t losses;  /* times at which events were lost: what threads did then is unknown */
-	uint64_t refused; /* events of threads or CPUs beyond the limit */
+	uint64_t refused; /* events of threads, event loops or CPUs beyond the limit */
 	uint64_t unnamed; /* (parts of) waits for which the task that ran is unknown: too many */
 };
 

@@ -217,10 +217,13 @@ static void describe(const struct vm_threads *x, struct vm_thread **list, unsign
 
 	for (uint32_t i = 0; i < x->nr_vms; i++)
 		json_array_append_new(vms, vm_json(&x->vm[i]));
-	for (uint32_t i = 0; i < x->threads.nr; i++)
+	for (uint32_t i = 0; i < x->threads.nr && i < META_VCPUS_MAX; i++)
 		json_array_append_new(json_object_get(json_array_get(vms, list[i]->vm), "vcpus"),
 				      json_pack("{s:i, s:i}", "index", (int)list[i]->vcpu, "tid",
 						(int)list[i]->tid));
+	if (x->threads.nr > META_VCPUS_MAX)
+		trace_info_caveat(info, "%s: %u vCPU threads beyond the first %d are not listed",
+				  info->file, x->threads.nr - META_VCPUS_MAX, META_VCPUS_MAX);
 	json_object_set_new(info->meta, "vms", vms);
 	if (alone)
 		trace_info_caveat(info,

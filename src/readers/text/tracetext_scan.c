@@ -27,7 +27,6 @@ enum {
 	CPUS = 4096,	   /* further CPUs' losses last from the beginning */
 	COMM_BYTES = 24,
 	COMMS = 1024,	   /* threads whose names are compared without a look into the metadata */
-	THREADS_MAX = 1 << 16, /* threads named in the metadata */
 };
 
 struct scan {
@@ -39,6 +38,7 @@ struct scan {
 	uint64_t last_ns[CPUS];	  /* of each CPU's newest event; 0: none */
 	uint32_t open_hole[CPUS]; /* index + 1 of the hole that the next event ends; 0: none */
 	json_t *threads;
+	bool too_many_names; /* more than META_THREADS_MAX threads */
 	struct tick_rate rate; /* of a host's times in ticks */
 	struct {
 		uint32_t tid, len;
@@ -60,8 +60,10 @@ static void comm_learn(struct scan *s, const struct text_line *l)
 	s->known[slot].tid = l->tid;
 	s->known[slot].len = len;
 	memcpy(s->known[slot].comm, l->comm.at, len);
-	if (json_object_size(s->threads) >= THREADS_MAX)
+	if (json_object_size(s->threads) == META_THREADS_MAX) {
+		s->too_many_names = true;
 		return;
+	}
 	snprintf(tid, sizeof(tid), "%u", l->tid);
 	memcpy(comm, l->comm.at, len);
 	comm[len] = '\0';
@@ -295,6 +297,9 @@ static void meta_set(struct scan *s, uint64_t tsc_khz)
 	struct trace_info *info = &t->reader.info;
 
 	json_object_set(info->meta, "threads", s->threads);
+	if (s->too_many_names)
+		trace_info_caveat(info, "%s: names of threads beyond the first %d are ignored",
+				  info->file, META_THREADS_MAX);
 	json_object_set_new(info->meta, "clock",
 			    json_string(t->guest ? t->ticks ? "guest-tsc" : "guest-ns"
 					: t->ticks ? "tsc" : "ns"));
