@@ -156,6 +156,7 @@ static struct event_type *copy_ours(struct registry *r, const struct event_type 
 	for (unsigned int i = 0; i < from->nr_fields; i++) {
 		if (from->fields[i].name) {
 			fields[nr] = from->fields[i];
+			fields[nr].printer = field_printer(fields[nr].fmt);
 			fields[nr++].offset = offset;
 		}
 		offset = (uint16_t)(offset + from->fields[i].size);
@@ -192,6 +193,7 @@ static struct event_type *copy_type(const struct event_type *from)
 		const struct field *f = &from->fields[i];
 
 		fields[i] = *f;
+		fields[i].printer = field_printer(f->fmt ? f->fmt : "");
 		if (!copy_text(f->name, &fields[i].name) || !copy_text(f->fmt, &fields[i].fmt) ||
 		    !copy_text(f->doc, &fields[i].doc))
 			return NULL;

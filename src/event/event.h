@@ -36,6 +36,7 @@ struct field {
 	const char *name, *fmt, *doc; /* fmt: the printer, see field_print() */
 	enum field_kind kind;
 	uint16_t offset, size; /* within the record, header included */
+	uint8_t printer;       /* number of that printer; set when the type is registered, 0: see fmt */
 };
 
 struct event_type {
@@ -103,6 +104,13 @@ const char *event_text(const struct event *ev, const struct field *f, char *buf,
  * bytes of text are replaced. Returns buf.
  */
 const char *field_print(const struct event *ev, const struct field *f, char *buf, size_t size);
+
+/* What the values of a printer are for programs: numbers, numbers of which each has a name, or addresses and the like. */
+enum field_class { FIELD_PLAIN, FIELD_NAMED, FIELD_HEX };
+enum field_class field_class(const struct field *f);
+
+/* The number of the printer `fmt`; that of "dec" if there is no such printer. */
+uint8_t field_printer(const char *fmt);
 
 /* The same for a value alone: `fmt` as in events.def; `aux` is what it depends on (reason: the isa). */
 const char *value_print(const char *fmt, uint64_t value, uint64_t aux, char *buf, size_t size);

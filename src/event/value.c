@@ -11,6 +11,7 @@
 #include "base/digits.h"
 #include "event/event.h"
 #include "event/exit_reason.h"
+#include "event/records.h"
 
 typedef void value_printer(uint64_t v, uint64_t aux, char *buf, size_t size);
 
@@ -176,38 +177,66 @@ static void print_level(uint64_t v, uint64_t aux, char *buf, size_t size)
 static const struct {
 	const char *fmt;
 	value_printer *print;
+	enum field_class class;
 } printers[] = {
-	{"dec", print_dec},
-	{"signed", print_signed},
-	{"hex", print_hex},
-	{"addr", print_hex},
-	{"frame", print_hex}, /* one of a backtrace; 0: no further frames */
-	{"reason", print_reason},
-	{"userspace_reason", print_userspace_reason},
-	{"isa", print_isa},
-	{"dir", print_dir},
-	{"mmio_type", print_mmio_type},
-	{"block_type", print_block_type},
-	{"sample_where", print_sample_where},
-	{"stack_error", print_stack_error},
-	{"migrate_step", print_migrate_step},
-	{"level", print_level}, /* of virtualization: L0 is the host, L1 the guest, L2 a guest of it */
-	{"event", print_event},
+	{"dec", print_dec, FIELD_PLAIN},
+	{"signed", print_signed, FIELD_PLAIN},
+	{"hex", print_hex, FIELD_HEX},
+	{"addr", print_hex, FIELD_HEX},
+	{"frame", print_hex, FIELD_HEX}, /* one of a backtrace; 0: no further frames */
+	{"reason", print_reason, FIELD_NAMED},
+	{"userspace_reason", print_userspace_reason, FIELD_NAMED},
+	{"isa", print_isa, FIELD_NAMED},
+	{"dir", print_dir, FIELD_NAMED},
+	{"mmio_type", print_mmio_type, FIELD_NAMED},
+	{"block_type", print_block_type, FIELD_NAMED},
+	{"sample_where", print_sample_where, FIELD_NAMED},
+	{"stack_error", print_stack_error, FIELD_NAMED},
+	{"migrate_step", print_migrate_step, FIELD_NAMED},
+	{"level", print_level, FIELD_PLAIN}, /* of virtualization: L0 is the host, L1 the guest, L2 a guest of it */
+	{"event", print_event, FIELD_NAMED},
 };
+
+uint8_t field_printer(const char *fmt)
+{
+	for (uint8_t i = 0; i < sizeof(printers) / sizeof(printers[0]); i++)
+		if (!strcmp(printers[i].fmt, fmt))
+			return (uint8_t)(i + 1);
+	return 1;
+}
+
+static uint8_t printer_of(const struct field *f)
+{
+	return (uint8_t)((f->printer ? f->printer : field_printer(f->fmt)) - 1);
+}
+
+enum field_class field_class(const struct field *f)
+{
+	return printers[printer_of(f)].class;
+}
 
 const char *value_print(const char *fmt, uint64_t value, uint64_t aux, char *buf, size_t size)
 {
-	for (size_t i = 0; i < sizeof(printers) / sizeof(printers[0]); i++)
-		if (!strcmp(printers[i].fmt, fmt)) {
-			printers[i].print(value, aux, buf, size);
-			return buf;
-		}
-	print_dec(value, 0, buf, size);
+	printers[field_printer(fmt) - 1].print(value, aux, buf, size);
 	return buf;
+}
+
+/* What a reason depends on is bound to our events. */
+static const struct field *isa_of(const struct event_type *type)
+{
+	switch (type->id) {
+	case EV_kvm_exit:
+		return type->bound[offsetof(struct index_kvm_exit, isa)];
+	case EV_kvm_nested_vmexit:
+		return type->bound[offsetof(struct index_kvm_nested_vmexit, isa)];
+	default:
+		return event_field(type, "isa");
+	}
 }
 
 const char *field_print(const struct event *ev, const struct field *f, char *buf, size_t size)
 {
+	uint8_t i = printer_of(f);
 	const struct field *isa;
 
 	if (f->kind == FIELD_TEXT || f->kind == FIELD_DYNTEXT) {
@@ -215,10 +244,13 @@ const char *field_print(const struct event *ev, const struct field *f, char *buf
 		text_sanitize(buf);
 		return buf;
 	}
-	if (f->kind == FIELD_SINT && strcmp(f->fmt, "hex") && strcmp(f->fmt, "addr"))
-		return value_print("signed", event_u64(ev, f), 0, buf, size);
-	isa = strcmp(f->fmt, "reason") ? NULL : event_field(ev->type, "isa");
-	return value_print(f->fmt, event_u64(ev, f), isa ? event_u64(ev, isa) : 0, buf, size);
+	if (f->kind == FIELD_SINT && printers[i].class != FIELD_HEX) {
+		print_signed(event_u64(ev, f), 0, buf, size);
+		return buf;
+	}
+	isa = printers[i].print == print_reason ? isa_of(ev->type) : NULL;
+	printers[i].print(event_u64(ev, f), isa ? event_u64(ev, isa) : 0, buf, size);
+	return buf;
 }
 
 /* Overlong sequences, UTF-16 surrogates, and what is beyond U+10FFFF; of a sequence of three or four bytes. */

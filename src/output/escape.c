@@ -59,23 +59,33 @@ static bool is_number(const char *text)
 	return *text >= '0' && *text <= '9' && !text[strspn(text, "0123456789.")];
 }
 
-static void put_csv_quoted(FILE *f, const char *before, const char *text)
+static bool is_formula(const char *text)
 {
-	fprintf(f, "\"%s", before);
+	return *text && strchr("=+-@\t\r", *text) && !is_number(text);
+}
+
+char *put_csv_text(char *to, const char *text)
+{
+	bool quoted = text[strcspn(text, ",\"\r\n")];
+
+	if (quoted)
+		*to++ = '"';
+	if (is_formula(text))
+		*to++ = '\'';
 	for (; *text; text++) {
 		if (*text == '"')
-			fputc('"', f);
-		fputc(*text, f);
+			*to++ = '"';
+		*to++ = *text;
 	}
-	fputc('"', f);
+	if (quoted)
+		*to++ = '"';
+	return to;
 }
 
 void put_csv(FILE *f, const char *text)
 {
-	bool formula = *text && strchr("=+-@\t\r", *text) && !is_number(text);
+	_cleanup_free_ char *cell = malloc(2 * strlen(text) + PUT_CSV_MORE);
 
-	if (strpbrk(text, ",\"\r\n"))
-		put_csv_quoted(f, formula ? "'" : "", text);
-	else
-		fprintf(f, "%s%s", formula ? "'" : "", text);
+	if (cell)
+		fwrite(cell, 1, (size_t)(put_csv_text(cell, text) - cell), f);
 }

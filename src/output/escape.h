@@ -20,4 +20,8 @@ void put_json(FILE *f, const char *text);
  */
 void put_csv(FILE *f, const char *text);
 
+/* The same to memory of 2 * strlen(text) + PUT_CSV_MORE bytes. Returns its end; no NUL. */
+enum { PUT_CSV_MORE = 3 };
+char *put_csv_text(char *to, const char *text);
+
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/digits.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "output/escape.h"
@@ -35,7 +36,12 @@ struct event_fields {
 };
 
 struct event_csv {
-	FILE *rows; /* each: uint32_t columns of fields, then a line */
+	FILE *rows; /* lines */
+	struct csv_part {
+		uint64_t rows; /* lines that have */
+		uint32_t columns; /* so many columns of fields */
+	} *part; /* owned; the last one grows */
+	uint32_t nr_parts;
 	bool ticks, with_vm;
 	struct hash_table types, names;
 	char **name; /* by column */
@@ -78,6 +84,7 @@ void event_csv_close(struct event_csv *csv)
 	for (uint32_t i = 0; i < csv->nr_columns; i++)
 		free(csv->name[i]);
 	free(csv->name);
+	free(csv->part);
 	if (csv->rows)
 		fclose(csv->rows);
 	free(csv);
@@ -170,36 +177,101 @@ static int columns_make(struct event_csv *csv, const struct event_row *row, stru
 
 /* ---- rows ---- */
 
-static void put_own(const struct event_row *row, FILE *out)
+/* A line that is written to the file piece by piece. */
+struct line {
+	char text[4 * ROW_CELL_MAX], *end;
+	FILE *out;
+};
+
+static void line_flush(struct line *l)
 {
-	fprintf(out, "%" PRIu64 ",", row->ev->time_ns);
-	put_csv(out, row->source);
-	fputc(',', out);
-	if (row->vm) {
-		put_csv(out, row->vm);
-		fputc(',', out);
+	fwrite_unlocked(l->text, 1, (size_t)(l->end - l->text), l->out);
+	l->end = l->text;
+}
+
+/* Makes space for a cell. */
+static void line_reserve(struct line *l)
+{
+	if (l->end > l->text + sizeof(l->text) - ROW_CELL_MAX)
+		line_flush(l);
+}
+
+static void line_text(struct line *l, const char *text)
+{
+	char cut[ROW_VALUE_MAX];
+
+	line_reserve(l);
+	if (strlen(text) >= sizeof(cut)) {
+		snprintf(cut, sizeof(cut), "%.*s", (int)sizeof(cut) - 1, text);
+		text = cut;
 	}
-	fprintf(out, "%u,", row->ev->cpu);
+	l->end = put_csv_text(l->end, text);
+	*l->end++ = ',';
+}
+
+static void line_number(struct line *l, uint64_t number)
+{
+	line_reserve(l);
+	l->end = put_dec(l->end, number);
+	*l->end++ = ',';
+}
+
+static void line_commas(struct line *l, uint32_t nr)
+{
+	for (; nr; nr--) {
+		line_reserve(l);
+		*l->end++ = ',';
+	}
+}
+
+static void put_own(const struct event_row *row, struct line *l)
+{
+	line_number(l, row->ev->time_ns);
+	line_text(l, row->source);
+	if (row->vm)
+		line_text(l, row->vm);
+	line_number(l, row->ev->cpu);
 	if (row->vcpu != RECORD_NO_VCPU)
-		fprintf(out, "%u", row->vcpu);
-	fprintf(out, ",%u,", row->ev->tid);
-	put_csv(out, row->comm);
-	fputc(',', out);
-	put_csv(out, row->ev->type->name);
+		line_number(l, row->vcpu);
+	else
+		line_commas(l, 1);
+	line_number(l, row->ev->tid);
+	line_text(l, row->comm);
+	line_text(l, row->ev->type->name);
+	l->end--; /* each field's column brings its comma */
+}
+
+/* Counts a line of so many columns as they are now. */
+static int part_count(struct event_csv *csv)
+{
+	struct csv_part *last = csv->nr_parts ? &csv->part[csv->nr_parts - 1] : NULL;
+
+	if (!last || last->columns != csv->nr_columns) {
+		if (array_room(csv->part, csv->nr_parts))
+			return -ENOMEM;
+		last = &csv->part[csv->nr_parts++];
+		*last = (struct csv_part){.columns = csv->nr_columns};
+	}
+	last->rows++;
+	return 0;
 }
 
 int event_csv_row(struct event_csv *csv, const struct event_row *row)
 {
 	const struct event_type *type = row->ev->type;
 	struct event_fields *f = fields_of(csv, type);
+	struct line line; /* not cleared: it is long */
 	uint32_t written = 0;
 	uint64_t frames = 0;
 	int err = f ? columns_make(csv, row, f) : -ENOMEM;
 
+	if (!err)
+		err = part_count(csv);
 	if (err)
 		return err;
-	fwrite(&csv->nr_columns, sizeof(csv->nr_columns), 1, csv->rows);
-	put_own(row, csv->rows);
+	line.end = line.text;
+	line.out = csv->rows;
+	put_own(row, &line);
 	for (unsigned int i = 0; i < type->nr_fields; i++) {
 		uint32_t column = f->column[f->order[i]];
 
@@ -207,14 +279,15 @@ int event_csv_row(struct event_csv *csv, const struct event_row *row)
 			break;
 		if (column < written) /* a second field of the same name */
 			continue;
-		for (; written <= column; written++)
-			fputc(',', csv->rows);
+		line_commas(&line, column + 1 - written);
+		written = column + 1;
+		line_reserve(&line);
 		if (event_row_shows(row, &type->fields[f->order[i]], &frames))
-			event_row_field_csv(row, &type->fields[f->order[i]], csv->rows);
+			line.end = event_row_cell(row, &type->fields[f->order[i]], line.end);
 	}
-	for (; written < csv->nr_columns; written++)
-		fputc(',', csv->rows);
-	fputc('\n', csv->rows);
+	line_commas(&line, csv->nr_columns - written);
+	*line.end++ = '\n';
+	line_flush(&line);
 	return ferror(csv->rows) ? fail(-EIO, "temporary file: %s", strerror(errno)) : 0;
 }
 
@@ -241,22 +314,36 @@ static void put_head(const struct event_csv *csv, FILE *out)
 	fputc('\n', out);
 }
 
+static void all_copy(FILE *from, FILE *out)
+{
+	char block[COPY_BYTES];
+	size_t len;
+
+	while ((len = fread(block, 1, sizeof(block), from)) && !ferror(out))
+		fwrite(block, 1, len, out);
+}
+
 /* Rows that were written before a column was known end earlier: no cell contains a newline. */
 static int rows_copy(struct event_csv *csv, FILE *out)
 {
 	_cleanup_free_ char *line = NULL;
 	size_t size = 0;
-	uint32_t columns;
 	ssize_t len;
 
-	while (fread(&columns, sizeof(columns), 1, csv->rows) == 1 && !ferror(out)) {
-		len = getline(&line, &size, csv->rows);
-		if (len < 1)
+	for (uint32_t i = 0; i < csv->nr_parts; i++) {
+		if (csv->part[i].columns == csv->nr_columns) {
+			all_copy(csv->rows, out);
 			break;
-		fwrite(line, 1, (size_t)len - 1, out);
-		for (; columns < csv->nr_columns; columns++)
-			fputc(',', out);
-		fputc('\n', out);
+		}
+		for (uint64_t k = 0; k < csv->part[i].rows && !ferror(out); k++) {
+			len = getline(&line, &size, csv->rows);
+			if (len < 1)
+				break;
+			fwrite(line, 1, (size_t)len - 1, out);
+			for (uint32_t c = csv->part[i].columns; c < csv->nr_columns; c++)
+				fputc(',', out);
+			fputc('\n', out);
+		}
 	}
 	return ferror(csv->rows) ? fail(-EIO, "temporary file: %s", strerror(errno)) : 0;
 }

@@ -8,10 +8,7 @@
 #include "output/event_rows.h"
 #include "symbols/symbols.h"
 
-enum {
-	VALUE_MAX = 4096, /* bytes of a printed value; longer text is cut */
-	ROW_BYTES = 4 * VALUE_MAX,
-};
+enum { ROW_BYTES = 4 * ROW_VALUE_MAX };
 
 /* ---- text ---- */
 
@@ -61,12 +58,12 @@ bool event_row_shows(const struct event_row *row, const struct field *f, uint64_
 /* An address that has a name, and a kernel's in any number; what else is printed as it is. */
 static const char *address_name(const struct event_row *row, const struct field *f)
 {
-	bool address = !strcmp(f->fmt, "addr") || !strcmp(f->fmt, "frame");
+	bool address;
 	uint64_t v;
 
-	if (!row->symbols || f->size != 8 || f->kind != FIELD_UINT ||
-	    (strcmp(f->fmt, "hex") && !address))
+	if (!row->symbols || f->size != 8 || f->kind != FIELD_UINT || field_class(f) != FIELD_HEX)
 		return NULL;
+	address = strcmp(f->fmt, "hex");
 	v = event_u64(row->ev, f);
 	return address || v >> 63 ? addresses_name(row->symbols, v) : NULL;
 }
@@ -74,7 +71,7 @@ static const char *address_name(const struct event_row *row, const struct field 
 void event_row_field_text(const struct event_row *row, const struct field *f, FILE *out)
 {
 	const char *name = address_name(row, f);
-	char text[VALUE_MAX];
+	char text[ROW_VALUE_MAX];
 
 	fputs(name ? name : field_print(row->ev, f, text, sizeof(text)), out);
 }
@@ -110,15 +107,15 @@ void event_row_text(const struct event_row *row, uint64_t start_ns, bool with_so
 		if (!event_row_shows(row, f, &frames))
 			continue;
 		name = address_name(row, f);
-		if (p > line + ROW_BYTES - VALUE_MAX - EVENT_NAME_MAX - 3) {
+		if (p > line + ROW_BYTES - ROW_VALUE_MAX - EVENT_NAME_MAX - 3) {
 			fwrite(line, 1, (size_t)(p - line), out);
 			p = line;
 		}
 		*p++ = ' ';
 		p = put_text(p, f->name);
 		*p++ = '=';
-		p += name ? (size_t)snprintf(p, VALUE_MAX, "%.256s", name)
-			  : strlen(field_print(ev, f, p, VALUE_MAX));
+		p += name ? (size_t)snprintf(p, ROW_VALUE_MAX, "%.256s", name)
+			  : strlen(field_print(ev, f, p, ROW_VALUE_MAX));
 	}
 	*p++ = '\n';
 	fwrite(line, 1, (size_t)(p - line), out);
@@ -126,31 +123,14 @@ void event_row_text(const struct event_row *row, uint64_t start_ns, bool with_so
 
 /* ---- JSON ---- */
 
-static bool is_hex(const struct field *f)
-{
-	return !strcmp(f->fmt, "hex") || !strcmp(f->fmt, "addr") || !strcmp(f->fmt, "frame");
-}
-
-/* Formats whose numbers have names: 30 is "IO_INSTRUCTION". */
-static bool is_named(const struct field *f)
-{
-	static const char *const named[] = {"reason", "userspace_reason", "isa",
-					    "dir",    "mmio_type",	  "block_type",
-					    "event",  "sample_where",	  "stack_error",
-					    "migrate_step"};
-
-	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++)
-		if (!strcmp(f->fmt, named[i]))
-			return true;
-	return false;
-}
-
 /* 64 bits are too wide for a JSON number. */
 enum row_value event_row_value(const struct field *f)
 {
-	if (f->kind > FIELD_SINT || is_named(f))
+	enum field_class class = field_class(f);
+
+	if (f->kind > FIELD_SINT || class == FIELD_NAMED)
 		return ROW_VALUE_TEXT;
-	if (is_hex(f) && f->size == 8)
+	if (class == FIELD_HEX && f->size == 8)
 		return ROW_VALUE_HEX;
 	return f->kind == FIELD_SINT ? ROW_VALUE_SIGNED : ROW_VALUE_NUMBER;
 }
@@ -158,7 +138,7 @@ enum row_value event_row_value(const struct field *f)
 void event_row_field_json(const struct event_row *row, const struct field *f, FILE *out)
 {
 	const struct event *ev = row->ev;
-	char text[VALUE_MAX];
+	char text[ROW_VALUE_MAX];
 
 	switch (event_row_value(f)) {
 	case ROW_VALUE_TEXT:
@@ -176,19 +156,31 @@ void event_row_field_json(const struct event_row *row, const struct field *f, FI
 	}
 }
 
-void event_row_field_csv(const struct event_row *row, const struct field *f, FILE *out)
+char *event_row_cell(const struct event_row *row, const struct field *f, char *to)
 {
-	char text[VALUE_MAX];
+	char text[ROW_VALUE_MAX];
+	int64_t v;
 
 	switch (event_row_value(f)) {
 	case ROW_VALUE_TEXT:
-		put_csv(out, field_print(row->ev, f, text, sizeof(text)));
-		break;
+		return put_csv_text(to, field_print(row->ev, f, text, sizeof(text)));
 	case ROW_VALUE_HEX:
-		fprintf(out, "0x%" PRIx64, event_u64(row->ev, f));
-		break;
-	default: event_row_field_json(row, f, out); break;
+		return put_hex(put_text(to, "0x"), event_u64(row->ev, f));
+	case ROW_VALUE_SIGNED:
+		v = (int64_t)event_u64(row->ev, f);
+		if (v < 0)
+			*to++ = '-';
+		return put_dec(to, v < 0 ? -(uint64_t)v : (uint64_t)v);
+	default:
+		return put_dec(to, event_u64(row->ev, f));
 	}
+}
+
+void event_row_field_csv(const struct event_row *row, const struct field *f, FILE *out)
+{
+	char cell[ROW_CELL_MAX];
+
+	fwrite(cell, 1, (size_t)(event_row_cell(row, f, cell) - cell), out);
 }
 
 void event_row_json(const struct event_row *row, FILE *out)

@@ -25,6 +25,11 @@ struct event_row {
 	uint64_t max_frames; /* of a backtrace; 0: all */
 };
 
+enum {
+	ROW_VALUE_MAX = 4096,			/* bytes of a printed value; longer text is cut */
+	ROW_CELL_MAX = 2 * ROW_VALUE_MAX + 64,	/* of its cell in CSV */
+};
+
 enum { ROW_EVENT_COLUMN = 38, ROW_SOURCE_WIDTH = 7 }; /* where the event's name begins, without source and VM */
 
 /* One line: seconds since start_ns, [source,] [VM,] CPU, vCPU, thread, event, fields with readable values. */
@@ -34,9 +39,13 @@ void event_row_text_head(bool ticks, bool with_source, int vm_width, FILE *out);
 /* {"time_ns","source",["vm",]"cpu","vcpu","tid","comm","event","fields":{}} without a newline. */
 void event_row_json(const struct event_row *row, FILE *out);
 
-/* The value of one field, as the rows have it: in text, as a cell of CSV (a number is a number), in JSON. */
+/*
+ * The value of one field, as the rows have it: in text, as a cell of CSV (a number is a number), in JSON.
+ * event_row_cell() writes that cell at `to`, which has ROW_CELL_MAX bytes, and returns its end; no NUL.
+ */
 void event_row_field_text(const struct event_row *row, const struct field *f, FILE *out);
 void event_row_field_csv(const struct event_row *row, const struct field *f, FILE *out);
+char *event_row_cell(const struct event_row *row, const struct field *f, char *to);
 void event_row_field_json(const struct event_row *row, const struct field *f, FILE *out);
 
 /* Is the field shown? A backtrace has one for each possible frame, see max_frames; *frames counts them, from 0. */
