@@ -160,7 +160,7 @@ static bool spans_name(void *arg, const uint64_t *value, char *buf, size_t size)
 	for (unsigned int i = 0; i < nr && len < size; i++) {
 		char text[200];
 
-		if (label_is_unknown(&label[i], value[i]))
+		if (label_is_unknown(&label[i], value[i]) && strcmp(label[i].fmt, "none"))
 			return false;
 		len += (size_t)snprintf(buf + len, size - len, "%s%s%s", i ? " " : "",
 					strcmp(label[i].name, "queue") ? "" : "queue ",

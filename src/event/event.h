@@ -105,7 +105,7 @@ const char *event_text(const struct event *ev, const struct field *f, char *buf,
  */
 const char *field_print(const struct event *ev, const struct field *f, char *buf, size_t size);
 
-/* What the values of a printer are for programs: numbers, numbers of which each has a name, or addresses and the like. */
+/* What the values of a field are for programs: numbers, numbers that have names, or addresses and the like. */
 enum field_class { FIELD_PLAIN, FIELD_NAMED, FIELD_HEX };
 enum field_class field_class(const struct field *f);
 

@@ -67,7 +67,7 @@ static const char *isa_name(uint64_t isa)
 	}
 }
 
-/* A failed VM entry keeps its reason; an unknown one is printed so that it can be looked up: "exit 0x82 (isa 3)". */
+/* A failed VM entry keeps its reason; an unknown one is printed so that it can be looked up: "0x82 (isa 3)". */
 static void print_reason(uint64_t v, uint64_t isa, char *buf, size_t size)
 {
 	const char *name = exit_reason_name((uint32_t)v, (uint32_t)isa);
@@ -79,6 +79,8 @@ static void print_reason(uint64_t v, uint64_t isa, char *buf, size_t size)
 		snprintf(buf, size, "%s FAILED_VMENTRY", name);
 	else if (isa_name(isa))
 		snprintf(buf, size, "0x%" PRIx64, v);
+	else if (!isa)
+		snprintf(buf, size, "0x%" PRIx64 " (isa not recorded)", v);
 	else
 		snprintf(buf, size, "0x%" PRIx64 " (isa %" PRIu64 ")", v, isa);
 }

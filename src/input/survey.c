@@ -60,14 +60,16 @@ static void reason_add(struct surveying *g, const struct event *ev)
 	char name[64];
 	unsigned int i = 0;
 
-	if (!f ||
-	    (ev->type->id != EV_kvm_exit && (ev->type->id != EV_kvm_userspace_exit || g->hardware)))
+	if (ev->type->id != EV_kvm_exit && (ev->type->id != EV_kvm_userspace_exit || g->hardware))
 		return;
 	if (ev->type->id == EV_kvm_exit && !g->hardware) {
 		g->hardware = true;
 		s->nr_reasons = 0;
 	}
-	field_print(ev, f, name, sizeof(name));
+	if (f)
+		field_print(ev, f, name, sizeof(name));
+	else
+		strcpy(name, "unrecorded reasons");
 	while (i < s->nr_reasons && strcmp(s->reason[i].name, name))
 		i++;
 	if (i == SURVEY_REASONS_MAX)

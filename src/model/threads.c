@@ -7,7 +7,7 @@
 #include "event/records.h"
 #include "model/threads.h"
 
-enum { TASK_INTERRUPTIBLE = 1, TASK_DEAD = 0x80, RECENT = 64, VMX_HLT = 12, SVM_HLT = 0x78 };
+enum { TASK_INTERRUPTIBLE = 1, TASK_DEAD = 0x80, RECENT = 64 };
 
 struct thread_entry {
 	uint64_t key;
@@ -161,10 +161,14 @@ static void thread_leaves(struct model *m, struct model_thread *t, const struct 
 	uint64_t state = sw->prev_state;
 	bool early = t->woken_early_ns && ev->time_ns - t->woken_early_ns <= EARLY_WAKE_NS;
 
+	bool known = record_has(ev, sched_switch, prev_state);
+
+	m->counts.stateless += !known;
 	comm_learn(t, sw->prev_comm);
 	had_cpu(m, t, ev->time_ns);
 	state_change(m, t,
-		     !state		? THREAD_PREEMPTED
+		     !known		? THREAD_UNKNOWN
+		     : !state		? THREAD_PREEMPTED
 		     : early		? THREAD_WOKEN
 		     : state & TASK_DEAD ? THREAD_ENDED
 					 : THREAD_ASLEEP,
@@ -236,8 +240,7 @@ static bool is_halt(const struct event *ev)
 {
 	RECORD(kvm_exit, exit, ev);
 
-	return (exit->isa == EXIT_ISA_VMX && exit->reason == VMX_HLT) ||
-	       (exit->isa == EXIT_ISA_SVM && exit->reason == SVM_HLT);
+	return exit_is_halt(exit->reason, exit->isa);
 }
 
 static void place_set(struct model *m, struct model_thread *t, const struct event *ev)

@@ -55,6 +55,10 @@ json_t *sched_report_caveats(const struct sched_report *r)
 		caveat_add(list, "no sched_ran in this trace: of the tasks that ran while a thread "
 				 "waited only the first and the last are known");
 	caveat_count(list,
+		  "sched_switch without prev_state in this trace: whether a thread waited for a "
+		  "CPU or slept is unknown",
+		  n->stateless);
+	caveat_count(list,
 		  r->foreign ? "sched_switch events missing from this trace; the preceding state "
 			       "is unknown (perf record -p does not record them all, perf record "
 			       "-a does)"

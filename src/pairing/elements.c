@@ -438,7 +438,7 @@ static void on_vm_state(struct elements *e, const struct event *ev)
 {
 	RECORD(vm_state, r, ev);
 	struct vm_clock *vm = elements_vm(e, ev->pid);
-	bool stopped = !r->running;
+	bool stopped = !r->running && record_has(ev, vm_state, running);
 
 	vm->migrated = stopped && (vm->migrated || r->state == RUN_STATE_POSTMIGRATE ||
 				   r->state == RUN_STATE_FINISH_MIGRATE);

@@ -45,7 +45,7 @@ enum {
 /* Source of a label of a begin. */
 struct fast_value {
 	enum {
-		FAST_ZERO,
+		FAST_LACKING, /* the event does not have it */
 		FAST_PID,
 		FAST_TID,
 		FAST_VCPU,

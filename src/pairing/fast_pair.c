@@ -111,6 +111,8 @@ static bool is_seen(struct fast_worker *w, const struct fast_slice *s)
 static uint64_t label_same(const struct fast_value *l, const struct fast_slice *s)
 {
 	switch (l->source) {
+	case FAST_LACKING:
+		return LABEL_UNKNOWN;
 	case FAST_PID:
 		return s->pid;
 	case FAST_TID:

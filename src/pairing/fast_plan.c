@@ -50,7 +50,7 @@ static bool value_plan(const struct from *f, struct fast_value *v)
 		[FROM_FIELD] = FAST_FIELD, [FROM_PID] = FAST_PID,   [FROM_VM] = FAST_PID,
 		[FROM_TID] = FAST_TID,
 		[FROM_VCPU] = FAST_VCPU,   [FROM_CPU] = FAST_CPU,   [FROM_DIR] = FAST_DIR,
-		[FROM_PAGE] = FAST_PAGE,   [FROM_NOTHING] = FAST_ZERO,
+		[FROM_PAGE] = FAST_PAGE,   [FROM_NOTHING] = FAST_LACKING,
 	};
 
 	if (f->source == FROM_DEVICE || f->source == FROM_TEXT || f->source == FROM_EXIT_RIP ||

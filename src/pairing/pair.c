@@ -188,7 +188,9 @@ static void span_fill(struct pairing *p, const struct event *ev, struct span *s)
 			   .weight = b->weight ? event_u64(ev, b->weight) : 1};
 	s->bytes = b->size ? s->weight * event_u64(ev, b->size) : 0;
 	for (unsigned int i = 0; i < p->nr_labels; i++)
-		s->label[i] = pair_value(p, ev, &b->label[i]);
+		s->label[i] = b->label[i].source == FROM_NOTHING
+				      ? LABEL_UNKNOWN
+				      : pair_value(p, ev, &b->label[i]);
 }
 
 static void hand_over(struct pairing *p, const struct span *s)

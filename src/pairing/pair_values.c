@@ -133,6 +133,7 @@ struct binding *pair_bind(struct pairing *p, const struct event_type *t)
 		b->label[i] = label_from(p->a, t, p->names[i]);
 		if (!(b->roles & (ROLE_BEGIN | ROLE_FED)) && !(p->elements && b->begins))
 			continue;
+		p->label[i].may_lack |= b->label[i].source == FROM_NOTHING;
 		if (b->label[i].source == FROM_NOTHING)
 			continue;
 		p->label_found[i] = true;
@@ -344,8 +345,8 @@ const char *pairing_label_text(const struct pairing *p, unsigned int i, uint64_t
 {
 	const struct label *l = &p->label[i];
 
-	if (label_is_unknown(l, value))
-		return "unknown";
+	if (label_is_unknown(l, value) || !strcmp(l->fmt, "none"))
+		return "not recorded";
 	if (!strcmp(l->fmt, "text"))
 		return value && value <= p->nr_text ? p->text[value - 1].text : "unknown";
 	if (!strcmp(l->fmt, "guest-task"))

@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "event/virtio_ids.h"
 #include "model/threads.h"
 
 enum { ELEMENTS_MAX = 1 << 20 };
@@ -66,7 +67,7 @@ static bool wants(const char *event, void *arg)
 static void element_open(struct wait_causes *c, const struct event *ev, uint64_t ordinal)
 {
 	struct element *el = hash_add_words(
-		&c->elements, (uint64_t[]){ev->pid, event_value(ev, "elem")}, NULL);
+		&c->elements, (uint64_t[]){ev->pid, virtio_ids_of(ev).elem}, NULL);
 
 	if (el)
 		el->ordinal = ordinal;
@@ -75,7 +76,7 @@ static void element_open(struct wait_causes *c, const struct event *ev, uint64_t
 static void element_close(struct wait_causes *c, const struct event *ev)
 {
 	struct element *el = hash_find_words(&c->elements,
-					     (uint64_t[]){ev->pid, event_value(ev, "elem")});
+					     (uint64_t[]){ev->pid, virtio_ids_of(ev).elem});
 
 	if (el)
 		hash_remove(&c->elements, el);

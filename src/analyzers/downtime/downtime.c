@@ -236,7 +236,7 @@ static void on_state(struct downtime *d, struct vm *vm, const struct event *ev)
 
 	if (r->running)
 		on_started(d, vm, ev);
-	else
+	else if (record_has(ev, vm_state, running))
 		on_stopped(d, vm, ev, r->state);
 }
 

@@ -201,6 +201,11 @@ static void on_accept(struct interrupts *x, const struct event *ev)
 
 	if (r->mode > MODE_LOWEST)
 		return;
+	if (!record_has(ev, kvm_apic_accept_irq, vector) ||
+	    !record_has(ev, kvm_apic_accept_irq, apic_id)) {
+		x->counts.unnamed++;
+		return;
+	}
 	v = vector_get(x, ev, r->apic_id, r->vector);
 	if (!v)
 		return;
@@ -224,6 +229,10 @@ static void on_inject(struct interrupts *x, const struct event *ev)
 	x->counts.injections = true;
 	if (r->soft || r->reinjected)
 		return;
+	if (!record_has(ev, kvm_inj_virq, vector)) {
+		x->counts.unnamed++;
+		return;
+	}
 	v = vector_get(x, ev, apic_id_of(x, ev), r->vector);
 	if (!v)
 		return;
@@ -245,6 +254,10 @@ static void on_eoi(struct interrupts *x, const struct event *ev)
 	RECORD(kvm_eoi, r, ev);
 	struct irq_vector *v;
 
+	if (!record_has(ev, kvm_eoi, vector) || !record_has(ev, kvm_eoi, apic_id)) {
+		x->counts.unnamed++;
+		return;
+	}
 	x->counts.nameless += r->vector < 0;
 	apic_id_learn(x, ev, r->apic_id);
 	v = r->vector < 0 ? NULL : vector_get(x, ev, r->apic_id, (uint32_t)r->vector);
@@ -266,7 +279,9 @@ static void on_eoi(struct interrupts *x, const struct event *ev)
 static void on_pv_eoi(struct interrupts *x, const struct event *ev)
 {
 	RECORD(kvm_pv_eoi, r, ev);
-	struct irq_vector *v = vector_get(x, ev, r->apic_id, (uint32_t)r->vector);
+	bool named = record_has(ev, kvm_pv_eoi, vector) && record_has(ev, kvm_pv_eoi, apic_id);
+	struct irq_vector *v =
+		named ? vector_get(x, ev, r->apic_id, (uint32_t)r->vector) : NULL;
 
 	if (v)
 		v->late++;

@@ -56,6 +56,7 @@ struct irq_counts {
 	uint64_t pin_coalesced; /* inputs of the I/O APIC that were driven and sent nothing, as one was pending */
 	uint64_t lines;	 /* raised: kvm_set_irq */
 	uint64_t nameless; /* EOIs without a vector */
+	uint64_t unnamed;  /* events whose vector or APIC the trace does not have: they are not counted elsewhere */
 	uint64_t losses;
 	uint64_t refused;
 };

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analyzers/path/internal.h"
+#include "event/records.h"
 
 void path_waiting_drop(struct path_queue *q, unsigned int from, unsigned int nr)
 {
@@ -80,8 +81,9 @@ static void raised_add(struct path *p, struct path_queue *q)
 void interrupts_on_raise(struct path *p, const struct event *ev)
 {
 	bool message = ev->type->id == EV_kvm_msi_set_irq;
-	struct path_queue *q = message || event_value(ev, "level") == 1 ? notifying(p, ev) : NULL;
-	uint64_t address = event_value(ev, "address");
+	RECORD(kvm_set_irq, line, ev);
+	RECORD(kvm_msi_set_irq, msi, ev);
+	struct path_queue *q = message || line->level == 1 ? notifying(p, ev) : NULL;
 
 	p->totals.saw[POINT_RAISE] = true;
 	if (!q)
@@ -94,15 +96,17 @@ void interrupts_on_raise(struct path *p, const struct event *ev)
 	if (!message) /* a line: which vCPU gets it is not known */
 		path_waiting_drop(q, 0, q->nr_notified);
 	q->nr_notified = q->nr_raised;
-	q->vector = event_value(ev, "data") & 0xff;
-	q->destination = address >> 12 & 0xff;
-	q->logical = address & MSI_LOGICAL;
+	q->vector = msi->data & 0xff;
+	q->destination = msi->address >> 12 & 0xff;
+	q->logical = msi->address & MSI_LOGICAL;
 	raised_add(p, q);
 }
 
 static bool is_for(const struct path_queue *q, const struct event *ev)
 {
-	if (path_queue_pid(q) != ev->pid || !q->nr_raised || q->vector != event_value(ev, "vector"))
+	RECORD(kvm_inj_virq, r, ev);
+
+	if (path_queue_pid(q) != ev->pid || !q->nr_raised || q->vector != r->vector)
 		return false;
 	return q->logical ? ev->vcpu < 8 && q->destination >> ev->vcpu & 1
 			  : q->destination == ev->vcpu;

@@ -11,6 +11,8 @@
 #include "analyzers/path/internal.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "event/records.h"
+#include "event/virtio_ids.h"
 
 #define QEMU "hostrace record --for requests"
 
@@ -81,36 +83,37 @@ static struct path_queue *queue_get(struct path *p, uint32_t pid, uint64_t vdev,
 
 struct path_queue *path_queue_of(struct path *p, const struct event *ev)
 {
-	return queue_get(p, ev->pid, event_value(ev, "vdev"), (uint32_t)event_value(ev, "queue"));
+	struct virtio_ids ids = virtio_ids_of(ev);
+
+	return queue_get(p, ev->pid, ids.vdev, ids.queue);
 }
 
 static struct path_device *device_get(struct path *p, const struct event *ev)
 {
-	return hash_add_words(&p->devices, (uint64_t[]){ev->pid, event_value(ev, "vdev")}, NULL);
+	return hash_add_words(&p->devices, (uint64_t[]){ev->pid, virtio_ids_of(ev).vdev}, NULL);
 }
 
 static void on_device(struct path *p, const struct event *ev)
 {
-	const struct field *f = event_field(ev->type, "path");
-	struct path_device *d = f ? device_get(p, ev) : NULL;
+	RECORD(virtio_device, r, ev);
+	struct path_device *d = record_has(ev, virtio_device, path) ? device_get(p, ev) : NULL;
 	char text[PATH_DEVICE_BYTES];
 
 	if (!d || d->path) /* the name of what was there first: requests point to it */
 		return;
-	event_text(ev, f, text, sizeof(text));
-	text_sanitize(text);
+	text_sanitize(RECORD_TEXT(r, path, text));
 	d->path = strdup(text);
 }
 
 static void on_kind(struct path *p, const struct event *ev)
 {
-	const struct field *f = event_field(ev->type, "kind");
-	struct path_device *d = f ? device_get(p, ev) : NULL;
+	RECORD(virtio_kind, r, ev);
+	struct path_device *d = record_has(ev, virtio_kind, kind) ? device_get(p, ev) : NULL;
 	char text[PATH_DEVICE_BYTES];
 
 	if (!d)
 		return;
-	event_text(ev, f, text, sizeof(text));
+	RECORD_TEXT(r, kind, text);
 	d->no_disk = strcmp(text, "virtio-blk") && strcmp(text, "virtio-scsi");
 	d->is_net = !strcmp(text, "virtio-net");
 }
@@ -180,17 +183,18 @@ static void open_key(uint64_t key[2], uint32_t pid, uint32_t head, uint64_t vq)
 static void popped(void *arg, const struct event *ev)
 {
 	struct path *p = arg;
+	struct virtio_ids ids = virtio_ids_of(ev);
 	struct path_queue *q = path_queue_of(p, ev);
 	const struct path_device *d;
 	struct path_open *o;
 	uint64_t key[2];
 
 	p->totals.saw[POINT_POP] = true;
-	open_key(key, ev->pid, (uint32_t)event_value(ev, "head"), event_value(ev, "vq"));
+	open_key(key, ev->pid, ids.head, ids.vq);
 	o = hash_add_words(&p->open, key, NULL);
 	if (!o || !q)
 		return;
-	d = device_find(p, ev->pid, event_value(ev, "vdev"));
+	d = device_find(p, ev->pid, ids.vdev);
 	*o = (struct path_open){.key = {key[0], key[1]},
 				.pop_ns = ev->time_ns,
 				.pop_tid = ev->tid,
@@ -215,15 +219,16 @@ static void popped(void *arg, const struct event *ev)
 /* Immediately follows the element's pop. */
 static void on_blk(struct path *p, const struct event *ev)
 {
+	RECORD(blk_request, r, ev);
 	struct path_open *o;
 	uint64_t key[2];
 
-	open_key(key, ev->pid, (uint32_t)event_value(ev, "head"), event_value(ev, "vq"));
+	open_key(key, ev->pid, r->head, r->vq);
 	o = hash_find_words(&p->open, key);
 	if (!o)
 		return;
-	o->sector = event_value(ev, "sector");
-	o->blk_type = 1 + (uint32_t)event_value(ev, "type");
+	o->sector = r->sector;
+	o->blk_type = 1 + r->type;
 }
 
 static void waiting_add(struct path_queue *q, size_t index)
@@ -239,6 +244,7 @@ static void waiting_add(struct path_queue *q, size_t index)
 static void request_add(struct path *p, const struct element *el, const struct path_open *o,
 			const struct event *ev)
 {
+	RECORD(virtqueue_fill, fill, ev);
 	struct path_queue *q = queue_get(p, el->pid, el->vdev, el->queue);
 	const struct path_device *d = device_find(p, el->pid, el->vdev);
 	struct path_request *rq;
@@ -264,8 +270,8 @@ static void request_add(struct path *p, const struct element *el, const struct p
 				    .push_tid = ev->tid,
 				    .kick_tid = o->kick_tid,
 				    .batched = o->batched};
-	if (o->blk_type == PATH_BLK_READ && event_value(ev, "len"))
-		rq->bytes = event_value(ev, "len") - 1; /* the last one is the status */
+	if (o->blk_type == PATH_BLK_READ && fill->len)
+		rq->bytes = fill->len - 1; /* the last one is the status */
 	rq->at[POINT_KICK] = o->kick_ns;
 	rq->at[POINT_HANDLER] = o->handler_ns;
 	rq->at[POINT_ARRIVE] = o->arrive_ns;
@@ -320,7 +326,8 @@ static void cleared(void *arg, const struct event *ev, uint64_t vdev, uint64_t i
 
 static void on_io(struct path *p, const struct event *ev)
 {
-	uint64_t total = event_value(ev, "total_ns"), device = event_value(ev, "device_ns");
+	RECORD(host_io, r, ev);
+	uint64_t total = r->total_ns, device = r->device_ns;
 	struct path_io *io;
 
 	p->totals.saw[POINT_SUBMIT] = p->totals.saw[POINT_DONE] = true;
@@ -339,14 +346,14 @@ static void on_io(struct path *p, const struct event *ev)
 						      ? ev->time_ns - device
 						      : 0,
 			       .done_ns = ev->time_ns,
-			       .inode = event_value(ev, "inode"),
-			       .bytes = event_value(ev, "bytes"),
-			       .dev = (uint32_t)event_value(ev, "dev"),
-			       .op = (uint32_t)event_value(ev, "op"),
+			       .inode = r->inode,
+			       .bytes = r->bytes,
+			       .dev = r->dev,
+			       .op = r->op,
 			       .pid = ev->pid,
 			       .tid = ev->tid,
 			       .source = ev->source};
-	io->offset = io->inode ? event_value(ev, "offset") : event_value(ev, "sector") * 512;
+	io->offset = io->inode ? r->offset : r->sector * 512;
 }
 
 static void on_lost(struct path *p)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyzers/sched/internal.h"
+#include "event/records.h"
 
 enum { STACK_BYTES = 1024, HANDLERS_MAX = 1 << 16, NAMES = 3 };
 
@@ -92,18 +93,15 @@ static struct sched_handler *handler_get(struct sched *s, struct follow *t, cons
 
 void handlers_event(struct sched *s, struct follow *t, const struct event *ev)
 {
-	const struct field *f = event_field(ev->type, "stack");
-	bool sampled = event_value(ev, "sampled");
-	char text[STACK_BYTES] = "";
+	RECORD(sched_stack, r, ev);
+	char text[STACK_BYTES];
 	struct sched_handler *h;
 
-	if (f)
-		event_text(ev, f, text, sizeof(text));
-	text_sanitize(text);
+	text_sanitize(RECORD_TEXT(r, stack, text));
 	h = handler_get(s, t, text);
 	if (!h)
 		return;
-	if (sampled) {
+	if (r->sampled) {
 		h->samples++;
 		t->t.samples++;
 		return;

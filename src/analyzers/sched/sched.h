@@ -91,6 +91,7 @@ struct sched_taker {
 struct sched_counts {
 	bool blocks, ran, stacks; /* the trace has sched_block, sched_ran, sched_stack */
 	uint64_t switches;
+	uint64_t stateless; /* switches without the state of the thread that leaves */
 	uint64_t missing; /* switches that were not reported: the thread's time is unknown since its previous event */
 	uint64_t losses;  /* times at which events were lost: what threads did then is unknown */
 	uint64_t refused; /* events of threads, event loops or CPUs beyond the limit */

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "event/exit_reason.h"
+#include "event/records.h"
 #include "event/thread_names.h"
 #include "event/vm_names.h"
 #include "model/threads.h"
@@ -162,29 +163,33 @@ static void part_track(struct timeline_host *h, const struct vcpu *v, uint32_t *
 
 static void exit_handle(struct timeline_host *h, struct vcpu *v, const struct event *ev)
 {
-	uint32_t reason = (uint32_t)event_value(ev, "reason");
-	const char *name = exit_reason_name(reason, (uint32_t)event_value(ev, "isa"));
-	enum slice_kind kind = name && !strcasecmp(name, "hlt") ? SLICE_HALTED : SLICE_KERNEL;
+	RECORD(kvm_exit, r, ev);
+	const char *name = exit_reason_name(r->reason, r->isa);
+	enum slice_kind kind = exit_is_halt(r->reason, r->isa) ? SLICE_HALTED : SLICE_KERNEL;
 
 	v->exits = true;
 	if (name)
 		run_begin(h->t, &v->main, ev->time_ns, kind, "%s", name);
+	else if (record_has(ev, kvm_exit, reason))
+		run_begin(h->t, &v->main, ev->time_ns, kind, "exit %u", r->reason);
 	else
-		run_begin(h->t, &v->main, ev->time_ns, kind, "exit %u", reason);
+		run_begin(h->t, &v->main, ev->time_ns, kind, "exit");
 	run_links(h->t, &v->main, LINK_EXIT, v->pid, ev->vcpu);
 }
 
 static void userspace_handle(struct timeline_host *h, struct vcpu *v, const struct event *ev)
 {
-	uint32_t reason = (uint32_t)event_value(ev, "reason");
-	const char *known = userspace_reason_name(reason);
+	RECORD(kvm_userspace_exit, r, ev);
+	const char *known = userspace_reason_name(r->reason);
 	char name[32];
 
-	if (known)
+	if (!record_has(ev, kvm_userspace_exit, reason))
+		snprintf(name, sizeof(name), "userspace");
+	else if (known)
 		snprintf(name, sizeof(name), "%s",
 			 known + (strncmp(known, "KVM_EXIT_", 9) ? 0 : 9));
 	else
-		snprintf(name, sizeof(name), "userspace %u", reason);
+		snprintf(name, sizeof(name), "userspace %u", r->reason);
 	if (v->exits)
 		part_track(h, v, &v->user.track, ORDER_USER, "in the VMM");
 	run_begin(h->t, v->exits ? &v->user : &v->main, ev->time_ns, SLICE_USERSPACE, "%s", name);
@@ -194,15 +199,13 @@ static void userspace_handle(struct timeline_host *h, struct vcpu *v, const stru
 /* Of the idle task, and of an unknown one, nothing is drawn. */
 static void task_handle(struct timeline_host *h, struct vcpu *v, const struct event *ev)
 {
-	const struct field *comm = event_field(ev->type, "guest_comm");
-	uint64_t tid = event_value(ev, "guest_tid");
-	char text[32] = "", name[48];
+	RECORD(guest_task, r, ev);
+	char text[sizeof(r->guest_comm)], name[48];
 
 	run_end(h->t, &v->task, ev->time_ns);
-	if (!comm || !event_value(ev, "task") || !tid)
+	if (!r->task || !r->guest_tid)
 		return;
-	event_text(ev, comm, text, sizeof(text));
-	snprintf(name, sizeof(name), "%s %d", text, (int32_t)tid);
+	snprintf(name, sizeof(name), "%s %d", RECORD_TEXT(r, guest_comm, text), r->guest_tid);
 	part_track(h, v, &v->task.track, ORDER_TASK, "guest task");
 	run_begin(h->t, &v->task, ev->time_ns, SLICE_TASK, "%s", name);
 }
@@ -268,7 +271,7 @@ static void off_draw(struct timeline_host *h, struct vcpu *v, const struct host_
 	enum slice_kind kind = SLICE_PREEMPTED;
 
 	if (m->state == THREAD_PREEMPTED) {
-		snprintf(name, sizeof(name), "preempted by %s", th->other);
+		snprintf(name, sizeof(name), "preempted%s%s", *th->other ? " by " : "", th->other);
 	} else if (m->state == THREAD_ASLEEP) {
 		kind = sleeps_halted(h, m) ? SLICE_HALTED : SLICE_BLOCKED;
 		snprintf(name, sizeof(name), kind == SLICE_HALTED ? "halted" : "blocked");
@@ -311,7 +314,6 @@ static void period_draw(void *arg, struct model_thread *m, uint64_t ns, enum run
 {
 	struct host_thread *th = (struct host_thread *)m;
 	struct timeline_host *h = arg;
-	const struct field *comm;
 
 	if (!th->vcpu && m->vcpu != RECORD_NO_VCPU)
 		vcpu_get(h, th, m->pid, m->vcpu);
@@ -321,9 +323,10 @@ static void period_draw(void *arg, struct model_thread *m, uint64_t ns, enum run
 		running_draw(h, th, ns);
 	if (ev && next == THREAD_RUNNING && th->ours && !th->vcpu)
 		running_name(h, th);
-	comm = ev && next == THREAD_PREEMPTED ? event_field(ev->type, "next_comm") : NULL;
-	if (comm)
-		event_text(ev, comm, th->other, sizeof(th->other));
+	if (!ev || next != THREAD_PREEMPTED)
+		return;
+	RECORD(sched_switch, r, ev);
+	RECORD_TEXT(r, next_comm, th->other);
 }
 
 /* The thread of an event of a VM is one of its threads. */
@@ -339,14 +342,17 @@ static void thread_learn(struct timeline_host *h, const struct event *ev)
 
 static void lost_handle(struct timeline_host *h, const struct event *ev)
 {
-	h->losses += loss_kinds(ev) & LOST_EXITS || event_value(ev, "lost_event") == EV_guest_task;
+	RECORD(lost, lost, ev);
+
+	h->losses += loss_kinds(ev) & LOST_EXITS || lost->lost_event == EV_guest_task;
 	timeline_queues_lost(h->queues, ev->time_ns);
 }
 
 /* Events of one CPU may be missing: what began on it may have ended within. */
 static void gap_pass(struct timeline_host *h, const struct event *ev)
 {
-	uint64_t cpu = event_value(ev, "gap_cpu");
+	RECORD(gap, gap, ev);
+	uint64_t cpu = gap->gap_cpu;
 	struct cpu_gaps *g = cpu < CPUS_MAX ? hash_add_u64(&h->gaps, cpu, NULL) : NULL;
 
 	if (g)

@@ -11,6 +11,8 @@
 #include "analyzers/timeline/queues.h"
 #include "analyzers/timeline/timeline.h"
 #include "base/hash.h"
+#include "event/records.h"
+#include "event/virtio_ids.h"
 #include "pairing/elements.h"
 
 enum {
@@ -72,16 +74,17 @@ struct timeline_queues {
 static void device_learn(struct timeline_queues *q, const struct event *ev)
 {
 	static const char tail[] = "/virtio-backend";
-	const struct field *f = event_field(ev->type, "path");
+	RECORD(virtio_device, r, ev);
 	struct named_device *d;
 	char path[128], *end, *name;
 	bool first;
 
-	d = f ? hash_add_words(&q->devices, (uint64_t[]){ev->pid, event_value(ev, "vdev")}, &first)
-	      : NULL;
+	d = record_has(ev, virtio_device, path)
+		    ? hash_add_words(&q->devices, (uint64_t[]){ev->pid, r->vdev}, &first)
+		    : NULL;
 	if (!d || !first)
 		return;
-	event_text(ev, f, path, sizeof(path));
+	RECORD_TEXT(r, path, path);
 	end = strstr(path, tail);
 	if (end)
 		*end = '\0';
@@ -126,8 +129,9 @@ static void queue_place(struct timeline_queues *q, uint32_t pid, uint64_t addres
 /* By address of the VirtQueue; where only the index is known, by device and index. */
 static struct queue *queue_get(struct timeline_queues *q, const struct event *ev, bool make)
 {
-	uint64_t vq = event_value(ev, "vq"), vdev = event_value(ev, "vdev");
-	uint32_t index = (uint32_t)event_value(ev, "queue");
+	struct virtio_ids ids = virtio_ids_of(ev);
+	uint64_t vq = ids.vq, vdev = ids.vdev;
+	uint32_t index = ids.queue;
 	struct queue *known = queue_find(q, ev->pid, vq ? vq : vdev, vq ? QUEUE_BY_VQ : index);
 	struct queue *new;
 
@@ -189,7 +193,7 @@ static void popped(void *arg, const struct event *ev)
 		return;
 	}
 	lane->run.nr_flows = 0;
-	lane->head = (uint32_t)event_value(ev, "head");
+	lane->head = virtio_ids_of(ev).head;
 	link = timeline_link_find(q->t, LINK_POP, ev->pid, ev->time_ns, lane->head);
 	lane->arrow = link ? (struct arrow){link->flow, link->complete_ns}
 			   : (struct arrow){.flow = timeline_flow(q->t)};
