@@ -381,13 +381,6 @@ uint64_t event_u64(const struct event *ev, const struct field *f)
 	return v;
 }
 
-uint64_t event_value(const struct event *ev, const char *name)
-{
-	const struct field *f = event_field(ev->type, name);
-
-	return f ? event_u64(ev, f) : 0;
-}
-
 const char *event_text(const struct event *ev, const struct field *f, char *buf, size_t size)
 {
 	size_t from = f->offset, len = f->size;

@@ -93,9 +93,6 @@ const struct field *event_field(const struct event_type *type, const char *name)
 /* The value of an integer field, sign-extended where it is signed. 0 for text and for a record too short. */
 uint64_t event_u64(const struct event *ev, const struct field *f);
 
-/* The same by name; 0 if there is no such field. Names are compared each time. */
-uint64_t event_value(const struct event *ev, const char *name);
-
 /* The text of a text field, never more than size - 1 bytes, copied into buf with its NUL. Returns buf. */
 const char *event_text(const struct event *ev, const struct field *f, char *buf, size_t size);
 

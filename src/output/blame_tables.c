@@ -22,6 +22,8 @@ static struct cell reason_cell(struct table *t, uint32_t reason, uint32_t isa)
 {
 	char text[WHAT_BYTES];
 
+	if (isa && reason == BLAME_NO_REASON)
+		return (struct cell){.text = NULL};
 	return (struct cell){0, table_text(t, blame_reason_print(reason, isa, text, sizeof(text)))};
 }
 

@@ -35,8 +35,9 @@ json_t *interrupt_report_caveats(const struct interrupt_report *r)
 			   "does not report; the guest's EOIs to it are writes to ports 0x20 and "
 			   "0xa0 (hostrace ports)",
 			   n->nameless, n->lines);
-	caveat_count(list, "events without a vector or APIC id in this trace, which are not counted",
-		  n->unnamed);
+	caveat_count(list,
+		     "events without a vector or APIC id in this trace, which are not counted",
+		     n->unnamed);
 	caveat_count(list,
 		  "inputs of the I/O APIC that were driven and sent nothing, as an interrupt was "
 		  "pending (coalesced)",

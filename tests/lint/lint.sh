@@ -134,6 +134,11 @@ find src -name '*.[ch]' | grep -vE '^src/(commands/|main\.c|base/(log|progress)\
 	xargs grep -nE '\bstderr\b|\bperror *\(|\bexit *\(' |
 	grep -vE ':[0-9]+:[[:space:]]*(/?\*|//)' | rule "only commands and main print errors or exit"
 
+# A field of our events is a struct member (src/event/records.h): a misspelt one must not compile. Readers, outputs and
+# what binds a field once per type look names up.
+grep -nE '\bevent_value\(|event_u64\(ev, event_field\(' src/*/*.c src/*/*/*.c src/*/*/*/*.c 2>/dev/null |
+	rule "no field is looked up by name for each event"
+
 # A name with a bidirectional control must not change what a terminal shows of JSON.
 find src/commands src/output -name '*.c' | xargs awk '
 	/json_dump[fs]\(/ { call = FILENAME ":" FNR ": " $0; until = FNR + 2 }

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "analyzers/sched/sched.h"
+#include "event/records.h"
 #include "event/reader.h"
 #include "readers/readers.h"
 
@@ -36,8 +37,10 @@ static int put(void *arg, const struct event *ev)
 		p->ordered = false;
 	if (ev->time_ns > p->last_ns)
 		p->last_ns = ev->time_ns;
-	if (ev->type->id == EV_sched_switch && event_value(ev, "prev_state") & 0x80)
-		p->exited = true;
+	if (ev->type->id == EV_sched_switch) {
+		RECORD(sched_switch, sw, ev);
+		p->exited |= (sw->prev_state & 0x80) != 0;
+	}
 	return sched_event(p->sched, ev);
 }
 

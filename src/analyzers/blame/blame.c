@@ -68,8 +68,8 @@ static void on_exit_event(struct blame *b, struct thread *t, const struct event 
 	c = exit_begin(b, t, ev);
 	if (!c)
 		return;
-	c->reason = exit->reason;
-	c->isa = exit->isa;
+	c->reason = record_has(ev, kvm_exit, reason) ? exit->reason : BLAME_NO_REASON;
+	c->isa = record_has(ev, kvm_exit, isa) ? exit->isa : BLAME_NO_ISA;
 	c->rip = exit->rip;
 	c->user = false;
 	c->access = (struct blame_who){0};

@@ -54,9 +54,7 @@ struct cycle *exit_begin(struct blame *b, struct thread *t, const struct event *
 /* Without events of the scheduler or KVM, that a vCPU halted shows in the exit's reason only. */
 static void halt_assume(struct blame *b, struct cycle *c)
 {
-	const char *name = exit_reason_name(c->reason, c->isa);
-
-	if (b->counts.switches || c->halt_known || !name || !exit_reason_is_idle(name))
+	if (b->counts.switches || c->halt_known || !exit_is_idle(c->reason, c->isa))
 		return;
 	for (unsigned int i = 0; i < c->nr; i++)
 		if (c->part[i].cause == BLAME_KERNEL)

@@ -9,6 +9,7 @@
 
 #include "analyzers/blame/internal.h"
 #include "base/array.h"
+#include "event/records.h"
 
 struct stack_entry {
 	const char *text; /* its key */
@@ -41,16 +42,15 @@ const char *blame_stack(const struct blame *b, uint32_t id)
 
 void holder_event(struct blame *b, struct thread *t, const struct event *ev)
 {
-	const struct field *f = event_field(ev->type, "stack");
+	RECORD(sched_holder, r, ev);
 	char text[STACK_TEXT_BYTES];
 	uint32_t id = 0;
 
-	if (f && !losses_cover(&b->model.losses, LOST_STACKS, ev->time_ns)) {
-		event_text(ev, f, text, sizeof(text));
-		id = stack_id(b, text);
-	}
+	if (record_has(ev, sched_holder, stack) &&
+	    !losses_cover(&b->model.losses, LOST_STACKS, ev->time_ns))
+		id = stack_id(b, RECORD_TEXT(r, stack, text));
 	owner_set(b, t->vm, (struct owner){OWNER_HELD, t, t->ns_tid}, ev->time_ns);
-	if (event_value(ev, "sampled")) {
+	if (r->sampled) {
 		if (!t->stack)
 			t->stack = id;
 		owner_changes(b, t, ev->time_ns);

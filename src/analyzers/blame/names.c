@@ -213,10 +213,12 @@ const char *blame_who_print(enum blame_cause cause, const struct blame_who *who,
 
 const char *blame_reason_print(uint32_t reason, uint32_t isa, char *buf, size_t size)
 {
-	if (!isa && reason == BLAME_IN_RUN) {
-		snprintf(buf, size, "KVM_RUN");
+	if ((!isa && reason == BLAME_IN_RUN) || (isa && reason == BLAME_NO_REASON)) {
+		snprintf(buf, size, isa ? "not recorded" : "KVM_RUN");
 		return buf;
 	}
+	if (isa == BLAME_NO_ISA)
+		return value_print("reason", reason, 0, buf, size);
 	return isa ? value_print("reason", reason, isa, buf, size)
 		   : value_print("userspace_reason", reason, 0, buf, size);
 }
