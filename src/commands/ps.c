@@ -195,12 +195,15 @@ static void emulated_note(struct vm *vms, unsigned int *nr, const struct vm_scop
 static int vms_read(struct vm **ret, unsigned int *ret_nr)
 {
 	struct vm_scope scope, all;
+	unsigned int left = 0;
 	int err = vm_scope_given(&scope);
 
 	all = scope;
 	all.tcg = true;
 	if (!err)
-		err = vm_list(&all, ret, ret_nr);
+		err = vm_list(&all, ret, ret_nr, &left);
+	if (!err)
+		vm_left_note(left);
 	if (!err)
 		emulated_note(*ret, ret_nr, &scope);
 	return err;

@@ -150,7 +150,7 @@ static int none_selected(const char *item, const struct vm_scope *scope)
 	struct vm *vms = NULL;
 	unsigned int nr = 0;
 	char list[VM_NAMES_TEXT];
-	int err = vm_list(&all, &vms, &nr);
+	int err = vm_list(&all, &vms, &nr, NULL);
 
 	if (err)
 		return err;
@@ -175,7 +175,7 @@ static int named_list(const char *item, const struct vm_scope *scope, struct vm 
 		      unsigned int *ret_nr)
 {
 	unsigned int hits, kvm;
-	int err = vm_list(scope, ret, ret_nr);
+	int err = vm_list(scope, ret, ret_nr, NULL);
 
 	if (err)
 		return err;

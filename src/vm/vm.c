@@ -27,7 +27,6 @@
 #include "vm/proc.h"
 #include "vm/vm.h"
 
-enum { VMS_LISTED_MAX = 4096 };
 
 static bool name_is_qemu(const char *path)
 {
@@ -241,22 +240,34 @@ static bool is_listed(const struct vm *vm, const struct vm_scope *scope)
 	       (!scope->nr_users || vm_is_of_user(vm, scope));
 }
 
-int vm_list(const struct vm_scope *scope, struct vm **ret, unsigned int *ret_nr)
+/* nr: those of others, without and with KVM. */
+static bool has_place(const struct vm *vm, const struct vm_scope *scope, unsigned int nr[2],
+		      unsigned int *left)
+{
+	unsigned int max = scope->max_others ? scope->max_others : VM_OTHERS_MAX;
+	bool place = (vm->has_kvm && vm_is_of_user(vm, scope)) || nr[vm->has_kvm]++ < max;
+
+	*left += !place;
+	return place;
+}
+
+int vm_list(const struct vm_scope *scope, struct vm **ret, unsigned int *ret_nr,
+	    unsigned int *ret_left)
 {
 	_cleanup_closedir_ DIR *dir = opendir("/proc");
 	struct vm *vms = NULL, one;
-	unsigned int nr = 0;
+	unsigned int nr = 0, others[2] = {0}, left = 0;
 	struct dirent *d;
 
 	if (!dir)
 		return fail(-errno, "cannot read /proc: %s", strerror(errno));
-	while ((d = readdir(dir)) && nr < VMS_LISTED_MAX) {
+	while ((d = readdir(dir))) {
 		int pid = isdigit((unsigned char)*d->d_name) ? atoi(d->d_name) : 0;
 		struct vm *more;
 
 		if (!pid || pid == getpid() || vm_look(pid, &one) != 1)
 			continue;
-		if (!is_listed(&one, scope)) {
+		if (!is_listed(&one, scope) || !has_place(&one, scope, others, &left)) {
 			vm_free(&one);
 			continue;
 		}
@@ -271,6 +282,8 @@ int vm_list(const struct vm_scope *scope, struct vm **ret, unsigned int *ret_nr)
 	}
 	*ret = vms;
 	*ret_nr = nr;
+	if (ret_left)
+		*ret_left = left;
 	return 0;
 }
 

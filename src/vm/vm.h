@@ -18,6 +18,7 @@
 
 enum {
 	VM_VCPUS_MAX = 4096,
+	VM_OTHERS_MAX = 4096,
 	VM_NAMES_TEXT = 512, /* bytes for vm_list_print() */
 	VM_USERS_MAX = 64,
 };
@@ -29,6 +30,7 @@ struct vm_scope {
 	bool tcg; /* also those that only have QEMU's name */
 	uid_t user[VM_USERS_MAX];
 	unsigned int nr_users; /* if any: of these users, root and the caller only */
+	unsigned int max_others; /* see vm_list(); 0: VM_OTHERS_MAX */
 };
 
 struct vm_vcpu {
@@ -69,8 +71,13 @@ struct vm {
  */
 bool vm_is_of_user(const struct vm *vm, const struct vm_scope *scope);
 
-/* The VMs of this host that this user may see. *ret is allocated; free with vm_list_free(). 0 or -errno. */
-int vm_list(const struct vm_scope *scope, struct vm **ret, unsigned int *ret_nr);
+/*
+ * The VMs of this host that this user may see. *ret is allocated; free with vm_list_free(). 0 or -errno. VMs of other
+ * users, and processes that only have QEMU's name, which any user can start, are at most max_others each; *ret_left
+ * (may be NULL): how many more there are.
+ */
+int vm_list(const struct vm_scope *scope, struct vm **ret, unsigned int *ret_nr,
+	    unsigned int *ret_left);
 void vm_list_free(struct vm *vms, unsigned int nr);
 
 /*

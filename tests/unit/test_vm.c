@@ -223,6 +223,43 @@ static void items(void **state)
 	assert_false(vm_item_is_glob("db-1.2"));
 }
 
+/* Any user may start programs called qemu-system-x86_64, so many that no place is left for VMs. */
+static void many_others(void **state)
+{
+	static const struct vm_scope scope = {.tcg = true, .max_others = 2};
+	char dir[] = "/tmp/hostrace-vm-XXXXXX", path[64], command[128];
+	unsigned int nr = 0, left = 0, emulated = 0;
+	struct vm *vms = NULL;
+	pid_t child[3];
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/qemu-system-x86_64", dir);
+	snprintf(command, sizeof(command), "cp /bin/sleep %s", path);
+	assert_int_equal(0, system(command));
+	for (int i = 0; i < 3; i++) {
+		child[i] = fork();
+		if (!child[i])
+			_exit(execl(path, "qemu-system-x86_64", "100", NULL));
+	}
+	for (int i = 0; i < 1000 && !left; i++, usleep(10000)) { /* until they are executed */
+		vm_list_free(vms, nr);
+		vms = NULL;
+		assert_int_equal(0, vm_list(&scope, &vms, &nr, &left));
+	}
+	for (unsigned int i = 0; i < nr; i++)
+		emulated += !vms[i].has_kvm;
+	vm_list_free(vms, nr);
+	for (int i = 0; i < 3; i++) {
+		kill(child[i], SIGKILL);
+		waitpid(child[i], NULL, 0);
+	}
+	unlink(path);
+	rmdir(dir);
+	assert_int_equal(emulated, 2);
+	assert_true(left >= 1);
+}
+
 /* Any user may start a program called qemu-system-x86_64, of any size. */
 static void huge_executable(void **state)
 {
@@ -322,6 +359,7 @@ int main(void)
 		cmocka_unit_test(accelerators), cmocka_unit_test(hostile),
 		cmocka_unit_test(quoting),	cmocka_unit_test(not_found),
 		cmocka_unit_test(executables),	cmocka_unit_test(items),
+		cmocka_unit_test(many_others),
 		cmocka_unit_test(huge_executable), cmocka_unit_test(reused_pid),
 	};
 

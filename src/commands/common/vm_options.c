@@ -70,12 +70,24 @@ int vm_select_given(const struct text_list *items, struct vm **ret, unsigned int
 	return err ? err : vm_select(items, &scope, ret, ret_nr);
 }
 
+void vm_left_note(unsigned int left)
+{
+	if (left)
+		command_note("warning: %u more VMs of other users are left out; --vm-user USER "
+			     "selects those of a user", left);
+}
+
 int vm_list_given(struct vm **ret, unsigned int *ret_nr)
 {
 	struct vm_scope scope;
+	unsigned int left = 0;
 	int err = vm_scope_given(&scope);
 
-	return err ? err : vm_list(&scope, ret, ret_nr);
+	if (!err)
+		err = vm_list(&scope, ret, ret_nr, &left);
+	if (!err)
+		vm_left_note(left);
+	return err;
 }
 
 static int only_others(const struct vm *vms, unsigned int nr)
@@ -96,7 +108,7 @@ int vm_list_own_given(struct vm **ret, unsigned int *ret_nr)
 	int err = vm_scope_given(&scope);
 
 	if (!err)
-		err = vm_list(&scope, ret, ret_nr);
+		err = vm_list(&scope, ret, ret_nr, NULL);
 	if (err)
 		return err;
 	nr = *ret_nr;

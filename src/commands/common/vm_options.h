@@ -20,6 +20,9 @@ int vm_find_given(const char *pid_or_name, struct vm *ret);
 int vm_select_given(const struct text_list *items, struct vm **ret, unsigned int *ret_nr);
 int vm_list_given(struct vm **ret, unsigned int *ret_nr);
 
+/* Prints the number of VMs that vm_list() left out, if there are any. */
+void vm_left_note(unsigned int left);
+
 /*
  * Those among which a command chooses that no VM is given to: not another user's (vm_is_of_user()), which its owner may
  * have made to be found. -EACCES with the error message set: there are only such.

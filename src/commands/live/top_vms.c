@@ -145,7 +145,7 @@ int top_vms_scan(struct top_vms *t)
 {
 	struct vm *vms = NULL;
 	unsigned int nr = 0;
-	int err = vm_list(&t->scope, &vms, &nr);
+	int err = vm_list(&t->scope, &vms, &nr, NULL);
 
 	for (unsigned int i = 0; i < nr && !err; i++)
 		if (is_countable(&vms[i]) && !watched_find(t, vms[i].pid))
@@ -237,11 +237,13 @@ static int open_all(struct top_vms *t, bool pages, bool tasks)
 {
 	struct stat_request request = {.details = true, .pages = pages, .steals = pages};
 	struct vm *vms = NULL;
-	unsigned int nr = 0, kernels = 0;
+	unsigned int nr = 0, kernels = 0, left = 0;
 	int err = vm_scope_given(&t->scope);
 
 	if (!err)
-		err = vm_list(&t->scope, &vms, &nr);
+		err = vm_list(&t->scope, &vms, &nr, &left);
+	if (!err)
+		vm_left_note(left);
 	for (unsigned int i = 0; i < nr; i++)
 		if (is_countable(&vms[i]))
 			request.nr_vcpus += vms[i].nr_vcpus;
