@@ -275,7 +275,8 @@ static int body_arrived(void *arg, uint32_t status, const void *data, size_t len
 /* What http_perform() returns. */
 static int transfer_once(struct transfer *t, struct http_end *ret)
 {
-	struct http_transfer request = {.method = "GET", .url = t->opt->url, .range_from = t->have,
+	struct http_transfer request = {.method = "GET", .url = t->opt->url, .is_long = true,
+					.range_from = t->have,
 					.if_range = t->have ? t->state.validator : NULL,
 					.header = header_arrived, .body = body_arrived, .arg = t};
 	int err;
@@ -362,7 +363,9 @@ static int part_open(struct transfer *t)
 {
 	struct stat st;
 
-	t->fd = safe_path_open(t->part, O_RDWR | O_CREAT, 0600);
+	t->fd = safe_path_open(t->part, O_RDWR | O_NONBLOCK | O_NOCTTY, 0);
+	if (t->fd < 0 && errno == ENOENT)
+		t->fd = safe_path_open(t->part, O_RDWR | O_CREAT | O_EXCL, 0600);
 	if (t->fd < 0 || fstat(t->fd, &st))
 		return fail(-errno, "%s: %s", t->part, strerror(errno));
 	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_nlink != 1)

@@ -107,6 +107,7 @@ static int request_send(struct http *h, const struct http_transfer *t)
 	text_put(f, "headers", opt->headers);
 	text_put(f, "content-type", t->content_type);
 	number_put(f, "post-bytes", t->post_bytes);
+	number_put(f, "long", t->is_long);
 	if (!memstream_close(f, &text))
 		return fail(-ENOMEM, "out of memory");
 	return helper_send(&h->helper, HTTP_REQUEST, text, len);

@@ -21,7 +21,7 @@
  *
  *	HTTP_REQUEST	"name=value" strings, each ended by a NUL: url, method, cert, key, cacert, unix-socket,
  *			no-verify (1), timeout-seconds, range-from, if-range, user, password, headers,
- *			content-type, post-bytes
+ *			content-type, post-bytes, long (1)
  *	HTTP_UNPRIVILEGED nothing: first, if at all; answered by HTTP_END
  *	HTTP_DATA	bytes, until there were post-bytes of them
  *	HTTP_HEADER	one line of the reply's head, without CR LF, cut to HTTP_HEADER_MAX bytes
@@ -86,6 +86,7 @@ struct http_transfer {
 	const char *method, *url; /* GET, POST or DELETE */
 	uint64_t range_from;	  /* 0: all */
 	const char *if_range;	  /* NULL: none */
+	bool is_long;		  /* a reply of any length and duration: a download */
 	const char *content_type; /* of the data; NULL: as libcurl has it */
 	const void *post;	  /* the data of a POST, at most HTTP_POST_MAX bytes; NULL: none */
 	size_t post_bytes;

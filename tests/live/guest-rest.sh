@@ -79,7 +79,7 @@ says() { # REGEXP: 1 if the newest error does
 	grep -cE -- "$1" err
 }
 
-plan 69
+plan 70
 
 # ---- download ----
 
@@ -237,4 +237,14 @@ is "$(grep -c "$(printf '\033')" out)" 0 "a hostile name is defused" out
 cp events.new guest/events
 guest
 is $? 2 "an action is needed"
+# ---- a server that sends a byte now and then ----
+cat >drip.sh <<'END'
+printf 'HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n'
+while printf x; do sleep .3; done
+END
+socat UNIX-LISTEN:drip.sock,fork "SYSTEM:sh drip.sh" 2>/dev/null &
+pids="$pids $!"
+for _ in $(seq 600); do [ -S drip.sock ] && break; sleep .05; done
+guest control http://guest/ enable sched_wait --unix-socket drip.sock --timeout 1s
+is "$? $(says "the server's reply does not end")" "1 1" "a reply that does not end" err
 finish

@@ -10,15 +10,20 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/helper.h"
 #include "confine/confine.h"
 #include "fetch/http.h"
 
-enum { CONNECT_SECONDS = 15 };
+enum {
+	CONNECT_SECONDS = 15,
+	REPLY_TIMES = 2, /* of timeout-seconds, in which a reply must be complete that is not long */
+};
 
 struct request {
 	const char *method, *url, *cert, *key, *cacert, *unix_socket, *no_verify, *timeout_seconds;
+	const char *is_long;
 	const char *range_from, *if_range, *user, *password, *headers, *content_type,
 		*post_bytes; /* NULL: not given */
 	uint8_t *post; /* owned */
@@ -31,6 +36,7 @@ struct transfer {
 	char error[CURL_ERROR_SIZE];
 	bool body_began, closed; /* closed: hostrace reads no more */
 	struct curl_slist *headers;
+	uint64_t sent_ms; /* when all of the request had been sent; 0: not yet */
 };
 
 /* ---- the request ---- */
@@ -47,7 +53,7 @@ static int request_parse(struct request *rq, const char *data, size_t len)
 		{"range-from=", &rq->range_from}, {"if-range=", &rq->if_range},
 		{"user=", &rq->user},	      {"password=", &rq->password},
 		{"headers=", &rq->headers},   {"content-type=", &rq->content_type},
-		{"post-bytes=", &rq->post_bytes},
+		{"post-bytes=", &rq->post_bytes}, {"long=", &rq->is_long},
 	};
 
 	if (!len || data[len - 1])
@@ -151,8 +157,27 @@ static void headers_set(struct transfer *t)
 		t->headers = curl_slist_append(t->headers, type);
 }
 
+/* A server that sends a byte now and then would never end. */
+static int end_check(void *arg, curl_off_t down_all, curl_off_t down, curl_off_t up_all,
+		     curl_off_t up)
+{
+	struct transfer *t = arg;
+	uint64_t now = monotonic_ms();
+
+	(void)down_all, (void)down;
+	if (up < up_all)
+		return 0;
+	t->sent_ms = t->sent_ms ? t->sent_ms : now;
+	return now - t->sent_ms > REPLY_TIMES * 1000 * strtoull(t->rq.timeout_seconds, NULL, 10);
+}
+
 static void method_set(struct transfer *t)
 {
+	if (!t->rq.is_long) {
+		curl_easy_setopt(t->curl, CURLOPT_XFERINFOFUNCTION, end_check);
+		curl_easy_setopt(t->curl, CURLOPT_XFERINFODATA, t);
+		curl_easy_setopt(t->curl, CURLOPT_NOPROGRESS, 0L);
+	}
 	if (!strcmp(t->rq.method, "POST"))
 		post_set(t);
 	else if (strcmp(t->rq.method, "GET"))
@@ -288,6 +313,8 @@ static int failed(CURLcode code, const struct request *rq, const char *why)
 			    url, why);
 	case CURLE_OPERATION_TIMEDOUT:
 		return fail(-ETIMEDOUT, "%s: %s", url, why);
+	case CURLE_ABORTED_BY_CALLBACK:
+		return fail(-ETIMEDOUT, "%s: the server's reply does not end", url);
 	case CURLE_UNSUPPORTED_PROTOCOL:
 	case CURLE_URL_MALFORMAT:
 		return fail(-EINVAL, "'%s' is not an http or https URL", url);
