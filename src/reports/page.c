@@ -11,8 +11,6 @@
 
 #include "base/error.h"
 #include "base/version.h"
-#include "output/report/findings.h"
-#include "output/report/fit.h"
 #include "output/report/page.h"
 #include "reports/page_blame.h"
 #include "reports/page_closeups.h"

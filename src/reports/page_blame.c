@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "output/report/grid_json.h"
+#include "output/report/page.h"
 #include "reports/blame.h"
 
 struct page_blame {

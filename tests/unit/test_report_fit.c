@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "output/report/fit.h"
 #include "output/report/page.h"
 
 static json_int_t number(const json_t *o, const char *key)

@@ -3,7 +3,7 @@
  * The sentences of the summary. Each section of the page is asked for candidates, with their shares of the recording's
  * time; the largest of each kind become sentences.
  */
-#include "output/report/findings.h"
+#include "output/report/page.h"
 
 #include <stdlib.h>
 #include <string.h>

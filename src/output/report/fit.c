@@ -3,7 +3,6 @@
  * What a section has to lose so that the page stays small. Rows are dropped from the end, call trees lose their rarest
  * nodes; the size is that of the escaped text.
  */
-#include "output/report/fit.h"
 
 #include <stdlib.h>
 #include <string.h>

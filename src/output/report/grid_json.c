@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The cells of the heat map of exits as arrays of arrays: what the script needs to show the exits of a cell. */
-#include "output/report/grid_json.h"
 
 #include "base/json_text.h"
 #include "output/report.h"
-#include "output/report/fit.h"
+#include "output/report/page.h"
 
 static json_t *span_json(const struct grid_span *s, const struct vm_names *vms)
 {
