@@ -69,5 +69,6 @@ unsigned int losses_note(struct loss_windows *l, const struct event *ev)
 	for (unsigned int i = 0; i < LOSSES; i++)
 		if (what & 1u << i && until > l->until_ns[i])
 			l->until_ns[i] = until;
+	l->newest_ns = until > l->newest_ns ? until : l->newest_ns;
 	return what;
 }

@@ -25,6 +25,7 @@ enum {
 
 struct loss_windows {
 	uint64_t until_ns[LOSSES]; /* end of the newest interval, by bit of LOST_...; 0: there was none */
+	uint64_t newest_ns;	   /* of all of them */
 };
 
 /* LOST_...; 0 for other events, and where nothing depends on the type that is missing. */
@@ -36,7 +37,7 @@ unsigned int losses_note(struct loss_windows *l, const struct event *ev);
 /* Is any of this (LOST_...) unknown at that time? */
 static inline bool losses_cover(const struct loss_windows *l, unsigned int what, uint64_t ns)
 {
-	for (unsigned int i = 0; i < LOSSES; i++)
+	for (unsigned int i = 0; i < LOSSES && l->newest_ns >= ns; i++)
 		if (what & 1u << i && l->until_ns[i] >= ns && l->until_ns[i])
 			return true;
 	return false;
