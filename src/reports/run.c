@@ -22,6 +22,7 @@ struct pass {
 	struct result *member[RESULTS_MAX];
 	unsigned int nr;
 	bool alone; /* there are no others, in no pass */
+	uint64_t lost; /* known before anything is read: each who reads counts them anew */
 	uint32_t *takers; /* by event type: a bit for each member, and DECIDED */
 };
 
@@ -123,6 +124,7 @@ static int pass_open(struct pass *p)
 	p->in->options = &less;
 	err = set_open(p->in, p->reads, all ? NULL : pass_wants, p);
 	p->in->options = given;
+	p->lost = err ? 0 : p->in->reader->info.lost;
 	return err;
 }
 
@@ -154,14 +156,26 @@ static int result_end(struct result *r)
 	return err < 0 ? err : 0;
 }
 
+/* How many events were lost is known then, as after reading. */
+static int columns_run(const struct pass *p, struct result *r)
+{
+	struct reader *reader = p->in->reader;
+	uint64_t lost = reader->info.lost;
+	int done;
+
+	reader->info.lost = p->lost;
+	done = r->ops->columns(r, p->alone || !reader->ops->rows);
+	if (done <= 0)
+		reader->info.lost = lost;
+	return done;
+}
+
 /*
  * Opens the report, and runs it from columns if it can be. The only cursor of a foreign file is for a report that is
  * alone. 1: it is to be fed with events.
  */
 static int result_begin(struct pass *p, struct result *r)
 {
-	struct reader *reader = p->in->reader;
-	uint64_t lost = reader->info.lost;
 	int err, done = 0;
 
 	r->in = p->in;
@@ -169,13 +183,10 @@ static int result_begin(struct pass *p, struct result *r)
 	if (err)
 		return err < 0 ? err : 0;
 	if (r->ops->columns)
-		done = r->ops->columns(r, p->alone || !reader->ops->rows);
+		done = columns_run(p, r);
 	if (done <= 0)
 		return done ? done : 1;
-	err = result_end(r);
-	if (!p->alone)
-		reader->info.lost = lost; /* each who reads counts them */
-	return err;
+	return result_end(r);
 }
 
 static int pass_event(void *arg, const struct event *ev)
@@ -210,6 +221,7 @@ static int pass_feed(struct pass *p)
 
 	if (!p->nr)
 		return 0;
+	p->in->reader->info.lost = p->lost;
 	if (p->alone)
 		return reader_each(p->in->reader, only_event, p->member[0]);
 	p->takers = calloc(EVENT_TYPES_MAX, sizeof(*p->takers));
