@@ -21,12 +21,6 @@ static int downtime_feed(void *state, const struct event *ev)
 	return downtime_event(state, ev);
 }
 
-static int downtime_end(struct result *r)
-{
-	(void)r;
-	return 0;
-}
-
 static int downtime_write(struct result *result, const struct output *out)
 {
 	struct downtime_report r = {.downtime = result->state,
@@ -52,7 +46,6 @@ const struct report_ops downtime_report = {
 	.wants = downtime_wants,
 	.open = downtime_open,
 	.event = downtime_feed,
-	.end = downtime_end,
 	.write = downtime_write,
 	.close = downtime_close,
 };

@@ -57,12 +57,6 @@ static int info_event(void *state, const struct event *ev)
 	return 0;
 }
 
-static int info_end(struct result *r)
-{
-	(void)r;
-	return 0;
-}
-
 static int info_write(struct result *r, const struct output *out)
 {
 	const struct info *s = r->state;
@@ -94,7 +88,6 @@ const struct report_ops info_report = {
 	.wants = info_wants,
 	.open = info_open,
 	.event = info_event,
-	.end = info_end,
 	.write = info_write,
 	.close = info_close,
 };

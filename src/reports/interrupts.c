@@ -28,12 +28,6 @@ static int interrupts_feed(void *state, const struct event *ev)
 	return interrupts_event(state, ev);
 }
 
-static int interrupts_end(struct result *r)
-{
-	(void)r;
-	return 0;
-}
-
 static bool vcpu_selected(void *arg, uint16_t vcpu)
 {
 	return number_selected(arg, vcpu);
@@ -68,7 +62,6 @@ const struct report_ops interrupts_report = {
 	.wants = interrupts_wants,
 	.open = interrupts_open,
 	.event = interrupts_feed,
-	.end = interrupts_end,
 	.write = interrupts_write,
 	.close = interrupts_close,
 };

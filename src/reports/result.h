@@ -77,7 +77,7 @@ struct report_ops {
 	int (*columns)(struct result *r, bool allowed);
 	int (*event)(void *state, const struct event *ev);
 
-	/* After the last event. 1: all are to be read once more. */
+	/* After the last event. 1: all are to be read once more. NULL: nothing to do. */
 	int (*end)(struct result *r);
 
 	/* Writes the result as out->format has it. Once. */

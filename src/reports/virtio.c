@@ -38,12 +38,6 @@ static int virtio_feed(void *state, const struct event *ev)
 	return ev->time_ns < v->until_ns ? queues_event(v->queues, ev) : 0;
 }
 
-static int virtio_end(struct result *r)
-{
-	(void)r;
-	return 0;
-}
-
 static int write_json(struct report *report, const struct queue_report *a)
 {
 	json_t *rows = queue_report_json(a);
@@ -111,7 +105,6 @@ const struct report_ops virtio_report = {
 	.wants = queues_wants,
 	.open = virtio_open,
 	.event = virtio_feed,
-	.end = virtio_end,
 	.write = virtio_write,
 	.close = virtio_close,
 };

@@ -144,14 +144,6 @@ void input_foot(const struct input_set *set, const json_t *more, FILE *out)
 	inputs_foot(set, more, output_in_color(), out);
 }
 
-int input_open_window(bool with_guests, bool before, bool (*wants)(const char *event, void *arg),
-		      void *arg, struct input_set **ret)
-{
-	int err = input_make(with_guests, ret);
-
-	return err ? err : input_set_open_window(*ret, before, wants, arg);
-}
-
 int input_open(bool with_guests, bool (*wants)(const char *event, void *arg), void *arg,
 	       struct input_set **ret)
 {

@@ -43,10 +43,6 @@ int input_make(bool with_guests, struct input_set **ret);
 int input_open(bool with_guests, bool (*wants)(const char *event, void *arg), void *arg,
 	       struct input_set **ret);
 
-/* The same for a command that applies the time window itself; `before` as in input_set_open_window(). */
-int input_open_window(bool with_guests, bool before, bool (*wants)(const char *event, void *arg),
-		      void *arg, struct input_set **ret);
-
 /* What every report says of its inputs (reports/head.h), for the command being run. */
 json_t *input_head(const struct input_set *set, const json_t *more);
 
