@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The only function that reallocates arrays of arbitrary type. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Open addressing with linear probing (Knuth, TAOCP 6.4, algorithms L and R): a removal moves later entries of the run
+ * back, so that no tombstones are needed.
+ */
 #include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/random.h>

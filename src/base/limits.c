@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Limits of the process that are too low to work with: open files are raised to the hard limit; a small stack is
+ * replaced by one of our own (makecontext(3)) in the same thread, since privileges are given up by thread.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>

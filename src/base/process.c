@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Child processes with given descriptors as their standard streams. Installed files are found relative to
+ * /proc/self/exe, so that a build directory works without being installed.
+ */
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The terminal belongs to the process, so the state of the line is one for the process. */
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>

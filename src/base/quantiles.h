@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The distribution of many values in little memory. Up to QUANTILES_EXACT values are kept as they
- * are; above that, they are counted in buckets of 1/128 of their power of two (below 256: one
- * bucket per value), so that a quantile is off by at most 0.4 %. Minimum, maximum, sum and sum of
- * squares are exact integers. The result does not depend on the order of the values: parts that were summed
- * up separately can be merged, with exactly the result of a single pass.
- */
+/* The distribution of many values in little memory. */
 #ifndef HOSTRACE_QUANTILES_H
 #define HOSTRACE_QUANTILES_H
 

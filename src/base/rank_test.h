@@ -1,14 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Do two series of measurements differ? The test of Wilcoxon, Mann and Whitney: it compares ranks, so one extreme value
- * weighs no more than any other, and no distribution is assumed. Ties are corrected for; the normal approximation is
- * used, with a continuity correction.
- *
- * Neighbouring values of a series need not be independent. Their ranks' autocorrelation is estimated in both series,
- * and the statistic's variance is multiplied by it, as if there were fewer values: by (1 + r) / (1 - r) for correlation
- * r of neighbours, or by 1 plus twice the sum of the correlations at growing distance until one is not positive,
- * whichever is more. Estimates are corrected for their bias of about -1/n.
- */
+/* Do two series of measurements differ? The test of Wilcoxon, Mann and Whitney. */
 #ifndef HOSTRACE_RANK_TEST_H
 #define HOSTRACE_RANK_TEST_H
 

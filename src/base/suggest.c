@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Which known name was meant by a misspelt word: by edit distance, in which two exchanged letters count once. */
 #include <string.h>
 
 #include "base/error.h"

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What the probes cost: their run time, related to the CPU time of the VMs' threads in the same interval. With a
+ * budget, the most expensive class of probes is dropped when the interval exceeds it, one class at a time, since the
+ * rest may well be within it; what is dropped is a record in the trace.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>

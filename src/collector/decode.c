@@ -1,4 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The cheapest site for a user probe at the beginning of a function.
+ *
+ * The kernel writes a breakpoint over the probed instruction. On a hit it must execute the original instruction: jumps,
+ * calls and pushes are emulated (Linux, arch/x86/kernel/uprobes.c: branch_emulate_op(), push_emulate_op()); any other
+ * instruction is copied aside and single-stepped, a second trap, which makes the hit 2 to 20 times more expensive. Many
+ * functions begin with an expensive instruction, but have a cheap one a few instructions later:
+ *
+ *	virtqueue_pop:	movabs $..., %rax	expensive
+ *		 +10:	cmpb   $0, ...(%rdi)	expensive
+ *		 +21:	jne    ...		cheap; the arguments and the return address are untouched
+ *
+ * A site qualifies if every call of the function passes it exactly once, the stack pointer is still that of the entry
+ * (so that a return probe finds the return address), and the argument registers needed are unchanged.
+ */
 #include <capstone/capstone.h>
 #include <errno.h>
 #include <stdio.h>

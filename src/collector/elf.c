@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * An executable as probes need it: symbols, bytes at an address, and the file offset that the
+ * kernel requires for a user probe. Symbols come from .dynsym (what the program exports),
+ * .symtab, and the .symtab of the separate debug file under /usr/lib/debug/.build-id where one is
+ * installed.
+ *
+ * The file is another program's: every offset is checked against its size.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>

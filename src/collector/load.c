@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Loading. All programs are one BPF object, which the kernel accepts completely or not at all; so
+ * that one tracepoint with other arguments does not cost us the rest, a rejected object is tried
+ * again program by program and what the kernel rejects is skipped.
+ */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -115,12 +120,6 @@ const char *object_error(int err)
 		 *m->warning ? "; " : "", m->warning);
 	return m->error;
 }
-
-/*
- * Loading. All programs are one BPF object, which the kernel accepts completely or not at all; so
- * that one tracepoint with other arguments does not cost us the rest, a rejected object is tried
- * again program by program and what the kernel rejects is skipped.
- */
 
 enum {
 	RING_BYTES_MIN = 1 << 18,

@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Call stacks of a process's threads from copies of their stacks (struct stack_copy), by the .eh_frame of its
+ * executable and libraries (libdwfl). What is executed now is opened through /proc/PID/map_files, so a QEMU in a
+ * container, or one whose file was replaced, has its own code and symbols; separate symbols are found by build id. A
+ * recorder without the right to do so opens it by its name, if that is the same file.
+ *
+ * All files are opened, and their symbols read, when the process is: unwinder_print() opens nothing.
+ */
 #include "collector/unwind.h"
 
 #include <elfutils/libdwfl.h>

@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Families of samples in a format of Prometheus: text, version 0.0.4, OpenMetrics, or protobuf (exporter/protobuf.h);
+ * or as a request of OpenTelemetry (exporter/otlp.h).
+ * https://prometheus.io/docs/instrumenting/exposition_formats/
+ * https://prometheus.io/docs/specs/om/open_metrics_spec/
+ *
+ * The formats of text are a few lines of code; a client library would keep a second copy of all counters.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>

@@ -1,14 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * A guest's memory through the gdb stub of its VMM (QEMU's -gdb, -s). QEMU stops the VM when a
- * debugger connects and resumes it when it detaches, but not when the connection is closed; so a
- * child process monitors this one and detaches for it, however it ends.
- *
- * A VM that was paused before stays paused, where that is known: the caller knows it from QEMU's
- * monitor; up to version 8.0 the stub reports that it has stopped a VM that ran.
- *
- * Addresses are virtual, as the first vCPU maps them.
- */
+/* A guest's memory through the gdb stub of its VMM (QEMU's -gdb, -s). */
 #ifndef HOSTRACE_GDB_H
 #define HOSTRACE_GDB_H
 

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * HTTP through hostrace-http: requests and replies as messages over a socket pair (base/helper.h). Further OSv's REST
+ * API, whose JSON replies are bounded and checked.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The layout of a guest: symbols of its ELF file (libelf), and offsets of members in its
- * structures from its DWARF (libdw). Nothing is built into hostrace but names, so that
- * another build of the guest is read right or rejected by name.
- */
+/* The layout of a guest. */
 #ifndef HOSTRACE_LAYOUT_H
 #define HOSTRACE_LAYOUT_H
 

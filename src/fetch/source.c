@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The list of sources of a guest's trace, and what they share: an output file that grows, limited retries, and the
+ * frames of a guest stream, of which only whole ones with a correct CRC are written.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

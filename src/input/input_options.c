@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The options that select inputs and what of them is read, and the counts of events and losses in the selected part.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * How several inputs become one reader: hosts and guests are opened, companions (the guest trace, the symbols, the
+ * annotations next to a recording) are found, clocks are aligned in a first pass over the hosts, then all are merged
+ * in time order and trimmed.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

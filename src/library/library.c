@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * libhostrace over the readers of hostrace: opens a trace and its companions, returns one event at a time, and turns
+ * messages and notes into strings that live as long as the trace. State is per trace and per thread; nothing is
+ * printed and nothing ends the process.
+ */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Sums by label. A busy group counts in a buffer of its own that stays in the cache (base/quantiles.h), and a small
+ * direct-mapped cache finds the group of the label that was seen just before; hash table and exact distribution are
+ * updated when a buffer is full.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

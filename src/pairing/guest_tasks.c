@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Keys whose value depends on earlier events: the guest task that runs on a vCPU, the VM of a process; and which CPUs
+ * and times are blind after a loss of events.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Begins by key in a hash table whose entries are indices into one array, and all of them linked in order of their
+ * begin. When the table is full, a new begin is refused and counted.
+ */
 #include <stdlib.h>
 
 #include "pairing/open_table.h"

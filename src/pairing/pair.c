@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * One event at a time: which roles it has for the analyzer (begin, end, mark, loss) was bound when its type was first
+ * seen, so that an event costs a table look-up. The same rules for whole columns are in fast_pair.c; test_fast_path
+ * compares both.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

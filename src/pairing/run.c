@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Chooses between the two ways to pair a trace: the fast path (fast_path.c), else each event passes all analyzers that
+ * may still be the first with a begin.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

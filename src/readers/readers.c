@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The list of readers. A file is opened by its content: each reader looks at the first bytes, the list's order decides
+ * between texts that several accept, and a compressed file is recognized only to name the program that unpacks it.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Names of addresses from a symbol table: a guest's /proc/kallsyms, a kernel's System.map, the output of nm. Each line
- * is "ADDRESS TYPE NAME", optionally followed by "[MODULE]". Such a table has no sizes: a symbol extends to the next
- * one, the last one SYMBOL_REACH bytes.
- */
+/* Names of addresses from a symbol table. */
 #ifndef HOSTRACE_SYMBOL_MAP_H
 #define HOSTRACE_SYMBOL_MAP_H
 

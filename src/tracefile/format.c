@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Numbers and layouts of a .hrt file as bytes, its schema, and what metadata of a recording say of losses. Everything
+ * read is foreign: lengths are checked before they are used, and a schema names the offsets of its fields, which must
+ * lie inside the record.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>

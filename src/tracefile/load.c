@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Where the chunks of a .hrt file are, and one chunk into memory. The map of chunks comes from the index at the end;
+ * where that is missing or does not cover the file without a gap (a recorder that was killed, a damaged disk), it is
+ * made again by searching for chunk headers, whose CRC is checked, and holes of a sparse file are skipped. An error of
+ * the disk is no damage of the file and ends reading.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The file side of the writer: header, chunks, index, trailer, in this order and never rewritten. A payload is packed
+ * as columns, then in a zstd frame if that is smaller. Index entries are kept in memory until the end.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

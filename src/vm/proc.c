@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Facts from /proc/PID (proc(5)). A process is identified by its pid and start time, since pids are reused; names are
+ * hostile and are searched from the right place (the last ')' of stat). A VM is a process with a "anon_inode:kvm-vm"
+ * descriptor, its vCPUs are those of "anon_inode:kvm-vcpu:N", and which thread runs which is told by the names that
+ * VMMs give them. Further an executable's build id and QEMU version, read without running it.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

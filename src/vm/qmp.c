@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A client of QMP, and what is asked of it: the process behind the socket, whether the VM runs, how its guest memory
+ * is mapped, the memory regions of ports and addresses. What QMP itself does not report comes from the human monitor
+ * ("info mtree", registers), as text that is parsed line by line.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What a thread does, from /proc/PID/task/TID: status, stack, syscall, stat, sched and wchan (proc(5)). Each file may
+ * be missing or unreadable without the right to trace the process; then its facts are unknown, never 0. A thread that
+ * ends meanwhile is skipped.
+ */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>

@@ -1,16 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The requests in a virtqueue's rings: offered by the guest and not popped, or popped by the device and not returned.
- *
- * A ring says exactly what is offered. Which of the popped requests have not been returned it says only in part: an
- * entry of the available ring is overwritten after as many requests as the queue has entries, and a head that was
- * returned and popped again in the meantime cannot be distinguished from one that was popped and returned. QEMU's own
- * elements (virtq_elements.h) decide: a popped request has one. `certain` is whether these, or the rings alone, leave
- * only one reading.
- *
- * Rings and descriptors are the guest's: each is read once into a copy, a chain is followed over at most as many
- * descriptors as the queue or the indirect table has, and guest addresses are read inside the guest's RAM only.
- */
+/* The requests in a virtqueue's rings. */
 #ifndef HOSTRACE_VIRTQ_REQUESTS_H
 #define HOSTRACE_VIRTQ_REQUESTS_H
 

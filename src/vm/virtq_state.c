@@ -1,4 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The virtqueues of a running QEMU, read out of its memory: no monitor, no probe, nothing stopped.
+ *
+ * How they are found. virtio_init() (hw/virtio/virtio.c) makes one array of VIRTIO_QUEUE_MAX VirtQueues per device and
+ * writes into each its number and a pointer to the VirtIODevice, whether the queue will be used or not:
+ *
+ *   array ─► [0] queue_index 0, vdev ──┐   [1] queue_index 1, vdev ──┐   ...   [1023]
+ *              ▲                       ▼                             ▼
+ *              └──────────── VirtIODevice.vq;   canonical_path ─► "/machine/peripheral/disk/virtio-backend"
+ *
+ * Such a row of numbers with one pointer that points back at it does not arise by chance, and a guest cannot make one
+ * without knowing the addresses of QEMU's heap. Guest memory itself is not searched.
+ *
+ * VirtQueue begins with VRing {num, num_default, align, desc, avail, used, caches}; the caches tell where QEMU itself
+ * has the rings mapped, and how long they are, which distinguishes split from packed and whether event indices are
+ * used: virtio 1.2, 2.7 (split), 2.8 (packed). Offsets: probes/qemu.def and reference sources 4.2 to 10.2;
+ * 11.1 as its executable has them.
+ *
+ * All of it may change while it is read, and rings are the guest's: each part is read once into a copy, lengths are
+ * checked, and a queue that would not hold still is marked as moving.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>

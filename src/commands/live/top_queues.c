@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Events of the VMs that run at the start, for commands that count as they go: record types are enabled, records are
+ * drained in rounds and handed to a callback. Of these, top --queues makes the figures of virtqueues, and top --tasks
+ * those of guest tasks.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -348,13 +348,6 @@ static void number_put(uint8_t *to, uint64_t v, unsigned int size)
 		memcpy(to, &v, size);
 }
 
-uint16_t ftrace_ours_own_vcpu(const struct ftrace_ours *o, const uint8_t *entry, size_t len)
-{
-	if (o->vcpu < 0 || (size_t)o->vcpu + 4 > len)
-		return RECORD_NO_VCPU;
-	return (uint16_t)number_at(entry + o->vcpu, 4, false);
-}
-
 unsigned int ftrace_ours_vcpu_offset(const struct ftrace_ours *o)
 {
 	return o->vcpu < 0 ? 0 : (unsigned int)o->vcpu;

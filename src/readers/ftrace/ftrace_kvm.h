@@ -35,9 +35,6 @@ const struct event_type *ftrace_ours_type(const struct ftrace_ours *o);
 uint16_t ftrace_ours_vcpu(const struct ftrace_ours *o, struct hash_table *vcpus, uint32_t tid,
 			  const uint8_t *entry, size_t len);
 
-/* The vCPU that the event itself names as its own thread's, RECORD_NO_VCPU if it names none. */
-uint16_t ftrace_ours_own_vcpu(const struct ftrace_ours *o, const uint8_t *entry, size_t len);
-
 /* The offset of that vCPU number in the event, 0 if it has none. Does this tracepoint name it at all? */
 unsigned int ftrace_ours_vcpu_offset(const struct ftrace_ours *o);
 bool ftrace_names_own_vcpu(const char *name);

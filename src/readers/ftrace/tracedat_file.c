@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The container of trace-cmd's trace.dat, versions 6 and 7 (trace-cmd.dat.v6(5), trace-cmd.dat.v7(5)): event formats,
+ * options, and for each CPU a run of ring buffer pages, as they are or in compressed chunks. Read here and not by
+ * libtracecmd, whose Debian build has no zlib, which most files in the wild use.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

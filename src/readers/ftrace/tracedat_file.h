@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The container of trace-cmd's trace.dat, versions 6 and 7 (trace-cmd.dat.v6(5), trace-cmd.dat.v7(5)): event formats,
- * options, and for each CPU a run of ring buffer pages, as they are or in compressed chunks. Read here and not by
- * libtracecmd, whose Debian build has no zlib, which most files in the wild use.
- */
+/* The container of trace-cmd's trace.dat, versions 6 and 7 (trace-cmd.dat.v6(5), trace-cmd.dat.v7(5)). */
 #ifndef HOSTRACE_TRACEDAT_FILE_H
 #define HOSTRACE_TRACEDAT_FILE_H
 

@@ -1,18 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Which VM a vCPU thread belongs to, in recordings that name threads but not processes (trace.dat, tracefs text).
- *
- * Two VMs both have vCPU 0, so a vCPU number alone is ambiguous. Three sources, the first that has the thread is used:
- *
- *   1. the option GUEST of a trace.dat (trace-cmd record -A): a guest's name, its trace id, the thread of each vCPU
- *   2. the thread group that tracefs prints with the option record-tgid
- *   3. one VM for all other threads, unless two of them ran a vCPU of the same number: then nothing says which threads
- *      belong together, and each is a VM of its own
- *
- * A VM's pid is its thread group where that is known, otherwise the thread of its lowest vCPU: never the pid of another
- * VM; a VM without a name is called "pid N" or "tid N". With a single VM of which nothing else is known the pid
- * stays 0.
- */
+/* Which VM a vCPU thread belongs to, in recordings that name threads but not processes (trace.dat, tracefs text). */
 #ifndef HOSTRACE_VM_THREADS_H
 #define HOSTRACE_VM_THREADS_H
 

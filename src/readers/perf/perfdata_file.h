@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The container of perf's perf.data (tools/perf/Documentation/perf.data-file-format.txt and the kernel's
- * include/uapi/linux/perf_event.h) in its two forms: a file with a head, sections, and features after the data; and
- * the output of `perf record -o -`, where all of that is in records of the stream itself.
- *
- *   file:  head | attrs | data: record record ...  | features        pipe:  head | record record ...
+ * include/uapi/linux/perf_event.h) in its two forms.
  */
 #ifndef HOSTRACE_PERFDATA_FILE_H
 #define HOSTRACE_PERFDATA_FILE_H

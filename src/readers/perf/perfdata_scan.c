@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A first pass over a perf.data, for its rows (event/rows.h): where each CPU's samples are, their times, and what was
+ * lost. It only looks at the heads of records. Compressed files and what is unusual are left to the batches.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

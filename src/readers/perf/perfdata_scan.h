@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * A first pass over a perf.data, for its rows (event/rows.h): where each CPU's samples are, their times, and what was
- * lost. It only looks at the heads of records. Compressed files and what is unusual are left to the batches.
- */
+/* A first pass over a perf.data, for its rows (event/rows.h). */
 #ifndef HOSTRACE_PERFDATA_SCAN_H
 #define HOSTRACE_PERFDATA_SCAN_H
 

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * QEMU's trace events (its trace-events files; -trace, -d trace:) and what they are here. Those with a counterpart in
- * bpf/events.def become it; the others become "qemu:NAME".
- *
- * QEMU names a queue by its address only; virtio_queue_notify and virtio_notify also name the device. It does not name
- * an element's descriptor head: elements are numbered by their address, which is unique while they are in flight.
- */
+/* QEMU's trace events (its trace-events files; -trace, -d trace:) and what they are here. */
 #ifndef HOSTRACE_QEMU_EVENTS_H
 #define HOSTRACE_QEMU_EVENTS_H
 

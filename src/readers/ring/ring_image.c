@@ -1,4 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A guest ring seen from the host: memory that a guest owns, may still be writing, and may have filled with false data.
+ * Geometry is read once into local copies and checked; after that nothing in the memory can lead outside it. A
+ * guest that scribbles loses its own records only.
+ *
+ * Three kinds of memory, one rule (ring.h: the marks are right before and after the copy):
+ *   - mapped and running (ivshmem, the guest RAM's file): ring_cursor_next() looks at the memory itself;
+ *   - a copy of a running guest's memory (process_vm_readv, a file): a single copy does not show which records changed
+ *     while it was made. fetch/ring_follow.h copies three times and selects what did not change;
+ *   - a copy of memory at rest (the guest stopped, the program ended): used unchanged.
+ */
 #include <errno.h>
 #include <string.h>
 

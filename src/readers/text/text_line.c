@@ -1,4 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * One line of what tracing tools print, recognized by its content. An event's line is one of
+ *
+ *   tracefs, trace-cmd report    qemu-system-x86-143     [000] d..1.  19693194614: kvm_entry: vcpu 0, rip 0xfff0
+ *   the same with a tgid         qemu-system-x86-143     (    140) [000] d..1.    19.693194: kvm_entry: ...
+ *   trace-cmd report -l          qemu-sys-143     0d..1.    19.693194: kvm_entry: ...
+ *   tracefs, latency-format      qemu-sys-143       0d..1.   12us+: kvm_entry: ...
+ *   perf script                  CPU 0/KVM   4321 [003]  1234.567890:       kvm:kvm_exit: vcpu 0 reason ...
+ *   the same with -F             4321/4325  1234.567890123:       kvm:kvm_exit: ...
+ *
+ * Sources: kernel/trace/trace_output.c (trace_print_context, lat_print_generic), trace-cmd's tep_print_event(),
+ * perf's builtin-script.c (perf_sample__fprintf_start).
+ */
 #include <ctype.h>
 #include <stdlib.h>
 

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The first of two passes over a text (tracetext.h): which thread belongs to which VM, names of threads, losses, the
+ * unit of times, and which lines the second pass needs. A line's layout can only be recognized by those before it, so
+ * both passes parse in the same order.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A kernel's type information (Documentation/bpf/btf.rst), as far as offsets of members need it. Own code, although
+ * libbpf has a parser: this one reads what a guest wrote, and libbpf does not check that ids and names are in range,
+ * nor that modifiers end.
+ */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * A Linux guest (x86-64), read from its RAM while it runs: no agent, no file of the guest, KASLR or not. Nothing is
- * written and nothing stopped. All data from the guest is untrusted: counts have limits, lists are checked while they
- * are followed, what changes while it is read is read again a few times and then given up.
- */
+/* A Linux guest (x86-64), read from its RAM while it runs. */
 #ifndef HOSTRACE_LINUX_GUEST_H
 #define HOSTRACE_LINUX_GUEST_H
 

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The loaded modules of a Linux guest: the list `modules`, each struct module's symbol, string and export tables
+ * (kernel/module/kallsyms.c), by offsets of the guest's BTF; and the BTF of modules (struct btf_module), which has
+ * types that the kernel's own lacks. Modules come and go while they are read: one whose tables contradict each other
+ * is left out and counted.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
