@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "event/handlers.h"
 #include "event/records.h"
 #include "event/virtio_ids.h"
 #include "pairing/elements_private.h"
@@ -466,39 +467,31 @@ static void on_gap(struct elements *e, const struct event *ev)
 		loss_state_add(&e->losses, ev);
 }
 
-static const struct {
-	const char *event;
-	void (*on)(struct elements *e, const struct event *ev);
-} handlers[] = {
-	{"virtqueue_pop", on_pop},
-	{"virtqueue_fill", on_fill},
-	{"virtqueue_detach", on_detach},
-	{"virtqueue_unpop", on_unpop},
-	{"virtqueue_rewind", on_rewind},
-	{"virtqueue_drop_all", on_drop_all},
-	{"virtio_reset", on_reset},
-	{"virtio_set_status", on_status},
-	{"virtio_queue_reset", on_queue_reset},
-	{"virtio_delete_queue", on_queue_gone},
-	{"virtio_cleanup", on_cleanup},
-	{"virtio_error", on_error},
-	{"vhost_start", on_vhost},
-	{"virtio_device", on_device},
-	{"virtio_kind", on_kind},
-	{"vm_state", on_vm_state},
-	{"lost", on_lost},
-	{"gap", on_gap},
-};
-
-enum { NR_HANDLERS = sizeof(handlers) / sizeof(handlers[0]) };
+static const HANDLERS(struct elements) handlers = {{
+	[EV_virtqueue_pop] = on_pop,
+	[EV_virtqueue_fill] = on_fill,
+	[EV_virtqueue_detach] = on_detach,
+	[EV_virtqueue_unpop] = on_unpop,
+	[EV_virtqueue_rewind] = on_rewind,
+	[EV_virtqueue_drop_all] = on_drop_all,
+	[EV_virtio_reset] = on_reset,
+	[EV_virtio_set_status] = on_status,
+	[EV_virtio_queue_reset] = on_queue_reset,
+	[EV_virtio_delete_queue] = on_queue_gone,
+	[EV_virtio_cleanup] = on_cleanup,
+	[EV_virtio_error] = on_error,
+	[EV_vhost_start] = on_vhost,
+	[EV_virtio_device] = on_device,
+	[EV_virtio_kind] = on_kind,
+	[EV_vm_state] = on_vm_state,
+	[EV_lost] = on_lost,
+	[EV_gap] = on_gap,
+}};
 
 bool elements_wants(const char *event, void *arg)
 {
 	(void)arg;
-	for (size_t i = 0; i < NR_HANDLERS; i++)
-		if (!strcmp(handlers[i].event, event))
-			return true;
-	return false;
+	return handlers_want(&handlers, event);
 }
 
 /* Is the event's VM within the limits, and its device where it has one? */
@@ -542,17 +535,8 @@ const struct element_totals *elements_totals(const struct elements *e)
 
 void elements_event(struct elements *e, const struct event *ev)
 {
-	int8_t *h = &e->handler[ev->type->index];
-
 	if (e->since_ns && ev->time_ns >= e->since_ns)
 		elements_window_begin(e);
-
-	if (!*h) {
-		*h = -1;
-		for (size_t i = 0; i < NR_HANDLERS; i++)
-			if (!strcmp(handlers[i].event, ev->type->name))
-				*h = (int8_t)(i + 1);
-	}
-	if (*h > 0 && is_checked(e, ev))
-		handlers[*h - 1].on(e, ev);
+	if (handlers.on[ev->type->id] && is_checked(e, ev))
+		handlers_call(&handlers, e, ev);
 }

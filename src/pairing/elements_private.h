@@ -63,7 +63,6 @@ struct elements {
 	struct element_totals totals;
 	uint64_t since_ns; /* start of a time window that has not begun yet; 0: none */
 	const struct element_watch *watch;
-	int8_t handler[EVENT_TYPES_MAX]; /* by type: 0 not looked up, -1 none, else handler + 1 */
 };
 
 /* The state of a device and of a VM, added if new. NULL: the table is full. */

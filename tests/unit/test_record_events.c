@@ -115,6 +115,28 @@ static void test_for_analyzers(void **state)
 	assert_int_equal(events_choose_for("no-such-analyzer", wants), -EINVAL);
 }
 
+/* What the report's table of handlers has, without what the collector records in any case. */
+static void test_for_reports_with_handlers(void **state)
+{
+	static const unsigned int stops[] = {EV_vm_state, EV_migrate_step, EV_kvm_exit,
+					     EV_kvm_entry, EV_kvm_userspace_exit, EV_kvm_run};
+	bool wants[EV_LIMIT] = {false};
+	unsigned int nr = 0;
+
+	(void)state;
+	assert_int_equal(events_choose_for("downtime", wants), 0);
+	for (unsigned int i = 0; i < sizeof(stops) / sizeof(stops[0]); i++)
+		assert_true(wants[stops[i]]);
+	for (unsigned int i = 0; i < EV_LIMIT; i++)
+		nr += wants[i];
+	assert_int_equal(nr, sizeof(stops) / sizeof(stops[0]));
+	memset(wants, 0, sizeof(wants));
+	assert_int_equal(events_choose_for("interrupts", wants), 0);
+	assert_true(wants[EV_kvm_apic_accept_irq] && wants[EV_kvm_eoi] && wants[EV_kvm_set_irq] &&
+		    wants[EV_kvm_write_tsc_offset]);
+	assert_false(wants[EV_lost] || wants[EV_clock_pair] || wants[EV_kvm_exit]);
+}
+
 static void test_next(void **state)
 {
 	char buf[64];
@@ -134,6 +156,7 @@ int main(void)
 		cmocka_unit_test(test_inside),	      cmocka_unit_test(test_names_and_globs),
 		cmocka_unit_test(test_take_away),     cmocka_unit_test(test_unknown),
 		cmocka_unit_test(test_for_analyzers),
+		cmocka_unit_test(test_for_reports_with_handlers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

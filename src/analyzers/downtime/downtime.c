@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "event/handlers.h"
 #include "event/records.h"
 #include "pairing/loss_state.h"
 
@@ -188,17 +189,18 @@ static void on_started(struct downtime *d, struct vm *vm, const struct event *ev
 	d->stops[stop].to = ev->pid;
 }
 
-static void on_step(struct downtime *d, struct vm *vm, const struct event *ev)
+static void on_step(struct downtime *d, const struct event *ev)
 {
 	static const enum stop_point points[] = {[STEP_SAVE_RAM] = STOP_SAVE_RAM,
 						 [STEP_SAVE_DEVICES] = STOP_SAVE_DEVICES,
 						 [STEP_LOAD] = STOP_LOAD,
 						 [STEP_LOADED] = STOP_LOADED};
 	RECORD(migrate_step, r, ev);
+	struct vm *vm = vm_of(d, ev);
 	uint64_t step = r->step;
 
 	d->counts.steps = true;
-	if (step < STEP_SAVE_RAM || step > STEP_LOADED)
+	if (!vm || step < STEP_SAVE_RAM || step > STEP_LOADED)
 		return;
 	if (step == STEP_LOAD)
 		vm->load_ns = ev->time_ns;
@@ -208,8 +210,12 @@ static void on_step(struct downtime *d, struct vm *vm, const struct event *ev)
 		d->stops[vm->open].at[points[step]] = ev->time_ns;
 }
 
-static void on_enters(struct downtime *d, struct vm *vm, const struct event *ev)
+static void on_enters(struct downtime *d, const struct event *ev)
 {
+	struct vm *vm = vm_of(d, ev);
+
+	if (!vm)
+		return;
 	if (vm->resumed != NO_STOP)
 		d->stops[vm->resumed].at[STOP_RUNS] = ev->time_ns;
 	vm->resumed = NO_STOP;
@@ -217,7 +223,38 @@ static void on_enters(struct downtime *d, struct vm *vm, const struct event *ev)
 	vm->ran = true;
 }
 
-static void on_lost(struct downtime *d, const struct event *ev)
+static void on_exit_event(struct downtime *d, const struct event *ev)
+{
+	struct vm *vm = vm_of(d, ev);
+
+	if (!vm)
+		return;
+	vm->left_guest_ns = ev->time_ns;
+	vm->ran = true;
+}
+
+static void on_userspace_exit(struct downtime *d, const struct event *ev)
+{
+	struct vm *vm = vm_of(d, ev);
+
+	if (!vm)
+		return;
+	vm->left_vmm_ns = ev->time_ns;
+	vm->ran = true;
+}
+
+static void on_state(struct downtime *d, const struct event *ev)
+{
+	RECORD(vm_state, r, ev);
+	struct vm *vm = vm_of(d, ev);
+
+	if (vm && r->running)
+		on_started(d, vm, ev);
+	else if (vm && record_has(ev, vm_state, running))
+		on_stopped(d, vm, ev, r->state);
+}
+
+static void on_gap(struct downtime *d, const struct event *ev)
 {
 	const struct vm *vm;
 
@@ -230,75 +267,34 @@ static void on_lost(struct downtime *d, const struct event *ev)
 	}
 }
 
-static void on_state(struct downtime *d, struct vm *vm, const struct event *ev)
+static void on_lost(struct downtime *d, const struct event *ev)
 {
-	RECORD(vm_state, r, ev);
+	const struct event_type *lost = loss_event_type(ev);
 
-	if (r->running)
-		on_started(d, vm, ev);
-	else if (record_has(ev, vm_state, running))
-		on_stopped(d, vm, ev, r->state);
+	if (!lost || downtime_wants(lost->name, NULL))
+		on_gap(d, ev);
 }
 
-static void on_vm_event(struct downtime *d, struct vm *vm, const struct event *ev)
-{
-	switch (ev->type->id) {
-	case EV_kvm_exit:
-		vm->left_guest_ns = ev->time_ns;
-		vm->ran = true;
-		break;
-	case EV_kvm_userspace_exit:
-		vm->left_vmm_ns = ev->time_ns;
-		vm->ran = true;
-		break;
-	case EV_kvm_entry:
-	case EV_kvm_run:
-		on_enters(d, vm, ev);
-		break;
-	case EV_migrate_step:
-		on_step(d, vm, ev);
-		break;
-	case EV_vm_state:
-		on_state(d, vm, ev);
-	}
-}
-
-static const char *const wanted[] = {"kvm_exit", "kvm_userspace_exit", "kvm_entry", "kvm_run",
-				     "migrate_step", "vm_state"};
+static const HANDLERS(struct downtime) handlers = {{
+	[EV_kvm_exit] = on_exit_event,
+	[EV_kvm_userspace_exit] = on_userspace_exit,
+	[EV_kvm_entry] = on_enters,
+	[EV_kvm_run] = on_enters,
+	[EV_migrate_step] = on_step,
+	[EV_vm_state] = on_state,
+	[EV_lost] = on_lost,
+	[EV_gap] = on_gap,
+}};
 
 bool downtime_wants(const char *event, void *arg)
 {
 	(void)arg;
-	for (unsigned int i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
-		if (!strcmp(wanted[i], event))
-			return true;
-	return false;
+	return handlers_want(&handlers, event);
 }
 
 int downtime_event(struct downtime *d, const struct event *ev)
 {
-	const struct event_type *lost;
-	struct vm *vm;
-
-	switch (ev->type->id) {
-	case EV_lost:
-		lost = loss_event_type(ev);
-		if (!lost || downtime_wants(lost->name, NULL))
-			on_lost(d, ev);
-		break;
-	case EV_gap:
-		on_lost(d, ev);
-		break;
-	case EV_kvm_exit:
-	case EV_kvm_userspace_exit:
-	case EV_kvm_entry:
-	case EV_kvm_run:
-	case EV_migrate_step:
-	case EV_vm_state:
-		vm = vm_of(d, ev);
-		if (vm)
-			on_vm_event(d, vm, ev);
-	}
+	handlers_call(&handlers, d, ev);
 	return d->err;
 }
 

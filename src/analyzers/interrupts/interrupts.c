@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/order.h"
+#include "event/handlers.h"
 #include "event/losses.h"
 #include "event/records.h"
 
@@ -393,59 +394,37 @@ static void on_lost(struct interrupts *x, const struct event *ev)
 
 /* ---- all events ---- */
 
-static const char *const wanted[] = {
-	"kvm_apic_accept_irq", "kvm_ioapic_set_irq",   "kvm_msi_set_irq", "kvm_timer_irq",
-	"kvm_inj_virq",	       "kvm_eoi",	       "kvm_pv_eoi",	  "kvm_entry",
-	"clock_pair",	       "kvm_write_tsc_offset", "vcpu_tsc",	  "lost",
-	"gap",		       "kvm_set_irq",
-};
+static void on_clock(struct interrupts *x, const struct event *ev)
+{
+	tsc_clock_event(&x->tsc, ev);
+}
+
+static const HANDLERS(struct interrupts) handlers = {{
+	[EV_kvm_apic_accept_irq] = on_accept,
+	[EV_kvm_ioapic_set_irq] = on_ioapic,
+	[EV_kvm_set_irq] = on_line,
+	[EV_kvm_msi_set_irq] = on_message,
+	[EV_kvm_timer_irq] = on_timer,
+	[EV_kvm_inj_virq] = on_inject,
+	[EV_kvm_eoi] = on_eoi,
+	[EV_kvm_pv_eoi] = on_pv_eoi,
+	[EV_kvm_entry] = on_entry,
+	[EV_clock_pair] = on_clock,
+	[EV_kvm_write_tsc_offset] = on_clock,
+	[EV_vcpu_tsc] = on_clock,
+	[EV_lost] = on_lost,
+	[EV_gap] = on_lost,
+}};
 
 bool interrupts_wants(const char *event, void *arg)
 {
 	(void)arg;
-	for (unsigned int i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
-		if (!strcmp(wanted[i], event))
-			return true;
-	return false;
+	return handlers_want(&handlers, event);
 }
 
 int interrupts_event(struct interrupts *x, const struct event *ev)
 {
-	switch (ev->type->id) {
-	case EV_kvm_apic_accept_irq:
-		on_accept(x, ev);
-		break;
-	case EV_kvm_ioapic_set_irq:
-		on_ioapic(x, ev);
-		break;
-	case EV_kvm_set_irq:
-		on_line(x, ev);
-		break;
-	case EV_kvm_msi_set_irq:
-		on_message(x, ev);
-		break;
-	case EV_kvm_timer_irq:
-		on_timer(x, ev);
-		break;
-	case EV_kvm_inj_virq:
-		on_inject(x, ev);
-		break;
-	case EV_kvm_eoi:
-		on_eoi(x, ev);
-		break;
-	case EV_kvm_pv_eoi:
-		on_pv_eoi(x, ev);
-		break;
-	case EV_kvm_entry:
-		on_entry(x, ev);
-		break;
-	case EV_lost:
-	case EV_gap:
-		on_lost(x, ev);
-		break;
-	default:
-		tsc_clock_event(&x->tsc, ev);
-	}
+	handlers_call(&handlers, x, ev);
 	return x->err;
 }
 

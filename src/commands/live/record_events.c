@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzers/downtime/downtime.h"
+#include "analyzers/interrupts/interrupts.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "commands/live/record.h"
-#include "event/event.h"
+#include "event/reader.h"
 #include "pairing/analyzer.h"
 
 struct event_set {
@@ -79,27 +81,26 @@ static bool choose_set(const char *name, bool on, bool wants[EV_LIMIT])
 	return false;
 }
 
-/* Reports whose name is not their analyzer's; or, where there is none, their events. */
+/* Reports whose name is not their analyzer's; or, where there is none, their events, or what they want. */
 static const struct {
 	const char *report, *analyzer, *events;
+	bool (*wants)(const char *event, void *arg);
 } reports[] = {
-	{"exits", "exit-latency", NULL},
-	{"ports", "pio", NULL},
-	{"msrs", "msr", NULL},
-	{"leaks", NULL, "qemu,-qemu_pio"},
-	{"virtio", NULL, "qemu,irq,-qemu_pio"},
+	{"exits", "exit-latency", NULL, NULL},
+	{"ports", "pio", NULL, NULL},
+	{"msrs", "msr", NULL, NULL},
+	{"leaks", NULL, "qemu,-qemu_pio", NULL},
+	{"virtio", NULL, "qemu,irq,-qemu_pio", NULL},
 	{"requests", NULL,
 	 "qemu,irq,blk_request,net_send,net_packet,sched_switch,sched_woken,host_io,kvm_exit,"
-	 "kvm_entry,kvm_userspace_exit,kvm_run,-qemu_pio"},
-	{"timeline", NULL, "default"},
-	{"sched", NULL, "waits,-sched_holder,sched_wakeup,sched_stack"},
-	{"interrupts", NULL,
-	 "kvm_apic_accept_irq,kvm_timer_irq,kvm_ioapic_set_irq,kvm_set_irq,kvm_msi_set_irq,"
-	 "kvm_inj_virq,kvm_eoi,kvm_pv_eoi,kvm_entry"},
-	{"downtime", NULL, "vm_state,migrate_step,kvm_exit,kvm_entry,kvm_userspace_exit,kvm_run"},
+	 "kvm_entry,kvm_userspace_exit,kvm_run,-qemu_pio", NULL},
+	{"timeline", NULL, "default", NULL},
+	{"sched", NULL, "waits,-sched_holder,sched_wakeup,sched_stack", NULL},
+	{"interrupts", NULL, NULL, interrupts_wants},
+	{"downtime", NULL, NULL, downtime_wants},
 	{"blame", NULL,
 	 "waits,kvm_exit,kvm_nested_vmexit,kvm_entry,kvm_userspace_exit,kvm_run,kvm_pio,kvm_mmio,"
-	 "kvm_page_fault,kvm_inj_virq,kvm_vcpu_wakeup"},
+	 "kvm_page_fault,kvm_inj_virq,kvm_vcpu_wakeup", NULL},
 };
 
 static void choose_analyzer(const struct analyzer *a, bool wants[EV_LIMIT])
@@ -108,6 +109,17 @@ static void choose_analyzer(const struct analyzer *a, bool wants[EV_LIMIT])
 		const struct event_type *t = event_type_ours(id);
 
 		if (t && analyzer_wants(a, t->name))
+			wants[id] = true;
+	}
+}
+
+/* Events that name others are the collector's own, and recorded in any case. */
+static void choose_wanted(bool (*event_wanted)(const char *event, void *arg), bool wants[EV_LIMIT])
+{
+	for (unsigned int id = 1; id < EV_LIMIT; id++) {
+		const struct event_type *t = event_type_ours(id);
+
+		if (t && !trim_is_naming(t) && event_wanted(t->name, NULL))
 			wants[id] = true;
 	}
 }
@@ -122,6 +134,10 @@ static int choose_report(const char *name, bool wants[EV_LIMIT])
 			continue;
 		if (reports[i].events)
 			return events_choose(reports[i].events, wants);
+		if (reports[i].wants) {
+			choose_wanted(reports[i].wants, wants);
+			return 0;
+		}
 		name = reports[i].analyzer;
 		break;
 	}
