@@ -65,6 +65,23 @@ def options_of(command):
     return [(name, bool(arg)) for name, arg in found if name not in COMMON]
 
 
+VALUES = {"T": "1s", "TIME": "1s", "SIZE": "1M", "N": "3", "FILE": "x", "HZ": "97"}
+
+
+def live_check(command):
+    """Of a live command, which is not run: an option that --help calls one "with --OTHER" is an error without that."""
+    text = subprocess.run([hostrace, command, "--help"], capture_output=True, text=True, check=True).stdout
+    text = re.sub(r"\n {20,}", " ", text[text.index("\nOptions\n"):])
+    found = re.findall(r"^  (?:-.,|   ) --([a-z-]+)(?: (\S+))? +(?:repeatable, )?with --[a-z]", text, re.M)
+    vm = ["--vm", "no-such-vm"] if "--vm " in text else []
+    for option, value in found:
+        words = [hostrace, command, *vm, f"--{option}={VALUES[value]}" if value else f"--{option}"]
+        r = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=SECONDS)
+        if r.returncode != 2:
+            yield f"--{option} alone is no error: {' '.join(words[1:])}: {r.stderr}"
+    yield len(found)
+
+
 def inputs_make(work):
     """The cases' folders; a trace in ticks of an unknown TSC; recordings with a guest's trace
     and with symbols next to them."""
@@ -160,7 +177,11 @@ def main():
         inputs_make(work)
         for nr, command in enumerate(names, 1):
             if (command, None) in table[2]:
-                print(f"ok {nr} - {command}: {table[2][command, None]}")
+                *wrong, found = live_check(command)
+                print(f"{'not ok' if wrong else 'ok'} {nr} - {command}: {table[2][command, None]}; {found} options with another")
+                for w in wrong:
+                    print("#", w.replace("\n", "\n# "))
+                bad += bool(wrong)
                 continue
             options = options_of(command)
             wrong = [w for w in pool.map(lambda o: check(work, table, command, *o), options) if w]
