@@ -66,7 +66,7 @@ static bool kind_selected(const struct diff_kind *kind)
 {
 	size_t len = strlen(kind->by);
 
-	for (const char *p = by; p; p = strchr(p, ','), p += p != NULL)
+	for (const char *p = by; p && *p; p += strcspn(p, ","), p += *p == ',')
 		if (!strncmp(p, kind->by, len) && (!p[len] || p[len] == ','))
 			return true;
 	return !by;
