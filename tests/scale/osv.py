@@ -34,15 +34,18 @@ def text(value):
     return struct.pack("<H", len(value)) + value.encode()
 
 
-def header():
-    yield struct.pack("<iQ", 3, len(TRACEPOINTS))
+def header(same):
+    """same: further tracepoints, all of one name."""
+    yield struct.pack("<iQ", 3, len(TRACEPOINTS) + same)
     for name, (signature, form) in TRACEPOINTS.items():
         yield struct.pack("<Q", KEYS[name]) + text(name) + text(signature) + text(form)
+    for i in range(same):
+        yield struct.pack("<Q", 0xffff800000200000 + 64 * i) + text("same") + text("") + text("")
 
 
 def write(path, name, n):
     with open(path, "wb") as f:
-        f.writelines(header())
+        f.writelines(header(n if name == "osv_same_names" else 0))
         f.writelines(traces[name][1](n))
 
 
@@ -128,3 +131,10 @@ def loads(n):
     """Each CPU's queue changes its length."""
     for i in range(n):
         yield sample(1000000 + i, "sched_load", 1, i % 7, cpu=i % 64)
+
+
+@trace(15000)
+def same_names(n):
+    """n tracepoints of one name (header)."""
+    yield sample(1000000, "vfs_read", 1)
+    yield sample(1000001, "vfs_read_ret", 1)

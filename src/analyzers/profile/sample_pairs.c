@@ -39,7 +39,7 @@ struct sample_pairs {
 	uint64_t last_ns;
 	int (*put)(void *arg, const struct sample_pair *pair);
 	void *arg;
-	struct hash_index by_name; /* of the trace's types */
+	struct hash_index by_name; /* the first of the trace's types of each name */
 	struct hash_index by_base; /* the first type of each kind's base */
 };
 
@@ -65,12 +65,11 @@ static uint32_t tracepoint_named(const struct sample_pairs *p, const char *name,
 {
 	const struct sample_trace *t = p->trace;
 	uint64_t probe = 0, hash = hash_keyed_bytes(name, len);
-	uint32_t first = HASH_NONE;
 
 	for (uint32_t i; (i = hash_index_next(&p->by_name, hash, &probe)) != HASH_NONE;)
-		if (i < first && !strncmp(t->types[i].name, name, len) && !t->types[i].name[len])
-			first = i;
-	return first == HASH_NONE ? none : first;
+		if (!strncmp(t->types[i].name, name, len) && !t->types[i].name[len])
+			return i;
+	return none;
 }
 
 /* The first type whose kind has this base: i itself, if none before it has. */
@@ -148,9 +147,13 @@ int sample_pairs_open(const struct sample_trace *t, bool compat,
 	if (!p->names || !p->timed || !p->earliest_ns)
 		return fail(-ENOMEM, "out of memory");
 	p->by_name = p->by_base = HASH_INDEX((uint32_t)nr);
-	for (uint32_t i = 0; i < t->nr_types; i++)
-		if (!hash_index_add(&p->by_name, hash_keyed_text(t->types[i].name), i))
+	for (uint32_t i = 0; i < t->nr_types; i++) {
+		const char *name = t->types[i].name;
+
+		if (tracepoint_named(p, name, strlen(name), i) == i &&
+		    !hash_index_add(&p->by_name, hash_keyed_text(name), i))
 			return fail(-ENOMEM, "out of memory");
+	}
 	for (uint32_t i = 0; i < t->nr_types; i++)
 		name_init(p, i);
 	if (p->by_base.refused)

@@ -45,7 +45,7 @@ char *osv_string(struct buffer *b)
 	uint16_t len = buffer_u16(b);
 	const uint8_t *p = buffer_bytes(b, len);
 
-	return p ? strndup((const char *)p, len) : NULL;
+	return p && !b->cut ? strndup((const char *)p, len) : NULL;
 }
 
 struct known_key {
