@@ -9,7 +9,7 @@ live_needs_root
 . "$ROOT/tests/live/record-lib.inc"
 live_needs_tools prlimit
 
-plan 27
+plan 32
 
 # by its duration, while the VM continues
 vmm_start 1000
@@ -51,6 +51,23 @@ is $? 0 "the command's end ends it" record.err
 is "$(grep -c 'status 7' record.err)" 1 "... and its status is reported" record.err
 vmm_go
 vmm_end
+
+# by the end of a VM that ended before the recorder, which is stopped meanwhile, looked at its process
+cat >soon.sh <<'EOF'
+recorder=$PPID
+(
+	until grep -q '^State:.Z' /proc/$$/status; do sleep .05; done
+	kill -CONT $recorder
+) &
+kill -STOP $recorder
+exec "$@"
+EOF
+timeout -s KILL 200 "$HOSTRACE" record -o soon.hrt -- sh soon.sh "$BUILD/minivmm" outb=23 inb=0 mmio=0 hlt=0 >vmm.out 2>record.err
+is $? 0 "a VM that ends before it is looked at is recorded" record.err
+is "$(events kvm_pio soon.hrt)" 24 "... with every access in the file" record.err
+is "$(grep -c 'no VM' record.err)" 0 "... which is not denied" record.err
+is "$(grep -c 'warning: .*ended before its process was read' record.err)" 1 "... it is said what is missing" record.err
+is "$("$HOSTRACE" info -i soon.hrt | grep -cE '^vm .*, 1 vCPU')" 1 "... the file has the VM" record.err
 
 # by SIGKILL: without a message, but the file is readable
 vmm_start 60000

@@ -308,7 +308,7 @@ static int finish(struct recording *r)
 		err = round_once(r, &watermark);
 	}
 
-	record_follow_round(r); /* a VM whose first event was in the last round */
+	record_follow_last(r); /* a VM whose first event was in the last round */
 
 	int last = parts_stop(r);
 

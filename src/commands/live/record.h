@@ -328,6 +328,9 @@ void record_follow_look(struct recording *r);
 /* Does the recording end, now that the command has, or has not? */
 bool record_follow_ended(struct recording *r);
 
+/* The last round: what is known of a VM now is all that will be; says of which ones little is. */
+void record_follow_last(struct recording *r);
+
 /* -ESRCH with the error message set if there was no VM at all. */
 int record_follow_stop(struct recording *r);
 

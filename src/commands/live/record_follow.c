@@ -407,7 +407,8 @@ static bool named_by_command(const struct recording *r, const struct vm *vm)
 static bool vm_known(const struct recording *r)
 {
 	for (unsigned int i = 0; i < r->nr_vms; i++)
-		if (r->watch[i].is_vm || (r->watch[i].is_qemu && !r->watch[i].replaced))
+		if (r->watch[i].is_vm || r->watch[i].has_run ||
+		    (r->watch[i].is_qemu && !r->watch[i].replaced))
 			return true;
 	return false;
 }
@@ -481,6 +482,21 @@ bool record_follow_ended(struct recording *r)
 	return true;
 }
 
+void record_follow_last(struct recording *r)
+{
+	char label[VM_LABEL_TEXT];
+
+	record_follow_round(r);
+	for (unsigned int i = 0; i < r->nr_vms && r->follow.active; i++) {
+		r->watch[i].is_vm |= r->watch[i].has_run;
+		if (r->watch[i].has_run && !r->vms[i].start)
+			command_note("warning: %s ended before its process was read: its memory, "
+				     "devices and command line are not recorded, and its name may "
+				     "be another",
+				     vm_label(&r->vms[i], label, sizeof(label)));
+	}
+}
+
 int record_follow_stop(struct recording *r)
 {
 	uint64_t missed = collector_follow_missed(r->collector);
@@ -506,5 +522,9 @@ int record_follow_stop(struct recording *r)
 			"hostrace record --vm %d",
 			vm_label(&vms[i], label, sizeof(label)), vms[i].pid);
 	vm_list_free(vms, nr);
+	if (collector_counts(r->collector)->events) {
+		command_note("warning: the process whose events were recorded is not known");
+		return 0;
+	}
 	return fail(-ESRCH, "'%s' started no VM: nothing was recorded", r->vms[0].name);
 }
