@@ -21,7 +21,11 @@ def more(s):  # requests without end, and nobody reads the answers
     except BlockingIOError:
         pass
 def one():
-    s = socket.create_connection((host, port))
+    if port:
+        s = socket.create_connection((host, port))
+    else:
+        s = socket.socket(socket.AF_UNIX)
+        s.connect(host)
     if what == "wrong":
         s.settimeout(60)
         s.sendall(wrong)
@@ -59,10 +63,10 @@ END
 slow=
 trap '[ -z "$slow" ] || kill $slow 2>/dev/null; rm -rf "$scratch"' EXIT
 
-# slow_start WHAT [NR]: 70 connections, or so many
+# slow_start WHAT [NR [HOST PORT]]: 70 connections, or so many, to this address; port 0: to this UNIX socket
 slow_start() {
 	: >slow.out
-	python3 client.py 127.0.0.1 "${address##*:}" "$1" "${2:-70}" >slow.out 2>slow.err &
+	python3 client.py "${3-127.0.0.1}" "${4-${address##*:}}" "$1" "${2:-70}" >slow.out 2>slow.err &
 	slow=$!
 	until_line ready slow.out || bail "no connections: $(cat slow.err)"
 }
@@ -100,7 +104,7 @@ login_status() {
 	echo "$status"
 }
 
-plan 31
+plan 32
 exec 7</etc/passwd # what a careless parent leaves open
 exporter_start --listen 127.0.0.1:0 --host node1.example --host '2001:db8::1'
 ls -l "/proc/$httpd/fd" >fds
@@ -199,5 +203,9 @@ exporter_end
 
 exporter_start --listen "unix:$PWD/socket"
 is "$(curl -sS -o page -w '%{http_code}' --max-time 60 --unix-socket socket -H 'Host: any.example' http://x/metrics)" 200 "a Unix socket: any Host"
+address=any.example
+slow_start silent 300 socket 0
+is "$(scrapes 11 --unix-socket socket)" 11 "300 connections (silent) to it: 11 scrapes of 11" curl.err
+slow_end
 exporter_end
 finish

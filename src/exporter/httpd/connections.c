@@ -210,8 +210,6 @@ void connections_answer(struct connections *c, struct MHD_Connection *connection
 	e->of_user = true;
 }
 
-enum { BACKLOG = 64 };
-
 /* ---- TCP ---- */
 
 /* Splits "[::1]:80" and "127.0.0.1:80". */
@@ -262,7 +260,7 @@ static int tcp_open(const struct addrinfo *a)
 	if (fd < 0)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (!bind(fd, a->ai_addr, a->ai_addrlen) && !listen(fd, BACKLOG))
+	if (!bind(fd, a->ai_addr, a->ai_addrlen) && !listen(fd, SOMAXCONN))
 		return fd;
 	err = -errno;
 	close(fd);
@@ -348,7 +346,7 @@ static int unix_bind(int fd, const struct sockaddr_un *at)
 	int err = bind(fd, (const struct sockaddr *)at, sizeof(*at)) ? -errno : 0;
 
 	umask(before);
-	return err ? err : listen(fd, BACKLOG) ? -errno : 0;
+	return err ? err : listen(fd, SOMAXCONN) ? -errno : 0;
 }
 
 static int place_listen(const char *path, const struct place *p)
