@@ -70,6 +70,9 @@ json_t *blame_report_caveats(const struct blame_report *r)
 		  n->too_long);
 	caveat_count(list, "... of which some time is unknown, as there are too many sums",
 		  n->unnamed);
+	caveat_count(list,
+		     "waits for the global mutex whose owner is unknown, as too many vCPUs wait",
+		     n->crowded);
 	caveat_count(list, "events dropped: thread table full", n->refused);
 	caveat_count(list, "exits missing among the rows, as there are too many", s->not_kept);
 	caveat_count(list, "causes or groups missing, as there are too many",

@@ -27,7 +27,7 @@ import sys
 import tempfile
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-HOSTRACE = os.environ.get("HOSTRACE", os.path.join(ROOT, "build", "hostrace"))
+HOSTRACE = os.path.abspath(os.environ.get("HOSTRACE", os.path.join(ROOT, "build", "hostrace")))
 STEPS = 400
 BEGIN = 1_000_000_000
 PID, MAIN, OTHER = 10, 10, 99

@@ -34,7 +34,7 @@ def guest_of(name):
 
 # What takes most memory, with N of which the commands of WITH_MEMORY may need MEMORY_KIB.
 memory = {"threads_ready": 60000, "threads_asleep": 60000, "vms": 60000, "vms_stopped": 60000, "vms_without_name": 60000,
-          "meta_vcpus": 80000, "tracefs_threads": 60000, "tracefs_processes": 60000, "resets": 50000}
+          "waiters_of_one": 6000, "meta_vcpus": 80000, "tracefs_threads": 60000, "tracefs_processes": 60000, "resets": 50000}
 
 
 def event(us, name, **fields):
@@ -173,6 +173,32 @@ def holders(n):
         yield switch(us + 7, 0, 11, 0, vcpu=0)
         yield event(us + 8, "kvm_run", vcpu=0)
         yield enter(us + 9)
+
+
+@dimension(1000)
+def waiters_of_one(n):
+    """All vCPUs wait for the global mutex at once; the thread that has it is switched, and has another stack each time."""
+    yield meta(locks=[{"pid": 10, "address": 4096, "note": ""}])
+    for i in range(n):
+        vcpu = dict(tid=100 + i, vcpu=i, cpu=i % 8)
+        us = 1000000 + 4 * i
+        yield leave(us, **vcpu)
+        yield event(us + 1, "kvm_userspace_exit", reason=2, **vcpu)
+        yield switch(us + 2, 100 + i, 0, 1, **vcpu)
+        yield event(us + 2, "sched_block", syscall=202, arg0=4096, arg1=128, ns_tid=100 + i, is_global=1, word=2, owner=12,
+                    global_word=2, global_owner=12, **vcpu)
+    for i in range(n):
+        us = 2000000 + 8 * i
+        yield switch(us, 12, 99, 0, tid=12)
+        yield event(us + 1, "sched_holder", tid=12, sampled=1, nr=3, stack=f'"f{i};g{i % 100};main"')
+        yield switch(us + 3, 99, 12, 0, tid=12)
+    for i in range(n):
+        vcpu = dict(tid=100 + i, vcpu=i, cpu=i % 8)
+        us = 4000000 + 6 * i
+        yield event(us, "sched_woken", waker_tid=12, waker_pid=10, waker_comm="qemu", **vcpu)
+        yield switch(us + 1, 0, 100 + i, 0, **vcpu)
+        yield event(us + 2, "kvm_run", **vcpu)
+        yield enter(us + 3, **vcpu)
 
 
 @dimension(1600)

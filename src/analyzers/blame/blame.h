@@ -89,7 +89,9 @@ struct blame_part {
 
 enum {
 	BLAME_PARTS_MAX = 8192, /* of one exit; later ones are summed up by what they name, after them */
-	BLAME_SUMS_MAX = 256,	/* of these; the time of others is unknown */
+	BLAME_SUMS_MAX = 64,	/* of these; the time of others is unknown */
+	BLAME_OPEN_PARTS_MAX = 1 << 18, /* of all exits that are open: at that, the later parts of each are summed up */
+	BLAME_WAITERS_MAX = 64, /* vCPUs of a VM that wait for the global mutex and of which it is known who has it */
 };
 
 struct blame_exit {
@@ -110,9 +112,10 @@ struct blame_counts {
 	uint64_t unmatched; /* a second exit began before the entry */
 	uint64_t lost;	    /* dropped: their begin or end may be among lost events */
 	uint64_t unseen;    /* dropped: the switch back to their thread is missing, though no event was lost */
-	uint64_t too_long;  /* more than BLAME_PARTS_MAX parts */
+	uint64_t too_long;  /* more than BLAME_PARTS_MAX parts, or BLAME_OPEN_PARTS_MAX of all */
 	uint64_t halts;	    /* for hlt: all of it counts as halted, as no event shows how long it was */
 	uint64_t unnamed;   /* ... and more than BLAME_SUMS_MAX sums */
+	uint64_t crowded;   /* waits for the global mutex beyond BLAME_WAITERS_MAX: who has it is unknown */
 	uint64_t refused;   /* events of threads beyond the limit */
 	bool switches, blocks; /* the trace has sched_switch, sched_block */
 	bool user_exits, runs; /* ... kvm_userspace_exit, kvm_run */

@@ -48,6 +48,7 @@ struct cycle *exit_begin(struct blame *b, struct thread *t, const struct event *
 	c->vcpu = ev->vcpu;
 	c->start_ns = c->since_ns = ev->time_ns;
 	c->nr = 0;
+	c->detailed = BLAME_PARTS_MAX;
 	return c;
 }
 

@@ -26,6 +26,7 @@ struct cycle {
 	uint64_t since_ns; /* end of the last part */
 	struct blame_who access; /* the newest port or address that the guest accessed */
 	unsigned int nr, max;
+	unsigned int detailed; /* of its parts; later ones are sums */
 	struct blame_part *part; /* array.h */
 };
 
@@ -36,6 +37,7 @@ struct thread {
 	unsigned int touched; /* LOST_...: it had an event since the newest loss of this kind */
 	struct thread *next_touched[LOSSES];
 	bool waits, on_global;	/* its block is of futex(FUTEX_WAIT); on the global mutex */
+	bool is_crowded;	/* ... beyond BLAME_WAITERS_MAX */
 	struct blame_who other; /* who ran, when it did not */
 	uint32_t stack; /* of the global mutex's holder: what it does; 0: unknown */
 	struct machine *vm; /* NULL: in a foreign trace, of a thread that is only known from the scheduler */
@@ -69,6 +71,7 @@ struct ns_entry {
 struct blame {
 	struct blame_sink sink;
 	struct blame_counts counts;
+	size_t nr_parts; /* room for so many in all exits */
 	struct model model;
 	struct hash_table machines, ns_tids;
 	struct thread *touched[LOSSES];

@@ -14,15 +14,26 @@
  */
 #include "analyzers/blame/internal.h"
 
-/* Those who sleep on the mutex account for the time until now; `reader` does not, see owner_read(). */
+/*
+ * Those who sleep on the mutex account for the time until now; `reader` does not, see owner_read(). Each event of an
+ * owner costs time for each of them: of those beyond a limit it is only known that they wait.
+ */
 static void waiters_cut(struct blame *b, const struct machine *vm, const struct thread *reader,
 			uint64_t ns)
 {
+	unsigned int nr = 0;
+
 	for (unsigned int i = 0; i < vm->nr_vcpus; i++) {
 		struct thread *t = vm->vcpu[i];
 
-		if (t != reader && sleeps_on_global(t))
+		if (t == reader || t->is_crowded || !sleeps_on_global(t))
+			continue;
+		if (nr++ < BLAME_WAITERS_MAX) {
 			part_cut(b, t, ns);
+			continue;
+		}
+		t->is_crowded = true;
+		b->counts.crowded++;
 	}
 }
 

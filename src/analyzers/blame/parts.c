@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The parts of an exit: what a state is attributed to, and the list of parts, which has no gaps. */
 #include <linux/kvm.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyzers/blame/internal.h"
@@ -47,7 +48,7 @@ static void classify_global(const struct thread *t, struct blame_part *p)
 	const struct owner *o = &t->vm->owner;
 
 	p->cause = BLAME_GLOBAL_MUTEX;
-	if (o->thread == t || o->state == OWNER_UNKNOWN)
+	if (o->thread == t || o->state == OWNER_UNKNOWN || t->is_crowded)
 		return; /* it sleeps on it, so it cannot be the owner */
 	if (o->state == OWNER_FREE && !o->thread) {
 		p->who.kind = BLAME_RELEASED;
@@ -164,34 +165,54 @@ static bool sum_matches(struct blame_part *sum, const struct blame_part *p)
 /* The sum that the part belongs to, once the exit has too many parts; the last one is unknown time. NULL: none yet. */
 static struct blame_part *sum_find(struct blame *b, struct cycle *c, struct blame_part *p)
 {
-	if (c->nr == BLAME_PARTS_MAX)
+	if (c->nr == c->detailed)
 		b->counts.too_long++;
-	for (unsigned int i = BLAME_PARTS_MAX; i < c->nr; i++)
+	for (unsigned int i = c->detailed; i < c->nr; i++)
 		if (sum_matches(&c->part[i], p))
 			return &c->part[i];
-	if (c->nr < BLAME_PARTS_MAX + BLAME_SUMS_MAX - 1)
+	if (c->nr < c->detailed + BLAME_SUMS_MAX - 1)
 		return NULL;
 	p->cause = BLAME_UNKNOWN;
 	memset(&p->who, 0, sizeof(p->who));
-	if (c->nr == BLAME_PARTS_MAX + BLAME_SUMS_MAX)
+	if (c->nr == c->detailed + BLAME_SUMS_MAX)
 		return &c->part[c->nr - 1];
 	b->counts.unnamed++;
 	return NULL;
+}
+
+/* Makes room for one more part. */
+static void part_room(struct blame *b, struct cycle *c)
+{
+	unsigned int before = c->max;
+
+	b->err = b->err ? b->err : array_room_kept(c->part, c->nr, c->max);
+	b->nr_parts += c->max - before;
+}
+
+/* Each exit has room for so many, whatever others have. */
+enum { PARTS_OF_EACH = 64 };
+
+static void parts_limit(const struct blame *b, struct cycle *c)
+{
+	if (c->nr == c->max && c->nr >= PARTS_OF_EACH && c->nr < c->detailed &&
+	    b->nr_parts + c->nr > BLAME_OPEN_PARTS_MAX)
+		c->detailed = c->nr;
 }
 
 static void part_add(struct blame *b, struct cycle *c, struct blame_part *p)
 {
 	struct blame_part *same = NULL;
 
-	if (c->nr && c->nr <= BLAME_PARTS_MAX && part_continues(&c->part[c->nr - 1], p))
+	parts_limit(b, c);
+	if (c->nr && c->nr <= c->detailed && part_continues(&c->part[c->nr - 1], p))
 		same = &c->part[c->nr - 1];
-	else if (c->nr >= BLAME_PARTS_MAX)
+	else if (c->nr >= c->detailed)
 		same = sum_find(b, c, p);
 	if (same) {
 		same->end_ns += p->end_ns - p->start_ns;
 		return;
 	}
-	b->err = b->err ? b->err : array_room_kept(c->part, c->nr, c->max);
+	part_room(b, c);
 	if (!b->err)
 		c->part[c->nr++] = *p;
 }
@@ -214,7 +235,7 @@ void parts_correct(struct thread *t)
 	uint64_t since_ns = t->model.since_ns;
 	struct cycle *c = t->cycle;
 
-	if (!c || !c->open || c->nr > BLAME_PARTS_MAX || since_ns >= c->since_ns)
+	if (!c || !c->open || c->nr > c->detailed || since_ns >= c->since_ns)
 		return;
 	if (since_ns < c->start_ns)
 		since_ns = c->start_ns;
@@ -233,8 +254,8 @@ bool sleeps_on_global(const struct thread *t)
 /* Splits the part that contains `ns`, so that a part begins there. */
 static void part_split(struct blame *b, struct cycle *c, uint64_t ns)
 {
-	b->err = b->err ? b->err : array_room_kept(c->part, c->nr, c->max);
-	if (b->err || c->nr >= BLAME_PARTS_MAX - 1)
+	part_room(b, c);
+	if (b->err || c->nr + 1 >= c->detailed)
 		return;
 	for (unsigned int i = 0; i < c->nr; i++) {
 		struct blame_part *p = &c->part[i];
@@ -287,12 +308,13 @@ int parts_deliver(struct blame *b, struct thread *t)
 			       .vcpu = c->vcpu,
 			       .nr_parts = c->nr,
 			       .part = c->part};
+	int err;
 
 	c->done = false;
 	for (unsigned int i = 0; i < c->nr; i++) {
 		struct blame_part *p = &c->part[i];
 
-		if (i >= BLAME_PARTS_MAX) { /* a sum: adjacent to the one before, as all parts */
+		if (i >= c->detailed) { /* a sum: adjacent to the one before, as all parts */
 			p->end_ns = p[-1].end_ns + (p->end_ns - p->start_ns);
 			p->start_ns = p[-1].end_ns;
 		}
@@ -309,5 +331,12 @@ int parts_deliver(struct blame *b, struct thread *t)
 		x.causes[p->cause] += p->end_ns - p->start_ns;
 	}
 	b->counts.exits++;
-	return b->sink.ended(b->sink.arg, &x);
+	err = b->sink.ended(b->sink.arg, &x);
+	if (c->max > PARTS_OF_EACH) { /* others may need it */
+		b->nr_parts -= c->max;
+		free(c->part);
+		c->part = NULL;
+		c->nr = c->max = 0;
+	}
+	return err;
 }
