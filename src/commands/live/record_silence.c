@@ -197,55 +197,81 @@ static int runs_read(struct recording *r, uint64_t now_ns)
 	return 0;
 }
 
-/* `nothing`: the recording has no event at all, so that any time is enough. */
-static int vm_judge(const struct recording *r, unsigned int vm, bool nothing)
+/* Each VM at its first vCPU in r->runs, which is sorted by VM. */
+static bool is_first_of_vm(const struct recording *r, unsigned int i)
 {
-	char label[VM_LABEL_TEXT];
-	uint64_t ran_ns = 0, min_ns = nothing ? 1 : RAN_MIN_MS * NS_PER_MS;
-	bool any = false;
+	return !i || r->runs->vcpu[i].vm != r->runs->vcpu[i - 1].vm;
+}
 
+/* Without any event in the recording, any time of a vCPU is enough; without those of exits some milliseconds. */
+static bool is_judged(const struct recording *r)
+{
+	return r->runs && (!collector_counts(r->collector)->events || r->runs->frequent);
+}
+
+/* How long the VM's vCPUs ran without the events that are to be expected; 0: not long. *any: it had others. */
+static uint64_t silence_ns(const struct recording *r, unsigned int vm, bool *any)
+{
+	uint64_t ran_ns = 0, min_ns = RAN_MIN_MS * NS_PER_MS;
+
+	if (!collector_counts(r->collector)->events)
+		min_ns = 1;
+	*any = false;
 	for (unsigned int i = 0; i < r->runs->nr; i++) {
 		const struct vcpu_run *v = &r->runs->vcpu[i];
 
 		if (v->vm != vm)
 			continue;
 		ran_ns += v->last_ns - v->first_ns;
-		any |= v->any;
+		*any |= v->any;
 		if (v->fd < 0)
 			min_ns = RAN_MIN_PROCESS_MS * NS_PER_MS;
 	}
-	if (ran_ns < min_ns)
-		return 0;
-	if (any)
-		command_note("warning: no kvm_exit or kvm_entry of %s was recorded although its "
-			     "vCPUs ran for %.3f s; 'hostrace doctor --vm %d' shows whether they "
-			     "can be recorded here",
-			     vm_label(&r->vms[vm], label, sizeof(label)), (double)ran_ns / 1e9,
-			     (int)r->vms[vm].pid);
-	if (any)
-		return 0;
-	return fail(-ENODATA,
-		    "no event of %s was recorded although its vCPUs ran for %.3f s: the recording "
-		    "does not show what they did; 'hostrace doctor --vm %d' lists what there is",
-		    vm_label(&r->vms[vm], label, sizeof(label)), (double)ran_ns / 1e9,
-		    (int)r->vms[vm].pid);
+	return ran_ns < min_ns ? 0 : ran_ns;
 }
 
 static int runs_judge(struct recording *r)
 {
-	bool nothing = !collector_counts(r->collector)->events;
-	int err = 0;
+	char label[VM_LABEL_TEXT];
+	bool any;
 
-	for (unsigned int i = 0; r->runs && i < r->runs->nr && !err; i++)
-		if ((nothing || r->runs->frequent) &&
-		    (!i || r->runs->vcpu[i].vm != r->runs->vcpu[i - 1].vm))
-			err = vm_judge(r, r->runs->vcpu[i].vm, nothing);
-	return err;
+	for (unsigned int i = 0; is_judged(r) && i < r->runs->nr; i++) {
+		unsigned int vm = r->runs->vcpu[i].vm;
+		uint64_t ran_ns = is_first_of_vm(r, i) ? silence_ns(r, vm, &any) : 0;
+
+		if (ran_ns && !any)
+			return fail(-ENODATA,
+				    "no event of %s was recorded although its vCPUs ran for %.3f "
+				    "s: the recording does not show what they did; 'hostrace "
+				    "doctor --vm %d' lists what there is",
+				    vm_label(&r->vms[vm], label, sizeof(label)),
+				    (double)ran_ns / 1e9, (int)r->vms[vm].pid);
+	}
+	return 0;
+}
+
+static void runs_summary(struct recording *r)
+{
+	char label[VM_LABEL_TEXT];
+	bool any;
+
+	for (unsigned int i = 0; is_judged(r) && i < r->runs->nr; i++) {
+		unsigned int vm = r->runs->vcpu[i].vm;
+		uint64_t ran_ns = is_first_of_vm(r, i) ? silence_ns(r, vm, &any) : 0;
+
+		if (ran_ns && any)
+			command_note("warning: no kvm_exit or kvm_entry of %s was recorded "
+				     "although its vCPUs ran for %.3f s; 'hostrace doctor --vm %d' "
+				     "shows whether they can be recorded here",
+				     vm_label(&r->vms[vm], label, sizeof(label)),
+				     (double)ran_ns / 1e9, (int)r->vms[vm].pid);
+	}
 }
 
 const struct record_part record_silence_part = {
 	.start = runs_open,
 	.round = runs_read,
 	.stop = runs_judge,
+	.summary = runs_summary,
 	.close = runs_close,
 };
