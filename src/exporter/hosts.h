@@ -23,7 +23,7 @@ int hosts_add(struct hosts *h, const char *name);
 
 /*
  * Is it "localhost", a loopback address, the address that the connection reached us at, or one of the names, with or
- * without a port? `local`: that address; of a Unix socket all are.
+ * without a port? `local`: that address, or AF_UNSPEC; of a Unix socket all are.
  */
 bool hosts_has(const struct hosts *h, const char *header, const struct sockaddr *local);
 

@@ -54,12 +54,48 @@ int vm_scope_given(struct vm_scope *ret)
 	return 0;
 }
 
+/* ---- PIDs, names ---- */
+
+struct found {
+	const struct vm *vm;
+	unsigned int nr;
+};
+
+static int pid_find(void *arg, const char *item)
+{
+	const struct found *f = arg;
+
+	for (unsigned int i = 0; i < f->nr; i++)
+		if (vm_item_matches(item, f->vm[i].pid, NULL, NULL))
+			return 0;
+	return -ESRCH;
+}
+
+/* --tcg is about names, and only what was found shows whether digits are one. */
+static int tcg_check(const struct text_list *items, const struct vm *vm, unsigned int nr)
+{
+	struct found f = {vm, nr};
+
+	for (unsigned int i = 0; tcg && i < items->nr; i++)
+		if (vm_items_each(items->item[i], pid_find, &f))
+			return 0;
+	return tcg ? fail_usage(-EINVAL, "--tcg has no effect: a PID selects its process anyway")
+		   : 0;
+}
+
 int vm_find_given(const char *pid_or_name, struct vm *ret)
 {
+	const struct text_list items = {.item = {pid_or_name}, .nr = 1};
 	struct vm_scope scope;
 	int err = vm_scope_given(&scope);
 
-	return err ? err : vm_find(pid_or_name, &scope, ret);
+	err = err ? err : vm_find(pid_or_name, &scope, ret);
+	if (err)
+		return err;
+	err = tcg_check(&items, ret, 1);
+	if (err)
+		vm_free(ret);
+	return err;
 }
 
 int vm_select_given(const struct text_list *items, struct vm **ret, unsigned int *ret_nr)
@@ -67,8 +103,19 @@ int vm_select_given(const struct text_list *items, struct vm **ret, unsigned int
 	struct vm_scope scope;
 	int err = vm_scope_given(&scope);
 
-	return err ? err : vm_select(items, &scope, ret, ret_nr);
+	err = err ? err : vm_select(items, &scope, ret, ret_nr);
+	if (err)
+		return err;
+	err = tcg_check(items, *ret, *ret_nr);
+	if (err) {
+		vm_list_free(*ret, *ret_nr);
+		*ret = NULL;
+		*ret_nr = 0;
+	}
+	return err;
 }
+
+/* ---- lists ---- */
 
 void vm_left_note(unsigned int left)
 {

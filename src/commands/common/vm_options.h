@@ -15,7 +15,7 @@ bool vm_options_given(void);
 /* The scope that they give. -EPERM, -EINVAL with the error message set: there is no such user, or we are not root. */
 int vm_scope_given(struct vm_scope *ret);
 
-/* vm_find(), vm_select() and vm_list() with this scope; and their errors. */
+/* vm_find(), vm_select() and vm_list() with this scope; and their errors. -EINVAL: --tcg, and only PIDs. */
 int vm_find_given(const char *pid_or_name, struct vm *ret);
 int vm_select_given(const struct text_list *items, struct vm **ret, unsigned int *ret_nr);
 int vm_list_given(struct vm **ret, unsigned int *ret_nr);

@@ -23,6 +23,7 @@
 #include "commands/common/vm_options.h"
 #include "commands/live/exporter.h"
 #include "confine/confine.h"
+#include "exporter/hosts.h"
 #include "exporter/httpd_messages.h"
 #include "exporter/page.h"
 
@@ -502,10 +503,15 @@ static const struct option_rule rules[] = {
 
 static int check(void)
 {
-	const char *listen = opt.server.listen;
+	const struct exporter_server *s = &opt.server;
 
-	return listen && !strncmp(listen, "unix:", 5)
-		       ? options_unused_check("host insecure", "on a UNIX socket")
+	if (!strncmp(s->listen, "unix:", 5))
+		return options_unused_check("host insecure", "on a UNIX socket");
+	if (hosts_has(&(struct hosts){0}, s->listen, &(struct sockaddr){0}))
+		return options_unused_check("insecure", "on a loopback address");
+	return s->cert && s->key && s->passwords
+		       ? options_unused_check(
+				 "insecure", "with --tls-cert, --tls-key and --password-file")
 		       : 0;
 }
 
