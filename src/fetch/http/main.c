@@ -275,8 +275,9 @@ static int client_refused(CURLcode code, const struct request *rq, const char *u
 {
 	bool sure = code == CURLE_SSL_CERTPROBLEM || strstr(why, "alert");
 
+	/* Its plain reply may have been overtaken as well. */
 	return fail(-EACCES, "%s: the server %s %s (%s)%s", url,
-		    sure ? "rejected" : "may have rejected",
+		    sure ? "rejected" : "does not speak TLS, or rejected",
 		    rq->cert ? "the client certificate"
 			      : "a connection without a client certificate",
 		    why, rq->cert ? "" : "; give one with --cert and --key");
