@@ -40,8 +40,8 @@ const struct command extract_command = {
 	.summary = "Extract an OSv guest's trace through QEMU's gdb stub.",
 	.group = "OSv guests",
 	.details =
-		"Writes TRACEFILE (default tracefile) and TRACEFILE.symbols; prints nothing if it\n"
-		"succeeds. `hostrace guest extract` is the same and prints more.",
+		"Writes TRACEFILE (default tracefile) and TRACEFILE.symbols; prints only notes if\n"
+		"it succeeds. `hostrace guest extract` is the same and prints more.",
 	.examples = "  hostrace extract -r localhost:1234 -e loader.elf",
 	.options = (const struct option_row *const[]){extract_options, NULL},
 	.run = extract_run,

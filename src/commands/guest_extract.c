@@ -71,13 +71,18 @@ void guest_pause_text(const struct osv_pause *p, char *ret, size_t size)
 			 (double)p->stopped_ns / 1e6,
 			 p->before == GDB_RAN_BEFORE ? ""
 						     : "; it runs now, also if it was paused "
-						       "before (use --qmp to keep it paused)");
+						       "before (--qmp of 'hostrace guest' keeps it "
+						       "paused)");
 }
 
 void guest_lost_caveats(const struct osv_pause *p, json_t *caveats)
 {
 	char text[400];
 
+	if (output_is("json") && !p->live && p->before != GDB_RAN_BEFORE) {
+		guest_pause_text(p, text, sizeof(text));
+		json_array_append_new(caveats, json_string(text));
+	}
 	for (unsigned int i = 0; i < p->lost.nr; i++) {
 		osv_lost_text(&p->lost, i, text, sizeof(text));
 		json_array_append_new(caveats, json_string(text));
@@ -211,9 +216,7 @@ static int answer(const struct osv_extracted *x, const char *file, const struct 
 	char paused[160], text[160];
 
 	guest_pause_text(pause, paused, sizeof(paused));
-	if (!pause->live && pause->before != GDB_RAN_BEFORE &&
-	    (output_is("json") ||
-	     (guest_given.terse && pause->before == GDB_PAUSED_BEFORE)))
+	if (guest_given.terse && !output_is("json") && pause->before != GDB_RAN_BEFORE)
 		json_array_append_new(caveats, json_string(paused));
 
 	if (x->counts.unfinished) {
@@ -256,6 +259,20 @@ static int answer(const struct osv_extracted *x, const char *file, const struct 
 	return EXIT_FINE;
 }
 
+static int files_write(const struct osv_guest_options *opt, const struct osv_extracted *x,
+		       const char *file, uint64_t *ret_nr_symbols)
+{
+	int err = guest_given.raw ? raw_write(x, file) : tracefile_write(x->trace, file);
+
+	if (err || !guest_given.symbols)
+		return err;
+	return symbols_write(x, file,
+			     opt->elf     ? opt->elf
+			     : opt->debug ? "build/debug/loader.elf"
+					  : "build/release/loader.elf",
+			     ret_nr_symbols);
+}
+
 int guest_extract(int argc, char **argv)
 {
 	const char *file = output_file();
@@ -271,13 +288,8 @@ int guest_extract(int argc, char **argv)
 	if (guest_memory_options(&opt))
 		return command_failed();
 	err = osv_extract(&opt, &x, &pause);
-	if (!err)
-		err = guest_given.raw ? raw_write(&x, file) : tracefile_write(x.trace, file);
-	if (!err && guest_given.symbols)
-		err = symbols_write(&x, file, opt.elf ? opt.elf
-						   : opt.debug ? "build/debug/loader.elf"
-							       : "build/release/loader.elf",
-				    &nr_symbols);
+	if (!err && (err = files_write(&opt, &x, file, &nr_symbols)))
+		osv_pause_fail(&pause, err);
 	status = err ? command_failed() : answer(&x, file, &pause, nr_symbols);
 	osv_extracted_deinit(&x);
 	return status;

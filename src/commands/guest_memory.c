@@ -326,13 +326,15 @@ static int leaks_print(struct osv_names *names, const struct osv_leaks *l,
 
 static int leaks_switch(const struct osv_guest_options *opt, bool on)
 {
-	if (osv_leaks_switch(opt, on))
+	struct osv_pause pause;
+
+	if (osv_leaks_switch(opt, on, &pause))
 		return command_failed();
 	if (output_is("json"))
 		return guest_json_print("leaks", "result", json_pack("{s:b}", "tracking", on),
-					NULL);
+					lost_json(&pause));
 	printf("the guest %s its allocations\n", on ? "tracks" : "does not track");
-	return EXIT_FINE;
+	return pause_print(&pause);
 }
 
 int guest_leaks(int argc, char **argv)

@@ -4,8 +4,8 @@
  * debugger connects and resumes it when it detaches, but not when the connection is closed; so a
  * child process monitors this one and detaches for it, however it ends.
  *
- * A VM that was paused before stays paused, where that is known: the caller knows it from QEMU's
- * monitor; up to version 8.0 the stub reports that it has stopped a VM that ran.
+ * A VM that was paused before stays paused, where that is known: the caller knows it from QEMU's monitor; up to version
+ * 8.0 the stub reports that it has stopped a VM that ran; one that was never started is in a state of its own.
  *
  * Addresses are virtual, as the first vCPU maps them.
  */
@@ -286,29 +286,53 @@ static void packet_size_take(struct gdb *g, const char *features)
 		g->chunk = bytes / 2 < CHUNK_MAX ? bytes / 2 : CHUNK_MAX;
 }
 
+/* The first line that QEMU's monitor answers, cut to size - 1 bytes; "": none. command: a query of hex digits. */
+static void monitor_ask(struct gdb *g, const char *command, char *ret, size_t size)
+{
+	int err = ask_text(g, command);
+	size_t len = g->parser.len / 2 < size ? g->parser.len / 2 : size - 1;
+
+	memset(ret, 0, size);
+	if (!err && *answer(g) == 'O' &&
+	    !gdb_hex_bytes(answer(g) + 1, 2 * len, (uint8_t *)ret, len))
+		*ret = '\0';
+	for (int i = 0; i < SKIPPED_MAX && !err && *answer(g) == 'O' && strcmp(answer(g), "OK");
+	     i++)
+		err = packet_get(g);
+}
+
 /*
  * QEMU's "info version" begins with "7.2.22". Up to 8.0 it reports unrequested that it has stopped a VM that ran; later
  * versions do not.
  */
 static bool reports_stops(struct gdb *g)
 {
-	char text[8] = "";
-	int err = ask_text(g, "qRcmd,696e666f2076657273696f6e");
+	char text[8];
 
-	if (err || *answer(g) != 'O' || g->parser.len < 2 * sizeof(text) ||
-	    !gdb_hex_bytes(answer(g) + 1, 2 * (sizeof(text) - 1), (uint8_t *)text,
-			   sizeof(text) - 1))
-		return false;
-	while (!err && *answer(g) == 'O' && strcmp(answer(g), "OK"))
-		err = packet_get(g);
-	return !err && (strtoul(text, NULL, 10) < 8 || !strncmp(text, "8.0", 3));
+	monitor_ask(g, "qRcmd,696e666f2076657273696f6e", text, sizeof(text));
+	return *text && (strtoul(text, NULL, 10) < 8 || !strncmp(text, "8.0", 3));
+}
+
+/*
+ * "info status": "VM status: paused" is also what a debugger has stopped, and "(debug)" what has met a breakpoint. Any
+ * other state, as "paused (prelaunch)" of -S, is older than the debugger.
+ */
+static bool is_stopped_otherwise(struct gdb *g)
+{
+	static const char head[] = "VM status: paused (";
+	char text[sizeof(head) + 5];
+
+	monitor_ask(g, "qRcmd,696e666f20737461747573", text, sizeof(text));
+	return !strncmp(text, head, sizeof(head) - 1) &&
+	       strcmp(text + sizeof(head) - 1, "debug") != 0;
 }
 
 static void before_find(struct gdb *g)
 {
 	if (g->before == GDB_BEFORE_UNKNOWN && g->stop_reported)
 		g->before = GDB_RAN_BEFORE;
-	else if (g->before == GDB_BEFORE_UNKNOWN && g->several && reports_stops(g))
+	else if (g->before == GDB_BEFORE_UNKNOWN && g->several &&
+		 (reports_stops(g) || is_stopped_otherwise(g)))
 		g->before = GDB_PAUSED_BEFORE;
 	if (g->before == GDB_PAUSED_BEFORE)
 		gdb_guard_tell(&g->guard, GUARD_KEEPS_PAUSED);
@@ -344,6 +368,14 @@ static int attach(struct gdb *g)
 	return err;
 }
 
+/* Sets no error message. */
+static bool release(struct gdb *g)
+{
+	if (!g->attached)
+		gdb_guard_tell(&g->guard, GUARD_IS_BLIND);
+	return gdb_guard_stop(&g->guard);
+}
+
 int gdb_open(const char *target, uint64_t timeout_ns, enum gdb_before before, struct gdb **ret)
 {
 	struct sigaction ignored = {.sa_handler = SIG_IGN};
@@ -362,12 +394,14 @@ int gdb_open(const char *target, uint64_t timeout_ns, enum gdb_before before, st
 		sigaction(stops[i], &ignored, &g->on_stop[i]);
 	g->stopped_at_ns = monotonic_ns();
 	err = connect_to(g, target);
-	if (!err)
-		err = attach(g);
 	if (err)
 		return err;
-	*ret = take_ptr(g);
-	return 0;
+	err = attach(g);
+	if (!err)
+		*ret = take_ptr(g);
+	else if (release(g) && g->attached && g->before == GDB_BEFORE_UNKNOWN)
+		gdb_fail_resumed(err);
+	return err;
 }
 
 uint64_t gdb_stopped_ns(const struct gdb *g)
@@ -378,14 +412,6 @@ uint64_t gdb_stopped_ns(const struct gdb *g)
 enum gdb_before gdb_before(const struct gdb *g)
 {
 	return g->before;
-}
-
-/* Sets no error message. */
-static bool release(struct gdb *g)
-{
-	if (!g->attached)
-		gdb_guard_tell(&g->guard, GUARD_IS_BLIND);
-	return gdb_guard_stop(&g->guard);
 }
 
 int gdb_detach(struct gdb *g)

@@ -59,6 +59,9 @@ int gdb_open(const char *target, uint64_t timeout_ns, enum gdb_before before, st
 
 enum gdb_before gdb_before(const struct gdb *g);
 
+/* A failure after which a VM runs whose state before is not known: appends that to the error message; returns err. */
+int gdb_fail_resumed(int err);
+
 /*
  * The end of the session: the guest runs on, or stays paused if it was paused before. -EIO with the error message set:
  * the stub did not confirm it. Nothing but gdb_close() may follow.

@@ -362,3 +362,14 @@ int gdb_guard_start(int socket, uint64_t timeout_ns, struct gdb_guard *ret)
 	gdb_guard_stop(ret);
 	return fail(-ECHILD, "the process that continues the VM was killed");
 }
+
+int gdb_fail_resumed(int err)
+{
+	_cleanup_free_ char *text = strdup(error_text());
+
+	return text ? fail(err,
+			   "%s; the VM runs now, also if it was paused before (--qmp of 'hostrace "
+			   "guest' keeps it paused)",
+			   text)
+		    : err;
+}

@@ -358,6 +358,25 @@ int osv_guest_open(const struct osv_guest_options *opt, struct osv_guest *ret)
 	return layout_open(ret->elf, &ret->layout);
 }
 
+/* Constants of the ELF file must be where the guest has them: by a wrong file any report would be of random memory. */
+static int kernel_check(struct osv_guest *g)
+{
+	uint8_t wanted[SAMPLE_BYTES], there[SAMPLE_BYTES];
+	uint64_t address;
+	int err = layout_constants(g->layout, &address, wanted, sizeof(wanted));
+
+	if (err)
+		return 0;
+	err = gdb_read(g->gdb, address, there, sizeof(there));
+	if (err ? err != -EFAULT : !memcmp(there, wanted, sizeof(there)))
+		return err;
+	fail(-ENOENT,
+	     "%s is probably not the kernel that this guest runs, or the guest has not started "
+	     "yet: its constants are not at 0x%" PRIx64,
+	     g->elf, address);
+	return fail_hint(-ENOENT, "give the ELF file of the guest's own build with --exe");
+}
+
 int osv_guest_stop(const struct osv_guest_options *opt, struct osv_guest *g)
 {
 	enum gdb_before before = GDB_BEFORE_UNKNOWN;
@@ -372,9 +391,10 @@ int osv_guest_stop(const struct osv_guest_options *opt, struct osv_guest *g)
 			 : monitor.no_debugger ? GDB_PAUSED_BY_USER
 						  : GDB_PAUSED_BEFORE;
 	}
-	return err ? err
-		   : gdb_open(opt->remote ? opt->remote : GDB_DEFAULT, opt->timeout_ns, before,
-			      &g->gdb);
+	if (!err)
+		err = gdb_open(opt->remote ? opt->remote : GDB_DEFAULT, opt->timeout_ns, before,
+			       &g->gdb);
+	return err ? err : kernel_check(g);
 }
 
 static void guest_close(struct osv_guest *g)
@@ -410,10 +430,16 @@ static int guest_detach(const struct osv_guest_options *opt, struct gdb *g, stru
 	return running_check(opt, err);
 }
 
+int osv_pause_fail(const struct osv_pause *p, int err)
+{
+	return p->live || p->before != GDB_BEFORE_UNKNOWN ? err : gdb_fail_resumed(err);
+}
+
 int osv_guest_resume(const struct osv_guest_options *opt, struct osv_guest *g, int err,
 		     struct osv_pause *ret)
 {
 	_cleanup_free_ char *text = err ? strdup(error_text()) : NULL;
+	bool stopped = g->gdb;
 	int detach_err;
 
 	*ret = (struct osv_pause){.live = opt->vm.pid, .lost = g->lost};
@@ -421,8 +447,9 @@ int osv_guest_resume(const struct osv_guest_options *opt, struct osv_guest *g, i
 	guest_close(g);
 	if (!err)
 		return detach_err;
-	return fail(err, "%s%s%s", text ? text : "out of memory", detach_err ? "; " : "",
-		    detach_err ? error_text() : "");
+	fail(err, "%s%s%s", text ? text : "out of memory", detach_err ? "; " : "",
+	     detach_err ? error_text() : "");
+	return stopped && !detach_err ? osv_pause_fail(ret, err) : err;
 }
 
 void osv_guest_close(struct osv_guest *g)
@@ -559,19 +586,14 @@ int osv_guest_vector(struct osv_guest *g, uint64_t address, unsigned int max, ui
 		return err;
 	nr = (ends[1] - ends[0]) / 8;
 	if (ends[1] < ends[0] || nr > max)
-		return fail(
-			-EBADMSG,
-			"no valid std::vector in guest memory at 0x%llx (at most %u elements)",
-			(unsigned long long)address, max);
+		return fail(-EBADMSG, "no valid std::vector in guest memory at 0x%" PRIx64
+			    " (at most %u elements)", address, max);
 	*ret = calloc(nr + 1, sizeof(**ret));
 	if (!*ret)
 		return fail(-ENOMEM, "out of memory");
 	err = osv_guest_read(g, ends[0], *ret, nr * 8);
-	if (err) {
-		free(*ret);
-		*ret = NULL;
-		return err;
-	}
-	*ret_nr = (unsigned int)nr;
-	return 0;
+	if (err)
+		free(take_ptr(*ret));
+	*ret_nr = err ? 0 : (unsigned int)nr;
+	return err;
 }

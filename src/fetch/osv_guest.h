@@ -89,14 +89,19 @@ struct osv_guest_options {
 
 /* Opens the ELF file; the guest is not contacted yet. */
 int osv_guest_open(const struct osv_guest_options *opt, struct osv_guest *ret);
-/* Stops the guest, or begins to read it while it runs. */
+/* Stops the guest, or begins to read it while it runs. -ENOENT: the ELF file is not that of its kernel. */
 int osv_guest_stop(const struct osv_guest_options *opt, struct osv_guest *g);
 /*
  * The guest is in the state it had before, or -errno. `err`: what failed meanwhile, with its error message; then that
- * is returned, and its error message is extended if the guest may still be stopped.
+ * is returned, and its error message is extended if the guest may still be stopped, or was paused before and runs.
  */
 int osv_guest_resume(const struct osv_guest_options *opt, struct osv_guest *g, int err,
 		     struct osv_pause *ret);
+/*
+ * For a failure after the guest was read and resumed: extends the error message if it runs now and may have been paused
+ * before. Returns err.
+ */
+int osv_pause_fail(const struct osv_pause *p, int err);
 void osv_guest_close(struct osv_guest *g);
 
 /*
@@ -240,7 +245,7 @@ struct osv_leaks {
 int osv_leaks(const struct osv_guest_options *opt, struct osv_leaks *ret,
 	      struct osv_pause *ret_pause);
 /* memory::tracker_enabled */
-int osv_leaks_switch(const struct osv_guest_options *opt, bool on);
+int osv_leaks_switch(const struct osv_guest_options *opt, bool on, struct osv_pause *ret_pause);
 
 struct osv_names;
 

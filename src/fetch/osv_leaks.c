@@ -228,15 +228,14 @@ int osv_leaks(const struct osv_guest_options *opt, struct osv_leaks *ret,
 	*ret = (struct osv_leaks){0};
 	err = osv_guest_visit(opt, &w.g, places_find, tracker_read, &w, ret_pause);
 	osv_guest_close(&w.g);
-	if (!err)
-		err = chains_merge(&w, ret);
+	if (!err && chains_merge(&w, ret))
+		err = osv_pause_fail(ret_pause, -ENOMEM);
 	free(w.alive);
 	return err;
 }
 
-int osv_leaks_switch(const struct osv_guest_options *opt, bool on)
+int osv_leaks_switch(const struct osv_guest_options *opt, bool on, struct osv_pause *ret_pause)
 {
-	struct osv_pause pause;
 	struct osv_guest g;
 	uint8_t value = on;
 	uint64_t address;
@@ -251,7 +250,7 @@ int osv_leaks_switch(const struct osv_guest_options *opt, bool on)
 		err = osv_guest_stop(opt, &g);
 	if (!err)
 		err = gdb_write(g.gdb, address, &value, 1);
-	err = osv_guest_resume(opt, &g, err, &pause);
+	err = osv_guest_resume(opt, &g, err, ret_pause);
 	osv_guest_close(&g);
 	return err;
 }

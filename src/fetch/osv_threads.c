@@ -431,6 +431,20 @@ static int list_walk(struct walk *w, uint64_t node, uint64_t count)
 	return err;
 }
 
+/* A running guest has threads. */
+static int no_thread(const struct walk *w)
+{
+	char text[400] = "";
+
+	if (w->g.lost.nr)
+		osv_lost_text(&w->g.lost, 0, text, sizeof(text));
+	fail(-ENODATA,
+	     "the guest has no thread that can be read%s%s: %s is probably not the kernel that it "
+	     "runs, or it has not started its threads",
+	     *text || w->g.lost.end[0] ? ": " : "", *text ? text : w->g.lost.end, w->g.elf);
+	return fail_hint(-ENODATA, "give the ELF file of the guest's own build with --exe");
+}
+
 static int threads_walk(void *walk)
 {
 	struct walk *w = walk;
@@ -445,7 +459,9 @@ static int threads_walk(void *walk)
 		err = osv_guest_u64(&w->g, w->at.map + MAP_FIRST_OFFSET, &node);
 	if (!err)
 		err = osv_guest_u64(&w->g, w->at.map + MAP_COUNT_OFFSET, &count);
-	return err ? err : list_walk(w, node, count);
+	if (!err)
+		err = list_walk(w, node, count);
+	return err || w->nr ? err : no_thread(w);
 }
 
 static int by_id(const void *a, const void *b)

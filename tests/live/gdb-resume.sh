@@ -8,7 +8,7 @@ set -u
 . "$(dirname "$0")/demo-lib.inc"
 . "$ROOT/tests/live/osvguest/lib.inc"
 osvguest_needs
-live_needs_tools gdb python3
+live_needs_tools gdb python3 objcopy
 
 elf=$BUILD/osvguest.elf
 "${QEMU:-qemu-system-x86_64}" --version >version
@@ -20,7 +20,7 @@ real_gdb() {
 
 # ask COMMAND ARGS
 ask() {
-	timeout 200 "$HOSTRACE" guest "$@" -e "$elf" -r "$gdb" >out 2>err
+	timeout 200 "$HOSTRACE" guest -e "$elf" -r "$gdb" "$@" >out 2>err # the last -e counts
 }
 
 # commands WHEN: each leaves the VM running
@@ -135,7 +135,7 @@ by_terminal() {
 	rm hold
 }
 
-plan 81
+plan 92
 
 # ---- each command ----
 vm '' unix:gdb.sock
@@ -171,6 +171,25 @@ if [ "$major" -lt 8 ]; then
 else
 	is "$code $(status) $(grep -c 'if it was paused before' err)" "0 running 1" "without a monitor: it is not known, and the note says so" err
 fi
+# note_of STATUS COMMAND: on a VM that was paused before, whose monitor is not asked
+note_of() {
+	local code state wanted
+	echo '{"execute":"stop"}' >&4
+	until_said '"event": "STOP"' 1
+	ask $2
+	code=$?
+	state=$(status)
+	[ "$major" -lt 8 ] && wanted="paused 0" || wanted="running 1"
+	is "$code $state $(cat out err | grep -c 'if it was paused before')" "$1 $wanted" "... guest $2" err
+}
+note_of 0 "threads -f json"
+note_of 0 "leaks on"
+note_of 0 "leaks on -f json"
+note_of 1 "extract -o /not/here/t"
+objcopy -O binary -j .rodata "$elf" rodata
+printf other | dd of=rodata conv=notrunc 2>/dev/null
+objcopy --update-section .rodata=rodata "$elf" other.elf
+note_of 1 "threads -e other.elf"
 # Killed before the stub has answered: a proxy holds hostrace's questions back until it and its guard are gone.
 cat >slow.py <<'PYTHON'
 import socket, sys
@@ -251,6 +270,21 @@ ask threads --qmp "$PWD/qmp2.sock"
 is "$? $(status) $(grep -c "^Number of threads" out)" "0 running 1" "the stub does not detach: the monitor continues the VM" err
 kill $deaf
 wait $deaf 2>/dev/null
+end_vm
+
+# ---- a VM that was never started ----
+qemu_start '' unix:gdb.sock,server=on,wait=off -S
+gdb=unix:$PWD/gdb.sock
+until [ -S gdb.sock ] && [ -S qmp2.sock ] && [ -s pid ]; do
+	kill -0 $qemu || bail "QEMU did not start: $(cat qemu.err)"
+	sleep .05
+done
+qmp_start
+is "$(status)" prelaunch "started with -S"
+for command in threads virtio leaks "leaks on" "extract -o t"; do
+	ask $command
+	is "$? $(status) $(grep -c 'the guest has not started yet' err)" "1 prelaunch 1" "never started: guest $command" err
+done
 end_vm
 
 # ---- terminals ----

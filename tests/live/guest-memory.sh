@@ -12,7 +12,7 @@ ask() {
 	timeout 200 "$HOSTRACE" guest "$@" -e "$BUILD/osvguest.elf" -r "$gdb" >out 2>err
 }
 
-plan 62
+plan 71
 vm '' unix:gdb.sock
 
 # The location's function, of the thread with this number, in out.
@@ -103,6 +103,30 @@ live leaks
 is "$? $(grep -c 'generated 3 records' out)" "0 1" "of the guest that runs" err
 live leaks off
 is "$? $(grep -c 'cannot write to the memory of a running guest' err)" "1 1" "which is not written to" err
+# The ELF file of another build: its constants are elsewhere; and of one whose constants are the same.
+objcopy -O binary -j .rodata "$BUILD/osvguest.elf" rodata
+cp rodata other.rodata
+printf other | dd of=other.rodata conv=notrunc 2>/dev/null
+objcopy --update-section .rodata=other.rodata "$BUILD/osvguest.elf" other.elf
+for command in threads virtio leaks "leaks off" "extract -o other"; do
+	timeout 200 "$HOSTRACE" guest $command -e other.elf -r "$gdb" >out 2>err
+	is "$? $(status) $(cat out) $(grep -c 'other.elf is probably not the kernel .* constants .* --exe' err)" "1 running  1" \
+		"the ELF file of another kernel: guest $command" err
+done
+ask leaks
+is "$(grep -c 'tracking is off' err)" 0 "... which was not written to" err
+# elsewhere ADDRESS: the list of threads is said to be there
+elsewhere() {
+	objcopy --strip-symbol=_ZN5sched10thread_mapE "$BUILD/osvguest.elf" step.elf
+	objcopy --add-symbol _ZN5sched10thread_mapE="0x$1" step.elf elsewhere.elf
+	timeout 200 "$HOSTRACE" guest threads -e elsewhere.elf -r "$gdb" >out 2>err
+	echo "$? $(status) $(cat out) $(grep -c "no thread that can be read$2: elsewhere.elf is probably not the kernel .* --exe" err)"
+}
+is "$(elsewhere "$(nm "$BUILD/osvguest.elf" | sed -n 's/ b _ZL6stacks$//p')" "")" "1 running  1" "no thread: an error" err
+is "$(elsewhere "$(nm "$BUILD/osvguest.elf" | sed -n 's/ T thread_main$//p')" ': .* after 0 of .*')" "1 running  1" \
+	"a list that breaks off before its first thread: an error" err
+is "$(status)" running "the guest runs on"
+
 ask leaks off
 is "$? $(cat out)" "0 the guest does not track its allocations" "leaks off" err
 ask leaks
