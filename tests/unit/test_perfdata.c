@@ -425,13 +425,44 @@ static void test_packed(void **state)
 	reader_close(r);
 }
 
+/* A frame that says its window is 2^log: perf record -z22 writes 27, and nothing more. */
+static size_t caveats_of_window(uint8_t log)
+{
+	uint8_t frame[] = {0x28, 0xb5, 0x2f, 0xfd, 0, (uint8_t)((log - 10) << 3), 1, 0, 0}; /* no data */
+	struct reader *r;
+	uint64_t got[1];
+	char path[64];
+	size_t at, nr;
+
+	image_begin();
+	at = record_begin(PERFDATA_COMPRESSED);
+	put(frame, sizeof(frame));
+	record_end(at);
+	r = image_open(false, path);
+	assert_int_equal(times_read(r, got, NULL), 0);
+	nr = json_array_size(r->info.caveats);
+	if (nr > 1)
+		assert_non_null(strstr(json_string_value(json_array_get(r->info.caveats, 0)),
+				       "window of more than 128 MiB"));
+	reader_close(r);
+	return nr;
+}
+
+static void test_window(void **state)
+{
+	(void)state;
+	assert_int_equal(caveats_of_window(19), 1); /* of the clock */
+	assert_int_equal(caveats_of_window(27), 1);
+	assert_int_equal(caveats_of_window(28), 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),	  cmocka_unit_test(test_ours),
 		cmocka_unit_test(test_names),	  cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_time_conv),
-		cmocka_unit_test(test_packed),
+		cmocka_unit_test(test_packed),	  cmocka_unit_test(test_window),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

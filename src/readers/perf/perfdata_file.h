@@ -120,6 +120,7 @@ struct perfdata_stream {
 	size_t packed_left, packed_end; /* bytes of a packed record that wait in `block`; where it ends */
 	void *zstd;
 	bool plain_full, cut;
+	bool ended; /* or damaged: nothing follows */
 };
 
 int perfdata_stream_init(struct perfdata_stream *s, struct perfdata_file *f,

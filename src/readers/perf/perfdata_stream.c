@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "base/error.h"
 #include "event/rows.h"
@@ -267,12 +268,14 @@ void perfdata_losses_end(struct perfdata *p)
 
 /*
  * Records in the order of the file. `perf record -z` packs runs of them into COMPRESSED records, all in one zstd
- * stream; a record may begin in one of these and end in the next.
+ * stream; a record may begin in one of these and end in the next. The stream's window is the most memory that a
+ * perf.data can need: it exists from the first COMPRESSED record to the end of the data.
  */
 
 enum {
 	BLOCK = 256 << 10, /* of the file; of what is unpacked */
 	HEAD = 8,	   /* u32 type, u16 misc, u16 size */
+	WINDOW_LOG_MAX = 27, /* that of perf record -z22 (128 MiB); of the default, -z1, it is 19 */
 };
 
 int perfdata_stream_init(struct perfdata_stream *s, struct perfdata_file *f,
@@ -369,14 +372,29 @@ static int packed_begin(struct perfdata_stream *s, const struct perfdata_record 
 			return buffer_fail(&b, "a compressed record exceeds its own size");
 		len = (size_t)said;
 	}
-	if (!s->zstd)
+	if (!s->zstd) {
 		s->zstd = ZSTD_createDStream();
-	if (!s->zstd)
-		return fail(-ENOMEM, "%s: out of memory", s->file->path);
+		if (!s->zstd)
+			return fail(-ENOMEM, "%s: out of memory", s->file->path);
+		ZSTD_DCtx_setParameter(s->zstd, ZSTD_d_windowLogMax, WINDOW_LOG_MAX);
+	}
 	s->packed_left = len;
 	s->packed_end = s->next;
 	s->next = (size_t)(b.pos - s->block);
 	return 0;
+}
+
+static int packed_fail(const struct perfdata_stream *s, size_t status)
+{
+	if (ZSTD_isError(status) &&
+	    ZSTD_getErrorCode(status) == ZSTD_error_frameParameter_windowTooLarge)
+		return fail(-EBADMSG,
+			    "%s: offset %" PRIu64
+			    ": the compressed data needs a window of more than %d MiB, which "
+			    "perf record -z does not write: record again, with -z or without",
+			    s->file->path, block_offset(s), 1 << (WINDOW_LOG_MAX - 20));
+	return fail(-EBADMSG, "%s: offset %" PRIu64 ": cannot decompress data", s->file->path,
+		    block_offset(s));
 }
 
 /* Unpacks as much as there is space for. */
@@ -390,8 +408,7 @@ static int packed_take(struct perfdata_stream *s)
 	s->plain_next = 0;
 	status = ZSTD_decompressStream(s->zstd, &out, &in);
 	if (ZSTD_isError(status) || (s->packed_left && !in.pos && out.pos == have))
-		return fail(-EBADMSG, "%s: offset %" PRIu64 ": cannot decompress data",
-			    s->file->path, block_offset(s));
+		return packed_fail(s, status);
 	s->plain_len = out.pos;
 	s->packed_left -= in.pos;
 	s->next = s->packed_left ? s->next + in.pos : s->packed_end;
@@ -479,7 +496,7 @@ static int describing(struct perfdata_stream *s, const struct perfdata_record *r
 	return err ? err : 1;
 }
 
-int perfdata_stream_next(struct perfdata_stream *s, struct perfdata_record *ret)
+static int record_next(struct perfdata_stream *s, struct perfdata_record *ret)
 {
 	for (;;) {
 		int more = plain_next(s, ret);
@@ -500,4 +517,16 @@ int perfdata_stream_next(struct perfdata_stream *s, struct perfdata_record *ret)
 		if (more <= 0)
 			return more < 0 ? more : 1;
 	}
+}
+
+int perfdata_stream_next(struct perfdata_stream *s, struct perfdata_record *ret)
+{
+	int more = s->ended ? 0 : record_next(s, ret);
+
+	if (more <= 0) { /* another reader of the file may follow before this one is closed */
+		ZSTD_freeDStream(s->zstd);
+		s->zstd = NULL;
+		s->ended = true;
+	}
+	return more;
 }
