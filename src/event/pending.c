@@ -13,8 +13,8 @@
 #include "record.h"
 
 enum {
-	RUN_MIN = 16,	      /* shorter runs are made this long by insertion */
-	POOL_SPARE = 4 << 20, /* memory beyond twice the live bytes plus this is freed */
+	RUN_MIN = 16,		/* shorter runs are made this long by insertion */
+	BLOCKS_SPARE = 4 << 20, /* blocks are compacted beyond one and a half times the live bytes plus this */
 };
 
 struct pending_block {
@@ -86,6 +86,11 @@ static void blocks_keep(struct pending *p, struct pending_block *old)
 		p->block_bytes += PENDING_BLOCK;
 }
 
+static bool is_sparse(const struct pending *p)
+{
+	return p->block_bytes > p->live_bytes + p->live_bytes / 2 + BLOCKS_SPARE;
+}
+
 /* Drops what was returned; if little of the memory is in use, compacts it. */
 static void compact(struct pending *p)
 {
@@ -95,7 +100,7 @@ static void compact(struct pending *p)
 	p->nr -= p->head;
 	p->ready -= p->head;
 	p->head = 0;
-	if (p->nr && p->block_bytes <= 2 * p->live_bytes + POOL_SPARE)
+	if (p->nr && !is_sparse(p))
 		return;
 	size_t moved = 0;
 
@@ -121,7 +126,7 @@ static void compact(struct pending *p)
 
 uint8_t *pending_memory(struct pending *p, size_t len)
 {
-	if (p->head)
+	if (p->head || is_sparse(p)) /* most of what is read may not be wanted */
 		compact(p);
 	return len <= PENDING_BLOCK ? block_take(p, len) : NULL;
 }

@@ -8,7 +8,7 @@
  *           0            head            ready                                     nr
  *
  * Memory is bounded: beyond PENDING_BYTES_MAX the older half becomes ready at once, and records that then arrive too
- * late are returned late and counted.
+ * late are returned late and counted. Blocks and the copy that compacts them need up to half as much again.
  */
 #ifndef HOSTRACE_PENDING_H
 #define HOSTRACE_PENDING_H
@@ -20,7 +20,7 @@
 #include "event/reader.h"
 
 enum {
-	PENDING_BYTES_MAX = 32 << 20, /* records waiting */
+	PENDING_BYTES_MAX = 32 << 20, /* records waiting, with their slots */
 	PENDING_BLOCK = 1 << 20,      /* maximum size of one pending_memory() */
 };
 
@@ -70,7 +70,7 @@ void pending_release(struct pending *p, uint64_t watermark_ns);
 /* True if more records wait than memory allows: then pending_release_half() must be called. */
 static inline bool pending_full(const struct pending *p)
 {
-	return p->live_bytes > PENDING_BYTES_MAX;
+	return p->live_bytes + (p->nr - p->head) * 2 * sizeof(*p->slots) > PENDING_BYTES_MAX;
 }
 
 void pending_release_half(struct pending *p);

@@ -361,6 +361,7 @@ static void finish(struct tracefile *t)
 	if (t->done)
 		return;
 	t->done = true;
+	pending_deinit(&t->pending); /* another reader of the file may follow before this one is closed */
 	if (t->malformed)
 		trace_info_caveat(info,
 				  "%s: %" PRIu64

@@ -475,7 +475,9 @@ static int textfile_next(struct reader *r, struct batch *batch)
 		pending_batch(&t->pending, t->types, &r->info, batch);
 		return 1;
 	}
-	r->info.end_ns = t->pending.newest_ns;
+	if (t->pending.newest_ns)
+		r->info.end_ns = t->pending.newest_ns;
+	pending_deinit(&t->pending); /* another reader of the file may follow before this one is closed */
 	trace_info_window(&r->info);
 	if (r->info.late)
 		trace_info_caveat(&r->info,

@@ -118,12 +118,49 @@ static void blocks_are_reused(void **state)
 	pending_deinit(&p);
 }
 
+/* Of what is read nothing is returned, and little is wanted: the rest of its memory is used again. */
+static void unwanted_is_reused(void **state)
+{
+	struct pending p = {.until_ns = UINT64_MAX};
+	struct rec_kvm_entry last = {0};
+	uint64_t serial = 1;
+
+	(void)state;
+	for (unsigned int i = 0; i < 200; i++) {
+		serial = add(&p, 1000, serial);
+		assert_non_null(pending_memory(&p, PENDING_BLOCK));
+	}
+	assert_true(p.block_bytes <= 6 << 20);
+	pending_release(&p, UINT64_MAX);
+	assert_int_equal(drain(&p, UINT64_MAX, &last), 200);
+	pending_deinit(&p);
+}
+
+/* Slots count, too: of small records they are half of the memory. */
+static void slots_are_counted(void **state)
+{
+	struct pending p = {.until_ns = UINT64_MAX};
+	struct rec_kvm_entry last = {0};
+	uint64_t serial = 1;
+
+	(void)state;
+	while (!pending_full(&p))
+		serial = add(&p, 1000, serial);
+	assert_true(p.block_bytes + p.nr * 2 * sizeof(*p.slots) <= PENDING_BYTES_MAX / 8 * 9);
+	pending_release_half(&p);
+	drain(&p, UINT64_MAX, &last);
+	assert_false(pending_full(&p));
+	pending_deinit(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_rounds),
 		cmocka_unit_test(reversed_and_equal),
 		cmocka_unit_test(blocks_are_reused),
+		cmocka_unit_test(unwanted_is_reused),
+		cmocka_unit_test(slots_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

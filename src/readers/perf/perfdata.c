@@ -312,6 +312,7 @@ static void end_take(struct perfdata *p)
 {
 	struct trace_info *info = &p->reader.info;
 
+	pending_deinit(&p->pending); /* another reader of the file may follow before this one is closed */
 	perfdata_losses_end(p);
 	info->truncated = p->file.unended || p->stream.cut;
 	if (info->truncated)
