@@ -36,7 +36,7 @@
 #include "event/losses.h"
 
 enum {
-	ELEMENTS_MAX = 1 << 18, /* in flight at once, over all VMs */
+	ELEMENTS_MAX = 1 << 16, /* in flight at once, over all VMs: 64 whole queues of QEMU's largest size */
 	ELEMENT_DEVICES_MAX = 16384,
 	ELEMENT_VMS_MAX = 1024,
 	ELEMENT_DROPPING_MAX = 256, /* threads inside virtqueue_drop_all at once */

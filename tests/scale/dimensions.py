@@ -34,7 +34,8 @@ def guest_of(name):
 
 # What takes most memory, with N of which the commands of WITH_MEMORY may need MEMORY_KIB.
 memory = {"threads_ready": 60000, "threads_asleep": 60000, "vms": 60000, "vms_stopped": 60000, "vms_without_name": 60000,
-          "waiters_of_one": 6000, "meta_vcpus": 80000, "tracefs_threads": 60000, "tracefs_processes": 60000, "resets": 50000}
+          "waiters_of_one": 6000, "meta_vcpus": 80000, "tracefs_threads": 60000, "tracefs_processes": 60000, "resets": 50000,
+          "exits_of_one_time": 1000000, "elements": 300000}
 
 
 def event(us, name, **fields):
@@ -308,6 +309,13 @@ def userspace_reasons(n):
 
 
 @dimension(1600)
+def exits_of_one_time(n):
+    """No watermark is between them: they wait for each other."""
+    for _ in range(n):
+        yield leave(1000000)
+
+
+@dimension(1600)
 def instruction_pointers(n):
     for i in range(n):
         yield leave(1000000 + 4 * i, rip=4096 + 16 * i)
@@ -433,6 +441,15 @@ def queues(n):
         yield element(1000003 + 8 * i, "virtqueue_fill", 1, **queue)
         yield event(1000004 + 8 * i, "virtqueue_flush", tid=13, count=1, **queue)
         yield event(1000005 + 8 * i, "virtio_notify", tid=13, **queue)
+
+
+@dimension(1600)
+def elements(n):
+    """All are in flight at once; half of them are returned."""
+    for i in range(n):
+        yield element(1000000 + i, "virtqueue_pop", i % 32768, vq=8192 + 64 * (i // 32768))
+    for i in range(n // 2):
+        yield element(5000000 + i, "virtqueue_fill", i % 32768, vq=8192 + 64 * (i // 32768))
 
 
 @dimension(1600)
