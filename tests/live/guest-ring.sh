@@ -35,7 +35,7 @@ wait_done() {
 record() {
 	local name=$1 kind=$2 source=$3
 	shift 3
-	rm -f serial pid
+	rm -f serial pid record.err
 	"$HOSTRACE" record -o "$name.hrt" ${source:+--guest "$source"} -- bash -c "$(declare -f qemu); guest='$guest'; qemu \"\$@\"" \
 		- "$kind" "$@" 2>record.err &
 	recorder=$!

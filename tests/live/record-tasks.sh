@@ -20,6 +20,7 @@ trap 'kill -KILL "$vm" 2>/dev/null; rm -rf "$scratch"' EXIT
 tasks_record() { # TRACE [ARGS...]
 	local trace=$1
 	shift
+	: >record.err
 	timeout -s KILL 200 "$HOSTRACE" record --vm "$vm" --guest-tasks -o "$trace" "$@" 2>record.err &
 	recorder=$!
 	until_line 'guest tasks of pid' record.err || bail "no tasks: $(cat record.err)"
