@@ -833,6 +833,29 @@ def guest_requests_lines(n):
         yield guest_line(2000004 + 8 * i, "block_rq_complete", f"254,0 R () {8 * i} + 8 [0]")
 
 
+@dimension(10000)
+def requests_around_one(n):
+    """A request that takes long, and n short ones meanwhile."""
+    yield event(1000000, "virtio_device", vdev=4096, path="/machine/peripheral/disk0/virtio-backend")
+    yield element(1000003, "virtqueue_pop", 9, in_num=1, out_num=1)
+    for i in range(n):
+        us = 1000010 + 20 * i
+        yield event(us + 5, "virtio_queue_notify", vdev=4096, vq=8192, queue=0)
+        yield element(us + 6, "virtqueue_pop", 10 + i % 100, in_num=1, out_num=1)
+        yield element(us + 9, "virtqueue_fill", 10 + i % 100)
+    yield element(1000020 + 20 * n, "virtqueue_fill", 9)
+
+
+@guest_of("requests_around_one")
+def requests_around_one_lines(n):
+    yield guest_line(1000001, "block_rq_issue", "254,0 R 4096 () 999999999 + 8 [dd]")
+    for i in range(n):
+        us = 1000010 + 20 * i
+        yield guest_line(us + 2, "block_rq_issue", f"254,0 R 4096 () {8 * i} + 8 [dd]")
+        yield guest_line(us + 13, "block_rq_complete", f"254,0 R () {8 * i} + 8 [0]")
+    yield guest_line(1000025 + 20 * n, "block_rq_complete", "254,0 R () 999999999 + 8 [0]")
+
+
 # ---- a host's ftrace ----
 
 def host_line(us, tid, tgid, name, text):

@@ -423,8 +423,10 @@ void requests_free(struct requests *r)
 {
 	if (!r)
 		return;
-	for (unsigned int i = 0; i < r->nr_disks; i++)
+	for (unsigned int i = 0; i < r->nr_disks; i++) {
 		free(r->disk[i].list);
+		free(r->disk[i].open);
+	}
 	elements_free(r->elements);
 	hash_deinit(&r->last_exit);
 	hash_deinit(&r->irq);

@@ -52,7 +52,7 @@ static void disks_fill(struct requests *r)
 		if (!d)
 			continue;
 		to = requests_grow(r, (void **)&d->list, d->nr, REQUESTS_MAX, sizeof(*to));
-		if (!to)
+		if (!to || !requests_grow(r, (void **)&d->open, d->nr, REQUESTS_MAX, sizeof(*to)))
 			continue;
 		*to = (uint32_t)i;
 		d->nr++;
@@ -81,29 +81,41 @@ static bool goes_elsewhere(const struct route *routes, const struct request *rq,
 	       routes[rq->vcpu].queue != el->queue;
 }
 
+/* The requests that elements from here on can belong to, by issue; elements come in order of their pops. */
+struct candidates {
+	size_t nr;   /* in d->open */
+	size_t next; /* of d->list: the first that is not issued yet */
+};
+
 /*
- * The request around an element that completes first, and how many are around it (no more than 2 are counted). `from`
- * is the first that can be.
+ * The request around an element that completes first, and how many are around it (no more than 2 are counted). Those
+ * that are matched, or complete before the element is popped, are looked at no more.
  */
-static struct request *request_around(struct requests *r, const struct disk *d, size_t from,
-				      const struct element_times *el, uint64_t error_ns,
-				      const struct route *routes, unsigned int *ret_nr)
+static struct request *request_around(struct requests *r, const struct disk *d,
+				      struct candidates *open, const struct element_times *el,
+				      uint64_t error_ns, const struct route *routes,
+				      unsigned int *ret_nr)
 {
 	struct request *best = NULL;
 	unsigned int nr = 0;
+	size_t kept = 0;
 
-	for (size_t i = from; i < d->nr; i++) {
-		struct request *rq = &r->rq[d->list[i]];
+	while (open->next < d->nr &&
+	       r->rq[d->list[open->next]].issue_ns <= el->pop_ns + error_ns)
+		d->open[open->nr++] = d->list[open->next++];
+	for (size_t i = 0; i < open->nr; i++) {
+		struct request *rq = &r->rq[d->open[i]];
 
-		if (rq->issue_ns > el->pop_ns + error_ns)
-			break;
-		if (rq->matched || rq->complete_ns + error_ns < el->fill_ns ||
-		    goes_elsewhere(routes, rq, el))
+		if (rq->matched || rq->complete_ns + error_ns < el->pop_ns)
+			continue;
+		d->open[kept++] = d->open[i];
+		if (rq->complete_ns + error_ns < el->fill_ns || goes_elsewhere(routes, rq, el))
 			continue;
 		nr += nr < 2;
 		if (!best || rq->complete_ns < best->complete_ns)
 			best = rq;
 	}
+	open->nr = kept;
 	if (ret_nr)
 		*ret_nr = nr;
 	return best;
@@ -120,21 +132,12 @@ static void match_set(struct requests *r, struct request *rq, const struct eleme
 	rq->pid = r->device[el->device].pid;
 }
 
-/* The first request that an element popped then can belong to; elements come in the order of their pops. */
-static size_t first_possible(const struct requests *r, const struct disk *d, size_t first,
-			     const struct element_times *el, uint64_t error_ns)
-{
-	while (first < d->nr && (r->rq[d->list[first]].matched ||
-				 r->rq[d->list[first]].complete_ns + error_ns < el->pop_ns))
-		first++;
-	return first;
-}
-
 /* How many more of the disk's requests have an element of the device. `keep`: also stores the element's data. */
 static size_t match_pass(struct requests *r, const struct disk *d, uint32_t device,
 			 uint64_t error_ns, const struct route *routes, bool keep)
 {
-	size_t first = 0, nr = 0;
+	struct candidates open = {0};
+	size_t nr = 0;
 
 	for (size_t i = 0; i < r->nr_el; i++) {
 		struct element_times *el = &r->el[i];
@@ -142,8 +145,7 @@ static size_t match_pass(struct requests *r, const struct disk *d, uint32_t devi
 
 		if (el->device != device || el->taken)
 			continue;
-		first = first_possible(r, d, first, el, error_ns);
-		rq = request_around(r, d, first, el, error_ns, routes, NULL);
+		rq = request_around(r, d, &open, el, error_ns, routes, NULL);
 		if (!rq)
 			continue;
 		rq->matched = el->taken = true;
@@ -166,7 +168,7 @@ static void match_forget(struct requests *r, const struct disk *d, uint32_t devi
 static void routes_learn(struct requests *r, const struct disk *d, uint32_t device,
 			 uint64_t error_ns, struct route *routes)
 {
-	size_t first = 0;
+	struct candidates open = {0};
 
 	for (size_t i = 0; i < r->nr_el; i++) {
 		const struct element_times *el = &r->el[i];
@@ -175,8 +177,7 @@ static void routes_learn(struct requests *r, const struct disk *d, uint32_t devi
 
 		if (el->device != device)
 			continue;
-		first = first_possible(r, d, first, el, error_ns);
-		rq = request_around(r, d, first, el, error_ns, NULL, &nr);
+		rq = request_around(r, d, &open, el, error_ns, NULL, &nr);
 		if (nr == 1 && rq->vcpu < CPUS_MAX)
 			route_vote(&routes[rq->vcpu], el->queue);
 	}

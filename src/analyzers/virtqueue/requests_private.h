@@ -47,6 +47,7 @@ struct disk {
 	uint16_t source;
 	int device; /* of the host; -1: none */
 	uint32_t *list; /* of requests, by issue */
+	uint32_t *open; /* of those that are compared with elements, for as many */
 	size_t nr;
 };
 
