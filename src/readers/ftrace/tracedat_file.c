@@ -184,6 +184,22 @@ int tracedat_cpu_add(struct tracedat_file *f, unsigned int cpu, uint64_t offset,
 	return 0;
 }
 
+int tracedat_region_check(const struct tracedat_file *f, unsigned int cpu, uint64_t offset,
+			  uint64_t size, bool chunked)
+{
+	for (unsigned int i = 0; i < f->nr_cpus; i++) {
+		const struct tracedat_cpu *c = &f->cpu[i];
+
+		if (chunked ? c->offset == offset
+			    : offset < c->offset + c->size && c->offset < offset + size)
+			return fail(-EBADMSG,
+				    "%s: offset %" PRIu64
+				    ": the data of CPU %u are also those of CPU %u",
+				    f->path, offset, cpu, c->cpu);
+	}
+	return 0;
+}
+
 /* ---- options, the same in both versions ---- */
 
 /* "local global [mono] ..." -> "mono" */
@@ -398,7 +414,9 @@ static int cpus_read(struct tracedat_file *f, struct buffer *b, uint32_t nr)
 
 		if (b->cut)
 			return buffer_ok(b, "the table of CPUs");
-		err = tracedat_cpu_add(f, i, offset, size, false);
+		err = size ? tracedat_region_check(f, i, offset, size, false) : 0;
+		if (!err)
+			err = tracedat_cpu_add(f, i, offset, size, false);
 		if (err)
 			return err;
 	}

@@ -92,6 +92,7 @@ struct tracedat_file {
 	char uname[256];
 	char *cmdlines; /* "PID COMM\n" ..., or NULL */
 	size_t cmdlines_len;
+	uint32_t parts; /* of version 7: a bit by option, of those that are read */
 	bool want_symbols; /* set before the file is opened: also its kallsyms, not terminated */
 	char *symbols;
 	size_t symbols_len;

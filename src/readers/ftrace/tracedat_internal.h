@@ -56,6 +56,13 @@ void tracedat_clock_take(struct tracedat_file *f, const char *text);
 int tracedat_cpu_add(struct tracedat_file *f, unsigned int cpu, uint64_t offset, uint64_t size,
 		     bool chunked);
 
+/*
+ * Are these bytes of the file no other CPU's? Each CPU is read by itself: a file that named the same ones for all would
+ * take time for each. -EBADMSG with the error message set.
+ */
+int tracedat_region_check(const struct tracedat_file *f, unsigned int cpu, uint64_t offset,
+			  uint64_t size, bool chunked);
+
 /* Option GUEST. One that is truncated is not used: vCPU threads are then distinguished by what else is known. */
 int tracedat_guest_parse(struct tracedat_file *f, struct buffer *b);
 /* The vCPU threads of the guests that the file names. NULL: out of memory, with the error message set. */

@@ -108,16 +108,24 @@ static int buffer_option(struct tracedat_file *f, struct buffer *b)
 
 		err = buffer_ok(b, "a buffer's description");
 		if (!err && size)
+			err = tracedat_region_check(f, cpu, at, size, packed);
+		if (!err && size)
 			err = tracedat_cpu_add(f, cpu, at, size, packed);
 	}
 	return err;
 }
 
-static int part_read(struct tracedat_file *f, unsigned int id, uint64_t offset,
+/* Each part is there once: a file that named it again and again would be unpacked as often. */
+static int part_read(struct tracedat_file *f, unsigned int id, struct buffer *b,
 		     struct ftrace_events *events)
 {
 	struct section s;
-	int err = section_read(f, offset, id, &s);
+	int err;
+
+	if (f->parts & UINT32_C(1) << id)
+		return buffer_fail(b, "a second section of the same kind");
+	f->parts |= UINT32_C(1) << id;
+	err = section_read(f, buffer_u64(b), id, &s);
 
 	if (!err && id == TRACEDAT_HEADERS)
 		err = tracedat_headers(f, &s.b);
@@ -148,9 +156,9 @@ static int option_read(struct tracedat_file *f, unsigned int id, struct buffer *
 	case TRACEDAT_FTRACE_FORMATS:
 	case TRACEDAT_FORMATS:
 	case TRACEDAT_CMDLINES:
-		return has_offset ? part_read(f, id, buffer_u64(b), events) : 0;
+		return has_offset ? part_read(f, id, b, events) : 0;
 	case TRACEDAT_KALLSYMS:
-		return has_offset && f->want_symbols ? part_read(f, id, buffer_u64(b), events) : 0;
+		return has_offset && f->want_symbols ? part_read(f, id, b, events) : 0;
 	default:
 		return tracedat_option(f, id, b, stats);
 	}
