@@ -42,7 +42,6 @@ static void info_vms_free(struct info_vms *v)
 		hash_deinit(&v->threads);
 	free(v);
 }
-DEFINE_CLEANUP(info_vms, struct info_vms *, info_vms_free);
 
 /* Which thread ran which vCPU of which process; other events are ignored. */
 static void info_vms_event(struct info_vms *v, const struct event *ev)
