@@ -392,10 +392,18 @@ static int put_comms(const struct event_tracedat *t, FILE *out)
 	return 0;
 }
 
+static const char *clock_text(const struct event_tracedat *t)
+{
+	return t->ticks ? "local [x86-tsc]" : "local [mono]";
+}
+
 /* All before the table of CPUs. */
 static int put_head(const struct event_tracedat *t, FILE *out)
 {
+	char option[24] = "";
 	int err;
+
+	snprintf(option, sizeof(option), "%s", clock_text(t));
 
 	fwrite("\x17\x08\x44tracing", 1, 10, out);
 	put_name("6", out);
@@ -415,7 +423,8 @@ static int put_head(const struct event_tracedat *t, FILE *out)
 	put_u32(t->nr_cpus, out);
 	put_name("options  ", out);
 	put_u16(OPTION_TRACECLOCK, out);
-	put_u32(0, out);
+	put_u32(sizeof(option), out); /* trace-cmd 3.1 reads beyond the end of one that is not a string */
+	fwrite(option, 1, sizeof(option), out);
 	put_u16(0, out);
 	put_name("flyrecord", out);
 	return err;
@@ -423,7 +432,7 @@ static int put_head(const struct event_tracedat *t, FILE *out)
 
 static void put_table(const struct event_tracedat *t, uint64_t head_bytes, FILE *out)
 {
-	const char *clock = t->ticks ? "local [x86-tsc]" : "local [mono]";
+	const char *clock = clock_text(t);
 	uint64_t bytes = head_bytes + 16ull * t->nr_cpus + 8 + strlen(clock);
 	uint64_t at = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES, gap = at - bytes;
 

@@ -71,6 +71,13 @@ tracedat_import() {
 		diff <("$hostrace" exits -q -i golden/v1.4-columns.hrt -f csv) <("$hostrace" exits -q -i "$work/dat" -f csv)
 }
 
+# The option that names the clock is a string that ends: trace-cmd 3.1 reads on until it finds a 0. It is beside the
+# table of CPUs, where old versions look.
+tracedat_clock() {
+	"$hostrace" export -q trace.dat cases/exits-lost/trace.txt -o "$work/dat" &&
+		[ "$(tr '\0' '\n' <"$work/dat" | grep -a -c '^local \[mono\]$')" = 2 ]
+}
+
 tracedat_refuses() {
 	local guest=$1
 	! "$hostrace" export trace.dat -i "$2" --guest "$guest" --clock 0 -o "$work/two" && [ ! -e "$work/two" ]
@@ -183,6 +190,8 @@ if have tshark tshark && have capinfos wireshark-common; then
 fi
 tracedat_import >"$work/out" 2>&1
 result "exits are the same after an export to trace.dat" $? "$work/out"
+tracedat_clock >"$work/out" 2>&1
+result "the option of trace.dat that names the clock is a string" $? "$work/out"
 tracedat_refuses cases/guest-stream/small.guest cases/export/trace.txt >"$work/out" 2>&1
 result "events of two machines are not written to one trace.dat" $? "$work/out"
 ctf_refuses >"$work/out" 2>&1
