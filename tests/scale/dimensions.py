@@ -253,6 +253,19 @@ def vms(n):
         yield enter(1000002 + 4 * i, **vm)
 
 
+@dimension(400)
+def vms_with_vcpus(n):
+    """As many VMs as each has vCPUs."""
+    side = round(n ** .5)
+    yield meta(vms=[{"pid": 1000 * (1 + i), "name": f"vm{i}"} for i in range(side)])
+    for turn in range(8):
+        for i in range(side * side):
+            us, vcpu = 1000000 * (1 + turn) + 4 * i, {"pid": 1000 * (1 + i % side), "tid": 1000 * (1 + i % side) + 1 + i // side,
+                                                      "vcpu": i // side, "cpu": i % 64}
+            yield leave(us, reason=(30, 12, 48)[turn % 3], **vcpu)
+            yield enter(us + 2 + turn, **vcpu)
+
+
 @dimension(1600)
 def vms_stopped(n):
     """VMs that are paused, and those that migrate, with all their steps."""
@@ -522,6 +535,19 @@ def resets_of_one(n):
         yield event(us + 4, "virtqueue_drop_all", tid=13, vdev=4096, vq=8192, leave=1)
         yield event(us + 5, "virtio_delete_queue", tid=13, vdev=4096, vq=8192, queue=0)
         yield event(us + 6, "virtio_cleanup", tid=13, vdev=4096)
+
+
+@dimension(1600)
+def resets_of_queues(n):
+    """A device of many queues is reset again and again, each time with an element of another one in flight."""
+    for i in range(n):
+        yield element(1000000 + i, "virtqueue_pop", 1, vq=1 << 32 | 64 * i, queue=i)
+    for i in range(n):
+        us = 2000000 + 10 * i
+        yield element(us, "virtqueue_pop", 2, vq=1 << 32 | 64 * i, queue=i)
+        yield event(us + 1, "virtio_reset", tid=13, vdev=4096, leave=0)
+        yield event(us + 2, "virtio_reset", tid=13, vdev=4096, leave=1)
+        yield event(us + 3, "virtio_cleanup", tid=13, vdev=4096)
 
 
 @dimension(1600)

@@ -32,7 +32,7 @@ static struct place *place_find(const struct queues *q, uint32_t pid, uint64_t v
 	return hash_find_words(&q->places, (uint64_t[]){pid, vdev});
 }
 
-/* Its device is at this address from now on; 0: at none. */
+/* Its device is at this address from now on, as the first of its queues; 0: at none. */
 static void queue_place(struct queues *q, struct queue *n, uint64_t vdev)
 {
 	struct place *p = n->vdev ? place_find(q, n->f.pid, n->vdev) : NULL;
@@ -47,6 +47,7 @@ static void queue_place(struct queues *q, struct queue *n, uint64_t vdev)
 		hash_remove(&q->places, p);
 	n->vdev = vdev;
 	n->next = n->prev = NULL;
+	n->is_first = true;
 	p = vdev ? hash_add_words(&q->places, (uint64_t[]){n->f.pid, vdev}, NULL) : NULL;
 	if (!p)
 		return;
@@ -54,6 +55,13 @@ static void queue_place(struct queues *q, struct queue *n, uint64_t vdev)
 	if (n->next)
 		n->next->prev = n;
 	p->queues = n;
+}
+
+/* A reset will have something to cut. */
+static void queue_first(struct queues *q, struct queue *n)
+{
+	if (!n->is_first)
+		queue_place(q, n, n->vdev);
 }
 
 static void on_device(struct queues *q, const struct event *ev)
@@ -106,6 +114,21 @@ static struct queue *queue_add(struct queues *q, uint32_t pid, uint64_t vdev, co
 	return q->queue[q->nr++] = new;
 }
 
+static struct queue *queue_find(const struct queues *q, uint32_t pid, uint64_t vdev,
+				const char *path, uint32_t index)
+{
+	uint64_t probe = 0, hash = name_hash(pid, vdev, path, index);
+
+	for (uint32_t i; (i = hash_index_next(&q->by_name, hash, &probe)) != HASH_NONE;) {
+		struct queue *n = q->queue[i];
+
+		if (n->f.pid == pid && n->f.queue == index && !strcmp(n->f.device, path) &&
+		    (*path || n->vdev == vdev))
+			return n;
+	}
+	return NULL;
+}
+
 struct queue *queues_get(struct queues *q, uint32_t pid, uint64_t vdev, uint32_t index)
 {
 	struct queue *n = q->newest;
@@ -113,18 +136,11 @@ struct queue *queues_get(struct queues *q, uint32_t pid, uint64_t vdev, uint32_t
 	if (n && n->f.pid == pid && n->vdev == vdev && n->f.queue == index)
 		return n;
 	const char *path = path_of(q, pid, vdev);
-	uint64_t probe = 0, hash = name_hash(pid, vdev, path, index);
 
-	for (uint32_t i; (i = hash_index_next(&q->by_name, hash, &probe)) != HASH_NONE;) {
-		n = q->queue[i];
-		if (n->f.pid != pid || n->f.queue != index || strcmp(n->f.device, path) ||
-		    (!*path && n->vdev != vdev))
-			continue;
-		if (n->vdev != vdev) /* unplugged and plugged in again under its name */
-			queue_place(q, n, vdev);
-		return q->newest = n;
-	}
-	return q->newest = queue_add(q, pid, vdev, path, index);
+	n = queue_find(q, pid, vdev, path, index);
+	if (n && n->vdev != vdev) /* unplugged and plugged in again under its name */
+		queue_place(q, n, vdev);
+	return q->newest = n ? n : queue_add(q, pid, vdev, path, index);
 }
 
 static struct queue *queue_of_event(struct queues *q, const struct event *ev)
@@ -261,6 +277,7 @@ static void pushed(struct queues *q, struct queue *n, const struct element *el, 
 	if (*nr_pushed(q, n) == QUEUES_PENDING_MAX) /* interrupts are off: the oldest will have none */
 		memmove(n->pushed_ns, n->pushed_ns + 1, --n->nr_pushed * sizeof(*n->pushed_ns));
 	n->pushed_ns[n->nr_pushed++] = ns;
+	queue_first(q, n);
 }
 
 static void left(void *arg, const struct element *el, enum element_end how, const struct event *ev)
@@ -282,10 +299,16 @@ static void cleared(void *arg, const struct event *ev, uint64_t vdev, uint64_t i
 {
 	struct queues *q = arg;
 	const struct place *p = place_find(q, ev->pid, vdev);
+	struct queue *n;
 
-	for (struct queue *n = p ? p->queues : NULL; n; n = n->next)
-		if (index == UINT64_MAX || n->f.queue == index)
-			n->nr_pushed = n->kicked = 0;
+	if (index == UINT64_MAX) {
+		for (n = p ? p->queues : NULL; n && n->is_first; n = n->next)
+			n->nr_pushed = n->kicked = n->is_first = 0;
+		return;
+	}
+	n = p ? queue_find(q, ev->pid, vdev, path_of(q, ev->pid, vdev), (uint32_t)index) : NULL;
+	if (n && n->vdev == vdev)
+		n->nr_pushed = n->kicked = 0;
 }
 
 /* ---- kicks, completions, interrupts ---- */
@@ -299,6 +322,7 @@ static void on_kick(struct queues *q, const struct event *ev)
 		return;
 	n->f.kicks += in_window(q, ev);
 	n->kicked = true;
+	queue_first(q, n);
 	n->kick = loss_mark_of(&q->losses, ev);
 }
 

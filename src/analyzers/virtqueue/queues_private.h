@@ -20,6 +20,7 @@ struct queue {
 	struct queue_figures f;
 	uint64_t vdev, since_ns;
 	struct queue *next, *prev; /* of those at this address */
+	bool is_first;		   /* one of the list's first: kicked, or with pushed_ns[], since a reset */
 	uint64_t forgets;	   /* struct queues' when pushed_ns[] was last used */
 	bool kicked;
 	struct loss_mark kick;
@@ -33,7 +34,7 @@ struct named {
 	char path[QUEUES_DEVICE_MAX];
 };
 
-/* The queues of the device that is at this address now. */
+/* The queues of the device that is at this address now; those with is_first come before the others. */
 struct place {
 	uint64_t key[2]; /* pid, vdev */
 	struct queue *queues;
