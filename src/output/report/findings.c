@@ -175,30 +175,28 @@ static const struct cause_words cause_words[] = {
 	{"inject", "waited between an interrupt's injection and the entry", false},
 };
 
-static const char *vm_of(const json_t *o)
+/* "lock 1 web": the key of a vCPU's cause in what largest_index() makes. */
+static const char *cause_key(const json_t *of, const char *cause, char *buf, size_t size)
 {
-	return text(o, "vm");
+	snprintf(buf, size, "%s %" JSON_INTEGER_FORMAT " %s", cause,
+		 json_integer_value(json_object_get(of, "vcpu")), text(of, "vm"));
+	return buf;
 }
 
-static bool same_vcpu(const json_t *a, const json_t *b)
+/* What each vCPU lost most of each cause's time to. Causes are sorted. */
+static json_t *largest_index(const json_t *causes)
 {
-	return json_equal(json_object_get(a, "vcpu"), json_object_get(b, "vcpu")) &&
-	       !strcmp(vm_of(a), vm_of(b));
-}
-
-/* What a vCPU lost most of a cause's time to. Causes are sorted. */
-static const json_t *largest(const json_t *causes, const json_t *group, const char *cause)
-{
-	const json_t *one;
+	json_t *index = json_object(), *one;
+	char key[WHO_BYTES];
 	size_t i;
 
 	json_array_foreach (causes, i, one)
-		if (!strcmp(text(one, "cause"), cause) && same_vcpu(one, group))
-			return one;
-	return NULL;
+		if (!json_object_get(index, cause_key(one, text(one, "cause"), key, sizeof(key))))
+			json_object_set(index, key, one);
+	return index;
 }
 
-static void from_group(struct found *f, const json_t *causes, const json_t *group, bool has_sched)
+static void from_group(struct found *f, const json_t *largest, const json_t *group, bool has_sched)
 {
 	const json_t *of = json_object_get(group, "causes");
 	char who[WHO_BYTES], share[64], most[16];
@@ -206,7 +204,8 @@ static void from_group(struct found *f, const json_t *causes, const json_t *grou
 	for (size_t i = 0; i < sizeof(cause_words) / sizeof(*cause_words); i++) {
 		const struct cause_words *w = &cause_words[i];
 		uint64_t ns = number(of, w->cause);
-		const json_t *one = largest(causes, group, w->cause);
+		const json_t *one = json_object_get(
+			largest, cause_key(group, w->cause, who, sizeof(who)));
 		const char *what = text(one, "what");
 
 		if (w->is_steal && has_sched)
@@ -234,8 +233,11 @@ static bool from_blame(struct found *f, bool has_sched)
 	}
 	if (unknown > all / 2)
 		return false;
+	json_t *largest = largest_index(json_object_get(data, "causes"));
+
 	json_array_foreach (json_object_get(data, "groups"), i, group)
-		from_group(f, json_object_get(data, "causes"), group, has_sched);
+		from_group(f, largest, group, has_sched);
+	json_decref(largest);
 	return all != 0;
 }
 
