@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Numbers with decimals as printf() writes them, digit for digit, at a tenth of its cost. */
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/digits.h"
 

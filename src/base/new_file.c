@@ -4,18 +4,12 @@
  * the process ignores, blocks or handles itself when the first file is added deletes nothing.
  */
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/types.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"

@@ -10,11 +10,6 @@
  * whichever is more. Estimates are corrected for their bias of about -1/n.
  */
 #include <errno.h>
-#include <math.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"

@@ -4,11 +4,8 @@
 #include <limits.h>
 #include <linux/openat2.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"

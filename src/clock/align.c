@@ -4,14 +4,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
 #include "base/units.h"
-#include "clock/align.h"
 #include "clock/align_internal.h"
 #include "readers/readers.h"
 

@@ -11,11 +11,9 @@
  * Requests and elements are paired in order (clock_limits_match); a pairing that contradicts itself is not used.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/order.h"
 #include "clock/align_internal.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The first pass: reads the host's clock and its vCPUs. */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -31,7 +29,6 @@ static bool wants(const char *event, void *arg)
 			return true;
 	return elements_wants(event, NULL);
 }
-
 
 /* tid: the thread that runs the vCPU, 0: unknown. It tells vCPUs apart where the process is unknown. */
 static struct align_vcpu *vcpu_get(struct align *a, uint32_t pid, uint32_t tid, uint64_t vcpu)

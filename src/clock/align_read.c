@@ -5,7 +5,6 @@
  * host's order; else each vCPU is read by a reader of its own, and these are merged.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"

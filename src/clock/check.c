@@ -20,7 +20,6 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/saturate.h"
-#include "clock/clock.h"
 #include "clock/protocols.h"
 
 enum {

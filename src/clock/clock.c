@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "clock/clock.h"
 #include "clock/protocols.h"
 
 static int vcpu_one_segment(struct clock_vcpu *v, const struct clock_segment *s)

@@ -12,10 +12,6 @@
 #ifndef HOSTRACE_CLOCK_FIT_H
 #define HOSTRACE_CLOCK_FIT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "clock/clock.h"
 
 enum { FIT_LEVELS = 56 }; /* box sizes by halving, from 2^0 ticks of half width */

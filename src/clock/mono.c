@@ -13,7 +13,6 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/order.h"
-#include "clock/clock.h"
 #include "clock/protocols.h"
 
 enum { BRACKET_FACTOR = 8, BRACKET_SLACK = 200 }; /* a bracket is usual up to 8 medians + 200 ticks */

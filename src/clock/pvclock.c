@@ -6,13 +6,10 @@
  */
 #include <errno.h>
 #include <math.h>
-#include <stddef.h>
-#include <stdlib.h>
 
 #include "base/array.h"
 #include "base/error.h"
 #include "clock/align_internal.h"
-#include "clock/clock.h"
 
 typedef unsigned __int128 wide;
 

@@ -12,7 +12,6 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/order.h"
-#include "clock/clock.h"
 #include "clock/protocols.h"
 
 enum { NOTHING_SEEN, IN_GUEST, OUT_OF_GUEST };

@@ -7,13 +7,8 @@
 #ifndef HOSTRACE_COLLECTOR_ACCOUNT_H
 #define HOSTRACE_COLLECTOR_ACCOUNT_H
 
-#include <jansson.h>
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "collector/collector.h"
 #include "tracefile/tracefile.h"
-#include "vm/vm.h"
 
 enum {
 	COST_DROPS_MAX = 64

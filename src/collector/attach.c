@@ -11,17 +11,11 @@
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "collector/internal.h"
-#include "event/event.h"
 #include "hostrace.skel.h" /* knows record.h's types */
 
 enum {

@@ -12,10 +12,6 @@
 #ifndef HOSTRACE_COLLECTOR_H
 #define HOSTRACE_COLLECTOR_H
 
-#include <jansson.h>
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "collector/plan.h"
 #include "guest_task.h"
 #include "pairing/analyzer.h"

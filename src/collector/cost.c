@@ -6,10 +6,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -17,7 +14,6 @@
 #include "base/order.h"
 #include "collector/account.h"
 #include "collector/internal.h"
-#include "event/event.h"
 #include "hostrace.skel.h" /* knows record.h's types */
 
 #define CHECK_NS (250 * NS_PER_MS)

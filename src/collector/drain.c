@@ -3,17 +3,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 #include <x86intrin.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "collector/internal.h"
-#include "event/event.h"
 #include "hostrace.skel.h" /* knows record.h's types */
 
 static int collector_lose(struct collector *c, unsigned int cpu, unsigned int type, uint64_t count,

@@ -6,8 +6,6 @@
  * event of a vCPU.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"

@@ -8,17 +8,11 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/collector.h"
 #include "confine/confine.h"
-#include "vm/vm.h"
 
 /* What recording needs from the host: the kernel, the capabilities and KVM. `doctor` prints it. */
 

@@ -7,7 +7,6 @@
 #include <bpf/libbpf.h>
 
 #include "collector/collector.h"
-#include "collector/plan.h"
 #include "collector/unwind.h"
 #include "guest_task.h"
 #include "record.h"

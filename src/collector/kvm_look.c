@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
 #include "collector/internal.h"
 #include "collector/kvm_look.h"
 #include "event/exit_reason.h"

@@ -4,19 +4,13 @@
  * that one tracepoint with other arguments does not cost us the rest, a rejected object is tried
  * again program by program and what the kernel rejects is skipped.
  */
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/log.h"
-#include "collector/collector.h"
 #include "collector/internal.h"
 #include "hostrace.skel.h" /* knows record.h's types */
 

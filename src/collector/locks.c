@@ -7,13 +7,8 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
 #include "collector/internal.h"
 
 enum {

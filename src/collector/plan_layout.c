@@ -6,7 +6,6 @@
  * garbage from the VM's memory.
  */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "collector/decode.h"
 #include "collector/plan_internal.h"

@@ -7,14 +7,11 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "collector/decode.h"
-#include "collector/elf.h"
 #include "collector/plan_internal.h"
 #include "vm/proc.h"
 

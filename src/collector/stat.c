@@ -4,10 +4,7 @@
  * accepts is attached.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <bpf/btf.h>
 

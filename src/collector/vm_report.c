@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What can be recorded and measured of one VM. `doctor` prints it. */
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "collector/collector.h"
-#include "collector/plan.h"
-#include "pairing/analyzer.h"
-#include "vm/kvm_state.h"
 
 bool event_is_kernels(const struct probe_plan *p)
 {

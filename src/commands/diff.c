@@ -2,7 +2,6 @@
 /* hostrace diff: what differs between two recordings. */
 #include <errno.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/units.h"

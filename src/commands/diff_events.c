@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What hostrace diff compares: causes of blame, stages of virtqueue requests, tasks of the guest. */
 #include <errno.h>
-#include <string.h>
 
 #include "analyzers/compare/guest_tasks.h"
 #include "analyzers/virtqueue/queues.h"

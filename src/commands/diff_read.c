@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What hostrace diff compares: spans of analyzers by key. */
 #include <errno.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "commands/diff.h"

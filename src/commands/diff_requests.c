@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What hostrace diff compares of requests' whole path: stages that the virtqueue's own events do not show. */
 #include <errno.h>
-#include <string.h>
 
-#include "analyzers/compare/series.h"
 #include "analyzers/path/path.h"
 #include "base/error.h"
 #include "commands/diff.h"

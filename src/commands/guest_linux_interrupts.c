@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* guest interrupts: a Linux guest's /proc/interrupts, from its memory. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "commands/common/guest.h"
 #include "commands/guest_linux.h"

@@ -2,7 +2,6 @@
 /* guest ps, modules and dmesg: lists of a Linux guest's kernel, read from its memory by the guest's own BTF. */
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"

@@ -2,10 +2,8 @@
 /* guest virtio of a Linux guest: the virtqueues as its drivers have them, beside what QEMU has of the same rings. */
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "commands/common/guest.h"
 #include "commands/guest_linux.h"
 #include "vm/linux/lists.h"

@@ -8,11 +8,9 @@
 #include <linux/capability.h>
 #include <linux/securebits.h>
 #include <pwd.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "confine/internal.h"

@@ -6,14 +6,10 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/safe_path.h"
 #include "base/user_rights.h"

@@ -7,11 +7,9 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "event/event.h"
 #include "event/guest_fields.h"
 #include "event/records.h"
 

@@ -7,7 +7,6 @@
  * (SVM intercept codes) and the GHCB specification (0x80000000 up); Linux include/uapi/linux/kvm.h
  * (KVM_EXIT_*), arch/arm64/include/asm/{kvm_arm.h,kvm_asm.h,esr.h} (arm64).
  */
-#include <stddef.h>
 #include <string.h>
 #include <strings.h>
 

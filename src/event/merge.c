@@ -4,7 +4,6 @@
  * requested only when all of its last one has been returned and used, because its events' data are valid that long.
  */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "event/reader.h"

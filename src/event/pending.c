@@ -4,7 +4,6 @@
  * record, a round of n CPUs log2(n) passes.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"

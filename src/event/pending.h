@@ -13,10 +13,6 @@
 #ifndef HOSTRACE_PENDING_H
 #define HOSTRACE_PENDING_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "event/reader.h"
 
 enum {

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "event/event.h"
 #include "event/reader.h"
 
 int reader_each(struct reader *r, int (*put)(void *arg, const struct event *ev), void *arg)

@@ -11,7 +11,6 @@
 
 #include "base/cleanup.h"
 #include "base/progress.h"
-#include "event/event.h"
 #include "event/rows.h"
 
 enum { BATCH_MAX = 1024 }; /* events a reader returns at a time */

@@ -6,9 +6,6 @@
 #ifndef HOSTRACE_RECORD_ROUND_H
 #define HOSTRACE_RECORD_ROUND_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "event/event.h"
 
 /* Zero-initialised is empty. */

@@ -20,7 +20,6 @@
 #ifndef HOSTRACE_RECORDS_H
 #define HOSTRACE_RECORDS_H
 
-#include <stddef.h>
 #include <string.h>
 
 #include "event/event.h"

@@ -6,10 +6,8 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/digits.h"
-#include "event/event.h"
 #include "event/exit_reason.h"
 #include "event/records.h"
 

@@ -3,19 +3,12 @@
  * Paths of cgroups (version 2) by their number, which is the inode number of their directory. They are found by listing
  * the hierarchy; what was found once is known, also when the cgroup has been removed.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <mntent.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "exporter/page.h"

@@ -8,21 +8,14 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/types.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "event/event.h"
 #include "event/records.h"
 #include "event/virtio_ids.h"
-#include "exporter/page.h"
 #include "exporter/page_private.h"
-#include "exporter/vm.h"
 #include "output/table.h"
 #include "pairing/elements.h"
 

@@ -7,16 +7,10 @@
  * written; of one to another VM of this host, until that one runs.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/types.h>
 
-#include "analyzers/downtime/downtime.h"
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "event/event.h"
-#include "exporter/page.h"
 #include "exporter/page_private.h"
 
 enum { VMS_MAX = 1 << 14 };

@@ -9,17 +9,11 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/clock.h"
 #include "event/event.h"
-#include "exporter/text.h"
 #include "exporter/vm.h"
 #include "opentelemetry.pb-c.h"
 

@@ -3,14 +3,7 @@
 #ifndef HOSTRACE_EXPORTER_PAGE_H
 #define HOSTRACE_EXPORTER_PAGE_H
 
-#include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
 #include "analyzers/downtime/downtime.h"
-#include "base/cleanup.h"
 #include "event/event.h"
 #include "exporter/vm.h"
 

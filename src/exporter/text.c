@@ -10,18 +10,12 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/units.h"
 #include "event/event.h"
-#include "exporter/text.h"
 #include "exporter/vm.h"
 #include "prometheus.pb-c.h"
 

@@ -10,9 +10,6 @@
  */
 #include <errno.h>
 #include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"

@@ -10,9 +10,6 @@
 #ifndef HOSTRACE_EXPORTER_VM_H
 #define HOSTRACE_EXPORTER_VM_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "exporter/text.h"
 #include "statmap.h"
 #include "vm/vm.h"

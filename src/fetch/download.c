@@ -6,15 +6,12 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/safe_path.h"
 #include "fetch/http.h"

@@ -7,8 +7,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "base/error.h"

@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/error.h"

@@ -3,17 +3,12 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/order.h"
-#include "event/event.h"
 #include "fetch/osv_guest.h"
-#include "symbols/symbols.h"
 
 #define OSV_RINGS_BYTES_MAX (4ull << 30) /* of all vCPUs */
 

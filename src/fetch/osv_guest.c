@@ -8,18 +8,11 @@
 #include <fcntl.h>
 #include <fts.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/user_rights.h"
-#include "event/event.h"
-#include "fetch/layout.h"
 #include "fetch/osv_guest.h"
-#include "vm/kvm_state.h"
 #include "vm/qmp.h"
 
 enum { SAMPLE_BYTES = 256 };

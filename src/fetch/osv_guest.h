@@ -12,8 +12,6 @@
 #ifndef HOSTRACE_OSV_GUEST_H
 #define HOSTRACE_OSV_GUEST_H
 
-#include <stdio.h>
-
 #include "fetch/gdb.h"
 #include "fetch/layout.h"
 #include "readers/osv/raw.h"

@@ -8,8 +8,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <libiberty/demangle.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "fetch/osv_guest.h"

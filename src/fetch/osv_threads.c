@@ -7,14 +7,10 @@
 #include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/order.h"
-#include "event/event.h"
 #include "fetch/osv_guest.h"
 
 struct osv_unwind;

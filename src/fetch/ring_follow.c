@@ -4,16 +4,10 @@
  * brought into it, and ring_cursor_next() reads records from it as from any ring at rest.
  */
 #include <errno.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "fetch/source_internal.h"
-#include "guestside/ring/ring.h"
 #include "readers/ring/ring_image.h"
 
 /*

@@ -3,9 +3,7 @@
 #ifndef HOSTRACE_GUEST_SOURCE_INTERNAL_H
 #define HOSTRACE_GUEST_SOURCE_INTERNAL_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/growing_file.h"
 #include "fetch/source.h"

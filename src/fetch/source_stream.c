@@ -3,13 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/vm_sockets.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/user_rights.h"

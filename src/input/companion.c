@@ -6,20 +6,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/read_full.h"
 #include "clock/align.h"
-#include "event/event.h"
-#include "event/reader.h"
-#include "event/thread_names.h"
 #include "input/input_private.h"
-#include "input/input_set.h"
 #include "readers/readers.h"
 #include "tracefile/tracefile.h"
 

@@ -3,14 +3,10 @@
  * The options that select inputs and what of them is read, and the counts of events and losses in the selected part.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/error.h"
-#include "event/losses.h"
-#include "event/thread_names.h"
-#include "input/input_options.h"
 #include "input/input_private.h"
 #include "readers/readers.h"
 #include "tracefile/tracefile.h"

@@ -3,12 +3,6 @@
 #ifndef HOSTRACE_INPUT_PRIVATE_H
 #define HOSTRACE_INPUT_PRIVATE_H
 
-#include <jansson.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/options.h"
-#include "event/losses.h"
 #include "input/input_set.h"
 
 /* What is read of the inputs besides their events, once for a set and its copies: made when first needed. */

@@ -5,14 +5,11 @@
  * in time order and trimmed.
  */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "clock/align.h"
 #include "event/region_names.h"
-#include "event/thread_names.h"
 #include "event/trim_reason.h"
 #include "event/vm_names.h"
 #include "input/input_private.h"

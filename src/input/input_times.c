@@ -2,20 +2,13 @@
 /* The units of the inputs' timestamps, and the time window over all inputs. */
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/options.h"
 #include "base/units.h"
 #include "clock/align.h"
-#include "event/event.h"
 #include "event/trim_reason.h"
 #include "input/input_private.h"
 #include "readers/readers.h"

@@ -4,11 +4,9 @@
  * inputs without filters and, if there are filters, one with all of them.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "event/trim_reason.h"

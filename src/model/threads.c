@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The state machine that threads.h describes: one function for each kind of event. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "event/exit_reason.h"
 #include "event/records.h"

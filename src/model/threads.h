@@ -34,7 +34,6 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
-#include "event/event.h"
 #include "model/losses.h"
 
 enum {

@@ -3,9 +3,6 @@
 #ifndef HOSTRACE_BLAME_REPORT_H
 #define HOSTRACE_BLAME_REPORT_H
 
-#include <jansson.h>
-#include <stdio.h>
-
 #include "analyzers/blame/summary.h"
 #include "event/vm_names.h"
 #include "output/table.h"

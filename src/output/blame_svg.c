@@ -5,13 +5,10 @@
  * pixel are drawn as one.
  */
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/units.h"
 #include "output/blame_report.h"
 #include "output/escape.h"
-#include "output/report.h"
 #include "output/svg.h"
 
 enum {

@@ -4,8 +4,6 @@
  * the first two, with a column for each cause; JSON has all three, with an object of causes.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/json_text.h"

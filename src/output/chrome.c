@@ -4,8 +4,6 @@
  * groups are processes, tracks their threads. Times are us, with ns after the point.
  */
 #include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
 
 #include "analyzers/timeline/timeline.h"
 #include "output/escape.h"

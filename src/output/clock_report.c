@@ -7,9 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "base/cleanup.h"
 #include "base/error.h"
-#include "clock/align.h"
 #include "output/clock_report.h"
 #include "output/report.h"
 

@@ -3,8 +3,6 @@
 #ifndef HOSTRACE_DIFF_REPORT_H
 #define HOSTRACE_DIFF_REPORT_H
 
-#include <jansson.h>
-
 #include "analyzers/compare/compare.h"
 #include "output/table.h"
 

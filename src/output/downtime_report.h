@@ -3,8 +3,6 @@
 #ifndef HOSTRACE_DOWNTIME_REPORT_H
 #define HOSTRACE_DOWNTIME_REPORT_H
 
-#include <jansson.h>
-
 #include "analyzers/downtime/downtime.h"
 #include "event/vm_names.h"
 #include "output/table.h"

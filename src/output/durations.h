@@ -3,8 +3,6 @@
 #ifndef HOSTRACE_DURATIONS_H
 #define HOSTRACE_DURATIONS_H
 
-#include <jansson.h>
-
 #include "output/table.h"
 
 struct durations {

@@ -3,8 +3,6 @@
 #ifndef HOSTRACE_ELEMENT_REPORT_H
 #define HOSTRACE_ELEMENT_REPORT_H
 
-#include <jansson.h>
-
 #include "event/reader.h"
 #include "output/table.h"
 #include "pairing/elements.h"

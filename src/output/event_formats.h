@@ -3,9 +3,6 @@
 #ifndef HOSTRACE_EVENT_FORMATS_H
 #define HOSTRACE_EVENT_FORMATS_H
 
-#include <stdio.h>
-
-#include "base/cleanup.h"
 #include "output/event_rows.h"
 
 /*

@@ -4,7 +4,6 @@
  * `export clickhouse` makes.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "output/rowbinary.h"
 

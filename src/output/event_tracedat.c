@@ -6,14 +6,12 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "event/records.h"
-#include "event/thread_names.h"
 #include "output/event_formats.h"
 #include "tracefile/tracefile.h"
 

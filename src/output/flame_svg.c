@@ -7,11 +7,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/order.h"

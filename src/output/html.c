@@ -6,7 +6,6 @@
 
 #include "output/escape.h"
 #include "output/svg.h"
-#include "output/report.h"
 
 static int html_heatmap(const struct report *r, const struct heatmap *h)
 {

@@ -6,10 +6,8 @@
 #include <inttypes.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "event/records.h"

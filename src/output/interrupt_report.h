@@ -3,8 +3,6 @@
 #ifndef HOSTRACE_INTERRUPT_REPORT_H
 #define HOSTRACE_INTERRUPT_REPORT_H
 
-#include <jansson.h>
-
 #include "analyzers/interrupts/interrupts.h"
 #include "event/vm_names.h"
 #include "output/table.h"

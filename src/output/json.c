@@ -3,8 +3,6 @@
  * One object: the head that every answer has, then "rows" or "result". Rows are written one by one,
  * so that a long table needs no second copy. Times are integers in ns, addresses strings "0x..".
  */
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json_text.h"

@@ -5,7 +5,6 @@
  * 2^63 - 1, which jansson's integers cannot have, are strings.
  */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json_text.h"

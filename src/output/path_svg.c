@@ -3,7 +3,6 @@
  * The slowest requests as waterfalls: for each a row per stage and what was waited for in it, in order of time, which
  * goes to the right; the slowest request is as wide as the picture.
  */
-#include <stdlib.h>
 
 #include "base/units.h"
 #include "output/escape.h"

@@ -3,9 +3,6 @@
 #ifndef HOSTRACE_QUEUE_REPORT_H
 #define HOSTRACE_QUEUE_REPORT_H
 
-#include <jansson.h>
-#include <stdio.h>
-
 #include "analyzers/virtqueue/queues.h"
 #include "output/table.h"
 

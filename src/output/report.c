@@ -5,13 +5,9 @@
  */
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/units.h"
-#include "event/event.h"
 #include "output/report.h"
 
 const char table_formats[] = "text json csv";

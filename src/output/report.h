@@ -6,8 +6,6 @@
 #ifndef HOSTRACE_REPORT_H
 #define HOSTRACE_REPORT_H
 
-#include <jansson.h>
-
 #include "event/reader.h"
 #include "output/output.h"
 #include "output/table.h"

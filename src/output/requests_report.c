@@ -3,7 +3,6 @@
  * `hostrace requests`: a row for each block request of a guest, with what the host saw of it. How an element is found
  * for a request is in analyzers/virtqueue/requests.h.
  */
-#include "analyzers/virtqueue/requests.h"
 #include "output/path_report.h"
 
 #define RQ const struct request *rq

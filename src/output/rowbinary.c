@@ -4,8 +4,6 @@
  * as LEB128.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/crc32c.h"
 #include "base/error.h"

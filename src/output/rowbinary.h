@@ -6,9 +6,6 @@
 #ifndef HOSTRACE_ROWBINARY_H
 #define HOSTRACE_ROWBINARY_H
 
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include "output/event_rows.h"
 #include "pairing/pair.h"
 
@@ -56,7 +53,6 @@ void rowbinary_row_end(struct rowbinary *b);
 
 /* What makes a file of blocks RowBinaryWithNamesAndTypes: both lists are separated by commas. */
 void rowbinary_head(const char *columns, const char *types, FILE *out);
-
 
 /* ---- events, and spans of them, as its rows (event_rowbinary.c) ---- */
 

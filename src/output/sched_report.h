@@ -3,8 +3,6 @@
 #ifndef HOSTRACE_SCHED_REPORT_H
 #define HOSTRACE_SCHED_REPORT_H
 
-#include <jansson.h>
-
 #include "analyzers/sched/sched.h"
 #include "event/vm_names.h"
 #include "output/table.h"

@@ -3,9 +3,6 @@
 #ifndef HOSTRACE_STUCK_REPORT_H
 #define HOSTRACE_STUCK_REPORT_H
 
-#include <jansson.h>
-#include <stdio.h>
-
 #include "analyzers/stuck/stuck.h"
 #include "output/table.h"
 

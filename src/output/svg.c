@@ -6,15 +6,12 @@
  */
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/saturate.h"
 #include "base/units.h"
 #include "output/escape.h"
 #include "output/svg.h"
-#include "output/report.h"
 
 enum {
 	CELL_MIN = 7, /* its width */

@@ -6,18 +6,14 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
 #include "base/json_text.h"
 #include "base/quantiles.h"
-#include "event/event.h"
 #include "event/vm_names.h"
 #include "output/report.h"
-#include "output/table.h"
 
 struct table_text {
 	struct table_text *next;

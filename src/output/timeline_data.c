@@ -12,10 +12,7 @@
  * Kinds and names are indices; names beyond NAMES_BYTES are 0, "(name omitted)".
  */
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/hash.h"
 #include "output/escape.h"
 #include "output/timeline_picture.h"
 

@@ -4,8 +4,6 @@
  * slices that are wide enough have names, and arrows are drawn if they are few.
  */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/saturate.h"
 #include "output/escape.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A timeline as rows, one for each slice, in the order in which they ended. Written as they come. */
 #include <errno.h>
-#include <inttypes.h>
 
 #include "base/json_text.h"
 #include "base/units.h"

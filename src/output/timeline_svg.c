@@ -6,15 +6,11 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/units.h"
-#include "analyzers/timeline/timeline.h"
 #include "output/escape.h"
 #include "output/svg.h"
-#include "output/report.h"
 #include "output/timeline_picture.h"
 #include "timeline_js.h"
 

@@ -3,8 +3,6 @@
 #ifndef HOSTRACE_OUTPUT_VIRTQ_LIST_H
 #define HOSTRACE_OUTPUT_VIRTQ_LIST_H
 
-#include <jansson.h>
-
 #include "output/table.h"
 #include "vm/virtq_state.h"
 

@@ -5,7 +5,6 @@
  * a note ("# ...") as a note. A word is never broken: a path that is longer than a line stays whole.
  */
 #include <ctype.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

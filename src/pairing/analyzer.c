@@ -2,7 +2,6 @@
 /* Finding analyzers by name, making one from "pair:BEGIN,END,KEY", and suggesting what was meant.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"

@@ -4,8 +4,6 @@
  * found without looking at those of others. Each element is in three lists, in order of its pop; a list exists while it
  * has elements.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include "event/handlers.h"
 #include "event/records.h"

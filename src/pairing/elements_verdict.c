@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The verdict on elements still in flight at the end: leaked, or is there a reason? elements.h has the rules. */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "pairing/elements_private.h"

@@ -3,8 +3,6 @@
 #ifndef HOSTRACE_FAST_INTERNAL_H
 #define HOSTRACE_FAST_INTERNAL_H
 
-#include "base/hash.h"
-#include "event/reader.h"
 #include "pairing/pair_private.h"
 #include "pairing/run.h"
 #include "tracefile/columns.h"

@@ -9,10 +9,7 @@
  * records are walked one by one. A slice in which begins and ends just alternate is pure: it is paired as columns.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/cleanup.h"
 #include "pairing/fast_internal.h"
 
 #define CALM_STEP (1ull << 48) /* ns; 65,536 steps below it cannot overflow */

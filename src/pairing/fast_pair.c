@@ -7,8 +7,6 @@
  * watermark are carried into the next round.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "pairing/fast_internal.h"
 

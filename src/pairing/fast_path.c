@@ -24,14 +24,11 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "base/log.h"
 #include "base/order.h"
 #include "pairing/fast_internal.h"
-#include "pairing/run.h"
 
 /*
  * ---- reports of lost events ----

@@ -8,12 +8,8 @@
  * watermark, and no round may be so large that the slow path would deliver a part of it early.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "base/log.h"
 #include "base/order.h"
 #include "event/pending.h"

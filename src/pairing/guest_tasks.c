@@ -4,9 +4,6 @@
  * and times are blind after a loss of events.
  */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"

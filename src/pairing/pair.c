@@ -5,8 +5,6 @@
  * compares both.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "pairing/pair_private.h"

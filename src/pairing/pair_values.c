@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Where keys and labels come from: fields of the event, its header, names in earlier events. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "event/vm_names.h"
 #include "pairing/pair_private.h"
 

@@ -4,8 +4,6 @@
  * may still be the first with a begin.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "pairing/pair_private.h"

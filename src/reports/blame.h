@@ -3,7 +3,6 @@
 #ifndef HOSTRACE_REPORTS_BLAME_H
 #define HOSTRACE_REPORTS_BLAME_H
 
-#include "analyzers/blame/summary.h"
 #include "reports/reports.h"
 
 /* What is read: --vcpu, --tid, --reason select exits, as what other threads do is needed to explain them. */

@@ -5,11 +5,8 @@
 #include "reports/blame_around.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
-#include "event/thread_names.h"
 #include "output/event_rows.h"
 
 struct reading {

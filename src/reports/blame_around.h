@@ -2,7 +2,6 @@
 #ifndef HOSTRACE_REPORTS_BLAME_AROUND_H
 #define HOSTRACE_REPORTS_BLAME_AROUND_H
 
-#include "analyzers/blame/summary.h"
 #include "reports/reports.h"
 
 enum { AROUND_EXITS_MAX = 100, AROUND_EVENTS_MAX = 1000 /* of one exit */ };

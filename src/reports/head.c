@@ -2,18 +2,14 @@
 /* What every report prints about its inputs: files, clock, losses, notes. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "base/json_text.h"
 #include "base/saturate.h"
 #include "base/version.h"
 #include "clock/align.h"
-#include "input/input_options.h"
 #include "output/clock_report.h"
-#include "output/report.h"
 #include "reports/empty.h"
 #include "reports/head.h"
 

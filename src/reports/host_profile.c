@@ -4,8 +4,6 @@
  * are decides what is profiled: they are counted in a first pass.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "output/samples/samples_output.h"

@@ -4,7 +4,6 @@
  * TSC offsets are read; VMs that no metadata names are found by their exits.
  */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "event/vm_names.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Virtqueue elements that were popped and never returned (pairing/elements.h). */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "output/element_report.h"

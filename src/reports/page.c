@@ -6,8 +6,6 @@
 #include "reports/page.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/version.h"

@@ -3,8 +3,6 @@
 #ifndef HOSTRACE_REPORTS_PAGE_H
 #define HOSTRACE_REPORTS_PAGE_H
 
-#include <jansson.h>
-
 #include "analyzers/profile/frames.h"
 #include "reports/result.h"
 

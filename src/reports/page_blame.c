@@ -2,7 +2,6 @@
 #include "reports/page_blame.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "output/report/page.h"

@@ -2,7 +2,6 @@
 #include "reports/page_closeups.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"

@@ -4,8 +4,6 @@
  * guest's trace its requests are matched with elements in a first pass.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analyzers/path/summary.h"
 #include "base/error.h"

@@ -2,7 +2,6 @@
 /* A guest's block requests, each with what the host saw of it. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "output/path_report.h"

@@ -9,7 +9,6 @@
  * A report that has to read twice takes part in two passes.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"

@@ -5,8 +5,6 @@
  * by itself.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "clock/align.h"

@@ -5,8 +5,6 @@
  * it has ended, and takes a pass before.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "event/vm_names.h"

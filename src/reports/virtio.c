@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Where the requests of each virtqueue spend their time, and how many were in flight (analyzers/virtqueue/queues.h). */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analyzers/virtqueue/queues.h"
 #include "base/error.h"

@@ -5,16 +5,11 @@
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
-#include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <libiberty/demangle.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/order.h"
 #include "symbols/symbol_map.h"
 #include "symbols/symbols.h"

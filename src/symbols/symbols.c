@@ -6,16 +6,9 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "base/error.h"
-#include "base/hash.h"
-#include "event/sample.h"
 #include "symbols/symbol_map.h"
 #include "symbols/symbols.h"
 

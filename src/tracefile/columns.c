@@ -4,7 +4,6 @@
  * in plain loops that need no further checks.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "tracefile/columns.h"

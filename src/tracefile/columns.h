@@ -12,12 +12,7 @@
 #ifndef HOSTRACE_TRACEFILE_COLUMNS_H
 #define HOSTRACE_TRACEFILE_COLUMNS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/hash.h"
-#include "event/event.h"
 #include "tracefile/format.h"
 
 enum {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Chooses the smallest form of a column: each is tried on its values. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracefile/columns.h"
 #include "tracefile/varint.h"

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Shared by the two parts of columns_pack(): the order of the records and the forms of the columns. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
-#include "base/hash.h"
 #include "base/order.h"
 #include "record.h"
 #include "tracefile/columns.h"

@@ -6,18 +6,12 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buffer.h"
-#include "base/cleanup.h"
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "base/read_full.h"
-#include "event/event.h"
-#include "tracefile/format.h"
 #include "tracefile/map.h"
 #include "tracefile/tracefile.h"
 

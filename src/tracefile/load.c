@@ -7,13 +7,9 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <zstd.h>
 
-#include "base/cleanup.h"
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "base/log.h"

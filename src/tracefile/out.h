@@ -6,8 +6,6 @@
 #ifndef HOSTRACE_TRACEFILE_OUT_H
 #define HOSTRACE_TRACEFILE_OUT_H
 
-#include <jansson.h>
-
 #include "base/cleanup.h"
 #include "record.h"
 #include "tracefile/format.h"

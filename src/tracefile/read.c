@@ -7,15 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/read_full.h"
 #include "event/pending.h"
-#include "tracefile/format.h"
 #include "tracefile/map.h"
 #include "tracefile/tracefile.h"
 

@@ -4,10 +4,8 @@
  * event of each object, because the kept events refer to them.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "record.h"
 #include "tracefile/out.h"

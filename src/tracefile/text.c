@@ -6,12 +6,9 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/error.h"
-#include "base/progress.h"
 #include "base/units.h"
 #include "event/pending.h"
 #include "tracefile/format.h"

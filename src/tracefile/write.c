@@ -5,13 +5,11 @@
  * chunk in which a type occurs stands a schema chunk that declares it.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "tracefile/format.h"
 #include "tracefile/out.h"
 #include "tracefile/tracefile.h"
 

@@ -4,13 +4,10 @@
  * place has the same stack each time: their times are added.
  */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/units.h"
-#include "event/event.h"
 #include "event/records.h"
 #include "trigger/watch.h"
 

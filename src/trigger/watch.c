@@ -2,10 +2,6 @@
 /* The conditions of `record --trigger`: "exit-latency>5ms", "request-age>1s", "vm-end". */
 #include <ctype.h>
 #include <errno.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -15,7 +11,6 @@
 #include "event/exit_reason.h"
 #include "event/record_round.h"
 #include "event/records.h"
-#include "pairing/analyzer.h"
 #include "pairing/pair.h"
 #include "trigger/watch.h"
 

@@ -5,15 +5,10 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/json_text.h"
 #include "base/memory.h"
-#include "event/event.h"
 #include "upload/clickhouse.h"
 
 #define _cleanup_clickhouse_ _cleanup_(clickhouse_cleanup_)

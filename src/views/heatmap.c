@@ -4,7 +4,6 @@
  * outgrows them, so that memory and work do not depend on its length.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "views/view.h"

@@ -2,7 +2,6 @@
 /* Each span as a row, in the order in which they ended. */
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"

@@ -4,8 +4,6 @@
  * Spans are kept until the end, because they come in the order in which they ended.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analyzers/timeline/timeline.h"
 #include "base/array.h"

@@ -13,12 +13,9 @@
  * a blkdebug breakpoint is in a list that points back at its head.
  */
 #include <ctype.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "event/event.h"
 #include "vm/virtq_requests.h"
-#include "vm/virtq_state.h"
 
 enum {
 	DEVICE_BYTES = 2048, /* of the device, in which BlockConf.blk is */

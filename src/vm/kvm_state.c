@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Which threads are a process's vCPUs, by KVM's debugfs: /sys/kernel/debug/kvm/PID-FD/vcpuN/pid, for root only. */
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/kvm.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/types.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/order.h"
-#include "vm/guest_ram.h"
 #include "vm/kvm_state.h"
 
 static const char root[] = VCPU_DEBUGFS;

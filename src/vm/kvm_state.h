@@ -7,11 +7,6 @@
 #ifndef HOSTRACE_VM_KVM_STATE_H
 #define HOSTRACE_VM_KVM_STATE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
 #include "kvm_record.h"
 #include "vm/guest_ram.h"
 #include "vm/vm.h"

@@ -9,17 +9,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/types.h>
-#include <unistd.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/order.h"
 #include "vm/guest_ram.h"

@@ -5,21 +5,15 @@
  * descriptor, its vCPUs are those of "anon_inode:kvm-vcpu:N", and which thread runs which is told by the names that
  * VMMs give them. Further an executable's build id and QEMU version, read without running it.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <inttypes.h>
 #include <libelf.h>
 #include <limits.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buffer.h"
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "vm/cmdline.h"
 #include "vm/proc.h"

@@ -3,10 +3,7 @@
 #ifndef HOSTRACE_VM_PROC_H
 #define HOSTRACE_VM_PROC_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
 
 #include "vm/vm.h"
 

@@ -8,10 +8,6 @@
 #define HOSTRACE_QMP_H
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
 
 #include "base/cleanup.h"
 #include "vm/guest_ram.h"

@@ -5,12 +5,9 @@
  * known array of queues, and name, status, isr and features are before it, in two arrangements from 4.2 to 11.1; the
  * PCI function is the parent of the device's bus, and its configuration space begins with virtio's vendor.
  */
-#include <stdio.h>
-#include <string.h>
 
 #include "event/event.h"
 #include "vm/virtq_requests.h"
-#include "vm/virtq_state.h"
 
 enum {
 	VDEV_BYTES = 1024, /* VirtIODevice.vq is within these */

@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Searches the heap of a process: private anonymous memory, but neither guest memory nor code that it generated. */
 #include <errno.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "base/error.h"
-#include "vm/guest_ram.h"
 #include "vm/virtq_requests.h"
 
 enum { SCAN_BYTES = 4 << 20 };

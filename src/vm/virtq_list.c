@@ -4,16 +4,10 @@
  * Memory is read before and after the monitor is queried: QMP's values must be between.
  */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "base/error.h"
-#include "vm/guest_ram.h"
 #include "vm/virtq_state.h"
-#include "vm/vm.h"
 
 static struct virtq_entry *entry_add(struct virtq_list *list, const char *device,
 				     unsigned int queue)

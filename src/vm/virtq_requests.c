@@ -12,11 +12,8 @@
  * descriptors as the queue or the indirect table has, and guest addresses are read inside the guest's RAM only.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "vm/virtq_requests.h"
 

@@ -3,10 +3,6 @@
 #ifndef HOSTRACE_VIRTQ_REQUESTS_H
 #define HOSTRACE_VIRTQ_REQUESTS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "vm/guest_ram.h"
 #include "vm/virtq_state.h"
 
 enum { HEAP_ALIGN = 16, HEAP_OVERLAP_MAX = 65536 };

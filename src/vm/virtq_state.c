@@ -22,19 +22,11 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "event/event.h"
-#include "vm/qmp.h"
 #include "vm/virtq_requests.h"
-#include "vm/virtq_state.h"
 
 enum {
 	/* VirtQueue */

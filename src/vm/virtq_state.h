@@ -3,10 +3,6 @@
 #ifndef HOSTRACE_VIRTQ_STATE_H
 #define HOSTRACE_VIRTQ_STATE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "vm/guest_ram.h"
 #include "vm/qmp.h"
 #include "vm/vm.h"
 

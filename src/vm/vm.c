@@ -4,19 +4,14 @@
  * but any user can give a program this name: it is only listed where the user says so.
  */
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <pwd.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/process.h"
@@ -25,8 +20,6 @@
 #include "event/exit_reason.h"
 #include "vm/cmdline.h"
 #include "vm/proc.h"
-#include "vm/vm.h"
-
 
 static bool name_is_qemu(const char *path)
 {

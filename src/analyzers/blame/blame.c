@@ -5,8 +5,6 @@
  */
 #include <errno.h>
 #include <linux/kvm.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analyzers/blame/internal.h"
 #include "base/error.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Where exits begin and end. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "analyzers/blame/internal.h"
 #include "base/error.h"

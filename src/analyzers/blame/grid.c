@@ -2,7 +2,6 @@
 #include "analyzers/blame/grid.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"

@@ -4,8 +4,6 @@
  * stack is valid from its event until the next one or until the mutex has another owner; the first one of a hold also
  * explains the part that it is in.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include "analyzers/blame/internal.h"
 #include "base/array.h"

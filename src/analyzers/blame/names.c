@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Causes as text. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "analyzers/blame/blame.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The parts of an exit: what a state is attributed to, and the list of parts, which has no gaps. */
 #include <linux/kvm.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analyzers/blame/internal.h"
 #include "base/array.h"

@@ -2,11 +2,8 @@
 #include "analyzers/blame/summary.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/order.h"
 #include "base/saturate.h"

@@ -2,8 +2,6 @@
 #include "analyzers/compare/series.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 

@@ -2,7 +2,6 @@
 #include "analyzers/downtime/downtime.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"

@@ -6,12 +6,9 @@
 #include "analyzers/interrupts/interrupts.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analyzers/interrupts/tsc.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/order.h"
 #include "event/handlers.h"
 #include "event/losses.h"

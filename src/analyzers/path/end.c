@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What is known only when all events are: the order of the requests, their I/O in the host, the guest's side. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "analyzers/path/internal.h"
 #include "base/order.h"
@@ -123,4 +122,3 @@ void path_guest(struct path *p, const struct request *rq)
 	to->at[POINT_COMPLETE] = rq->complete_ns;
 	path_points_order(p, to);
 }
-

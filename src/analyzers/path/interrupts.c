@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The interrupts for elements that were returned: notified by QEMU, raised in KVM, injected into a vCPU. */
-#include <string.h>
 
 #include "analyzers/path/internal.h"
 #include "event/records.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The host's I/O requests: see struct path_io for which element they belong to. */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analyzers/path/internal.h"
 #include "base/array.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Divides the stages of a request by what the threads did that it waited for. */
-#include <string.h>
 
 #include "analyzers/path/internal.h"
 

@@ -5,8 +5,6 @@
  * when its thread sleeps: on a receive queue a kick is not what the next pop waits for.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analyzers/path/internal.h"
 #include "base/array.h"

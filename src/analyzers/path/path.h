@@ -31,11 +31,8 @@
 #ifndef HOSTRACE_PATH_H
 #define HOSTRACE_PATH_H
 
-#include <stddef.h>
-
 #include "analyzers/path/threads.h"
 #include "analyzers/virtqueue/requests.h"
-#include "base/cleanup.h"
 
 enum {
 	PATH_REQUESTS_MAX = 1 << 18,

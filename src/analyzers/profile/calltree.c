@@ -7,8 +7,6 @@
 #include "analyzers/profile/calltree.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"

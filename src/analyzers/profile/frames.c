@@ -2,7 +2,6 @@
 /* Each distinct backtrace is resolved, stripped and printed once; then its path's number in the tree is known. */
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "analyzers/profile/frames.h"
 #include "analyzers/profile/backtraces.h"

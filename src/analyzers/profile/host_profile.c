@@ -6,12 +6,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
-#include <string.h>
 
 #include "analyzers/profile/host_profile.h"
 #include "analyzers/profile/samples_internal.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "event/exit_reason.h"
 #include "event/records.h"
 #include "event/vm_names.h"

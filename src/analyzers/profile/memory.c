@@ -7,12 +7,10 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "analyzers/profile/profile.h"
 #include "base/array.h"
 #include "base/error.h"
-#include "base/hash.h"
 
 enum { ALLOCATIONS_MAX = 16 << 20 };
 

@@ -2,16 +2,13 @@
 /* One pass adds each sample, pair or idle time to the sums of its call path, below the root of its group. */
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "analyzers/profile/sample_pairs.h"
 #include "analyzers/profile/profile.h"
 #include "base/array.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/order.h"
 #include "base/saturate.h"
-#include "event/event.h"
 
 enum { GROUPS_MAX = 65536, CPUS_MAX = 4096, WAITING_MAX = 1 << 20 };
 

@@ -6,7 +6,6 @@
 
 #include "analyzers/causes/wait_causes.h"
 #include "analyzers/profile/frames.h"
-#include "event/sample.h"
 
 enum profile_of { PROFILE_HITS, PROFILE_TIMED, PROFILE_IDLE };
 enum profile_group { PROFILE_GROUP_NONE, PROFILE_GROUP_THREAD, PROFILE_GROUP_CPU };

@@ -4,9 +4,6 @@
  * ftrace, values are found by the names before them.
  */
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analyzers/profile/samples_internal.h"
 

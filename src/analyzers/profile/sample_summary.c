@@ -2,7 +2,6 @@
 /* Counts by tracepoint, the time that each CPU's samples span, and the durations of pairs: all are kept and sorted. */
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analyzers/profile/sample_summary.h"

@@ -4,7 +4,6 @@
 #define HOSTRACE_SAMPLE_SUMMARY_H
 
 #include "analyzers/profile/sample_pairs.h"
-#include "event/sample.h"
 
 struct sample_summary_options {
 	struct time_range range;

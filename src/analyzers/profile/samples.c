@@ -5,8 +5,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analyzers/profile/samples_internal.h"
 #include "base/error.h"

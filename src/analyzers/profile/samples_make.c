@@ -3,8 +3,6 @@
  * Converts one event to samples: none, one, or for a switch up to four (one thread begins to wait,
  * another stops waiting, a CPU goes idle, a queue gets shorter).
  */
-#include <stdio.h>
-#include <string.h>
 
 #include "analyzers/profile/samples_internal.h"
 #include "event/exit_reason.h"

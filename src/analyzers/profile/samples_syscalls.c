@@ -7,9 +7,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analyzers/profile/samples_internal.h"
 #include "base/error.h"

@@ -3,9 +3,6 @@
  * Which handlers of an event loop its time goes into, from call stacks (sched_stack): while it runs, by samples; while
  * it sleeps in a handler, by the time until it runs again.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analyzers/sched/internal.h"
 #include "event/records.h"

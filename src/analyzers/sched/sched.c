@@ -3,11 +3,8 @@
  * Adds up what threads do, by the periods that the model of threads reports: when one ends, its time is known to be of
  * one use, as a sleep's sched_block has come by then.
  */
-#include "analyzers/sched/sched.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analyzers/sched/internal.h"
 #include "base/error.h"

@@ -4,8 +4,6 @@
  * from there on. Switches between tasks that are not of the VM are in sched_ran, if that was recorded.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analyzers/sched/internal.h"
 #include "event/records.h"

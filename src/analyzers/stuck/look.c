@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analyzers/stuck/stuck.h"
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "base/error.h"
 
 enum { PAIRS_MAX = 64, DISKS_MAX = 64, VIRTIO_NET_F_CTRL_VQ = 17, BALLOON_STATS_QUEUE = 2 };

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What is wrong with the queues: requests not returned, requests not popped and why, interrupts not taken. */
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "analyzers/stuck/stuck.h"
 

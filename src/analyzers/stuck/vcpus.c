@@ -4,13 +4,9 @@
  * that it does not take.
  */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analyzers/stuck/stuck.h"
 #include "base/array.h"
-#include "vm/kvm_state.h"
 
 /* By name (debug-threads=on, or TCG), else by debugfs. */
 static bool index_find(const struct stuck_report *r, const struct thread_state *t,

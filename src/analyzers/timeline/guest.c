@@ -5,7 +5,6 @@
  * is a point where it happened: in the interrupt handler or, without one, in the task. There the request's arrow ends.
  */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "analyzers/timeline/timeline.h"
 #include "base/error.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What remains when all events were read: the list of queues, what is in flight, totals. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "analyzers/virtqueue/queues_private.h"
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include <stdlib.h>
-#include <string.h>
 
 #include "analyzers/virtqueue/requests_private.h"
 #include "base/array.h"

@@ -7,7 +7,6 @@
  * that completes first has it: no other rule leaves fewer without (each element takes what those after it can use
  * least).
  */
-#include <stdlib.h>
 
 #include "base/array.h"
 #include "base/order.h"

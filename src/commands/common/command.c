@@ -2,7 +2,6 @@
 /* What all commands share: the options that each has, and how they print messages. */
 #include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -2,14 +2,12 @@
 #include <errno.h>
 
 #include "base/error.h"
-#include "base/new_file.h"
 #include "clock/align.h"
 #include "commands/common/command.h"
 #include "commands/common/confined.h"
 #include "commands/common/input.h"
 #include "commands/common/output.h"
 #include "commands/common/symbol_options.h"
-#include "input/input_set.h"
 #include "reports/head.h"
 
 struct input_options input_given;

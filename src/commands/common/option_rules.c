@@ -5,7 +5,6 @@
  * tests/options/run.py tries every option of every command.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"

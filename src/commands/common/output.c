@@ -7,16 +7,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/error.h"
-#include "base/progress.h"
 #include "commands/common/command.h"
 #include "commands/common/input.h"
 #include "commands/common/output.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "commands/common/command.h"
@@ -10,12 +9,9 @@
 #include "commands/common/rows.h"
 #include "commands/common/symbol_options.h"
 #include "event/vm_names.h"
-#include "input/input_options.h"
 #include "output/event_formats.h"
-#include "output/event_rows.h"
 #include "output/json_rows.h"
 #include "readers/ring/stream_reader.h"
-#include "symbols/symbols.h"
 
 enum {
 	FIELDS_COLUMN_MAX = 45,

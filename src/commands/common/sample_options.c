@@ -2,11 +2,9 @@
 /* The options of commands that work on samples. With --compat they mean what they do in trace.py. */
 #include <errno.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/units.h"
-#include "commands/common/command.h"
 #include "commands/common/input.h"
 #include "commands/common/sample_options.h"
 

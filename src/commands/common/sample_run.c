@@ -2,8 +2,6 @@
 /* Opens what a report of samples is about, has it written, and ends it with what its inputs say: losses, clocks. */
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "analyzers/profile/samples.h"
 #include "base/error.h"

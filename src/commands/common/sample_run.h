@@ -6,12 +6,10 @@
 #ifndef HOSTRACE_COMMANDS_SAMPLE_RUN_H
 #define HOSTRACE_COMMANDS_SAMPLE_RUN_H
 
-#include "commands/common/command.h"
 #include "commands/common/input.h"
 #include "commands/common/output.h"
 #include "commands/common/sample_options.h"
 #include "output/report.h"
-#include "output/samples/samples_output.h"
 
 /* A command at work: the trace, the times that it is to look at, its output, its sink. */
 struct sample_run {

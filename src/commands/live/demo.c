@@ -8,12 +8,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/process.h"
 #include "base/safe_path.h"

@@ -2,21 +2,13 @@
 /* Reads our own reports as a user's script would: by `-f json`. See demo_check.h. */
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/types.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/process.h"
 #include "commands/live/demo.h"
 #include "guestside/demo/workload.h"
-#include "vm/qmp.h"
 
 /*
  * The demo's proof: what the reports count against what the guest is known to have done.

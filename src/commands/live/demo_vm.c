@@ -6,24 +6,18 @@
 #include <limits.h>
 #include <linux/kvm.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/types.h>
 #include <sys/wait.h>
 #include <time.h>
 
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/process.h"
 #include "commands/live/demo.h"
 #include "guestside/demo/workload.h"
-#include "vm/qmp.h"
 
 /*
  * The demo's machinery: child processes with a time limit, the guest's disk image, and a QEMU that

@@ -8,15 +8,12 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/helper.h"
 #include "base/version.h"
 #include "collector/collector.h"
 #include "commands/common/command.h"
@@ -25,7 +22,6 @@
 #include "confine/confine.h"
 #include "exporter/hosts.h"
 #include "exporter/httpd_messages.h"
-#include "exporter/page.h"
 
 static struct {
 	struct exporter_server server;

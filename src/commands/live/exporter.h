@@ -2,9 +2,7 @@
 #ifndef HOSTRACE_EXPORTER_H
 #define HOSTRACE_EXPORTER_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/helper.h"
 #include "base/options.h"

@@ -5,31 +5,18 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <poll.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/helper.h"
 #include "base/log.h"
-#include "base/options.h"
 #include "base/read_full.h"
 #include "commands/common/command.h"
 #include "commands/live/exporter.h"
 #include "commands/live/queue_events.h"
 #include "commands/live/record.h"
-#include "commands/live/top.h"
-#include "event/event.h"
 #include "exporter/httpd_messages.h"
-#include "exporter/page.h"
 #include "fetch/http.h"
 
 /* pidfd: another process may get its pid. */

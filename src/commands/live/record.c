@@ -10,25 +10,18 @@
 #include <malloc.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/order.h"
-#include "base/progress.h"
 #include "base/units.h"
 #include "commands/common/command.h"
 #include "commands/live/record.h"
-#include "event/event.h"
-#include "tracefile/tracefile.h"
 #include "vm/select.h"
 
 enum {

@@ -6,10 +6,6 @@
 #ifndef HOSTRACE_RECORD_COMMAND_H
 #define HOSTRACE_RECORD_COMMAND_H
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <sys/types.h>
-
 #include "base/options.h"
 #include "collector/account.h"
 #include "collector/collector.h"
@@ -17,7 +13,6 @@
 #include "confine/confine.h"
 #include "event/event.h"
 #include "tracefile/tracefile.h"
-#include "vm/vm.h"
 
 struct record_options {
 	struct text_list vms;

@@ -7,12 +7,9 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/units.h"
-#include "collector/account.h"
 #include "commands/common/command.h"
 #include "commands/live/record.h"
 #include "output/report.h"

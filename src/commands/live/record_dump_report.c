@@ -6,19 +6,13 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analyzers/blame/blame.h"
 #include "base/error.h"
 #include "base/new_file.h"
 #include "base/order.h"
 #include "base/units.h"
-#include "commands/live/record.h"
 #include "commands/live/record_trigger.h"
-#include "event/reader.h"
-#include "tracefile/tracefile.h"
-#include "trigger/watch.h"
 
 enum {
 	CAUSES_MAX = 12, /* rows of a culprit's causes */

@@ -2,17 +2,11 @@
 /* --events: sets, names and globs. */
 #include <errno.h>
 #include <fnmatch.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analyzers/downtime/downtime.h"
 #include "analyzers/interrupts/interrupts.h"
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "commands/live/record.h"
-#include "event/reader.h"
-#include "pairing/analyzer.h"
 
 struct event_set {
 	const char *name;

@@ -9,17 +9,13 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "commands/common/command.h"
 #include "commands/common/vm_options.h"
 #include "commands/live/record.h"
-#include "event/event.h"
 #include "vm/proc.h"
 #include "vm/select.h"
 

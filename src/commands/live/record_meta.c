@@ -3,10 +3,7 @@
  * Metadata of a recording: host, kernel, VMs, the probes and how they were attached, the
  * command, the options; at its end the losses, which thread ran which vCPU, and why it ended.
  */
-#include <jansson.h>
-#include <stdlib.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include "commands/common/command.h"
 #include "commands/live/record.h"

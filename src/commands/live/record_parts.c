@@ -3,7 +3,6 @@
  * What else goes into a recording next to the collector's events (see struct record_part). A new
  * part: its file here next to, its line in `parts`, and its options, if it has any, in the tables.
  */
-#include <stddef.h>
 
 #include "commands/common/vm_options.h"
 #include "commands/live/record.h"

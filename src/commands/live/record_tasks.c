@@ -5,7 +5,6 @@
  * (guest_watch.h) and writes into memory that it shares with them.
  */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/error.h"

@@ -8,16 +8,12 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/order.h"
 #include "base/units.h"
 #include "commands/live/record.h"
-#include "event/event.h"
 #include "pairing/pair.h"
 
 enum {

@@ -2,10 +2,7 @@
 /* Which VMs `hostrace record` records, and whether they still live. */
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "collector/kvm_look.h"

@@ -7,8 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -16,7 +14,6 @@
 #include "base/process.h"
 #include "base/user_rights.h"
 #include "collector/kvm_look.h"
-#include "collector/unwind.h"
 #include "commands/common/command.h"
 #include "commands/common/output.h"
 #include "commands/common/vm_options.h"
@@ -24,8 +21,6 @@
 #include "confine/confine.h"
 #include "output/report.h"
 #include "output/stuck_report.h"
-#include "vm/kvm_state.h"
-#include "vm/vm.h"
 
 enum { LOOK_MS = 50 /* for a signal */ };
 

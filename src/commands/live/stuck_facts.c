@@ -8,26 +8,17 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "analyzers/stuck/stuck.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/process.h"
 #include "base/read_full.h"
 #include "base/units.h"
 #include "collector/kvm_look.h"
-#include "collector/unwind.h"
 #include "commands/live/stuck_facts.h"
-#include "vm/guest_ram.h"
 
 enum { LOOK_MS = 100 /* for a signal */ };
 

@@ -5,19 +5,12 @@
  * those of guest tasks.
  */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/quantiles.h"
-#include "commands/live/guest_watch.h"
 #include "commands/live/queue_events.h"
 #include "commands/live/record.h"
-#include "commands/live/top.h"
 #include "event/records.h"
 #include "event/virtio_ids.h"
 #include "output/table.h"

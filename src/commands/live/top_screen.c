@@ -2,9 +2,7 @@
 /* The only file that includes ncurses. What is drawn was made by views/top. */
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "commands/live/top.h"

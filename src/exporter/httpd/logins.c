@@ -2,14 +2,9 @@
 /* Who may read the pages: lines USER:HASH, as `htpasswd -B` and `openssl passwd -6` make them. */
 #include <crypt.h>
 #include <errno.h>
-#include <microhttpd.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/error.h"

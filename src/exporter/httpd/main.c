@@ -4,16 +4,13 @@
  * messages are in exporter/httpd_messages.h.
  */
 #include <errno.h>
-#include <microhttpd.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"

@@ -3,8 +3,6 @@
  * The text output of doctor: 80 columns, problems in capitals. One line per group of events, so that the
  * output fits a screen; with --probes one line per event.
  */
-#include <stdio.h>
-#include <string.h>
 #include <sys/utsname.h>
 
 #include "output/live/doctor.h"

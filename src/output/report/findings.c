@@ -5,7 +5,6 @@
  */
 #include "output/report/page.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/order.h"

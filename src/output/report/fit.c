@@ -4,10 +4,8 @@
  * nodes; the size is that of the escaped text.
  */
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/saturate.h"
 #include "output/report/page.h"
 

@@ -4,12 +4,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/cleanup.h"
 #include "base/error.h"
-#include "base/hash.h"
 
 enum { STACKS_MAX = 1 << 22 };
 

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "output/samples/compat.h"
 #include "output/samples/packets.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What is to be known of a profile's figures: how samples were taken, what was lost. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/units.h"
 #include "output/samples/samples_output.h"

@@ -4,16 +4,12 @@
  * parsed once for a tracepoint; sample_format() does the others. Columns of a thread and backtraces are kept as text.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "analyzers/profile/backtraces.h"
 #include "base/array.h"
-#include "base/digits.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/json_text.h"
 #include "base/memory.h"
-#include "event/event.h"
 #include "output/samples/compat.h"
 #include "output/samples/samples_output.h"
 

@@ -6,14 +6,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/digits.h"
 #include "base/error.h"
 #include "base/json_text.h"
 #include "base/units.h"
-#include "event/event.h"
 #include "output/json_rows.h"
 #include "output/samples/samples_output.h"
 

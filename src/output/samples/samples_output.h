@@ -7,7 +7,6 @@
 #define HOSTRACE_SAMPLES_OUTPUT_H
 
 #include <jansson.h>
-#include <stdio.h>
 
 #include "analyzers/profile/calltree.h"
 #include "analyzers/profile/frames.h"

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* `summary [--timed]` of samples. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/json_text.h"
 #include "base/saturate.h"
 #include "base/units.h"
-#include "event/event.h"
 #include "output/samples/samples_output.h"
 
 static void print_cpus(const struct sample_summary *s, FILE *out)

@@ -13,9 +13,7 @@
  * lines for their count and unused bytes.
  */
 #include <inttypes.h>
-#include <string.h>
 
-#include "base/digits.h"
 #include "base/saturate.h"
 #include "base/units.h"
 #include "output/folded.h"

@@ -10,8 +10,6 @@
  */
 #include <errno.h>
 
-#include "readers/ftrace/ftrace.h"
-#include "readers/ftrace/tracedat_file.h"
 #include "readers/ftrace/tracedat_reader.h"
 
 uint64_t cpu_left(const struct tracedat_cpu *info, const struct cpu_totals *t)

@@ -6,13 +6,10 @@
  */
 #include <ctype.h>
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <traceevent/event-parse.h>
 
 #include "base/error.h"
 #include "event/reader.h"
-#include "readers/ftrace/ftrace.h"
 #include "readers/ftrace/ftrace_kvm.h"
 
 enum {

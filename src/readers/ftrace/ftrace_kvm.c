@@ -4,15 +4,10 @@
  * architecture to the next; each format is compiled once to a list of moves from its offsets to those of our record.
  * Rows (event/rows.h) skip the record: their fields are loaded straight from the kernel's bytes.
  */
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <traceevent/event-parse.h>
 
 #include "event/exit_reason.h"
 #include "event/records.h"
-#include "event/rows.h"
-#include "readers/ftrace/ftrace.h"
 #include "readers/ftrace/ftrace_kvm.h"
 
 static bool layout_make(const struct ftrace_events *e, unsigned int id,

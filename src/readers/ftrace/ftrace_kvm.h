@@ -6,10 +6,7 @@
 #ifndef HOSTRACE_FTRACE_KVM_H
 #define HOSTRACE_FTRACE_KVM_H
 
-#include <string.h>
-
 #include "base/hash.h"
-#include "event/event.h"
 #include "event/rows.h"
 #include "readers/ftrace/ftrace.h"
 

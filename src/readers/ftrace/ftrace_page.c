@@ -10,10 +10,6 @@
  * holds it for ever, and these pages may come from a guest.
  */
 #include <errno.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
 #include "readers/ftrace/ftrace.h"
 

@@ -8,15 +8,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "readers/ftrace/tracedat.h"
-#include "readers/ftrace/tracedat_file.h"
 #include "readers/ftrace/tracedat_internal.h"
-#include "readers/ftrace/tracedat_reader.h"
-#include "readers/ftrace/vm_threads.h"
 
 int tracedat_guest_parse(struct tracedat_file *f, struct buffer *b)
 {

@@ -7,12 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/buffer.h"
 #include "base/error.h"
 #include "base/read_full.h"
 #include "readers/ftrace/tracedat_internal.h"

@@ -3,11 +3,6 @@
 #ifndef HOSTRACE_TRACEDAT_FILE_H
 #define HOSTRACE_TRACEDAT_FILE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/cleanup.h"
 #include "base/hash.h"
 #include "event/reader.h"
 #include "readers/ftrace/ftrace.h"

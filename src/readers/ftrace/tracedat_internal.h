@@ -4,8 +4,6 @@
 #define HOSTRACE_TRACEDAT_INTERNAL_H
 
 #include "base/buffer.h"
-#include "base/hash.h"
-#include "readers/ftrace/tracedat_file.h"
 #include "readers/ftrace/tracedat_reader.h"
 
 /* Options and sections by number, as trace-cmd.dat.v7(5) lists them. */

@@ -4,8 +4,6 @@
  * and what reaches from one piece of a CPU to the next is found: the order of times, losses at a piece's beginning.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "readers/ftrace/tracedat_internal.h"

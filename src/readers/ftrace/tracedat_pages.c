@@ -2,9 +2,6 @@
 /* Pages of one CPU: read in blocks where they lie plain, unpacked chunk by chunk where they are packed. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 #include <zstd_errors.h>

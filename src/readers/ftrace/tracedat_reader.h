@@ -4,7 +4,6 @@
 #define HOSTRACE_TRACEDAT_READER_H
 
 #include "base/saturate.h"
-#include "readers/ftrace/ftrace.h"
 #include "readers/ftrace/tracedat_file.h"
 #include "readers/ftrace/vm_threads.h"
 

@@ -11,21 +11,14 @@
  */
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/log.h"
-#include "base/saturate.h"
 #include "event/guest_fields.h"
-#include "event/reader.h"
 #include "event/records.h"
 #include "readers/ftrace/ftrace_kvm.h"
 #include "readers/ftrace/tracedat.h"
-#include "readers/ftrace/tracedat_file.h"
 #include "readers/ftrace/tracedat_reader.h"
 
 enum { TICK_RATE_HALTS_MAX = 1 << 16 };

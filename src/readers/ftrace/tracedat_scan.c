@@ -5,14 +5,9 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "readers/ftrace/tracedat_internal.h"
-#include "readers/ftrace/tracedat_reader.h"
 
 /* What the workers of the first pass find (tracedat_scan.c), for tracedat_join.c. */
 

@@ -9,17 +9,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/error.h"
 #include "base/file_map.h"
 #include "base/read_full.h"
 #include "readers/osv/osv_private.h"
-#include "readers/osv/raw.h"
 
 enum { TRACEFILE_VERSION = 3 };
 

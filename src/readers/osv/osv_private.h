@@ -5,7 +5,6 @@
 
 #include "base/buffer.h"
 #include "base/hash.h"
-#include "readers/osv/osv.h"
 #include "readers/osv/raw.h"
 
 /* One sequence of samples: the body of a tracefile, or one TRCS chunk of a dump. */

@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/saturate.h"
 #include "base/units.h"
-#include "readers/osv/osv.h"
 #include "readers/osv/raw.h"
 
 enum {

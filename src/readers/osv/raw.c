@@ -2,15 +2,12 @@
 /* Records are copied out of the rings, without gaps, so that they can be read as those of a dump. */
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/file_map.h"
 #include "readers/osv/osv_private.h"
-#include "readers/osv/raw.h"
 
 enum {
 	RECORD_BYTES = 48,

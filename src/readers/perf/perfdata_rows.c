@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A record's parts, as perf_output_sample() and perf_event__output_id_sample() write them (kernel/events/core.c). */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "readers/ftrace/ftrace_kvm.h"

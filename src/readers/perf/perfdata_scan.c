@@ -4,16 +4,10 @@
  * lost. It only looks at the heads of records. Compressed files and what is unusual are left to the batches.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "base/file_map.h"
 #include "base/log.h"
-#include "event/pending.h"
-#include "event/rows.h"
-#include "readers/perf/perfdata.h"
-#include "readers/perf/perfdata_file.h"
 #include "readers/perf/perfdata_scan.h"
 
 /* What the files of the reader share: its state, and how a record becomes an event. */

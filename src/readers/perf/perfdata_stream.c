@@ -14,14 +14,10 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <zstd.h>
 #include <zstd_errors.h>
 
 #include "base/error.h"
-#include "event/rows.h"
-#include "readers/perf/perfdata_file.h"
 #include "readers/perf/perfdata_scan.h"
 
 #define MISC_FILTERED_BY_BPF (1u << 15) /* PERF_RECORD_MISC_LOST_SAMPLES_BPF */

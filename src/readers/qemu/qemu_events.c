@@ -6,8 +6,6 @@
  * QEMU names a queue by its address only; virtio_queue_notify and virtio_notify also name the device. It does not name
  * an element's descriptor head: elements are numbered by their address, which is unique while they are in flight.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include "readers/qemu/qemu_events.h"
 #include "readers/text/lines.h"

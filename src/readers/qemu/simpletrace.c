@@ -12,12 +12,9 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
-#include "base/progress.h"
 #include "readers/qemu/qemu_events.h"
 #include "readers/qemu/qemu_reader.h"
 

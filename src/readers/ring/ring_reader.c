@@ -12,7 +12,6 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/read_full.h"
-#include "event/reader.h"
 #include "readers/ring/ring_image.h"
 
 /* Undescribed records show their id and the words of the first slot. */

@@ -3,15 +3,9 @@
  * Most texts are words and values in turn, "rip 0xfff0 info1 0x2f00001" or "guest_rip=0xfff0 info1=0x2f00001", so each
  * event has a table of words. What is printed in another way is parsed by the event's own function.
  */
-#include <stdio.h>
-#include <string.h>
 
-#include "base/hash.h"
-#include "event/event.h"
 #include "event/exit_reason.h"
 #include "event/records.h"
-#include "readers/text/lines.h"
-#include "readers/text/text_line.h"
 #include "readers/text/tracetext.h"
 
 /*

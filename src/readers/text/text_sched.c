@@ -3,12 +3,9 @@
  * The kernel prints "prev_comm=sh prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=dd next_pid=2 next_prio=120"
  * (include/trace/events/sched.h), trace-cmd's plugin "sh:1 [120] S ==> dd:2 [120]". Names may contain anything.
  */
-#include <string.h>
 
 #include "event/records.h"
 #include "readers/ftrace/ftrace_kvm.h"
-#include "readers/text/lines.h"
-#include "readers/text/text_line.h"
 #include "readers/text/tracetext.h"
 
 /* sched_switch and sched_wakeup from text; for text_kvm.c. */

@@ -6,20 +6,11 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/order.h"
-#include "base/saturate.h"
-#include "event/reader.h"
 #include "readers/ftrace/tracedat_file.h"
-#include "readers/ftrace/vm_threads.h"
-#include "readers/text/lines.h"
-#include "readers/text/text_line.h"
 #include "readers/text/tracetext.h"
 
 /*

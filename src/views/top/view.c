@@ -10,7 +10,6 @@
 
 #include "base/error.h"
 #include "views/top/frame.h"
-#include "views/top/model.h"
 
 #define TOP_NO_KEY (UINT64_MAX - 1) /* of no node */
 

@@ -6,13 +6,9 @@
  * counts if all that refers to it agrees.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
-#include "vm/linux/btf.h"
-#include "vm/linux/guest.h"
 #include "vm/linux/lists.h"
 
 /* The kernel log of a Linux guest, 5.10 and later (kernel/printk/printk_ringbuffer.c), by the offsets in its BTF. */

@@ -7,15 +7,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/error.h"
-#include "vm/kvm_state.h"
-#include "vm/linux/btf.h"
 #include "vm/linux/guest.h"
 #include "vm/proc.h"
 #include "vm/qmp.h"

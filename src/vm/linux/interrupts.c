@@ -5,15 +5,10 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
 #include "event/event.h"
-#include "vm/linux/btf.h"
-#include "vm/linux/guest.h"
 #include "vm/linux/lists.h"
 
 /* What a Linux guest's /proc/interrupts has, by the offsets in its BTF. */

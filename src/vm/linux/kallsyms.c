@@ -6,14 +6,12 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "vm/guest_ram.h"
 #include "vm/linux/kallsyms.h"
 
 enum {

@@ -6,7 +6,6 @@
 #ifndef HOSTRACE_LINUX_LISTS_H
 #define HOSTRACE_LINUX_LISTS_H
 
-#include "vm/linux/btf.h"
 #include "vm/linux/guest.h"
 #include "vm/virtq_state.h"
 

@@ -3,7 +3,6 @@
 #ifndef HOSTRACE_LINUX_MODULES_H
 #define HOSTRACE_LINUX_MODULES_H
 
-#include "vm/linux/btf.h"
 #include "vm/linux/guest.h"
 
 enum {

@@ -5,15 +5,10 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "event/event.h"
-#include "vm/linux/btf.h"
-#include "vm/linux/guest.h"
 #include "vm/linux/lists.h"
 #include "vm/linux/modules.h"
 

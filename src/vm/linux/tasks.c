@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The tasks of a Linux guest, by the offsets that its BTF has. */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "event/event.h"
-#include "vm/linux/btf.h"
-#include "vm/linux/guest.h"
 #include "vm/linux/lists.h"
 
 enum {

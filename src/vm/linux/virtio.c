@@ -5,18 +5,12 @@
  * virtio_ring where this is not built in.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "event/event.h"
-#include "vm/linux/btf.h"
-#include "vm/linux/guest.h"
 #include "vm/linux/lists.h"
 #include "vm/linux/modules.h"
-#include "vm/virtq_state.h"
 
 enum {
 	VRING_BYTES_MAX = 4096, /* struct vring_virtqueue; 300 are usual */
