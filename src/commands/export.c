@@ -130,7 +130,9 @@ static int destination_open(struct destination *to)
 
 static int destination_write(struct destination *to, const struct input_set *in)
 {
-	struct output out = {.file = output_path ? to->file.file : stdout, .format = to->format};
+	struct output out = {.file = output_path ? to->file.file : stdout,
+			     .format = to->format,
+			     .note = command_note};
 
 	if (to->is_ctf)
 		return export_ctf_write(in, &to->ctf);

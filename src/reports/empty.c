@@ -442,7 +442,8 @@ void empty_explain(const struct report *r)
 
 	if (strcmp(format, "text") && strcmp(format, "json") && strcmp(format, "html") &&
 	    !r->out->tree) {
-		empty_note(r->inputs, r->needs, r->note);
+		if (r->note)
+			empty_note(r->inputs, r->needs, r->note);
 		return;
 	}
 	list = empty_lines(r->inputs, r->needs);
