@@ -25,21 +25,29 @@ counts_add() { # FILE RUNS MS FINDINGS
 	echo $((runs + $2)) $((ms + $3)) $((findings + $4)) >"$1.new" && mv "$1.new" "$1"
 }
 
-# An input that is in the log as text, and how to run the target so again.
-failure_show() { # NAME LOG SECONDS RUNS
-	grep -aE 'ERROR|runtime error|SUMMARY' "$2" | head -n 3
-	grep -a '^Base64:' "$2" | cut -c 1-4096
+# What went wrong, the input as text if it is small, and how to run the target so again.
+failure_show() { # NAME LOG SECONDS RUNS INPUT STATUS
+	local text
+	echo "exit status $6"
+	grep -aE 'ERROR|runtime error|SUMMARY|^ *#[0-5] ' "$2" | grep -v ' fuzzer::' | head -n 8 | cut -c 1-200
+	grep -aqE 'ERROR|runtime error' "$2" || tail -n 3 "$2" | cut -c 1-300
+	[ ! -f "$5" ] || {
+		text=$(gzip -9n <"$5" | base64 -w0)
+		[ ${#text} -gt 6000 ] && echo "input: $(stat -c %s "$5") bytes, too long to be shown" ||
+			echo "input: echo $text | base64 -d | gunzip >input; build/fuzz/fuzzer-$1 input"
+	}
 	echo "again: make fuzz FUZZ_NAMES=$1 SEED=$SEED T=$3 RUNS=$4"
 }
 
 fuzz() { # BUILD STATE SECONDS RUNS NAME
-	local build=$1 state=$2 seconds=$3 runs=$4 name=$5 log=$2/log/$5 before ms n result=ok
+	local build=$1 state=$2 seconds=$3 runs=$4 name=$5 log=$2/log/$5 before ms n input status=0 result=ok
 	mkdir -p "$state/new/$name"
 	before=$(cpu_ms)
 	ASAN_OPTIONS=$asan "$build/fuzzer-$name" -seed="$SEED" -max_total_time="$seconds" -runs="$runs" \
 		-timeout="$INPUT_SECONDS" -rss_limit_mb=2048 -verbosity=0 -print_final_stats=1 \
-		-artifact_prefix="$state/crash/$name-" "$state/new/$name" "tests/fuzz/corpus/$name" >"$log" 2>&1 </dev/null ||
-		result="crash: $(sed -n 's/.*Test unit written to //p' "$log" | tail -n 1)"
+		-artifact_prefix="$state/crash/$name-" "$state/new/$name" "tests/fuzz/corpus/$name" >"$log" 2>&1 </dev/null || status=$?
+	input=$(sed -n 's/.*Test unit written to //p' "$log" | tail -n 1)
+	[ $status = 0 ] || result="crash: $input"
 	ms=$(($(cpu_ms) - before + 1))
 	n=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
 	counts_add "$state/counts/$name" "${n:-0}" $ms $(($([ "$result" = ok ]; echo $?)))
@@ -47,7 +55,7 @@ fuzz() { # BUILD STATE SECONDS RUNS NAME
 		"$(find "$state/new/$name" -type f | wc -l)" "$result"
 	[ "$result" != ok ] || return 0
 	echo "not ok - fuzz/$name: $result"
-	failure_show "$name" "$log" "$seconds" "$runs" | sed 's/^/    /'
+	failure_show "$name" "$log" "$seconds" "$runs" "$input" $status | sed 's/^/    /'
 	return 1
 }
 
