@@ -21,6 +21,8 @@ enum {
 	LARGE_MAX = SLOT_BYTES - 2 * RED_ZONE,
 	HEAD_BYTES = 4096, /* filled in a new block, poisoned in a freed one */
 	HEAD_FILL = 0xbe,
+	PAGE_BYTES = 4096,
+	SPARSE_MIN = 128 << 10, /* tables, of which an input uses little */
 };
 
 struct slot {
@@ -110,6 +112,19 @@ void *__wrap_malloc(size_t size)
 	return p;
 }
 
+/* Of a large block the kernel takes the pages, and gives zeroed ones for those that are used. */
+static void *block_zero(uint8_t *p, size_t size)
+{
+	uintptr_t from = ((uintptr_t)p + PAGE_BYTES - 1) & ~(uintptr_t)(PAGE_BYTES - 1),
+		  to = (uintptr_t)(p + size) & ~(uintptr_t)(PAGE_BYTES - 1);
+
+	if (size < SPARSE_MIN || madvise((void *)from, to - from, MADV_DONTNEED))
+		return memset(p, 0, size);
+	memset(p, 0, from - (uintptr_t)p);
+	memset((void *)to, 0, (uintptr_t)(p + size) - to);
+	return p;
+}
+
 void *__wrap_calloc(size_t nr, size_t size)
 {
 	size_t bytes;
@@ -118,7 +133,7 @@ void *__wrap_calloc(size_t nr, size_t size)
 	if (__builtin_mul_overflow(nr, size, &bytes) || bytes < LARGE_MIN || bytes > LARGE_MAX)
 		return __real_calloc(nr, size);
 	p = large_malloc(bytes);
-	return p ? memset(p, 0, bytes) : NULL;
+	return p ? block_zero(p, bytes) : NULL;
 }
 
 void *__wrap_realloc(void *p, size_t size)
