@@ -88,30 +88,36 @@ static int mark_add(struct align *a, const struct event *ev, bool enter, bool us
 	return 0;
 }
 
-/* Returns the vCPU that it is of. */
-static uint64_t report_read(const struct event *ev, struct clock_report *ret)
+/* False: the recording lacks a field of it. */
+static bool report_read(const struct event *ev, struct clock_report *ret, uint64_t *ret_vcpu)
 {
 	if (ev->type->id == EV_kvm_write_tsc_offset) {
 		RECORD(kvm_write_tsc_offset, change, ev);
-		ret->change = true;
+		ret->change = record_has(ev, kvm_write_tsc_offset, old);
 		ret->before = change->old;
 		ret->offset = change->new;
-		return change->target;
+		*ret_vcpu = change->target;
+		return record_has(ev, kvm_write_tsc_offset, new) &&
+		       record_has(ev, kvm_write_tsc_offset, target);
 	}
 	RECORD(vcpu_tsc, now, ev);
 	ret->offset = now->offset;
 	ret->scale = now->scale;
 	ret->scale_bits = now->scale_bits;
-	return ev->vcpu;
+	*ret_vcpu = ev->vcpu;
+	return record_has(ev, vcpu_tsc, offset) && record_has(ev, vcpu_tsc, scale);
 }
 
 static int report_add(struct align *a, const struct event *ev)
 {
 	struct clock_report report = {.host_tsc = ev->time_ns};
-	uint64_t vcpu = report_read(ev, &report);
-	struct align_vcpu *v = vcpu_get(a, ev->pid, vcpu == ev->vcpu ? ev->tid : 0, vcpu);
+	struct align_vcpu *v;
+	uint64_t vcpu;
 	int err;
 
+	if (!report_read(ev, &report, &vcpu))
+		return 0;
+	v = vcpu_get(a, ev->pid, vcpu == ev->vcpu ? ev->tid : 0, vcpu);
 	if (!v || v->nr_reports >= CLOCK_SEGMENTS_MAX)
 		return 0;
 	err = array_room(v->report, v->nr_reports);
@@ -186,10 +192,11 @@ static int lost_take(struct align *a, struct losses *l, const struct event *ev)
 	uint64_t what = lost->lost_event, from = ev->time_ns, to = lost->until;
 
 	if (!to) {
-		from = l->reported_ns[cpu];
+		from = record_has(ev, lost, lost_cpu) ? l->reported_ns[cpu] : 0;
 		to = ev->time_ns;
 	}
-	l->reported_ns[cpu] = to;
+	if (record_has(ev, lost, lost_cpu))
+		l->reported_ns[cpu] = to;
 	if (what && what != EV_kvm_entry && what != EV_kvm_exit && what != EV_kvm_run &&
 	    what != EV_kvm_userspace_exit)
 		return 0;

@@ -35,7 +35,7 @@ void losses_add(struct loss_sums *l, const struct event *ev)
 		return;
 	RECORD(lost, lost, ev);
 	const struct event_type *type = event_type_ours(lost->lost_event);
-	uint32_t cpu = lost->lost_cpu;
+	uint32_t cpu = record_has(ev, lost, lost_cpu) ? lost->lost_cpu : LOSS_CPU_UNKNOWN;
 
 	while (at < l->loss + l->nr && (at->type != type || at->cpu != cpu))
 		at++;
@@ -73,17 +73,18 @@ static double seconds(uint64_t ns, uint64_t start_ns)
 static int loss_print(const struct loss *l, uint64_t start_ns, char *buf, size_t size)
 {
 	double from = seconds(l->first_ns, start_ns), until = seconds(l->until_ns, start_ns);
-	char when[80];
+	char when[80], cpu[32] = "of CPU (not recorded) ";
 
 	if (until - from < 0.0005)
 		snprintf(when, sizeof(when), "at %.3f s", from);
 	else
 		snprintf(when, sizeof(when), "between %.3f s and %.3f s", from, until);
 	if (l->cpu == RECORD_NO_CPU)
-		return snprintf(buf, size, "%" PRIu64 " %s %s", l->count,
-				l->type ? l->type->name : "events of unknown type", when);
-	return snprintf(buf, size, "%" PRIu64 " %s of CPU %u %s", l->count,
-			l->type ? l->type->name : "events of unknown type", l->cpu, when);
+		*cpu = '\0';
+	else if (l->cpu != LOSS_CPU_UNKNOWN)
+		snprintf(cpu, sizeof(cpu), "of CPU %u ", l->cpu);
+	return snprintf(buf, size, "%" PRIu64 " %s %s%s", l->count,
+			l->type ? l->type->name : "events of unknown type", cpu, when);
 }
 
 const char *losses_reason(const struct loss_sums *l)

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <stdio.h>
+
 #include "event/records.h"
 #include "event/virtio_ids.h"
 
@@ -9,24 +11,27 @@
 		return (struct virtio_ids){.of_device = true, __VA_ARGS__};                        \
 	}
 #define DEVICE .vdev = r->vdev
-#define INDEX DEVICE, .queue = r->queue
-#define QUEUE INDEX, .vq = r->vq
-#define ELEMENT QUEUE, .elem = r->elem, .head = r->head
+#define INDEX(event)                                                                               \
+	DEVICE, .queue = record_has(ev, event, queue) ? r->queue : VIRTIO_NO_QUEUE
+#define QUEUE(event) INDEX(event), .vq = r->vq
+#define ELEMENT(event)                                                                             \
+	QUEUE(event), .elem = r->elem, .head = r->head, .of_element = true,                        \
+	.is_known = record_has(ev, event, vq) && record_has(ev, event, head)
 
 struct virtio_ids virtio_ids_of(const struct event *ev)
 {
 	switch (ev->type->id) {
-	IDS(virtqueue_pop, ELEMENT)
-	IDS(virtqueue_fill, ELEMENT)
-	IDS(virtqueue_detach, ELEMENT)
-	IDS(virtqueue_unpop, ELEMENT)
-	IDS(virtqueue_flush, QUEUE)
-	IDS(virtqueue_rewind, QUEUE)
-	IDS(virtqueue_drop_all, QUEUE)
-	IDS(virtio_queue_notify, QUEUE)
-	IDS(virtio_notify, QUEUE)
-	IDS(virtio_delete_queue, QUEUE)
-	IDS(virtio_queue_reset, INDEX)
+	IDS(virtqueue_pop, ELEMENT(virtqueue_pop))
+	IDS(virtqueue_fill, ELEMENT(virtqueue_fill))
+	IDS(virtqueue_detach, ELEMENT(virtqueue_detach))
+	IDS(virtqueue_unpop, ELEMENT(virtqueue_unpop))
+	IDS(virtqueue_flush, QUEUE(virtqueue_flush))
+	IDS(virtqueue_rewind, QUEUE(virtqueue_rewind))
+	IDS(virtqueue_drop_all, QUEUE(virtqueue_drop_all))
+	IDS(virtio_queue_notify, QUEUE(virtio_queue_notify))
+	IDS(virtio_notify, QUEUE(virtio_notify))
+	IDS(virtio_delete_queue, QUEUE(virtio_delete_queue))
+	IDS(virtio_queue_reset, INDEX(virtio_queue_reset))
 	IDS(virtio_set_status, DEVICE)
 	IDS(virtio_reset, DEVICE)
 	IDS(virtio_error, DEVICE)
@@ -38,3 +43,9 @@ struct virtio_ids virtio_ids_of(const struct event *ev)
 	return (struct virtio_ids){0};
 }
 /* clang-format on */
+
+const char *virtio_queue_print(uint32_t queue, char *buf, size_t size)
+{
+	snprintf(buf, size, queue == VIRTIO_NO_QUEUE ? "-" : "%u", queue);
+	return buf;
+}

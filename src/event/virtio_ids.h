@@ -5,12 +5,19 @@
 
 #include "event/event.h"
 
+#define VIRTIO_NO_QUEUE UINT32_MAX /* the recording has no index */
+
 /* 0: the event, or the recording, does not have it. */
 struct virtio_ids {
 	uint64_t vdev, vq, elem;
 	uint32_t queue, head;
-	bool of_device; /* the event is of a device */
+	bool of_device;	   /* the event is of a device */
+	bool of_element;   /* ... of an element, */
+	bool is_known;	   /* ... and the recording has what tells it from others: vq and head */
 };
+
+/* "3", or "-" for none. Returns buf. */
+const char *virtio_queue_print(uint32_t queue, char *buf, size_t size);
 
 struct virtio_ids virtio_ids_of(const struct event *ev);
 

@@ -88,6 +88,9 @@ static struct cell get_state(struct table *t, const void *at)
 	uint32_t state = *(const uint32_t *)at;
 	const char *name = run_state_name(state);
 
+	if (state == STATE_NOT_RECORDED)
+		return (struct cell){0};
+
 	return name ? (struct cell){0, name} : table_print(t, "%" PRIu32, state);
 }
 
@@ -126,7 +129,7 @@ static const struct column_def stop_columns[] = {
 	{"vm", "VM", COL_TEXT, offsetof(struct vm_stop, pid), column_vm, .doc = "name of the VM"},
 	{"to", "to", COL_TEXT, offsetof(struct vm_stop, to), get_to, .nullable = true,
 	 .doc = "of a migration: the VM that went on"},
-	{"state", "state", COL_TEXT, offsetof(struct vm_stop, state), get_state,
+	{"state", "state", COL_TEXT, offsetof(struct vm_stop, state), get_state, .nullable = true,
 	 .doc = "why it was stopped, QEMU's run state: paused, finish-migrate, save-vm, "
 		"restore-vm, "
 		"io-error, shutdown, ..."},

@@ -30,7 +30,8 @@ static struct cell get_popped_at(struct table *t, const void *at)
 	return (struct cell){*popped_ns > *start_ns ? *popped_ns - *start_ns : 0, NULL};
 }
 
-GET_CELL(get_elem, const uint64_t *address, table_print(t, "0x%" PRIx64, *address))
+GET_CELL(get_elem, const uint64_t *address,
+	 *address ? table_print(t, "0x%" PRIx64, *address) : (struct cell){0})
 GET_TEXT(get_verdict, const struct element *e, element_verdict_name(e->verdict))
 
 GET_CELL(get_device, const struct element *e, device_cell(t, e->device))
@@ -40,9 +41,9 @@ static const struct column_def element_columns[] = {
 	COLUMN_VM(struct element, pid),
 	{"device", "device", COL_PATH, .get = get_device,
 	 .doc = "its QOM path, in text its name"},
-	{"queue", "queue", COL_COUNT, MEMBER(struct element, queue),
+	{"queue", "queue", COL_COUNT, KNOWN_MEMBER(struct element, queue),
 	 .doc = "index of the virtqueue"},
-	{"elem", "elem", COL_TEXT, offsetof(struct element, address), get_elem,
+	{"elem", "elem", COL_TEXT, offsetof(struct element, address), get_elem, .nullable = true,
 	 .doc = "address of QEMU's VirtQueueElement"},
 	{"head", "head", COL_COUNT, MEMBER(struct element, head), .spare = 9,
 	 .doc = "index of its first descriptor"},
@@ -125,6 +126,11 @@ void element_caveats_unchecked(json_t *list, const struct element_totals *t)
 		caveat_add(list,
 			   "%" PRIu64 " elements were not checked: more than %d in flight at once",
 			   t->overflow, ELEMENTS_MAX);
+	if (t->unidentified)
+		caveat_add(list,
+			   "events of elements without head or vq in this trace, which are not "
+			   "followed: %" PRIu64,
+			   t->unidentified);
 	caveat_unchecked(list, t->unchecked_devices, "of devices", ELEMENT_DEVICES_MAX);
 	caveat_unchecked(list, t->unchecked_vms, "of VMs", ELEMENT_VMS_MAX);
 	caveat_unchecked(list, t->unchecked_threads, "(virtqueue_drop_all) of threads",
@@ -138,7 +144,7 @@ json_t *element_caveats(const struct trace_info *info, const struct elements *e,
 	json_t *list = json_array();
 	unsigned int nr = elements_vhost(e, vhost, 8);
 
-	if (!t->popped && !t->before)
+	if (!t->popped && !t->before && !t->unidentified)
 		caveat_add(list, "no virtqueue elements: QEMU was not recorded (record --events "
 				 "qemu), or the rings are served outside QEMU (vhost)");
 	for (unsigned int i = 0; i < nr; i++)

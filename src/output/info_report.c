@@ -196,16 +196,16 @@ static json_t *vcpu_row(struct info_summary *s, unsigned int pid, unsigned int v
 	struct vcpu_row *e = hash_add_u64(&s->rows, (uint64_t)pid << 32 | vcpu, NULL);
 
 	if (e && !e->row) {
-		e->row = json_pack("{s:i, s:i, s:i, s:i, s:i}", "pid", pid, "vcpu", vcpu, "offset",
-				   0, "scale", 0, "scale_bits", 0);
+		e->row = json_pack("{s:i, s:i, s:n, s:n, s:n}", "pid", pid, "vcpu", vcpu, "offset",
+				   "scale", "scale_bits");
 		json_array_append_new(s->vcpus, e->row);
 	}
 	return e ? e->row : NULL;
 }
 
-static void set_number(json_t *row, const char *key, uint64_t number)
+static void set_number(json_t *row, const char *key, uint64_t number, bool known)
 {
-	json_object_set_new(row, key, json_integer((json_int_t)number));
+	json_object_set_new(row, key, known ? json_integer((json_int_t)number) : json_null());
 }
 
 static void set_vcpu(struct info_summary *s, const struct event *ev)
@@ -213,9 +213,9 @@ static void set_vcpu(struct info_summary *s, const struct event *ev)
 	json_t *row = vcpu_row(s, ev->pid, ev->vcpu);
 	RECORD(vcpu_tsc, r, ev);
 
-	set_number(row, "offset", (uint64_t)r->offset);
-	set_number(row, "scale", r->scale);
-	set_number(row, "scale_bits", r->scale_bits);
+	set_number(row, "offset", (uint64_t)r->offset, record_has(ev, vcpu_tsc, offset));
+	set_number(row, "scale", r->scale, record_has(ev, vcpu_tsc, scale));
+	set_number(row, "scale_bits", r->scale_bits, record_has(ev, vcpu_tsc, scale_bits));
 }
 
 /* A vCPU is first seen before its offset is written: the write counts. */
@@ -223,7 +223,9 @@ static void set_offset(struct info_summary *s, const struct event *ev)
 {
 	RECORD(kvm_write_tsc_offset, r, ev);
 
-	set_number(vcpu_row(s, ev->pid, r->target), "offset", (uint64_t)r->new);
+	if (record_has(ev, kvm_write_tsc_offset, target))
+		set_number(vcpu_row(s, ev->pid, r->target), "offset", (uint64_t)r->new,
+			   record_has(ev, kvm_write_tsc_offset, new));
 }
 
 void info_summary_event(struct info_summary *s, const struct event *ev)

@@ -242,24 +242,40 @@ static json_t *clock_vms(const json_t *vms)
 	return names;
 }
 
+static const char *offset_print(const json_t *vcpu, char *buf, size_t size)
+{
+	if (!json_is_integer(json_object_get(vcpu, "offset")))
+		return "not recorded";
+	snprintf(buf, size, "%" PRId64, number_of(vcpu, "offset"));
+	return buf;
+}
+
+/* KVM's ratio, a fixed-point number; 0: the CPU does not scale. */
+static const char *scale_print(const json_t *vcpu, char *buf, size_t size)
+{
+	double scale = ldexp((double)number_of(vcpu, "scale"), -(int)number_of(vcpu, "scale_bits"));
+
+	if (!json_is_integer(json_object_get(vcpu, "scale")))
+		return "not recorded";
+	snprintf(buf, size, "%.9g", scale ? scale : 1);
+	return buf;
+}
+
 static void print_clock(const json_t *clock, const json_t *vms, FILE *f)
 {
 	json_t *names = clock_vms(vms), *v;
-	char text[512], pid[PID_BYTES];
+	char text[512], pid[PID_BYTES], offset[32], scale[32];
 	size_t i;
-	double scale;
 
 	snprintf(text, sizeof(text), "TSC %" PRId64 " kHz, %" PRId64 " pairs with CLOCK_MONOTONIC",
 		 number_of(clock, "tsc_khz"), number_of(clock, "pairs"));
 	if (number_of(clock, "tsc_khz") || number_of(clock, "pairs"))
 		line(f, "clock", text);
 	json_array_foreach (json_object_get(clock, "vcpus"), i, v) {
-		/* KVM's ratio, a fixed-point number; 0: the CPU does not scale */
-		scale = ldexp((double)number_of(v, "scale"), -(int)number_of(v, "scale_bits"));
-		snprintf(text, sizeof(text),
-			 "%svCPU %" PRId64 ": TSC offset %" PRId64 ", scale %.9g",
-			 text_of(names, pid_print(number_of(v, "pid"), pid)),
-			 number_of(v, "vcpu"), number_of(v, "offset"), scale ? scale : 1);
+		snprintf(text, sizeof(text), "%svCPU %" PRId64 ": TSC offset %s, scale %s",
+			 text_of(names, pid_print(number_of(v, "pid"), pid)), number_of(v, "vcpu"),
+			 offset_print(v, offset, sizeof(offset)),
+			 scale_print(v, scale, sizeof(scale)));
 		line(f, "", text);
 	}
 	json_decref(names);

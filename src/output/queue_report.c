@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "event/virtio_ids.h"
 #include "event/vm_names.h"
 #include "output/element_report.h"
 #include "output/queue_report.h"
@@ -121,7 +122,7 @@ static const struct column_def queue_keys[] = {
 	 .doc = "process id of the VM"},
 	COLUMN_VM(struct queue_figures, pid),
 	{"device", "device", COL_PATH, .get = get_device, .doc = "its QOM path, in text its name"},
-	{"queue", "queue", COL_COUNT, MEMBER(struct queue_figures, queue),
+	{"queue", "queue", COL_COUNT, KNOWN_MEMBER(struct queue_figures, queue),
 	 .doc = "index of the virtqueue"},
 	{0},
 };
@@ -278,7 +279,7 @@ static void picture(const struct queue_report *a, const struct queue_figures *f,
 /* What does not fit the table: totals, and in flight over time. */
 void queue_report_flight(const struct queue_report *a, FILE *f)
 {
-	char line[QUEUES_COLUMNS + 1], width[16], name[24], path[QUEUES_DEVICE_MAX];
+	char line[QUEUES_COLUMNS + 1], width[16], name[24], path[QUEUES_DEVICE_MAX], queue[16];
 	char vm[VM_NAME_BYTES];
 
 	for (unsigned int i = 0; i < a->nr; i++) {
@@ -293,10 +294,10 @@ void queue_report_flight(const struct queue_report *a, FILE *f)
 		else if (a->pids)
 			fprintf(f, "%" PRIu32 " ", q->pid);
 		fprintf(f,
-			"%s %" PRIu32 ": %" PRIu64 " requests, %" PRIu64 " kicks, %" PRIu64
+			"%s %s: %" PRIu64 " requests, %" PRIu64 " kicks, %" PRIu64
 			" notifications\n",
-			name, q->queue, q->popped, q->kicks,
-			q->interrupts);
+			name, virtio_queue_print(q->queue, queue, sizeof(queue)), q->popped,
+			q->kicks, q->interrupts);
 		if (q->popped)
 			fprintf(f,
 				"  in flight |%s|\n            %.2f on average, %" PRIu64

@@ -3,6 +3,7 @@
  * `hostrace requests`: a row for each block request of a guest, with what the host saw of it. How an element is found
  * for a request is in analyzers/virtqueue/requests.h.
  */
+#include "event/virtio_ids.h"
 #include "output/path_report.h"
 
 #define RQ const struct request *rq
@@ -35,7 +36,7 @@ GET_NUMBER_IF(get_submit, RQ, rq->matched, between(rq->issue_ns, rq->pop_ns))
 GET_NUMBER_IF(get_device_ns, RQ, rq->matched, between(rq->pop_ns, rq->fill_ns))
 GET_NUMBER_IF(get_finish, RQ, rq->matched, between(rq->fill_ns, rq->complete_ns))
 GET_TEXT(get_device, RQ, rq->matched ? table_text(t, rq->device) : NULL)
-GET_NUMBER_IF(get_queue, RQ, rq->matched, rq->queue)
+GET_NUMBER_IF(get_queue, RQ, rq->matched && rq->queue != VIRTIO_NO_QUEUE, rq->queue)
 GET_NUMBER_IF(get_head, RQ, rq->matched, rq->head)
 
 #define TIME(member) offsetof(struct request, member), time_or_none, .nullable = true

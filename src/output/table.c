@@ -209,6 +209,14 @@ bool table_has_vms(const struct table *t)
 	return t->vms;
 }
 
+struct cell column_u32_known(struct table *t, const void *at)
+{
+	uint32_t value = *(const uint32_t *)at;
+
+	(void)t;
+	return (struct cell){value, value == UINT32_MAX ? "-" : NULL};
+}
+
 struct cell column_vm(struct table *t, const void *at)
 {
 	char text[VM_NAME_BYTES];

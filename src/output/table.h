@@ -89,6 +89,10 @@ struct column_def {
 		uint64_t: column_u64, uint32_t: column_u32, uint16_t: column_u16, \
 		char *: column_chars, const char *: column_text)
 
+/* A uint32_t; UINT32_MAX: the recording does not have it. */
+#define KNOWN_MEMBER(type, member) \
+	.offset = offsetof(type, member), .get = column_u32_known, .nullable = true
+
 /*
  * Defines a getter of an expression: `object` declares the variable that it is of.
  *
@@ -131,6 +135,7 @@ struct cell column_max_or_none(struct table *t, const void *at);
 	{"vcpu", "vcpu", COL_COUNT, offsetof(type, member), column_vcpu, .nullable = true, \
 	 .doc = "index of the vCPU; null: not a vCPU, or unknown"}
 bool table_has_vms(const struct table *t);
+struct cell column_u32_known(struct table *t, const void *at);
 struct cell column_vm(struct table *t, const void *at);	  /* uint32_t: the pid */
 struct cell column_vcpu(struct table *t, const void *at); /* uint16_t */
 

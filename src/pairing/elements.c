@@ -374,9 +374,9 @@ static void on_status(struct elements *e, const struct event *ev)
 
 static void on_queue_reset(struct elements *e, const struct event *ev)
 {
-	RECORD(virtio_queue_reset, r, ev);
+	struct virtio_ids ids = virtio_ids_of(ev);
 
-	clear(e, ev, r->vdev, 0, r->queue);
+	clear(e, ev, ids.vdev, 0, ids.queue == VIRTIO_NO_QUEUE ? ~0ull : ids.queue);
 }
 
 static void on_queue_gone(struct elements *e, const struct event *ev)
@@ -505,6 +505,10 @@ static bool is_checked(struct elements *e, const struct event *ev)
 		return false;
 	}
 	ids = virtio_ids_of(ev);
+	if (ids.of_element && !ids.is_known) {
+		e->totals.unidentified++;
+		return false;
+	}
 	fits = !ids.of_device || elements_device(e, ev->pid, ids.vdev);
 	e->totals.unchecked_devices += !fits;
 	return fits;
@@ -520,6 +524,7 @@ void elements_window_begin(struct elements *e)
 {
 	e->totals = (struct element_totals){.at_start = e->open.nr,
 					    .overflow = e->totals.overflow,
+					    .unidentified = e->totals.unidentified,
 					    .unchecked_devices = e->totals.unchecked_devices,
 					    .unchecked_vms = e->totals.unchecked_vms,
 					    .unchecked_threads = e->totals.unchecked_threads};

@@ -71,6 +71,7 @@ struct element_totals {
 	uint64_t held, leaked, in_flight, other;
 	uint64_t overflow; /* popped while ELEMENTS_MAX were in flight: not checked */
 	struct loss_sums lost; /* events lost that may be of virtqueues: those of unknown type as well */
+	uint64_t unidentified; /* events of elements in a recording without head or vq: not checked */
 	/* Events that were not checked: of devices and VMs above the limits, or threads in virtqueue_drop_all. */
 	uint64_t unchecked_devices, unchecked_vms, unchecked_threads;
 };

@@ -179,6 +179,10 @@ int loss_state_add_gap(struct loss_state *l, const struct event *ev)
 {
 	RECORD(gap, gap, ev);
 
+	if (!record_has(ev, gap, gap_cpu)) { /* of any CPU */
+		loss_state_add(l, ev);
+		return 0;
+	}
 	if (!l->gap_ns)
 		l->gap_ns = calloc(UINT16_MAX + 1u, sizeof(*l->gap_ns));
 	if (!l->gap_ns)

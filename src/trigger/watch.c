@@ -290,7 +290,9 @@ static void state_learn(struct trigger_watch *w, const struct event *ev)
 {
 	RECORD(vm_state, r, ev);
 	bool is_new, running = r->running;
-	struct machine *m = hash_add_u64(&w->machines, ev->pid, &is_new);
+	struct machine *m = record_has(ev, vm_state, running)
+				    ? hash_add_u64(&w->machines, ev->pid, &is_new)
+				    : NULL;
 
 	if (!m)
 		return;

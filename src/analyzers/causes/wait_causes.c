@@ -106,7 +106,7 @@ static int never_collect(struct wait_causes *c)
 /* The first pass: pops without a fill. */
 static int pass_elements(struct wait_causes *c, const struct event *ev)
 {
-	if (ev->type->id < EV_virtqueue_pop || ev->type->id > EV_virtqueue_unpop ||
+	if (!virtio_ids_of(ev).elem || ev->type->id < EV_virtqueue_pop || ev->type->id > EV_virtqueue_unpop ||
 	    ev->type->id == EV_virtqueue_flush)
 		return 0;
 	if (ev->type->id == EV_virtqueue_pop)
@@ -234,6 +234,8 @@ static void element_moved(struct wait_causes *c, const struct event *ev)
 {
 	uint32_t before = c->elements.nr;
 
+	if (!virtio_ids_of(ev).elem) /* not recorded */
+		return;
 	if (ev->type->id == EV_virtqueue_pop) {
 		bool never;
 

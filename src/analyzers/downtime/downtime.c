@@ -250,7 +250,8 @@ static void on_state(struct downtime *d, const struct event *ev)
 	if (vm && r->running)
 		on_started(d, vm, ev);
 	else if (vm && record_has(ev, vm_state, running))
-		on_stopped(d, vm, ev, r->state);
+		on_stopped(d, vm, ev,
+			   record_has(ev, vm_state, state) ? r->state : STATE_NOT_RECORDED);
 }
 
 static void on_gap(struct downtime *d, const struct event *ev)

@@ -42,9 +42,11 @@ enum stop_end {
 	STOP_ARRIVED,  /* in this VM, from one that is not in the trace: its first points are missing */
 };
 
+#define STATE_NOT_RECORDED UINT32_MAX
+
 struct vm_stop {
 	uint32_t pid, to; /* to: the VM that went on; 0: none */
-	uint32_t state;	  /* why it stopped: RunState of QEMU; of STOP_ARRIVED, inmigrate */
+	uint32_t state;	  /* why it stopped: RunState of QEMU, or STATE_NOT_RECORDED; of STOP_ARRIVED, inmigrate */
 	bool lost;	  /* events were lost meanwhile: points may be missing or late */
 	bool abandoned;	  /* downtime_forget() */
 	uint64_t at[STOP_POINTS]; /* 0: not seen */

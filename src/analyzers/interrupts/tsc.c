@@ -42,7 +42,8 @@ static void on_pair(struct tsc_clock *c, const struct event *ev)
 static void on_offset(struct tsc_clock *c, const struct event *ev)
 {
 	RECORD(vcpu_tsc, r, ev);
-	struct vcpu_clock *v = vcpu_get(c, ev, ev->vcpu);
+	bool known = record_has(ev, vcpu_tsc, offset) && record_has(ev, vcpu_tsc, scale);
+	struct vcpu_clock *v = known ? vcpu_get(c, ev, ev->vcpu) : NULL;
 
 	if (!v)
 		return;
@@ -54,7 +55,9 @@ static void on_offset(struct tsc_clock *c, const struct event *ev)
 static void on_change(struct tsc_clock *c, const struct event *ev)
 {
 	RECORD(kvm_write_tsc_offset, r, ev);
-	struct vcpu_clock *v = vcpu_get(c, ev, r->target);
+	bool known = record_has(ev, kvm_write_tsc_offset, new) &&
+		     record_has(ev, kvm_write_tsc_offset, target);
+	struct vcpu_clock *v = known ? vcpu_get(c, ev, r->target) : NULL;
 
 	if (v)
 		v->offset = r->new;

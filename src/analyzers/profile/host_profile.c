@@ -399,7 +399,7 @@ static void lost_handle(struct host_profile *p, const struct event *ev)
 	if (!gap && type && type->id != EV_kvm_exit && type->id != EV_kvm_entry)
 		return;
 	for (uint32_t at = 0; (x = hash_next(&p->pending, &at));)
-		x->unknown |= !gap || x->ev.cpu == hole->gap_cpu;
+		x->unknown |= !gap || !record_has(ev, gap, gap_cpu) || x->ev.cpu == hole->gap_cpu;
 	if (lost->until > p->blind_until_ns)
 		p->blind_until_ns = lost->until;
 }

@@ -352,11 +352,12 @@ static void gap_pass(struct timeline_host *h, const struct event *ev)
 {
 	RECORD(gap, gap, ev);
 	uint64_t cpu = gap->gap_cpu;
-	struct cpu_gaps *g = cpu < CPUS_MAX ? hash_add_u64(&h->gaps, cpu, NULL) : NULL;
+	bool known = record_has(ev, gap, gap_cpu);
+	struct cpu_gaps *g = known && cpu < CPUS_MAX ? hash_add_u64(&h->gaps, cpu, NULL) : NULL;
 
 	if (g)
 		g->nr++;
-	else if (cpu < CPUS_MAX) /* out of memory */
+	else if (!known || cpu < CPUS_MAX) /* of any CPU, or out of memory */
 		h->losses++;
 }
 

@@ -131,6 +131,7 @@ static struct queue *queue_get(struct timeline_queues *q, const struct event *ev
 	struct virtio_ids ids = virtio_ids_of(ev);
 	uint64_t vq = ids.vq, vdev = ids.vdev;
 	uint32_t index = ids.queue;
+	char number[16];
 	struct queue *known = queue_find(q, ev->pid, vq ? vq : vdev, vq ? QUEUE_BY_VQ : index);
 	struct queue *new;
 
@@ -142,12 +143,13 @@ static struct queue *queue_get(struct timeline_queues *q, const struct event *ev
 	*new = (struct queue){.pid = ev->pid, .index = index, .group = q->group, .vq = vq,
 			      .vdev = vdev};
 	snprintf(new->device, sizeof(new->device), "%s", device_name(q, ev->pid, vdev));
+	virtio_queue_print(index, number, sizeof(number));
 	new->points = timeline_track(q->t, q->group, TRACK_QUEUE, (q->nr_queues - 1) * 512, 0,
-				     "%s q%u", new->device, index);
+				     "%s q%s", new->device, number);
 	new->kick.track = new->points;
 	new->depth = timeline_counter(q->t, q->group, TRACK_QUEUE,
-				      (q->nr_queues - 1) * 512 + LANES_MAX + 1, "%s q%u in flight",
-				      new->device, index);
+				      (q->nr_queues - 1) * 512 + LANES_MAX + 1, "%s q%s in flight",
+				      new->device, number);
 	queue_place(q, ev->pid, vq, QUEUE_BY_VQ);
 	queue_place(q, ev->pid, vdev, index);
 	return queue_find(q, ev->pid, vq, QUEUE_BY_VQ);
@@ -157,6 +159,7 @@ static struct queue *queue_get(struct timeline_queues *q, const struct event *ev
 static struct lane *lane_get(struct timeline_queues *q, struct queue *queue)
 {
 	unsigned int nr = queue->nr_lanes;
+	char number[16];
 	void *grown;
 
 	for (unsigned int i = 0; i < nr; i++)
@@ -168,10 +171,11 @@ static struct lane *lane_get(struct timeline_queues *q, struct queue *queue)
 	if (!grown)
 		return NULL;
 	queue->lane = grown;
+	virtio_queue_print(queue->index, number, sizeof(number));
 	queue->lane[nr] = (struct lane){
 		.run.track = timeline_track(q->t, queue->group, TRACK_QUEUE,
 					    (uint32_t)(queue - q->queue) * 512 + nr + 1, 0,
-					    "%s q%u #%u", queue->device, queue->index, nr + 1)};
+					    "%s q%s #%u", queue->device, number, nr + 1)};
 	queue->nr_lanes++;
 	return &queue->lane[nr];
 }
