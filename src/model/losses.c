@@ -1,7 +1,56 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "model/losses.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "event/losses.h"
 #include "event/records.h"
+
+/* ---- one kind of loss ---- */
+
+void loss_state_deinit(struct loss_state *l)
+{
+	free(l->gap_ns);
+}
+
+const struct event_type *loss_event_type(const struct event *ev)
+{
+	RECORD(lost, lost, ev);
+
+	return event_type_ours(lost->lost_event);
+}
+
+void loss_state_add(struct loss_state *l, const struct event *ev)
+{
+	uint64_t until_ns = loss_until_ns(ev);
+
+	l->nr++;
+	if (until_ns > l->blind_until_ns)
+		l->blind_until_ns = until_ns;
+}
+
+int loss_state_add_gap(struct loss_state *l, const struct event *ev)
+{
+	RECORD(gap, gap, ev);
+
+	if (!record_has(ev, gap, gap_cpu)) { /* of any CPU */
+		loss_state_add(l, ev);
+		return 0;
+	}
+	if (!l->gap_ns)
+		l->gap_ns = calloc(UINT16_MAX + 1u, sizeof(*l->gap_ns));
+	if (!l->gap_ns)
+		return fail(-ENOMEM, "out of memory");
+	if (gap->gap_cpu <= UINT16_MAX)
+		l->gap_ns[gap->gap_cpu] = gap->until;
+	if (gap->until > l->newest_gap_ns)
+		l->newest_gap_ns = gap->until;
+	return 0;
+}
+
+/* ---- by kind ---- */
 
 static uint64_t loss_until(const struct event *ev)
 {
@@ -19,11 +68,14 @@ static unsigned int kinds_of_type(uint64_t id)
 {
 	switch (id) {
 	case EV_kvm_exit:
-	case EV_kvm_nested_vmexit:
 	case EV_kvm_entry:
 	case EV_kvm_userspace_exit:
-	case EV_kvm_run:
+		return LOST_EXITS | LOST_PLACES;
+	case EV_kvm_nested_vmexit:
+	case EV_kvm_nested_vmexit_inject:
 		return LOST_EXITS;
+	case EV_kvm_run:
+		return LOST_PLACES;
 	case EV_sched_switch:
 	case EV_sched_block:
 	case EV_sched_woken:
@@ -42,7 +94,8 @@ static unsigned int kinds_of_type(uint64_t id)
 	case 0: /* any type */
 		return LOST_ALL;
 	}
-	return 0; /* nothing: without its kvm_pio or kvm_mmio an exit has a less specific name */
+	/* Nothing: without its kvm_pio or kvm_mmio an exit has a less specific name. */
+	return event_type_ours((unsigned int)id) ? 0 : LOST_ALL;
 }
 
 unsigned int loss_kinds(const struct event *ev)
@@ -70,5 +123,16 @@ unsigned int losses_note(struct loss_windows *l, const struct event *ev)
 		if (what & 1u << i && until > l->until_ns[i])
 			l->until_ns[i] = until;
 	l->newest_ns = until > l->newest_ns ? until : l->newest_ns;
+	if (ev->type->id == EV_lost && what & LOST_EXITS)
+		loss_state_add(&l->exits, ev);
+	if (ev->type->id == EV_lost && what & LOST_PLACES)
+		loss_state_add(&l->places, ev);
+	if (ev->type->id == EV_gap && loss_state_add_gap(&l->exits, ev))
+		loss_state_add(&l->exits, ev); /* no memory: of any CPU */
 	return what;
+}
+
+void losses_deinit(struct loss_windows *l)
+{
+	loss_state_deinit(&l->exits);
 }

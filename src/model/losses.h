@@ -4,6 +4,9 @@
  * the time of an EV_lost, EV_gap or EV_probe_dropped all that its type shows becomes unknown, of all threads, as they
  * may have come to the CPU whose buffer was full; events up to the end of its interval show nothing, as others may
  * have followed them unseen; each thread's next event after that shows again what it does.
+ *
+ * What lasts from one event of a thread to another, as an exit does, is unknown as a whole where the one that ends it
+ * may be missing: loss_state.h, by which all reports that show exits decide.
  */
 #ifndef HOSTRACE_MODEL_LOSSES_H
 #define HOSTRACE_MODEL_LOSSES_H
@@ -12,6 +15,7 @@
 #include <stdint.h>
 
 #include "event/event.h"
+#include "model/loss_state.h"
 
 enum {
 	LOST_EXITS = 1,	  /* begin and end of exits */
@@ -19,13 +23,15 @@ enum {
 	LOST_PARTS = 4,	  /* what KVM does in an exit; who has QEMU's global mutex */
 	LOST_TASKS = 8,	  /* which other tasks ran */
 	LOST_STACKS = 16, /* of the global mutex's holder */
-	LOSSES = 5,
+	LOST_PLACES = 32, /* where a vCPU is: in the guest, in KVM, in the VMM */
+	LOSSES = 6,
 	LOST_ALL = (1 << LOSSES) - 1,
 };
 
 struct loss_windows {
 	uint64_t until_ns[LOSSES]; /* end of the newest interval, by bit of LOST_...; 0: there was none */
 	uint64_t newest_ns;	   /* of all of them */
+	struct loss_state exits, places; /* gaps are in `exits` */
 };
 
 /* LOST_...; 0 for other events, and where nothing depends on the type that is missing. */
@@ -33,6 +39,7 @@ unsigned int loss_kinds(const struct event *ev);
 
 /* The same, and notes the interval. */
 unsigned int losses_note(struct loss_windows *l, const struct event *ev);
+void losses_deinit(struct loss_windows *l);
 
 /* Is any of this (LOST_...) unknown at that time? */
 static inline bool losses_cover(const struct loss_windows *l, unsigned int what, uint64_t ns)

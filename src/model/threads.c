@@ -241,21 +241,59 @@ static bool is_halt(const struct event *ev)
 	return exit_is_halt(exit->reason, exit->isa);
 }
 
+static bool phase_is_lost(const struct model *m, const struct phase *p, const struct loss_state *of,
+			  uint16_t end_cpu)
+{
+	return !p->has_begun || lost_since(of, &p->mark) ||
+	       gap_since(&m->losses.exits, &p->mark, end_cpu);
+}
+
+static void phase_next(const struct model *m, struct phase *p, const struct loss_state *of,
+		       const struct event *ev)
+{
+	*p = (struct phase){.mark = loss_mark_of(of, ev),
+			    .has_begun = true,
+			    .is_lost = phase_is_lost(m, p, of, ev->cpu)};
+}
+
+bool model_exit_lost(const struct model *m, const struct model_thread *t)
+{
+	const struct phase *p = &t->place.exit;
+
+	return phase_is_lost(m, p, &m->losses.exits, p->mark.cpu);
+}
+
+bool model_vmm_lost(const struct model *m, const struct model_thread *t)
+{
+	const struct phase *p = &t->place.vmm;
+
+	return phase_is_lost(m, p, &m->losses.places, p->mark.cpu);
+}
+
 static void place_set(struct model *m, struct model_thread *t, const struct event *ev)
 {
 	struct vcpu_place *p = &t->place;
+	unsigned int id = ev->type->id;
 
-	m->counts.exits |= ev->type->id == EV_kvm_exit;
-	if (losses_cover(&m->losses, LOST_EXITS, ev->time_ns))
+	m->counts.exits |= id == EV_kvm_exit;
+	if (id == EV_kvm_exit || id == EV_kvm_entry)
+		phase_next(m, &p->exit, &m->losses.exits, ev);
+	if (id != EV_kvm_exit)
+		phase_next(m, &p->vmm, &m->losses.places, ev);
+	if (losses_cover(&m->losses, LOST_PLACES, ev->time_ns))
 		return;
-	if (!model_place_known(m, t)) /* within KVM_RUN, or the VMM: before an entry, if there are any */
-		*p = (struct vcpu_place){m->counts.exit_losses, .in_exit = m->counts.exits};
+	if (!model_place_known(m, t)) { /* within KVM_RUN, or the VMM: before an entry, if there are any */
+		p->nr_losses = m->counts.exit_losses;
+		p->in_exit = m->counts.exits;
+		p->in_vmm = p->halts = false;
+		p->exit_ns = 0;
+	}
 	p->is_seen = true;
-	if (ev->type->id == EV_kvm_entry || ev->type->id == EV_kvm_run)
+	if (id == EV_kvm_entry || id == EV_kvm_run)
 		p->exit_ns = 0;
 	else if (!p->exit_ns)
 		p->exit_ns = ev->time_ns;
-	switch (ev->type->id) {
+	switch (id) {
 	case EV_kvm_exit:
 		p->in_exit = true;
 		p->halts = is_halt(ev);
@@ -288,7 +326,7 @@ static void on_loss(struct model *m, const struct event *ev)
 	unsigned int what = losses_note(&m->losses, ev);
 	struct model_thread *t;
 
-	m->counts.exit_losses += (what & LOST_EXITS) != 0;
+	m->counts.exit_losses += (what & LOST_PLACES) != 0;
 	if (!(what & LOST_RUNS))
 		return;
 	m->counts.losses++;
@@ -415,5 +453,6 @@ void model_deinit(struct model *m)
 
 	for (uint32_t at = 0; (t = model_thread_next(m, &at));)
 		free(t);
+	losses_deinit(&m->losses);
 	hash_deinit(&m->threads);
 }

@@ -69,6 +69,13 @@ struct vcpu_place {
 	bool in_exit;	    /* a kvm_exit, and no kvm_entry yet */
 	bool halts;	    /* that exit is of HLT */
 	uint64_t exit_ns;   /* it left guest mode, or KVM_RUN; 0: it did not */
+
+	/* Its newest kvm_exit or kvm_entry; kvm_userspace_exit or kvm_run. */
+	struct phase {
+		struct loss_mark mark;
+		bool has_begun;
+		bool is_lost; /* what that event ended: it may have ended before, as events are missing */
+	} exit, vmm;
 };
 
 /* The first member of its reader's own struct. */
@@ -168,6 +175,10 @@ static inline bool model_place_known(const struct model *m, const struct model_t
 {
 	return t->place.nr_losses == m->counts.exit_losses;
 }
+
+/* What has begun with the vCPU's newest event of this kind: may it have ended, as events are missing? */
+bool model_exit_lost(const struct model *m, const struct model_thread *t);
+bool model_vmm_lost(const struct model *m, const struct model_thread *t);
 
 static inline bool thread_waits(const struct model_thread *t)
 {

@@ -4,7 +4,7 @@
 #define HOSTRACE_ELEMENTS_PRIVATE_H
 
 #include "pairing/elements.h"
-#include "pairing/loss_state.h"
+#include "model/loss_state.h"
 #include "pairing/open_table.h"
 
 enum { PATH_MAX_LEN = 128, KIND_MAX_LEN = 32, BALLOON_STATS_QUEUE = 2 };

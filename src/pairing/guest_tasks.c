@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Keys whose value depends on earlier events: the guest task that runs on a vCPU, the VM of a process; and which CPUs
- * and times are blind after a loss of events.
+ * Keys whose value depends on earlier events: the guest task that runs on a vCPU, the VM of a process.
  */
 #include <errno.h>
 
@@ -10,7 +9,6 @@
 #include "event/losses.h"
 #include "event/records.h"
 #include "pairing/guest_tasks.h"
-#include "pairing/loss_state.h"
 #include "pairing/pair.h"
 
 /* Keys that only together with the VM identify one thing: two VMs both have vCPU 0, and devices of the same name. */
@@ -152,44 +150,4 @@ int guest_tasks_missing(void)
 {
 	return fail(-ENODATA, "no event of this trace has the guest's task; record with "
 			      "--guest-tasks, which needs a Linux guest");
-}
-
-void loss_state_deinit(struct loss_state *l)
-{
-	free(l->gap_ns);
-}
-
-const struct event_type *loss_event_type(const struct event *ev)
-{
-	RECORD(lost, lost, ev);
-
-	return event_type_ours(lost->lost_event);
-}
-
-void loss_state_add(struct loss_state *l, const struct event *ev)
-{
-	uint64_t until_ns = loss_until_ns(ev);
-
-	l->nr++;
-	if (until_ns > l->blind_until_ns)
-		l->blind_until_ns = until_ns;
-}
-
-int loss_state_add_gap(struct loss_state *l, const struct event *ev)
-{
-	RECORD(gap, gap, ev);
-
-	if (!record_has(ev, gap, gap_cpu)) { /* of any CPU */
-		loss_state_add(l, ev);
-		return 0;
-	}
-	if (!l->gap_ns)
-		l->gap_ns = calloc(UINT16_MAX + 1u, sizeof(*l->gap_ns));
-	if (!l->gap_ns)
-		return fail(-ENOMEM, "out of memory");
-	if (gap->gap_cpu <= UINT16_MAX)
-		l->gap_ns[gap->gap_cpu] = gap->until;
-	if (gap->until > l->newest_gap_ns)
-		l->newest_gap_ns = gap->until;
-	return 0;
 }

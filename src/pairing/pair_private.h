@@ -5,7 +5,7 @@
 
 #include "pairing/elements.h"
 #include "pairing/guest_tasks.h"
-#include "pairing/loss_state.h"
+#include "model/loss_state.h"
 #include "pairing/pair.h"
 
 enum {

@@ -15,6 +15,8 @@ missing without a word. For each vCPU:
 				in an exit (it depends on other events, too), what it knows is in the timeline
 	timeline		what it shows is what the machine did
 
+	exits, timeline, blame	the same number of exits, which took the same time, whatever was lost
+
 A difference that is meant: before its first event sched knows what a thread did, as the others do not look back.
 
 	tests/agree/states.py [FIRST_SEED [SEEDS]]	HOSTRACE: the program; KEEP: a folder for what is compared
@@ -262,6 +264,7 @@ def compare(m, folder):
 	sched = report(folder, "sched", "host.txt")
 	timeline = report(folder, "timeline", "host.txt")
 	blame = report(folder, "blame", "host.txt", "--limit", "100000")
+	exits = report(folder, "exits", "host.txt", "--by", "=tid")
 	causes = report(folder, "prof-wait", "-i", "host.txt", "--guest", "guest.txt", "--causes")
 	for tid, vcpu in VCPU_THREADS.items():
 		of = next(row for row in sched["rows"] if row["tid"] == tid)
@@ -287,6 +290,7 @@ def compare(m, folder):
 			yield from same("unknown in sched and causes", unknown, part.get("unknown", 0))
 		elif part.get("unknown", 0) < unknown:
 			yield from same("more is unknown in sched than in causes", unknown, part.get("unknown", 0))
+		yield from exits_compare(m, tid, vcpu, exits, blame, timeline)
 		for exit_row in (row for row in blame["rows"] if row["tid"] == tid):
 			yield from exit_compare(m, vcpu, exit_row, off)
 		if m.kind != "missing":
@@ -294,6 +298,20 @@ def compare(m, folder):
 			for i in off:
 				if not lies_in(i, merged(truth)):
 					yield f"vCPU {vcpu}: timeline: {i} is not what it did"
+
+
+def exits_compare(m, tid, vcpu, exits, blame, timeline):
+	spans = [r for r in timeline["rows"] if r["track"] == f"vCPU {vcpu}"]
+	spans = [r for r in spans if r["start_ns"] + r["duration_ns"] < m.end]	# those are open
+	shown = {
+		"exits": next(((r["count"], r["total_ns"]) for r in exits["rows"] if r["tid"] == tid), (0, 0)),
+		"timeline": [r["duration_ns"] for r in spans if r["kind"] in ("kernel", "halted")],
+		"blame": [r["latency_ns"] for r in blame["rows"] if r["tid"] == tid],
+	}
+	for name in ("timeline", "blame"):
+		found = (len(shown[name]), sum(shown[name]))
+		if found != shown["exits"]:
+			yield f"vCPU {vcpu}: exits counts {shown['exits']}, {name} {found}"
 
 
 def exit_compare(m, vcpu, row, off):

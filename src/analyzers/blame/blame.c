@@ -118,6 +118,7 @@ static void on_userspace(struct blame *b, struct thread *t, const struct event *
 		return;
 	part_cut(b, t, ev->time_ns);
 	c->user = true;
+	c->misplaced = losses_cover(&b->model.losses, LOST_PLACES, ev->time_ns);
 	c->fault = c->inject = false;
 	if (!access_known(c) || access_kind(reason) != c->access.kind)
 		c->access = (struct blame_who){.kind = BLAME_VMM, .access = reason};
@@ -132,8 +133,9 @@ static void on_run(struct blame *b, struct thread *t, const struct event *ev)
 		return;
 	part_cut(b, t, ev->time_ns);
 	if (!b->exits_seen)
-		exit_end(b, t, ev->time_ns);
+		exit_ends(b, t, ev);
 	c->user = false;
+	c->misplaced = losses_cover(&b->model.losses, LOST_PLACES, ev->time_ns);
 	if (!b->exits_seen && access_known(c)) {
 		exit_deliver(b, t);
 		c->access = (struct blame_who){0};
@@ -191,7 +193,7 @@ static void on_entry(struct blame *b, struct thread *t, const struct event *ev)
 {
 	if (!b->exits_seen)
 		return;
-	exit_end(b, t, ev->time_ns);
+	exit_ends(b, t, ev);
 	exit_deliver(b, t);
 }
 
@@ -405,7 +407,7 @@ void blame_end_open(struct blame *b, uint32_t tid, uint64_t now_ns)
 	struct model_thread *m;
 
 	for (uint32_t at = 0; (m = model_thread_next(&b->model, &at));)
-		if (m->tid == tid)
+		if (m->tid == tid && !exit_open_is_lost(b, (struct thread *)m))
 			exit_end(b, (struct thread *)m, now_ns);
 }
 
@@ -417,7 +419,8 @@ int blame_end(struct blame *b)
 		struct thread *t = (struct thread *)m;
 
 		exit_deliver(b, t);
-		b->counts.open += t->cycle && t->cycle->open;
+		if (t->cycle && t->cycle->open)
+			++*(exit_open_is_lost(b, t) ? &b->counts.lost : &b->counts.open);
 	}
 	b->counts.refused += b->model.counts.refused;
 	return b->err;

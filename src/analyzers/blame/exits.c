@@ -28,6 +28,14 @@ void exit_deliver(struct blame *b, struct thread *t)
 		b->err = parts_deliver(b, t);
 }
 
+/* The event that ends it, or begins another one, is of the vCPU's thread: it may be another exit's. */
+static bool exit_is_lost(const struct blame *b, const struct thread *t)
+{
+	const struct vcpu_place *p = &t->model.place;
+
+	return !t->cycle->in_run && (b->exits_seen ? p->exit.is_lost : p->vmm.is_lost);
+}
+
 struct cycle *exit_begin(struct blame *b, struct thread *t, const struct event *ev)
 {
 	struct cycle *c = exit_cycle(b, t);
@@ -35,15 +43,12 @@ struct cycle *exit_begin(struct blame *b, struct thread *t, const struct event *
 	if (!c)
 		return NULL;
 	exit_deliver(b, t);
-	b->counts.unmatched += c->open;
-	if (losses_cover(&b->model.losses, LOST_EXITS, ev->time_ns)) {
-		b->counts.lost++;
-		c->open = false;
-		return NULL;
-	}
+	if (c->open)
+		++*(exit_is_lost(b, t) ? &b->counts.lost : &b->counts.unmatched);
 	c->open = true;
 	c->fault = c->inject = c->nested = c->in_run = c->halt_known = false;
 	c->unknown = losses_cover(&b->model.losses, LOST_PARTS, ev->time_ns);
+	c->misplaced = losses_cover(&b->model.losses, LOST_PLACES, ev->time_ns);
 	c->vcpu = ev->vcpu;
 	c->start_ns = c->since_ns = ev->time_ns;
 	c->nr = 0;
@@ -75,6 +80,22 @@ void exit_end(struct blame *b, struct thread *t, uint64_t ns)
 	c->end_ns = ns > c->since_ns ? ns : c->since_ns; /* events may be out of order */
 }
 
+void exit_ends(struct blame *b, struct thread *t, const struct event *ev)
+{
+	if (t->cycle && t->cycle->open && exit_is_lost(b, t))
+		b->counts.lost += exit_drop(t);
+	else
+		exit_end(b, t, ev->time_ns);
+}
+
+bool exit_open_is_lost(const struct blame *b, const struct thread *t)
+{
+	if (!t->cycle || !t->cycle->open || t->cycle->in_run)
+		return false;
+	return b->exits_seen ? model_exit_lost(&b->model, &t->model)
+			     : model_vmm_lost(&b->model, &t->model);
+}
+
 void exit_leave_run(struct blame *b, struct thread *t, const struct event *ev)
 {
 	struct cycle *c = t->cycle;
@@ -82,6 +103,10 @@ void exit_leave_run(struct blame *b, struct thread *t, const struct event *ev)
 	if (b->exits_seen || (c && c->open))
 		return;
 	b->counts.userspace = true;
+	if (losses_cover(&b->model.losses, LOST_PLACES, ev->time_ns)) {
+		b->counts.lost++;
+		return;
+	}
 	c = exit_begin(b, t, ev);
 	if (!c)
 		return;

@@ -19,6 +19,7 @@ enum {
 struct cycle {
 	bool open, done, user, fault, inject, nested, unknown;
 	bool in_run; /* BLAME_IN_RUN */
+	bool misplaced; /* whether KVM or the VMM handles it is unknown */
 	bool halt_known; /* kvm_vcpu_wakeup has said how long it halted */
 	uint32_t reason, isa;
 	uint16_t vcpu;
@@ -92,7 +93,14 @@ struct cycle *exit_cycle(struct blame *b, struct thread *t);
 struct cycle *exit_begin(struct blame *b, struct thread *t, const struct event *ev);
 
 void exit_end(struct blame *b, struct thread *t, uint64_t ns);
+
+/* It ends with this event, unless events in it may be missing (model/losses.h). */
+void exit_ends(struct blame *b, struct thread *t, const struct event *ev);
+
 bool exit_drop(struct thread *t); /* was there one? */
+
+/* Of one that is still open at the end. */
+bool exit_open_is_lost(const struct blame *b, const struct thread *t);
 
 /* Passes an exit that has ended to the sink, before another one begins. */
 void exit_deliver(struct blame *b, struct thread *t);

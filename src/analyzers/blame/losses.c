@@ -15,9 +15,10 @@ static void thread_is_lost(struct blame *b, struct thread *t, unsigned int what,
 		t->stack = 0;
 	if (!c || !c->open)
 		return;
-	if (what & LOST_PARTS)
-		c->unknown = true;
-	if (what & LOST_EXITS || (what & LOST_RUNS && c->in_run))
+	c->unknown |= (what & LOST_PARTS) != 0;
+	c->misplaced |= (what & LOST_PLACES) != 0;
+	c->user &= !c->misplaced;
+	if (c->in_run && what & (LOST_PLACES | LOST_RUNS))
 		b->counts.lost += exit_drop(t);
 }
 

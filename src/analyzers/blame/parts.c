@@ -22,6 +22,8 @@ static void classify_running(const struct thread *t, struct blame_part *p)
 {
 	const struct cycle *c = t->cycle;
 
+	if (c->misplaced)
+		return;
 	if (!c->user) {
 		p->cause = c->inject ? BLAME_INJECT : c->fault ? BLAME_FAULT : BLAME_KERNEL;
 		return;

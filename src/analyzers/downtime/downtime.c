@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "event/handlers.h"
 #include "event/records.h"
-#include "pairing/loss_state.h"
+#include "model/loss_state.h"
 
 enum {
 	VMS_MAX = 1 << 14,

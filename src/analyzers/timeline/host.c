@@ -19,15 +19,14 @@
 #include "event/vm_names.h"
 #include "model/threads.h"
 
-enum { VCPUS_MAX = 4096, CPUS_MAX = 1 << 16 };
+enum { VCPUS_MAX = 4096 };
 
 struct vcpu {
 	uint32_t pid;
 	uint16_t vcpu;
 	bool exits; /* there is a kvm_exit or kvm_entry */
-	uint16_t cpu; /* of its newest event */
-	uint64_t missed; /* missed_on() this CPU when that is what `on` of its runs is of */
 	struct timeline_run main, user, task;
+	struct loss_mark task_mark; /* where `task` began */
 	uint32_t off; /* track */
 };
 
@@ -39,11 +38,6 @@ struct group_of_vm {
 struct vcpu_index {
 	uint64_t key; /* pid << 32 | vCPU */
 	uint32_t index;
-};
-
-/* How often events of a CPU were missing. */
-struct cpu_gaps {
-	uint64_t cpu, nr;
 };
 
 struct host_thread {
@@ -62,8 +56,8 @@ struct timeline_host {
 	struct vcpu *vcpu;
 	unsigned int nr_vcpus;
 	struct model model;
-	struct hash_table groups, vcpus, gaps;
-	uint64_t losses;
+	struct hash_table groups, vcpus;
+	struct loss_state tasks; /* of guest_task */
 };
 
 /* ---- groups, threads, vCPUs ---- */
@@ -97,28 +91,6 @@ static uint32_t group_of(struct timeline_host *h, uint32_t pid)
 	return g ? g->group : UINT32_MAX;
 }
 
-/* How often events were missing that may be of this CPU. */
-static uint64_t missed_on(const struct timeline_host *h, uint16_t cpu)
-{
-	const struct cpu_gaps *g = hash_find_u64(&h->gaps, cpu);
-
-	return h->losses + (g ? g->nr : 0);
-}
-
-/*
- * What is on ended somewhere in what was lost or missing, before the newest event: nothing is drawn of it. Checked when
- * the vCPU or thread is used again.
- */
-static struct vcpu *vcpu_checked(const struct timeline_host *h, struct vcpu *v)
-{
-	uint64_t missed = missed_on(h, v->cpu);
-
-	if (v->missed != missed)
-		v->main.on = v->user.on = v->task.on = false;
-	v->missed = missed;
-	return v;
-}
-
 /* The thread runs this vCPU. NULL: there are too many. */
 static struct vcpu *vcpu_get(struct timeline_host *h, struct host_thread *th, uint32_t pid,
 			     uint16_t vcpu)
@@ -129,7 +101,7 @@ static struct vcpu *vcpu_get(struct timeline_host *h, struct host_thread *th, ui
 	bool first;
 
 	if (th && th->vcpu && h->vcpu[th->vcpu - 1].vcpu == vcpu)
-		return vcpu_checked(h, &h->vcpu[th->vcpu - 1]);
+		return &h->vcpu[th->vcpu - 1];
 	p = hash_add_u64(&h->vcpus, (uint64_t)pid << 32 | vcpu, &first);
 	if (!p)
 		return NULL;
@@ -138,7 +110,7 @@ static struct vcpu *vcpu_get(struct timeline_host *h, struct host_thread *th, ui
 	if (th)
 		th->vcpu = (int)p->index + 1;
 	if (!first)
-		return vcpu_checked(h, &h->vcpu[p->index]);
+		return &h->vcpu[p->index];
 	group = group_of(h, pid);
 	v = &h->vcpu[h->nr_vcpus];
 	*v = (struct vcpu){.pid = pid, .vcpu = vcpu};
@@ -202,11 +174,43 @@ static void task_handle(struct timeline_host *h, struct vcpu *v, const struct ev
 	char text[sizeof(r->guest_comm)], name[48];
 
 	run_end(h->t, &v->task, ev->time_ns);
+	v->task_mark = loss_mark_of(&h->tasks, ev);
 	if (!r->task || !r->guest_tid)
 		return;
 	snprintf(name, sizeof(name), "%s %d", RECORD_TEXT(r, guest_comm, text), r->guest_tid);
 	part_track(h, v, &v->task.track, ORDER_TASK, "guest task");
 	run_begin(h->t, &v->task, ev->time_ns, SLICE_TASK, "%s", name);
+}
+
+static bool task_is_lost(const struct timeline_host *h, const struct vcpu *v, uint16_t end_cpu)
+{
+	return lost_since(&h->tasks, &v->task_mark) ||
+	       gap_since(&h->model.losses.exits, &v->task_mark, end_cpu);
+}
+
+/*
+ * Of what may have ended before this event, as others are missing, nothing is drawn; nor of an exit that has no entry.
+ * NULL: the trace ends.
+ */
+static void runs_check(struct timeline_host *h, struct vcpu *v, const struct host_thread *th,
+		       const struct event *ev)
+{
+	unsigned int id = ev ? ev->type->id : 0;
+	const struct phase *exit = &th->model.place.exit, *vmm = &th->model.place.vmm;
+	bool exit_lost = ev ? exit->is_lost : model_exit_lost(&h->model, &th->model);
+	bool vmm_lost = id && id != EV_kvm_exit ? vmm->is_lost
+						: model_vmm_lost(&h->model, &th->model);
+
+	if (!ev || id == EV_guest_task)
+		v->task.on &= !task_is_lost(h, v, ev ? ev->cpu : v->task_mark.cpu);
+	if (id == EV_guest_task)
+		return;
+	if (!v->exits)
+		v->main.on &= !vmm_lost;
+	else if (id != EV_kvm_userspace_exit && id != EV_kvm_run)
+		v->main.on &= !exit_lost && (id != EV_kvm_exit || v->main.kind == SLICE_GUEST);
+	if (id != EV_kvm_exit)
+		v->user.on &= !vmm_lost;
 }
 
 static void vcpu_event(struct timeline_host *h, const struct event *ev)
@@ -216,10 +220,9 @@ static void vcpu_event(struct timeline_host *h, const struct event *ev)
 
 	if (ev->vcpu != RECORD_NO_VCPU)
 		v = vcpu_get(h, th, ev->pid, ev->vcpu);
-	if (!v)
+	if (!v || !th)
 		return;
-	v->cpu = ev->cpu;
-	v->missed = missed_on(h, v->cpu);
+	runs_check(h, v, th, ev);
 	switch (ev->type->id) {
 	case EV_kvm_exit:
 		exit_handle(h, v, ev);
@@ -343,22 +346,9 @@ static void lost_handle(struct timeline_host *h, const struct event *ev)
 {
 	RECORD(lost, lost, ev);
 
-	h->losses += loss_kinds(ev) & LOST_EXITS || lost->lost_event == EV_guest_task;
+	if (!loss_event_type(ev) || lost->lost_event == EV_guest_task)
+		loss_state_add(&h->tasks, ev);
 	timeline_queues_lost(h->queues, ev->time_ns);
-}
-
-/* Events of one CPU may be missing: what began on it may have ended within. */
-static void gap_pass(struct timeline_host *h, const struct event *ev)
-{
-	RECORD(gap, gap, ev);
-	uint64_t cpu = gap->gap_cpu;
-	bool known = record_has(ev, gap, gap_cpu);
-	struct cpu_gaps *g = known && cpu < CPUS_MAX ? hash_add_u64(&h->gaps, cpu, NULL) : NULL;
-
-	if (g)
-		g->nr++;
-	else if (!known || cpu < CPUS_MAX) /* of any CPU, or out of memory */
-		h->losses++;
 }
 
 void timeline_host_event(struct timeline_host *h, const struct event *ev)
@@ -370,8 +360,6 @@ void timeline_host_event(struct timeline_host *h, const struct event *ev)
 	model_event(&h->model, ev);
 	if (id == EV_lost) {
 		lost_handle(h, ev);
-	} else if (id == EV_gap) {
-		gap_pass(h, ev);
 	} else if ((id < EV_clock_pair && id != EV_sched_switch && id != EV_sched_wakeup) ||
 		   id == EV_thread || id == EV_guest_task) {
 		thread_learn(h, ev);
@@ -385,8 +373,16 @@ void timeline_host_event(struct timeline_host *h, const struct event *ev)
 
 void timeline_host_end(struct timeline_host *h, uint64_t ns)
 {
+	struct model_thread *m;
+
+	for (uint32_t at = 0; (m = model_thread_next(&h->model, &at));) {
+		const struct host_thread *th = (struct host_thread *)m;
+
+		if (th->vcpu)
+			runs_check(h, &h->vcpu[th->vcpu - 1], th, NULL);
+	}
 	for (unsigned int i = 0; i < h->nr_vcpus; i++) {
-		struct vcpu *v = vcpu_checked(h, &h->vcpu[i]);
+		struct vcpu *v = &h->vcpu[i];
 
 		run_end(h->t, &v->main, ns);
 		run_end(h->t, &v->user, ns);
@@ -414,7 +410,6 @@ int timeline_host_new(struct timeline *t, const struct thread_names *names,
 	if (foreign)
 		model_set_foreign(&h->model);
 	h->vcpus = HASH_TABLE(struct vcpu_index, 1, VCPUS_MAX);
-	h->gaps = HASH_TABLE(struct cpu_gaps, 1, CPUS_MAX);
 	h->queues = timeline_queues_new(t);
 	if (!h->vcpu || !h->queues) {
 		timeline_host_free(h);
@@ -433,6 +428,5 @@ void timeline_host_free(struct timeline_host *h)
 	hash_deinit(&h->groups);
 	model_deinit(&h->model);
 	hash_deinit(&h->vcpus);
-	hash_deinit(&h->gaps);
 	free(h);
 }

@@ -5,7 +5,7 @@
 
 #include "analyzers/virtqueue/queues.h"
 #include "base/hash.h"
-#include "pairing/loss_state.h"
+#include "model/loss_state.h"
 
 enum {
 	DEVICES_MAX = 16384,
