@@ -16,6 +16,12 @@
 		void (*on[EV_LIMIT])(analyzer * to, const struct event *ev);                       \
 	}
 
+/* The same for an analyzer that finds something first, as the event's thread: functions (analyzer, it, event). */
+#define HANDLERS_OF(analyzer, subject)                                                             \
+	struct {                                                                                   \
+		void (*on[EV_LIMIT])(analyzer * to, subject * of, const struct event *ev);         \
+	}
+
 /* The id of our event of this name; 0, which has no handler: it is not one of ours. */
 static inline unsigned int event_id_named(const char *name)
 {
@@ -26,6 +32,8 @@ static inline unsigned int event_id_named(const char *name)
 
 /* Is there a handler? By name, as struct read_hint asks. */
 #define handlers_want(handlers, event) ((handlers)->on[event_id_named(event)] != NULL)
+
+#define handlers_have(handlers, ev) ((handlers)->on[(ev)->type->id] != NULL)
 
 /* Calls the event's handler, if there is one. */
 #define handlers_call(handlers, analyzer, ev)                                                      \

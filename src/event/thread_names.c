@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "event/guest_fields.h"
+#include "event/handlers.h"
 #include "event/records.h"
 #include "event/thread_names.h"
 
@@ -69,8 +70,8 @@ static struct thread *thread_get(struct thread_names *names, uint16_t source, ui
  */
 enum shown { SHOWN_HAS, SHOWN_GETS, SHOWN_FOLLOWS };
 
-typedef void (*learn_fn)(struct thread_names *names, const struct event *ev, uint32_t tid,
-			 const char *comm, enum shown shown);
+typedef void learn_fn(struct thread_names *names, const struct event *ev, uint32_t tid,
+		      const char *comm, enum shown shown);
 
 static void learn(struct thread_names *names, const struct event *ev, uint32_t tid,
 		  const char *comm, enum shown shown)
@@ -123,7 +124,7 @@ static void look(struct thread_names *names, const struct event *ev, uint32_t ti
 
 /* tid 0 is the idle thread of every CPU, and is also used for events without a thread. */
 static void host_shows(struct thread_names *names, const struct event *ev, uint32_t tid, bool known,
-		       const char name[16], enum shown shown, learn_fn fn)
+		       const char name[16], enum shown shown, learn_fn *fn)
 {
 	char comm[16];
 
@@ -135,7 +136,7 @@ static void host_shows(struct thread_names *names, const struct event *ev, uint3
 
 static void guest_shows(struct thread_names *names, const struct event *ev,
 			enum guest_field tid_field, enum guest_field field, enum shown shown,
-			learn_fn fn)
+			learn_fn *fn)
 {
 	char comm[16];
 	uint64_t tid;
@@ -146,7 +147,7 @@ static void guest_shows(struct thread_names *names, const struct event *ev,
 }
 
 /* A guest's thread that runs a program has the program's name (Linux: begin_new_exec()). */
-static void guest_exec(struct thread_names *names, const struct event *ev, learn_fn fn)
+static void guest_exec(struct thread_names *names, const struct event *ev, learn_fn *fn)
 {
 	char file[256], comm[16];
 	const char *slash;
@@ -158,7 +159,7 @@ static void guest_exec(struct thread_names *names, const struct event *ev, learn
 	fn(names, ev, ev->tid, comm, SHOWN_GETS);
 }
 
-static void kernel_event_shows(struct thread_names *names, const struct event *ev, learn_fn fn)
+static void kernel_event_shows(struct thread_names *names, learn_fn *fn, const struct event *ev)
 {
 	switch (kernel_event_kind(ev->type)) {
 	case GUEST_SCHED_EXEC:
@@ -193,7 +194,7 @@ static void kernel_event_shows(struct thread_names *names, const struct event *e
 	}
 }
 
-static void switch_shows(struct thread_names *names, const struct event *ev, learn_fn fn)
+static void switch_shows(struct thread_names *names, learn_fn *fn, const struct event *ev)
 {
 	RECORD(sched_switch, r, ev);
 
@@ -203,7 +204,7 @@ static void switch_shows(struct thread_names *names, const struct event *ev, lea
 		   SHOWN_HAS, fn);
 }
 
-static void wakeup_shows(struct thread_names *names, const struct event *ev, learn_fn fn)
+static void wakeup_shows(struct thread_names *names, learn_fn *fn, const struct event *ev)
 {
 	RECORD(sched_wakeup, r, ev);
 
@@ -211,40 +212,32 @@ static void wakeup_shows(struct thread_names *names, const struct event *ev, lea
 		   fn);
 }
 
-static void thread_shows(struct thread_names *names, const struct event *ev, learn_fn fn)
+static void thread_shows(struct thread_names *names, learn_fn *fn, const struct event *ev)
 {
 	RECORD(thread, r, ev);
 
 	host_shows(names, ev, ev->tid, record_has(ev, thread, comm), r->comm, SHOWN_FOLLOWS, fn);
 }
 
+static const HANDLERS_OF(struct thread_names, learn_fn) handlers = {{
+	[0] = kernel_event_shows, /* not one of hostrace's own events */
+	[EV_thread] = thread_shows,
+	[EV_sched_switch] = switch_shows,
+	[EV_sched_wakeup] = wakeup_shows,
+}};
+
 /* Calls fn() for each thread that the event names. */
-static void event_shows(struct thread_names *names, const struct event *ev, learn_fn fn)
+static void event_shows(struct thread_names *names, const struct event *ev, learn_fn *fn)
 {
-	switch (ev->type->id) {
-	case EV_thread:
-		thread_shows(names, ev, fn);
-		break;
-	case EV_sched_switch:
-		switch_shows(names, ev, fn);
-		break;
-	case EV_sched_wakeup:
-		wakeup_shows(names, ev, fn);
-		break;
-	case 0: /* not one of hostrace's own events */
-		kernel_event_shows(names, ev, fn);
-		break;
-	}
+	if (handlers_have(&handlers, ev))
+		handlers.on[ev->type->id](names, fn, ev);
 }
 
 bool thread_names_wants(const char *event, void *arg)
 {
-	static const char *const own[] = {"thread", "sched_switch", "sched_wakeup"};
-
 	(void)arg;
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-		if (!strcmp(event, own[i]))
-			return true;
+	if (event_id_named(event))
+		return handlers_want(&handlers, event);
 	switch (kernel_event_named(event)) {
 	case GUEST_SCHED_SWITCH:
 	case GUEST_SCHED_EXEC:

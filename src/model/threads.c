@@ -2,6 +2,7 @@
 /* The state machine that threads.h describes: one function for each kind of event. */
 
 #include "event/exit_reason.h"
+#include "event/handlers.h"
 #include "event/records.h"
 #include "model/threads.h"
 
@@ -321,14 +322,10 @@ static void on_vcpu(struct model *m, struct model_thread *t, const struct event 
 }
 
 /* Of the threads that had no event since the previous loss nothing more is lost. */
-static void on_loss(struct model *m, const struct event *ev)
+static void threads_forget(struct model *m, const struct event *ev)
 {
-	unsigned int what = losses_note(&m->losses, ev);
 	struct model_thread *t;
 
-	m->counts.exit_losses += (what & LOST_PLACES) != 0;
-	if (!(what & LOST_RUNS))
-		return;
 	m->counts.losses++;
 	while ((t = m->touched)) {
 		m->touched = t->next_touched;
@@ -337,6 +334,17 @@ static void on_loss(struct model *m, const struct event *ev)
 			state_change(m, t, THREAD_UNKNOWN, ev);
 		t->block = (struct thread_block){0};
 	}
+}
+
+static void on_loss(struct model *m, const struct event *ev)
+{
+	unsigned int what = losses_note(&m->losses, ev);
+
+	m->counts.exit_losses += (what & LOST_PLACES) != 0;
+	if (what & LOST_RUNS)
+		threads_forget(m, ev);
+	if (what && m->reader.lost)
+		m->reader.lost(m->reader.arg, what, ev->time_ns);
 }
 
 static void on_thread_event(struct model *m, const struct event *ev)
@@ -374,7 +382,7 @@ static void on_name(struct model *m, const struct event *ev)
 		comm_learn(t, named->comm);
 }
 
-static void (*const handlers[])(struct model *m, const struct event *ev) = {
+static const HANDLERS(struct model) handlers = {{
 	[EV_kvm_exit] = on_thread_event,
 	[EV_kvm_entry] = on_thread_event,
 	[EV_kvm_userspace_exit] = on_thread_event,
@@ -387,24 +395,16 @@ static void (*const handlers[])(struct model *m, const struct event *ev) = {
 	[EV_lost] = on_loss,
 	[EV_thread] = on_name,
 	[EV_gap] = on_loss,
-};
-
-static bool is_handled(unsigned int id)
-{
-	return id < sizeof(handlers) / sizeof(handlers[0]) && handlers[id];
-}
+}};
 
 void model_event(struct model *m, const struct event *ev)
 {
-	if (is_handled(ev->type->id))
-		handlers[ev->type->id](m, ev);
+	handlers_call(&handlers, m, ev);
 }
 
 bool model_wants(const char *event)
 {
-	const struct event_type *type = event_type_named(event);
-
-	return type && is_handled(type->id);
+	return handlers_want(&handlers, event);
 }
 
 const struct rec_sched_switch *switch_read(const struct event *ev, struct rec_sched_switch *copy)

@@ -118,6 +118,9 @@ struct model_reader {
 	/* The thread's period from since_ns to `ns` has ended, in t->state; then comes `next`, by this event. */
 	void (*period)(void *arg, struct model_thread *t, uint64_t ns, enum run_state next,
 		       const struct event *ev);
+
+	/* After that: events are missing, so that this (LOST_...) is unknown. NULL: of no interest. */
+	void (*lost)(void *arg, unsigned int what, uint64_t ns);
 	void *arg;
 	size_t thread_size; /* of the reader's struct, which the tracker allocates, zeroed, and frees */
 };

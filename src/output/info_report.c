@@ -3,13 +3,13 @@
  * What a trace holds, gathered into the object that `info` prints. Of a .hrt file only the index, the metadata and the
  * few chunks with losses and TSC offsets are read, so it is quick however large the file is.
  */
-#include <inttypes.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "event/handlers.h"
 #include "event/records.h"
 #include "event/vm_names.h"
 #include "output/info_report.h"
@@ -41,14 +41,13 @@ static void info_vms_free(struct info_vms *v)
 	free(v);
 }
 
-/* Which thread ran which vCPU of which process; other events are ignored. */
+/* Which thread ran which vCPU of which process. */
 static void info_vms_event(struct info_vms *v, const struct event *ev)
 {
-	bool runs = ev->type->id == EV_kvm_entry || ev->type->id == EV_kvm_exit;
 	struct vcpu_thread *t;
 	bool is_new = false;
 
-	if (!runs || ev->vcpu == RECORD_NO_VCPU || !ev->tid)
+	if (ev->vcpu == RECORD_NO_VCPU || !ev->tid)
 		return;
 	t = hash_add_u64(&v->threads, (uint64_t)ev->pid << 32 | ev->tid, &is_new);
 	if (t && is_new)
@@ -228,16 +227,27 @@ static void set_offset(struct info_summary *s, const struct event *ev)
 			   record_has(ev, kvm_write_tsc_offset, new));
 }
 
+static void on_run(struct info_summary *s, const struct event *ev)
+{
+	info_vms_event(s->vms, ev);
+}
+
+static const HANDLERS(struct info_summary) of_vms = {{
+	[EV_kvm_entry] = on_run,
+	[EV_kvm_exit] = on_run,
+}};
+
+static const HANDLERS(struct info_summary) handlers = {{
+	[EV_lost] = add_lost,
+	[EV_vcpu_tsc] = set_vcpu,
+	[EV_kvm_write_tsc_offset] = set_offset,
+}};
+
 void info_summary_event(struct info_summary *s, const struct event *ev)
 {
 	s->counts[ev->type->index] += !s->counted[ev->source];
-	info_vms_event(s->vms, ev);
-	if (ev->type->id == EV_lost)
-		add_lost(s, ev);
-	else if (ev->type->id == EV_vcpu_tsc)
-		set_vcpu(s, ev);
-	else if (ev->type->id == EV_kvm_write_tsc_offset)
-		set_offset(s, ev);
+	handlers_call(&of_vms, s, ev);
+	handlers_call(&handlers, s, ev);
 }
 
 static json_t *events_json(const struct info_summary *s)
@@ -322,10 +332,8 @@ json_t *info_report_make(const struct info_summary *s, const struct input_set *i
 
 bool info_report_wants(const char *event, bool find_vms)
 {
-	if (find_vms && (!strcmp(event, "kvm_entry") || !strcmp(event, "kvm_exit")))
-		return true;
-	return !strcmp(event, "lost") || !strcmp(event, "vcpu_tsc") ||
-	       !strcmp(event, "kvm_write_tsc_offset") || !strncmp(event, "guest:", 6);
+	return (find_vms && handlers_want(&of_vms, event)) || handlers_want(&handlers, event) ||
+	       !strncmp(event, "guest:", 6);
 }
 
 /* Where the file itself knows its counts, reading only adds what the counts do not tell. */

@@ -492,6 +492,11 @@ bool elements_wants(const char *event, void *arg)
 	return handlers_want(&handlers, event);
 }
 
+bool elements_take(const struct event *ev)
+{
+	return handlers_have(&handlers, ev);
+}
+
 /* Is the event's VM within the limits, and its device where it has one? */
 static bool is_checked(struct elements *e, const struct event *ev)
 {
@@ -540,6 +545,6 @@ void elements_event(struct elements *e, const struct event *ev)
 {
 	if (e->since_ns && ev->time_ns >= e->since_ns)
 		elements_window_begin(e);
-	if (handlers.on[ev->type->id] && is_checked(e, ev))
-		handlers_call(&handlers, e, ev);
+	if (handlers_have(&handlers, ev) && is_checked(e, ev))
+		handlers.on[ev->type->id](e, ev);
 }

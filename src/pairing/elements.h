@@ -118,6 +118,9 @@ bool elements_wants(const char *event, void *arg);
 
 void elements_event(struct elements *e, const struct event *ev);
 
+/* The same of an event. */
+bool elements_take(const struct event *ev);
+
 /* The totals so far; those of verdicts are only known to elements_end(). */
 const struct element_totals *elements_totals(const struct elements *e);
 

@@ -37,7 +37,9 @@ static void fixture_init(struct fixture *f)
 {
 	*f = (struct fixture){.ns = START_NS};
 	model_init(&f->model,
-		   &(struct model_reader){period_print, f, sizeof(struct model_thread)}, START_NS);
+		   &(struct model_reader){.period = period_print,
+				       .arg = f,
+				       .thread_size = sizeof(struct model_thread)}, START_NS);
 }
 
 static void put(struct fixture *f, uint64_t after_ns, unsigned int id, uint32_t tid,

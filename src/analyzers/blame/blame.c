@@ -8,6 +8,7 @@
 
 #include "analyzers/blame/internal.h"
 #include "base/error.h"
+#include "event/handlers.h"
 #include "event/records.h"
 
 enum { FUTEX_CMD = 0x7f }; /* without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME */
@@ -260,7 +261,7 @@ static void waiters_switch(struct blame *b, const struct machine *vm, const stru
 }
 
 /* A CPU switches: threads that wait for it account for the task that leaves, then wait for the next one. */
-static void on_ran(struct blame *b, const struct event *ev)
+static void cpu_switches(struct blame *b, const struct event *ev)
 {
 	const struct machine_entry *e = hash_find_u64(&b->machines, key_of(ev, ev->pid));
 
@@ -268,6 +269,19 @@ static void on_ran(struct blame *b, const struct event *ev)
 		waiters_switch(b, e->vm, ev);
 	for (uint32_t at = 0; b->model.foreign && (e = hash_next(&b->machines, &at));)
 		waiters_switch(b, e->vm, ev);
+}
+
+static void on_cpu_switch(struct blame *b, const struct event *ev)
+{
+	b->counts.switches = true;
+	if (b->ran)
+		cpu_switches(b, ev);
+}
+
+static void on_ran(struct blame *b, const struct event *ev)
+{
+	b->ran = true;
+	cpu_switches(b, ev);
 }
 
 static void waker_releases(struct blame *b, struct thread *t, const struct event *ev)
@@ -349,7 +363,7 @@ static void on_known(struct blame *b, struct thread *t, const struct event *ev)
 }
 
 /* Of events in the thread of their header. */
-static void (*const handlers[])(struct blame *b, struct thread *t, const struct event *ev) = {
+static const HANDLERS_OF(struct blame, struct thread) handlers = {{
 	[EV_kvm_exit] = on_exit_event,
 	[EV_kvm_entry] = on_entry,
 	[EV_kvm_userspace_exit] = on_userspace,
@@ -367,19 +381,19 @@ static void (*const handlers[])(struct blame *b, struct thread *t, const struct 
 	[EV_thread] = on_known,
 	[EV_bql_locked] = owner_event,
 	[EV_bql_unlock] = owner_event,
-};
+}};
 
-static bool is_handled(unsigned int id)
-{
-	return id < sizeof(handlers) / sizeof(handlers[0]) && handlers[id];
-}
+/* Before the model knows of them. */
+static const HANDLERS(struct blame) of_cpus = {{
+	[EV_sched_switch] = on_cpu_switch,
+	[EV_sched_ran] = on_ran,
+}};
 
 bool blame_wants(const char *event, void *arg)
 {
-	const struct event_type *type = event_type_named(event);
-
 	(void)arg;
-	return type && (is_handled(type->id) || model_wants(event) || type->id == EV_sched_ran);
+	return handlers_want(&handlers, event) || handlers_want(&of_cpus, event) ||
+	       model_wants(event);
 }
 
 int blame_event(struct blame *b, const struct event *ev)
@@ -387,18 +401,13 @@ int blame_event(struct blame *b, const struct event *ev)
 	unsigned int id = ev->type->id;
 	struct thread *t;
 
-	b->counts.switches |= id == EV_sched_switch;
-	b->ran |= id == EV_sched_ran;
-	if (id == EV_sched_ran || (id == EV_sched_switch && b->ran))
-		on_ran(b, ev);
+	handlers_call(&of_cpus, b, ev);
 	model_event(&b->model, ev);
-	if (id == EV_lost || id == EV_gap || id == EV_probe_dropped)
-		losses_event(b, ev);
-	if (!is_handled(id))
+	if (!handlers_have(&handlers, ev))
 		return b->err;
 	t = thread_get(b, ev, id != EV_thread && id != EV_sched_switch);
 	if (t)
-		handlers[id](b, t, ev);
+		handlers.on[id](b, t, ev);
 	return b->err;
 }
 
@@ -433,7 +442,12 @@ struct blame *blame_new(const struct blame_sink *sink)
 	if (!b)
 		return NULL;
 	b->sink = *sink;
-	model_init(&b->model, &(struct model_reader){period_cut, b, sizeof(struct thread)}, 0);
+	model_init(&b->model,
+		   &(struct model_reader){.period = period_cut,
+					  .lost = losses_found,
+					  .arg = b,
+					  .thread_size = sizeof(struct thread)},
+		   0);
 	b->machines = HASH_TABLE(struct machine_entry, 1, VMS_MAX_SEEN);
 	b->ns_tids = HASH_TABLE(struct ns_entry, 2, NS_TIDS_MAX);
 	holder_init(b);

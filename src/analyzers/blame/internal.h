@@ -148,8 +148,8 @@ void owner_changes(struct blame *b, struct thread *t, uint64_t ns);
 /* losses.c: events of this thread show something that a loss makes unknown. */
 void losses_touch(struct blame *b, struct thread *t);
 
-/* An EV_lost, EV_gap or EV_probe_dropped. */
-void losses_event(struct blame *b, const struct event *ev);
+/* As struct model_reader has it. */
+void losses_found(void *arg, unsigned int what, uint64_t ns);
 
 /* holder.c: what the owner does. */
 void holder_init(struct blame *b);

@@ -34,8 +34,9 @@ void losses_touch(struct blame *b, struct thread *t)
 }
 
 /* Of the threads that had no event since the previous loss of this kind nothing more is lost. */
-static void lose(struct blame *b, unsigned int what, uint64_t ns)
+void losses_found(void *arg, unsigned int what, uint64_t ns)
 {
+	struct blame *b = arg;
 	struct thread *t;
 
 	for (unsigned int i = 0; i < LOSSES; i++)
@@ -44,9 +45,4 @@ static void lose(struct blame *b, unsigned int what, uint64_t ns)
 			t->touched &= ~(1u << i);
 			thread_is_lost(b, t, what, ns);
 		}
-}
-
-void losses_event(struct blame *b, const struct event *ev)
-{
-	lose(b, loss_kinds(ev), ev->time_ns);
 }

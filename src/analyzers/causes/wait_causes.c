@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "event/handlers.h"
 #include "event/virtio_ids.h"
 #include "model/threads.h"
 
@@ -51,14 +52,6 @@ struct wait_causes {
 	uint64_t last_ns;
 	int err;
 };
-
-static bool wants(const char *event, void *arg)
-{
-	(void)arg;
-	return model_wants(event) || !strcmp(event, "virtqueue_pop") ||
-	       !strcmp(event, "virtqueue_fill") || !strcmp(event, "virtqueue_detach") ||
-	       !strcmp(event, "virtqueue_unpop");
-}
 
 /* ---- elements ---- */
 
@@ -104,15 +97,22 @@ static int never_collect(struct wait_causes *c)
 }
 
 /* The first pass: pops without a fill. */
+static void on_pop(struct wait_causes *c, const struct event *ev)
+{
+	if (virtio_ids_of(ev).elem)
+		element_open(c, ev, ++c->pops);
+}
+
+static const HANDLERS(struct wait_causes) of_elements = {{
+	[EV_virtqueue_pop] = on_pop,
+	[EV_virtqueue_fill] = element_close,
+	[EV_virtqueue_detach] = element_close,
+	[EV_virtqueue_unpop] = element_close,
+}};
+
 static int pass_elements(struct wait_causes *c, const struct event *ev)
 {
-	if (!virtio_ids_of(ev).elem || ev->type->id < EV_virtqueue_pop || ev->type->id > EV_virtqueue_unpop ||
-	    ev->type->id == EV_virtqueue_flush)
-		return 0;
-	if (ev->type->id == EV_virtqueue_pop)
-		element_open(c, ev, ++c->pops);
-	else
-		element_close(c, ev);
+	handlers_call(&of_elements, c, ev);
 	return 0;
 }
 
@@ -223,10 +223,10 @@ static int vcpu_learn(struct wait_causes *c, const struct event *ev)
 	return 0;
 }
 
-static void steps_add(struct wait_causes *c, uint64_t time)
+static void steps_add(struct wait_causes *c, const struct event *ev)
 {
 	for (unsigned int i = 0; i < c->nr_vcpus; i++)
-		step_add(c, &c->vcpu[i], time);
+		step_add(c, &c->vcpu[i], ev->time_ns);
 }
 
 /* What is in flight concerns all vCPUs. */
@@ -249,7 +249,23 @@ static void element_moved(struct wait_causes *c, const struct event *ev)
 		element_close(c, ev);
 	}
 	if (!before != !c->elements.nr)
-		steps_add(c, ev->time_ns);
+		steps_add(c, ev);
+}
+
+static const HANDLERS(struct wait_causes) handlers = {{
+	[EV_lost] = steps_add,
+	[EV_gap] = steps_add,
+	[EV_probe_dropped] = steps_add,
+	[EV_virtqueue_pop] = element_moved,
+	[EV_virtqueue_fill] = element_moved,
+	[EV_virtqueue_detach] = element_moved,
+	[EV_virtqueue_unpop] = element_moved,
+}};
+
+static bool wants(const char *event, void *arg)
+{
+	(void)arg;
+	return handlers_want(&handlers, event) || model_wants(event);
 }
 
 static int pass_vcpus(struct wait_causes *c, const struct event *ev)
@@ -259,19 +275,7 @@ static int pass_vcpus(struct wait_causes *c, const struct event *ev)
 	c->last_ns = ev->time_ns;
 	model_event(&c->model, ev);
 	err = vcpu_learn(c, ev);
-	switch (ev->type->id) {
-	case EV_lost:
-	case EV_gap:
-	case EV_probe_dropped:
-		steps_add(c, ev->time_ns);
-		break;
-	case EV_virtqueue_pop:
-	case EV_virtqueue_fill:
-	case EV_virtqueue_detach:
-	case EV_virtqueue_unpop:
-		element_moved(c, ev);
-		break;
-	}
+	handlers_call(&handlers, c, ev);
 	return err ? err : c->err;
 }
 
@@ -299,7 +303,9 @@ int wait_causes_open(const struct wait_causes_input *in, struct wait_causes **re
 	if (!c)
 		return fail(-ENOMEM, "out of memory");
 	model_init(&c->model,
-		   &(struct model_reader){period_ended, c, sizeof(struct model_thread)}, 0);
+		   &(struct model_reader){.period = period_ended,
+				       .arg = c,
+				       .thread_size = sizeof(struct model_thread)}, 0);
 	if (in->foreign)
 		model_set_foreign(&c->model);
 	c->elements = HASH_TABLE(struct element, 2, ELEMENTS_MAX);

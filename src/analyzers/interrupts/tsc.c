@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "analyzers/interrupts/tsc.h"
 #include "base/saturate.h"
+#include "event/handlers.h"
 #include "event/records.h"
 
 enum { VCPUS_MAX = 1 << 14 };
@@ -63,16 +64,15 @@ static void on_change(struct tsc_clock *c, const struct event *ev)
 		v->offset = r->new;
 }
 
+static const HANDLERS(struct tsc_clock) handlers = {{
+	[EV_clock_pair] = on_pair,
+	[EV_vcpu_tsc] = on_offset,
+	[EV_kvm_write_tsc_offset] = on_change,
+}};
+
 void tsc_clock_event(struct tsc_clock *c, const struct event *ev)
 {
-	unsigned int id = ev->type->id;
-
-	if (id == EV_clock_pair)
-		on_pair(c, ev);
-	else if (id == EV_vcpu_tsc)
-		on_offset(c, ev);
-	else if (id == EV_kvm_write_tsc_offset)
-		on_change(c, ev);
+	handlers_call(&handlers, c, ev);
 }
 
 uint64_t tsc_clock_ns(const struct tsc_clock *c, const struct event *ev, uint64_t guest_tsc)

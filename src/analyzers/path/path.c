@@ -9,6 +9,7 @@
 #include "analyzers/path/internal.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "event/handlers.h"
 #include "event/records.h"
 #include "event/virtio_ids.h"
 
@@ -354,35 +355,15 @@ static void on_io(struct path *p, const struct event *ev)
 	io->offset = io->inode ? r->offset : r->sector * 512;
 }
 
-static void on_lost(struct path *p)
+static void on_lost(struct path *p, const struct event *ev)
 {
+	(void)ev;
 	hash_clear(&p->notifying);
 	hash_clear(&p->nets);
 	p->losses++;
 }
 
 /* ---- all events ---- */
-
-static const struct {
-	const char *event;
-	void (*on)(struct path *p, const struct event *ev);
-} handlers[] = {
-	{"virtio_device", on_device},	 {"virtio_kind", on_kind},
-	{"virtio_queue_notify", on_kick},
-	{"virtio_notify", interrupts_on_notify},	 {"kvm_set_irq", interrupts_on_raise},
-	{"kvm_msi_set_irq", interrupts_on_raise},	 {"kvm_inj_virq", interrupts_on_inject},
-	{"host_io", on_io},		 {"blk_request", on_blk},
-	{"net_packet", net_on_packet},	 {"net_send", net_on_send},
-};
-
-bool path_wants(const char *event, void *arg)
-{
-	(void)arg;
-	for (unsigned int i = 0; i < sizeof(handlers) / sizeof(handlers[0]); i++)
-		if (!strcmp(handlers[i].event, event))
-			return true;
-	return model_wants(event) || elements_wants(event, NULL);
-}
 
 static void vcpu_learn(struct path *p, const struct event *ev)
 {
@@ -393,19 +374,36 @@ static void vcpu_learn(struct path *p, const struct event *ev)
 		v->tid = ev->tid;
 }
 
+static const HANDLERS(struct path) handlers = {{
+	[EV_kvm_exit] = vcpu_learn,
+	[EV_kvm_userspace_exit] = vcpu_learn,
+	[EV_virtio_device] = on_device,
+	[EV_virtio_kind] = on_kind,
+	[EV_virtio_queue_notify] = on_kick,
+	[EV_virtio_notify] = interrupts_on_notify,
+	[EV_kvm_set_irq] = interrupts_on_raise,
+	[EV_kvm_msi_set_irq] = interrupts_on_raise,
+	[EV_kvm_inj_virq] = interrupts_on_inject,
+	[EV_host_io] = on_io,
+	[EV_blk_request] = on_blk,
+	[EV_net_packet] = net_on_packet,
+	[EV_net_send] = net_on_send,
+	[EV_lost] = on_lost,
+	[EV_gap] = on_lost,
+}};
+
+bool path_wants(const char *event, void *arg)
+{
+	return handlers_want(&handlers, event) || model_wants(event) || elements_wants(event, arg);
+}
+
 int path_event(struct path *p, const struct event *ev)
 {
 	if (ev->time_ns >= p->until_ns || !ev->type->id)
 		return p->err;
-	if (ev->type->id == EV_kvm_exit || ev->type->id == EV_kvm_userspace_exit)
-		vcpu_learn(p, ev);
-	if (ev->type->id == EV_lost || ev->type->id == EV_gap)
-		on_lost(p);
 	if (threads_event(&p->threads, ev))
 		p->err = p->threads.err;
-	for (unsigned int i = 0; i < sizeof(handlers) / sizeof(handlers[0]); i++)
-		if (!strcmp(handlers[i].event, ev->type->name))
-			handlers[i].on(p, ev);
+	handlers_call(&handlers, p, ev);
 	elements_event(p->elements, ev);
 	return p->err;
 }

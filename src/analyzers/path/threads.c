@@ -152,7 +152,11 @@ bool thread_slept(const struct thread_log *log, uint64_t from_ns, uint64_t to_ns
 void threads_init(struct threads *t)
 {
 	*t = (struct threads){0};
-	model_init(&t->model, &(struct model_reader){period_log, t, sizeof(struct thread_log)}, 0);
+	model_init(&t->model,
+		   &(struct model_reader){.period = period_log,
+					  .arg = t,
+					  .thread_size = sizeof(struct thread_log)},
+		   0);
 }
 
 void threads_deinit(struct threads *t)

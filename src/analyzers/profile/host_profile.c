@@ -11,6 +11,7 @@
 #include "analyzers/profile/samples_internal.h"
 #include "base/error.h"
 #include "event/exit_reason.h"
+#include "event/handlers.h"
 #include "event/records.h"
 #include "event/vm_names.h"
 #include "pairing/guest_tasks.h"
@@ -52,23 +53,10 @@ struct host_profile {
 	struct hash_table pending;
 	struct guest_tasks tasks;
 	uint64_t hits, unknown_ends, blind_until_ns; /* end of the newest window of loss */
+	int err;
 };
 
 enum { PENDING_MAX = 1 << 16, LATE_NS = 1000000 };
-
-bool host_profile_wants(const char *event, void *arg)
-{
-	static const char *const names[] = {"guest_sample", "guest_stack",	"kvm_exit",
-					    "kvm_entry",    "kvm_page_fault", "kvm_emulate_insn",
-					    "sched_switch", "guest_task",	"lost",
-					    "gap"};
-
-	(void)arg;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(event, names[i]))
-			return true;
-	return false;
-}
 
 static bool is_interrupt(uint64_t reason, uint64_t isa)
 {
@@ -124,34 +112,45 @@ static bool is_interrupt_exit(const struct event *ev)
 	return is_interrupt(r->reason, r->isa);
 }
 
+static void count_sample(struct host_profile_totals *t, const struct event *ev)
+{
+	uint32_t where = where_of(ev);
+
+	t->clock[where < 3 ? where : 2]++;
+	t->unknown += where == WHERE_GUEST && !rip_of(ev);
+}
+
+static void count_stack(struct host_profile_totals *t, const struct event *ev)
+{
+	count_sample(t, ev);
+	stack_count(t, ev);
+}
+
+static void count_exit(struct host_profile_totals *t, const struct event *ev)
+{
+	t->exits++;
+	t->interrupts += rip_of(ev) && is_interrupt_exit(ev);
+}
+
+static void count_other(struct host_profile_totals *t, const struct event *ev)
+{
+	t->others += rip_of(ev) != 0;
+}
+
+static const HANDLERS(struct host_profile_totals) counters = {{
+	[EV_guest_sample] = count_sample,
+	[EV_guest_stack] = count_stack,
+	[EV_kvm_exit] = count_exit,
+	[EV_kvm_page_fault] = count_other,
+	[EV_kvm_emulate_insn] = count_other,
+}};
+
 void host_profile_count(const struct host_profile_options *opt, const struct event *ev,
 			struct host_profile_totals *t)
 {
-	uint32_t where;
-
 	t->has_exits |= ev->type->id == EV_kvm_exit && rip_of(ev);
-	if (!in_window(opt, ev))
-		return;
-	switch (ev->type->id) {
-	case EV_guest_sample:
-	case EV_guest_stack:
-		where = where_of(ev);
-		t->clock[where < 3 ? where : 2]++;
-		t->unknown += where == WHERE_GUEST && !rip_of(ev);
-		if (ev->type->id == EV_guest_stack)
-			stack_count(t, ev);
-		break;
-	case EV_kvm_exit:
-		t->exits++;
-		t->interrupts += rip_of(ev) && is_interrupt_exit(ev);
-		break;
-	case EV_kvm_page_fault:
-	case EV_kvm_emulate_insn:
-		t->others += rip_of(ev) != 0;
-		break;
-	default:
-		break;
-	}
+	if (in_window(opt, ev))
+		handlers_call(&counters, t, ev);
 }
 
 int host_profile_choose(const struct host_profile_totals *t, bool causes, enum host_profile_of *ret)
@@ -322,7 +321,7 @@ static void frames_read(const struct event *ev, struct hit *h)
 		h->nr_frames++;
 }
 
-static int add_clock(struct host_profile *p, const struct event *ev)
+static void on_clock(struct host_profile *p, const struct event *ev)
 {
 	struct hit h = {.ev = ev,
 			.rip = rip_of(ev),
@@ -333,10 +332,10 @@ static int add_clock(struct host_profile *p, const struct event *ev)
 	/* On VMX it is read by kvm_exit, before the interrupt is handled. */
 	if (!h.rip && x && ev->time_ns - x->since_ns < LATE_NS)
 		h.rip = x->rip;
-	if (where_of(ev) != wanted || (wanted == WHERE_KERNEL && !h.rip))
-		return 0;
+	if (!in_window(p->opt, ev) || where_of(ev) != wanted || (wanted == WHERE_KERNEL && !h.rip))
+		return;
 	frames_read(ev, &h);
-	return hit_add(p, &h);
+	p->err = hit_add(p, &h);
 }
 
 static void exit_begin(struct host_profile *p, const struct event *ev)
@@ -373,22 +372,21 @@ static int exit_end(struct host_profile *p, struct pending *x, const struct even
 	return err;
 }
 
-static int add_causes(struct host_profile *p, const struct event *ev)
+/* An exit's end, or the next one. */
+static void on_cause(struct host_profile *p, const struct event *ev)
 {
 	struct pending *x = hash_find_u64(&p->pending, ev->tid);
-	int err = 0;
 
 	if (x && in_window(p->opt, ev))
-		err = exit_end(p, x, ev);
+		p->err = exit_end(p, x, ev);
 	else if (x)
 		hash_remove(&p->pending, x);
-	if (!err && ev->type->id == EV_kvm_exit)
+	if (!p->err && ev->type->id == EV_kvm_exit)
 		exit_begin(p, ev);
-	return err;
 }
 
 /* What is not known of exits after lost events: as in pairing/pair.c. */
-static void lost_handle(struct host_profile *p, const struct event *ev)
+static void on_lost(struct host_profile *p, const struct event *ev)
 {
 	RECORD(lost, lost, ev);
 	RECORD(gap, hole, ev);
@@ -404,52 +402,77 @@ static void lost_handle(struct host_profile *p, const struct event *ev)
 		p->blind_until_ns = lost->until;
 }
 
-static void pending_drop(struct host_profile *p, uint32_t tid)
+static void on_entry(struct host_profile *p, const struct event *ev)
 {
-	struct pending *x = hash_find_u64(&p->pending, tid);
+	struct pending *x = hash_find_u64(&p->pending, ev->tid);
 
 	if (x)
 		hash_remove(&p->pending, x);
 }
 
+static void on_interrupt(struct host_profile *p, const struct event *ev)
+{
+	struct hit h = {.ev = ev, .rip = rip_of(ev), .task = guest_tasks_label(&p->tasks, ev)};
+
+	if (in_window(p->opt, ev) && is_interrupt_exit(ev))
+		p->err = hit_add(p, &h);
+}
+
+static void on_other(struct host_profile *p, const struct event *ev)
+{
+	struct hit h = {.ev = ev,
+			.rip = rip_of(ev),
+			.reason = ev->type->name,
+			.reason_key = ev->type->id,
+			.task = guest_tasks_label(&p->tasks, ev)};
+
+	if (in_window(p->opt, ev) && h.rip)
+		p->err = hit_add(p, &h);
+}
+
+static void on_task(struct host_profile *p, const struct event *ev)
+{
+	guest_tasks_learn(&p->tasks, ev);
+}
+
+#define CLOCK_HANDLERS                                                                             \
+	{                                                                                          \
+		{                                                                                  \
+			[EV_kvm_exit] = exit_begin, [EV_kvm_entry] = on_entry,                     \
+			[EV_guest_sample] = on_clock, [EV_guest_stack] = on_clock,                 \
+			[EV_guest_task] = on_task,                                                 \
+		}                                                                                  \
+	}
+
+static const HANDLERS(struct host_profile) handlers[] = {
+	[HOST_CLOCK] = CLOCK_HANDLERS,
+	[HOST_EMULATED] = CLOCK_HANDLERS,
+	[HOST_INTERRUPT] = {{[EV_kvm_exit] = on_interrupt, [EV_guest_task] = on_task}},
+	[HOST_CAUSES] = {{[EV_kvm_exit] = on_cause,
+			  [EV_kvm_entry] = on_cause,
+			  [EV_lost] = on_lost,
+			  [EV_gap] = on_lost,
+			  [EV_guest_task] = on_task}},
+	[HOST_OTHERS] = {{[EV_kvm_page_fault] = on_other,
+			  [EV_kvm_emulate_insn] = on_other,
+			  [EV_guest_task] = on_task}},
+};
+
+bool host_profile_wants(const char *event, void *arg)
+{
+	bool wants = handlers_want(&counters, event);
+
+	(void)arg;
+	for (unsigned int i = 0; i < sizeof(handlers) / sizeof(handlers[0]); i++)
+		wants |= handlers_want(&handlers[i], event);
+	return wants;
+}
+
 int host_profile_event(struct host_profile *p, const struct event *ev)
 {
-	struct hit h = {.ev = ev};
-	bool is_exit = ev->type->id == EV_kvm_exit, counts = in_window(p->opt, ev);
-
-	if (ev->time_ns >= p->opt->until_ns)
-		return 0;
-	if (ev->type->id == EV_guest_task)
-		guest_tasks_learn(&p->tasks, ev);
-	h.task = guest_tasks_label(&p->tasks, ev);
-	switch (p->opt->of) {
-	case HOST_CLOCK:
-	case HOST_EMULATED:
-		if (is_exit)
-			exit_begin(p, ev);
-		else if (ev->type->id == EV_kvm_entry)
-			pending_drop(p, ev->tid);
-		return counts && (ev->type->id == EV_guest_sample ||
-				  ev->type->id == EV_guest_stack)
-			       ? add_clock(p, ev)
-			       : 0;
-	case HOST_CAUSES:
-		if (ev->type->id == EV_lost || ev->type->id == EV_gap)
-			lost_handle(p, ev);
-		return is_exit || ev->type->id == EV_kvm_entry ? add_causes(p, ev) : 0;
-	case HOST_INTERRUPT:
-		h.rip = rip_of(ev);
-		return counts && is_exit && is_interrupt_exit(ev) ? hit_add(p, &h) : 0;
-	default:
-		h.rip = rip_of(ev);
-		h.reason = ev->type->name;
-		h.reason_key = ev->type->id;
-		return counts && h.rip &&
-				       (ev->type->id == EV_kvm_page_fault ||
-					ev->type->id == EV_kvm_emulate_insn)
-			       ? hit_add(p, &h)
-			       : 0;
-	}
+	if (ev->time_ns < p->opt->until_ns)
+		handlers_call(&handlers[p->opt->of], p, ev);
+	return p->err;
 }
 
 static int by_number(const void *a, const void *b)

@@ -9,6 +9,7 @@
 #include "analyzers/sched/internal.h"
 #include "base/error.h"
 #include "base/order.h"
+#include "event/handlers.h"
 #include "event/records.h"
 #include "syscalls.h"
 
@@ -228,12 +229,6 @@ static void on_stack(struct sched *s, const struct event *ev)
 		handlers_event(s, t, ev);
 }
 
-bool sched_wants(const char *event, void *arg)
-{
-	(void)arg;
-	return model_wants(event) || !strcmp(event, "sched_ran") || !strcmp(event, "sched_stack");
-}
-
 void sched_set_foreign(struct sched *s)
 {
 	model_set_foreign(&s->model);
@@ -241,33 +236,50 @@ void sched_set_foreign(struct sched *s)
 }
 
 /* Switches on a CPU that a thread waits for come before the thread's own state changes. */
-static void event_shown(struct sched *s, const struct event *ev)
+static void on_switch(struct sched *s, const struct event *ev)
 {
-	unsigned int id = ev->type->id;
-
-	if (id == EV_sched_switch || id == EV_sched_ran)
+	s->counts.switches++;
+	if (!model_is_blind(&s->model, ev->time_ns))
 		cpu_switches(s, ev);
-	model_event(&s->model, ev);
-	if (id == EV_sched_wakeup)
-		on_wakeup(s, ev);
-	else if (id == EV_sched_block)
-		on_block(s, ev);
-	else if (id == EV_sched_stack)
-		on_stack(s, ev);
+}
+
+static void on_ran(struct sched *s, const struct event *ev)
+{
+	s->counts.ran = true;
+	if (!model_is_blind(&s->model, ev->time_ns))
+		cpu_switches(s, ev);
+}
+
+static const HANDLERS(struct sched) of_cpus = {{
+	[EV_sched_switch] = on_switch,
+	[EV_sched_ran] = on_ran,
+}};
+
+/* After the model, where nothing is lost. */
+static const HANDLERS(struct sched) handlers = {{
+	[EV_sched_wakeup] = on_wakeup,
+	[EV_sched_block] = on_block,
+	[EV_sched_stack] = on_stack,
+}};
+
+bool sched_wants(const char *event, void *arg)
+{
+	(void)arg;
+	return handlers_want(&of_cpus, event) || handlers_want(&handlers, event) ||
+	       model_wants(event);
 }
 
 int sched_event(struct sched *s, const struct event *ev)
 {
 	unsigned int id = ev->type->id;
+	bool blind = model_is_blind(&s->model, ev->time_ns);
 
 	if (!id)
 		return s->err;
-	s->counts.ran |= id == EV_sched_ran;
-	s->counts.switches += id == EV_sched_switch;
-	if (model_is_blind(&s->model, ev->time_ns))
-		model_event(&s->model, ev);
-	else
-		event_shown(s, ev);
+	handlers_call(&of_cpus, s, ev);
+	model_event(&s->model, ev);
+	if (!blind)
+		handlers_call(&handlers, s, ev);
 	if ((ev->vcpu != RECORD_NO_VCPU && id != EV_sched_wakeup) || id == EV_kvm_exit ||
 	    id == EV_kvm_userspace_exit)
 		vm_learn(s, ev);
@@ -377,7 +389,9 @@ struct sched *sched_new(uint64_t start_ns)
 	if (!s)
 		return NULL;
 	model_init(&s->model,
-		   &(struct model_reader){period_add, s, sizeof(struct follow)}, start_ns);
+		   &(struct model_reader){.period = period_add,
+				       .arg = s,
+				       .thread_size = sizeof(struct follow)}, start_ns);
 	s->cpus = HASH_TABLE(struct cpu_entry, 1, SCHED_CPUS_MAX);
 	s->vms = HASH_TABLE(struct vm_entry, 1, SCHED_VMS_MAX);
 	handlers_init(s);

@@ -14,10 +14,12 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "event/exit_reason.h"
+#include "event/handlers.h"
 #include "event/records.h"
 #include "event/thread_names.h"
 #include "event/vm_names.h"
 #include "model/threads.h"
+#include "pairing/elements.h"
 
 enum { VCPUS_MAX = 4096 };
 
@@ -132,7 +134,7 @@ static void part_track(struct timeline_host *h, const struct vcpu *v, uint32_t *
 
 /* ---- vCPUs ---- */
 
-static void exit_handle(struct timeline_host *h, struct vcpu *v, const struct event *ev)
+static void on_exit_event(struct timeline_host *h, struct vcpu *v, const struct event *ev)
 {
 	RECORD(kvm_exit, r, ev);
 	const char *name = exit_reason_name(r->reason, r->isa);
@@ -148,7 +150,7 @@ static void exit_handle(struct timeline_host *h, struct vcpu *v, const struct ev
 	run_links(h->t, &v->main, LINK_EXIT, v->pid, ev->vcpu);
 }
 
-static void userspace_handle(struct timeline_host *h, struct vcpu *v, const struct event *ev)
+static void on_userspace(struct timeline_host *h, struct vcpu *v, const struct event *ev)
 {
 	RECORD(kvm_userspace_exit, r, ev);
 	const char *known = userspace_reason_name(r->reason);
@@ -168,7 +170,7 @@ static void userspace_handle(struct timeline_host *h, struct vcpu *v, const stru
 }
 
 /* Of the idle task, and of an unknown one, nothing is drawn. */
-static void task_handle(struct timeline_host *h, struct vcpu *v, const struct event *ev)
+static void on_task(struct timeline_host *h, struct vcpu *v, const struct event *ev)
 {
 	RECORD(guest_task, r, ev);
 	char text[sizeof(r->guest_comm)], name[48];
@@ -213,6 +215,28 @@ static void runs_check(struct timeline_host *h, struct vcpu *v, const struct hos
 		v->user.on &= !vmm_lost;
 }
 
+static void on_entry(struct timeline_host *h, struct vcpu *v, const struct event *ev)
+{
+	v->exits = true;
+	run_end(h->t, &v->user, ev->time_ns);
+	run_begin(h->t, &v->main, ev->time_ns, SLICE_GUEST, "guest");
+}
+
+static void on_run(struct timeline_host *h, struct vcpu *v, const struct event *ev)
+{
+	run_end(h->t, &v->user, ev->time_ns);
+	if (!v->exits)
+		run_begin(h->t, &v->main, ev->time_ns, SLICE_GUEST, "KVM_RUN");
+}
+
+static const HANDLERS_OF(struct timeline_host, struct vcpu) of_vcpus = {{
+	[EV_kvm_exit] = on_exit_event,
+	[EV_kvm_entry] = on_entry,
+	[EV_kvm_userspace_exit] = on_userspace,
+	[EV_kvm_run] = on_run,
+	[EV_guest_task] = on_task,
+}};
+
 static void vcpu_event(struct timeline_host *h, const struct event *ev)
 {
 	struct host_thread *th = (struct host_thread *)model_thread_get(&h->model, ev);
@@ -223,27 +247,7 @@ static void vcpu_event(struct timeline_host *h, const struct event *ev)
 	if (!v || !th)
 		return;
 	runs_check(h, v, th, ev);
-	switch (ev->type->id) {
-	case EV_kvm_exit:
-		exit_handle(h, v, ev);
-		break;
-	case EV_kvm_entry:
-		v->exits = true;
-		run_end(h->t, &v->user, ev->time_ns);
-		run_begin(h->t, &v->main, ev->time_ns, SLICE_GUEST, "guest");
-		break;
-	case EV_kvm_userspace_exit:
-		userspace_handle(h, v, ev);
-		break;
-	case EV_guest_task:
-		task_handle(h, v, ev);
-		break;
-	case EV_kvm_run:
-		run_end(h->t, &v->user, ev->time_ns);
-		if (!v->exits)
-			run_begin(h->t, &v->main, ev->time_ns, SLICE_GUEST, "KVM_RUN");
-		break;
-	}
+	of_vcpus.on[ev->type->id](h, v, ev);
 }
 
 /* ---- the scheduler ---- */
@@ -351,6 +355,12 @@ static void lost_handle(struct timeline_host *h, const struct event *ev)
 	timeline_queues_lost(h->queues, ev->time_ns);
 }
 
+bool timeline_wants(const char *event, void *arg)
+{
+	return !strncmp(event, "guest:", 6) || handlers_want(&of_vcpus, event) ||
+	       timeline_queues_wants(event) || elements_wants(event, arg) || model_wants(event);
+}
+
 void timeline_host_event(struct timeline_host *h, const struct event *ev)
 {
 	unsigned int id = ev->type->id;
@@ -363,8 +373,7 @@ void timeline_host_event(struct timeline_host *h, const struct event *ev)
 	} else if ((id < EV_clock_pair && id != EV_sched_switch && id != EV_sched_wakeup) ||
 		   id == EV_thread || id == EV_guest_task) {
 		thread_learn(h, ev);
-		if (id == EV_kvm_entry || id == EV_kvm_exit || id == EV_kvm_userspace_exit ||
-		    id == EV_kvm_run || id == EV_guest_task)
+		if (handlers_have(&of_vcpus, ev))
 			vcpu_event(h, ev);
 	}
 	if (id >= EV_virtqueue_pop && id <= EV_virtio_device)
@@ -405,7 +414,10 @@ int timeline_host_new(struct timeline *t, const struct thread_names *names,
 	h->vms = vms;
 	h->vcpu = calloc(VCPUS_MAX, sizeof(*h->vcpu));
 	h->groups = HASH_TABLE(struct group_of_vm, 1, TIMELINE_GROUPS_MAX);
-	model_init(&h->model, &(struct model_reader){period_draw, h, sizeof(struct host_thread)},
+	model_init(&h->model,
+		   &(struct model_reader){.period = period_draw,
+					  .arg = h,
+					  .thread_size = sizeof(struct host_thread)},
 		   0);
 	if (foreign)
 		model_set_foreign(&h->model);

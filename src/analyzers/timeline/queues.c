@@ -10,6 +10,7 @@
 #include "analyzers/timeline/queues.h"
 #include "analyzers/timeline/timeline.h"
 #include "base/hash.h"
+#include "event/handlers.h"
 #include "event/records.h"
 #include "event/virtio_ids.h"
 #include "pairing/elements.h"
@@ -70,7 +71,7 @@ struct timeline_queues {
 };
 
 /* "/machine/peripheral/disk0/virtio-backend" -> "disk0" */
-static void device_learn(struct timeline_queues *q, const struct event *ev)
+static void on_device(struct timeline_queues *q, const struct event *ev)
 {
 	static const char tail[] = "/virtio-backend";
 	RECORD(virtio_device, r, ev);
@@ -233,7 +234,7 @@ static void left(void *arg, const struct element *el, enum element_end how, cons
 
 /* ---- points ---- */
 
-static void kick_handle(struct timeline_queues *q, const struct event *ev)
+static void on_kick(struct timeline_queues *q, const struct event *ev)
 {
 	struct queue *queue = queue_get(q, ev, true);
 
@@ -243,7 +244,7 @@ static void kick_handle(struct timeline_queues *q, const struct event *ev)
 	run_begin(q->t, &queue->kick, ev->time_ns, SLICE_INSTANT, "kick");
 }
 
-static void interrupt_handle(struct timeline_queues *q, const struct event *ev)
+static void on_notify(struct timeline_queues *q, const struct event *ev)
 {
 	struct queue *queue = queue_get(q, ev, false);
 	struct timeline_slice s = {.kind = SLICE_INSTANT,
@@ -266,15 +267,21 @@ static void interrupt_handle(struct timeline_queues *q, const struct event *ev)
 	timeline_slice(q->t, &s);
 }
 
+static const HANDLERS(struct timeline_queues) handlers = {{
+	[EV_virtio_device] = on_device,
+	[EV_virtio_queue_notify] = on_kick,
+	[EV_virtio_notify] = on_notify,
+}};
+
+bool timeline_queues_wants(const char *event)
+{
+	return handlers_want(&handlers, event);
+}
+
 void timeline_queues_event(struct timeline_queues *q, const struct event *ev, uint32_t group)
 {
 	q->group = group;
-	if (ev->type->id == EV_virtio_device)
-		device_learn(q, ev);
-	else if (ev->type->id == EV_virtio_queue_notify)
-		kick_handle(q, ev);
-	else if (ev->type->id == EV_virtio_notify)
-		interrupt_handle(q, ev);
+	handlers_call(&handlers, q, ev);
 	elements_event(q->elements, ev);
 }
 

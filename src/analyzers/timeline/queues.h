@@ -3,6 +3,7 @@
 #ifndef HOSTRACE_TIMELINE_QUEUES_H
 #define HOSTRACE_TIMELINE_QUEUES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct event;
@@ -16,5 +17,8 @@ void timeline_queues_event(struct timeline_queues *q, const struct event *ev, ui
 void timeline_queues_lost(struct timeline_queues *q, uint64_t ns);
 void timeline_queues_end(struct timeline_queues *q, uint64_t ns);
 void timeline_queues_free(struct timeline_queues *q);
+
+/* Besides the events of elements. */
+bool timeline_queues_wants(const char *event);
 
 #endif

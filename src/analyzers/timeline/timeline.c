@@ -278,25 +278,6 @@ void run_links(const struct timeline *t, struct timeline_run *run, enum link_kin
 	}
 }
 
-/* ---- what is looked at ---- */
-
-bool timeline_wants(const char *event, void *arg)
-{
-	static const char *const names[] = {
-		"guest_task",
-		"virtio_queue_notify",
-		"virtio_notify",
-	};
-
-	(void)arg;
-	if (!strncmp(event, "guest:", 6) || elements_wants(event, NULL) || model_wants(event))
-		return true;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(event, names[i]))
-			return true;
-	return false;
-}
-
 /* ---- open and close ---- */
 
 int timeline_open(const struct timeline_ops *ops, struct report *r, json_t *caveats,

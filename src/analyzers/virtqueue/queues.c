@@ -3,6 +3,7 @@
 
 #include "analyzers/virtqueue/queues_private.h"
 #include "base/error.h"
+#include "event/handlers.h"
 #include "event/records.h"
 #include "event/virtio_ids.h"
 
@@ -463,48 +464,27 @@ static void on_gap(struct queues *q, const struct event *ev)
 		q->err = -ENOMEM;
 }
 
-static const struct {
-	const char *event;
-	void (*on)(struct queues *q, const struct event *ev);
-} handlers[] = {
-	{"virtio_queue_notify", on_kick},
-	{"vblk_done", on_complete},
-	{"virtio_notify", on_notify},
-	{"kvm_set_irq", on_line},
-	{"kvm_msi_set_irq", on_message},
-	{"kvm_inj_virq", on_inject},
-	{"virtio_device", on_device},
-	{"lost", on_lost},
-	{"gap", on_gap},
-};
-
-enum { NR_HANDLERS = sizeof(handlers) / sizeof(handlers[0]), OF_ELEMENTS = 64 };
+static const HANDLERS(struct queues) handlers = {{
+	[EV_virtio_queue_notify] = on_kick,
+	[EV_vblk_done] = on_complete,
+	[EV_virtio_notify] = on_notify,
+	[EV_kvm_set_irq] = on_line,
+	[EV_kvm_msi_set_irq] = on_message,
+	[EV_kvm_inj_virq] = on_inject,
+	[EV_virtio_device] = on_device,
+	[EV_lost] = on_lost,
+	[EV_gap] = on_gap,
+}};
 
 bool queues_wants(const char *event, void *arg)
 {
-	(void)arg;
-	for (size_t i = 0; i < NR_HANDLERS; i++)
-		if (!strcmp(handlers[i].event, event))
-			return true;
-	return elements_wants(event, NULL);
+	return handlers_want(&handlers, event) || elements_wants(event, arg);
 }
 
 int queues_event(struct queues *q, const struct event *ev)
 {
-	uint8_t *k = &q->known[ev->type->index];
-
-	if (!*k) {
-		*k = 1 + NR_HANDLERS;
-		for (size_t i = 0; i < NR_HANDLERS; i++)
-			if (!strcmp(handlers[i].event, ev->type->name))
-				*k = (uint8_t)(i + 1);
-		*k |= elements_wants(ev->type->name, NULL) ? OF_ELEMENTS : 0;
-	}
-	unsigned int handler = (*k & (OF_ELEMENTS - 1)) - 1u;
-
-	if (handler < NR_HANDLERS)
-		handlers[handler].on(q, ev);
-	if (*k & OF_ELEMENTS) {
+	handlers_call(&handlers, q, ev);
+	if (elements_take(ev)) {
 		notify_over(q, ev);
 		elements_event(q->elements, ev);
 	}

@@ -68,7 +68,6 @@ struct queues {
 	unsigned int nr;
 	uint64_t start_ns, column_ns, overflow;
 	bool saw[QUEUE_STAGES];
-	uint8_t known[EVENT_TYPES_MAX]; /* 0: not looked up; 1 + handler; OF_ELEMENTS: also elements_event() */
 	int err;
 	struct {
 		uint32_t pid, vector, destination;

@@ -3,6 +3,7 @@
 #include "analyzers/virtqueue/requests_private.h"
 #include "base/array.h"
 #include "event/exit_reason.h"
+#include "event/handlers.h"
 #include "event/records.h"
 #include "event/virtio_ids.h"
 
@@ -222,24 +223,18 @@ static void interrupt_handle(struct requests *r, const struct event *ev)
 			r->el[i].interrupt_ns = ev->time_ns;
 }
 
+static const HANDLERS(struct requests) handlers = {{
+	[EV_kvm_exit] = exit_handle,
+	[EV_kvm_userspace_exit] = exit_handle,
+	[EV_kvm_entry] = entry_handle,
+	[EV_kvm_run] = entry_handle,
+	[EV_virtio_device] = device_learn,
+	[EV_virtio_notify] = interrupt_handle,
+}};
+
 static void host_event(struct requests *r, const struct event *ev)
 {
-	switch (ev->type->id) {
-	case EV_kvm_exit:
-	case EV_kvm_userspace_exit:
-		exit_handle(r, ev);
-		break;
-	case EV_kvm_entry:
-	case EV_kvm_run:
-		entry_handle(r, ev);
-		break;
-	case EV_virtio_device:
-		device_learn(r, ev);
-		break;
-	case EV_virtio_notify:
-		interrupt_handle(r, ev);
-		break;
-	}
+	handlers_call(&handlers, r, ev);
 	elements_event(r->elements, ev);
 }
 
@@ -308,16 +303,11 @@ void requests_event(struct requests *r, const struct event *ev, bool guest)
 
 bool requests_wants(const char *event, void *arg)
 {
-	static const char *const names[] = {"kvm_exit",	     "kvm_entry",
-					    "kvm_run",	     "kvm_userspace_exit",
-					    "virtio_notify", "guest:irq_handler_entry",
-					    "guest:block_rq_issue", "guest:block_rq_complete"};
+	enum guest_event guest = guest_event_named(event);
 
-	(void)arg;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(event, names[i]))
-			return true;
-	return elements_wants(event, NULL);
+	return handlers_want(&handlers, event) || elements_wants(event, arg) ||
+	       guest == GUEST_BLOCK_ISSUE || guest == GUEST_BLOCK_COMPLETE ||
+	       guest == GUEST_IRQ_ENTRY;
 }
 
 /* ---- the exit that carried the kick ---- */
