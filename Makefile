@@ -79,7 +79,8 @@ LDFLAGS	 += $(SANITIZE)
 else ifneq ($(FUZZ),)
 FUZZ_FLAGS := $(if $(filter cov,$(FUZZ)),-fprofile-instr-generate -fcoverage-mapping,$(SANITIZE))
 CPPFLAGS += -DHOSTRACE_UNCONFINED
-CFLAGS	 += $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -fno-omit-frame-pointer
+# Without a call for each comparison, targets are up to twice as fast, and reach more in the same time.
+CFLAGS	 += $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -fno-sanitize-coverage=trace-cmp -fno-omit-frame-pointer
 else ifeq ($(COVERAGE),1)
 CFLAGS	 += $(COVERAGE_CFLAGS)
 LDFLAGS	 += -fprofile-instr-generate
