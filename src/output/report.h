@@ -17,7 +17,8 @@ struct report_needs {
 	const char *events; /* one of these begins each row */
 	const char *ends;   /* and one of these ends it; NULL: nothing has to */
 	bool exits;	    /* rows may come from kvm_exit as well, where it contains the access */
-	const char *record; /* a command that records them; NULL: none */
+	const char *record_for; /* record --for this records them; NULL: */
+	const char *record; /* ... another command does; NULL: none */
 	const char *others; /* where these are in the trace, it cannot record more; NULL: none */
 };
 

@@ -20,7 +20,7 @@
 
 static const struct report_needs blame_needs = {.events = "kvm_exit,kvm_userspace_exit",
 						.ends = "kvm_entry,kvm_run",
-						.record = "hostrace record --for blame"};
+						.record_for = "blame"};
 
 /* ---- what is selected ---- */
 
@@ -226,7 +226,6 @@ static int report_write(const struct result *r, struct blame_report *b, const st
 
 	b->symbols = r->query->symbols;
 	b->across = q->across;
-	report.needs = &blame_needs;
 	report.caveats = blame_report_caveats(b);
 	caveats_of_locks(r->in, report.caveats);
 	b->vms = result_vms(r);
@@ -263,6 +262,8 @@ static int blame_write(struct result *r, const struct output *out)
 const struct report_ops blame_report = {
 	.reads = BLAME_READS,
 	.wants = blame_wants,
+	.needs = &blame_needs,
+	.optional = "sched_wakeup,bql_locked,bql_unlock", /* record --exact */
 	.open = blame_open,
 	.event = blame_feed,
 	.end = blame_finish,

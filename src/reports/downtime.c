@@ -8,7 +8,7 @@
 #include "reports/reports.h"
 
 static const struct report_needs downtime_needs = {.events = "vm_state",
-						   .record = "hostrace record --for downtime"};
+						   .record_for = "downtime"};
 
 static int downtime_open(struct result *r)
 {
@@ -30,7 +30,6 @@ static int downtime_write(struct result *result, const struct output *out)
 	struct table t = {0};
 	int err = downtime_report_rows(&r, &t);
 
-	report.needs = &downtime_needs;
 	report.caveats = downtime_report_caveats(&r);
 	err = report_table_made(&report, err, &t);
 	json_decref(report.caveats);
@@ -44,6 +43,7 @@ static void downtime_close(struct result *r)
 
 const struct report_ops downtime_report = {
 	.wants = downtime_wants,
+	.needs = &downtime_needs,
 	.open = downtime_open,
 	.event = downtime_feed,
 	.write = downtime_write,

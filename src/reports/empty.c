@@ -277,10 +277,11 @@ static void explain_record(json_t *list, const struct report_needs *needs, const
 {
 	struct line l = {.len = 0};
 
-	if (explain_probes(list, names, s) || !needs->record ||
+	if (explain_probes(list, names, s) || (!needs->record && !needs->record_for) ||
 	    (needs->others && survey_count(s, needs->others, false)))
 		return;
-	put(&l, "to record them: %s", needs->record);
+	put(&l, "to record them: %s%s", needs->record_for ? "hostrace record --for " : "",
+	    needs->record_for ? needs->record_for : needs->record);
 	line_add(list, &l);
 }
 

@@ -115,7 +115,6 @@ static int host_write(struct result *r, const struct output *out)
 	struct report report = result_report(r, out);
 	int err;
 
-	report.needs = &host_needs;
 	report.caveats = host_profile_notes(s->o.of, &s->totals);
 	if (!calltree_hits(s->tree) && report.note) /* two recordings are compared without notes */
 		report_empty(&report);
@@ -138,6 +137,7 @@ static void host_close(struct result *r)
 const struct report_ops host_profile_report = {
 	.reads = READ_BEFORE,
 	.wants = host_profile_wants,
+	.needs = &host_needs,
 	.open = host_open,
 	.event = host_event,
 	.end = host_end,

@@ -13,9 +13,9 @@
 
 static const struct report_needs vector_needs = {
 	.events = "kvm_apic_accept_irq,kvm_inj_virq,kvm_eoi",
-	.record = "hostrace record --for interrupts"};
+	.record_for = "interrupts"};
 static const struct report_needs timer_needs = {.events = "kvm_timer_irq",
-						.record = "hostrace record --for interrupts"};
+						.record_for = "interrupts"};
 
 static int interrupts_open(struct result *r)
 {
@@ -45,7 +45,8 @@ static int interrupts_write(struct result *result, const struct output *out)
 	struct table t = {0};
 	int err = timers ? interrupt_report_timers(&r, &t) : interrupt_report_vectors(&r, &t);
 
-	report.needs = timers ? &timer_needs : &vector_needs;
+	if (timers)
+		report.needs = &timer_needs;
 	report.caveats = interrupt_report_caveats(&r);
 	err = report_table_made(&report, err, &t);
 	json_decref(report.caveats);
@@ -60,6 +61,7 @@ static void interrupts_close(struct result *r)
 const struct report_ops interrupts_report = {
 	.reads = READ_ALL_VCPUS,
 	.wants = interrupts_wants,
+	.needs = &vector_needs,
 	.open = interrupts_open,
 	.event = interrupts_feed,
 	.write = interrupts_write,

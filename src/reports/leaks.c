@@ -8,7 +8,7 @@
 #include "reports/reports.h"
 
 static const struct report_needs leaks_needs = {.events = "virtqueue_pop,virtqueue_fill",
-						.record = "hostrace record --for leaks",
+						.record_for = "leaks",
 						.others = "vhost_start"};
 
 struct leaks {
@@ -64,7 +64,6 @@ static int leaks_write(struct result *result, const struct output *out)
 	report.caveats = element_caveats(info, l->elements, &l->totals);
 	report.extra = element_totals_json(&l->totals);
 	report.extra_text = text;
-	report.needs = &leaks_needs;
 	report.answers = l->nr || l->totals.popped || l->totals.before;
 	if (!l->nr && report.answers)
 		report.first_line = "no elements in flight, held or leaked";
@@ -89,6 +88,7 @@ static void leaks_close(struct result *r)
 const struct report_ops leaks_report = {
 	.reads = READ_BEFORE,
 	.wants = elements_wants,
+	.needs = &leaks_needs,
 	.open = leaks_open,
 	.event = leaks_feed,
 	.end = leaks_end,

@@ -16,7 +16,7 @@ enum { REQUESTS_LISTED = 5 }; /* unless there is a limit */
 
 static const struct report_needs path_needs = {.events = "virtqueue_pop",
 					       .ends = "virtqueue_fill",
-					       .record = "hostrace record --for requests",
+					       .record_for = "requests",
 					       .others = "vhost_start"};
 
 struct path_state {
@@ -154,7 +154,6 @@ static int path_write(struct result *result, const struct output *out)
 	int err;
 
 	r.slowest = slowest;
-	report.needs = &path_needs;
 	report.caveats = path_report_caveats(&r);
 	err = write_format(&report, &r, q->waterfall);
 	json_decref(report.caveats);
@@ -164,6 +163,8 @@ static int path_write(struct result *result, const struct output *out)
 const struct report_ops path_report = {
 	.reads = READ_GUESTS | READ_BEFORE,
 	.wants = path_report_wants,
+	.needs = &path_needs,
+	.optional = "sched_wakeup,sched_block",
 	.open = path_open,
 	.event = path_feed,
 	.end = path_finish,

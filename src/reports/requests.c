@@ -85,7 +85,6 @@ static int requests_write(struct result *r, const struct output *out)
 		 "%" PRIu64 " of %" PRIu64 " requests matched to one of %" PRIu64
 		 " elements in the host's recording",
 		 p->totals.matched, p->totals.requests, p->totals.elements);
-	report.needs = &requests_needs;
 	report.extra_text = text;
 	report.extra = totals_json(&p->totals);
 	report.caveats = caveats_make(r->in, &p->totals);
@@ -98,6 +97,7 @@ static int requests_write(struct result *r, const struct output *out)
 const struct report_ops requests_report = {
 	.reads = READ_GUESTS | READ_BEFORE,
 	.wants = requests_wants,
+	.needs = &requests_needs,
 	.open = requests_open,
 	.event = requests_feed,
 	.end = requests_finish,

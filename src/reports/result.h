@@ -65,6 +65,13 @@ struct report_ops {
 	bool (*wants)(const char *event, void *result); /* as struct read_hint has it; NULL: all */
 
 	/*
+	 * What its rows are made of; a variant may have other needs. With needs->record_for, `record --for` records
+	 * what it wants but these events, which it uses where they are.
+	 */
+	const struct report_needs *needs;
+	const char *optional;
+
+	/*
 	 * Before each pass, the inputs are open. 0 or -errno with the error message set, as all here; 1: it depends
 	 * on a report that is not done, and takes part in a later pass.
 	 */

@@ -33,7 +33,10 @@ enum { ROUNDS_MAX = 8 };
 
 struct report result_report(const struct result *r, const struct output *out)
 {
-	return report_of_inputs(r->in, r->query->command, out);
+	struct report report = report_of_inputs(r->in, r->query->command, out);
+
+	report.needs = r->ops->needs;
+	return report;
 }
 
 const struct vm_names *result_vms(const struct result *r)

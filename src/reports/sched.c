@@ -13,10 +13,10 @@
 #include "reports/select.h"
 
 static const struct report_needs sched_needs = {.events = "sched_switch",
-						.record = "hostrace record --for sched"};
+						.record_for = "sched"};
 
 static const struct report_needs handler_needs = {.events = "sched_stack",
-						  .record = "hostrace record --for sched"};
+						  .record_for = "sched"};
 
 static int sched_open(struct result *r)
 {
@@ -69,7 +69,8 @@ static int sched_write(struct result *result, const struct output *out)
 		  : q->by_task	  ? sched_report_takers(&r, &t)
 				  : sched_report_threads(&r, &t);
 
-	report.needs = q->by_handler ? &handler_needs : &sched_needs;
+	if (q->by_handler)
+		report.needs = &handler_needs;
 	report.caveats = sched_report_caveats(&r);
 	report.first_line = q->loops || q->by_handler
 				    ? NULL
@@ -87,6 +88,8 @@ static void sched_close(struct result *r)
 const struct report_ops sched_report = {
 	.reads = READ_ALL_VCPUS | READ_ALL_THREADS,
 	.wants = sched_wants,
+	.needs = &sched_needs,
+	.optional = "kvm_exit,kvm_entry,kvm_userspace_exit,kvm_run",
 	.open = sched_open,
 	.event = sched_feed,
 	.end = sched_finish,

@@ -177,7 +177,7 @@ static void needs_record(struct needs *n, const struct analyzer *a)
 				*end = a->end ? event_type_named(a->end) : NULL;
 
 	if (strncmp(a->name, "pair:", 5))
-		snprintf(n->record, sizeof(n->record), "hostrace record --for %s", a->name);
+		n->report.record_for = a->name;
 	else if (begin && begin->id && end && end->id)
 		snprintf(n->record, sizeof(n->record), "hostrace record --events %s,%s", a->begin,
 			 a->end);

@@ -79,7 +79,6 @@ static int drawing_begin(struct result *r, struct timeline_state *s)
 
 	s->d = (struct drawing){.in = r->in, .names = s->names, .until_ns = r->in->until_ns};
 	s->report = result_report(r, out);
-	s->report.needs = &timeline_needs;
 	s->report.caveats = json_array();
 	if (!err)
 		err = timeline_open(ops, &s->report, s->report.caveats,
@@ -160,6 +159,7 @@ static void timeline_report_close(struct result *r)
 const struct report_ops timeline_report = {
 	.reads = READ_GUESTS | READ_BEFORE | READ_THREAD_NAMES,
 	.wants = timeline_report_wants,
+	.needs = &timeline_needs,
 	.open = timeline_report_open,
 	.event = timeline_report_event,
 	.end = timeline_report_end,

@@ -10,7 +10,7 @@
 #include "reports/reports.h"
 
 static const struct report_needs virtio_needs = {.events = "virtqueue_pop,virtqueue_fill",
-						 .record = "hostrace record --for virtio",
+						 .record_for = "virtio",
 						 .others = "vhost_start"};
 
 struct virtio {
@@ -82,7 +82,6 @@ static int virtio_write(struct result *r, const struct output *out)
 	int err;
 
 	queue_report_make(&a, out->limit);
-	report.needs = &virtio_needs;
 	report.caveats = queue_report_caveats(&a);
 	err = report_is_json(&report) ? write_json(&report, &a) : write_table(&report, &a);
 	json_decref(report.caveats);
@@ -101,6 +100,8 @@ static void virtio_close(struct result *r)
 const struct report_ops virtio_report = {
 	.reads = READ_BEFORE,
 	.wants = queues_wants,
+	.needs = &virtio_needs,
+	.optional = "vblk_done",
 	.open = virtio_open,
 	.event = virtio_feed,
 	.write = virtio_write,

@@ -137,6 +137,45 @@ static void test_for_reports_with_handlers(void **state)
 	assert_false(wants[EV_lost] || wants[EV_clock_pair] || wants[EV_kvm_exit]);
 }
 
+/* Compares the names of what is chosen, in the order of their ids. */
+static void assert_for(const char *report, const char *names)
+{
+	bool wants[EV_LIMIT] = {false};
+	char text[2048] = "";
+	size_t len = 0;
+
+	assert_int_equal(events_choose_for(report, wants), 0);
+	for (unsigned int id = 0; id < EV_LIMIT; id++)
+		if (wants[id])
+			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s",
+						len ? " " : "", event_type_ours(id)->name);
+	assert_string_equal(text, names);
+}
+
+/* What they look at, but not what they use only where it was recorded for something else. */
+static void test_for_reports_with_optional_events(void **state)
+{
+	(void)state;
+	assert_for("sched",
+		   "sched_switch sched_wakeup sched_block sched_woken sched_ran sched_stack");
+	assert_for("blame", "kvm_exit kvm_entry kvm_userspace_exit kvm_run kvm_pio kvm_mmio "
+			    "kvm_inj_virq kvm_vcpu_wakeup kvm_page_fault sched_switch sched_block "
+			    "sched_woken sched_ran sched_holder kvm_nested_vmexit");
+	assert_for("virtio",
+		   "kvm_inj_virq kvm_set_irq kvm_msi_set_irq virtqueue_pop virtqueue_fill "
+		   "virtqueue_detach virtqueue_unpop virtqueue_rewind virtqueue_drop_all "
+		   "virtio_queue_notify virtio_notify virtio_set_status virtio_reset "
+		   "virtio_queue_reset virtio_delete_queue virtio_error virtio_device vm_state "
+		   "vhost_start virtio_cleanup virtio_kind");
+	assert_for("requests",
+		   "kvm_exit kvm_entry kvm_userspace_exit kvm_run kvm_inj_virq kvm_set_irq "
+		   "kvm_msi_set_irq sched_switch sched_woken host_io blk_request virtqueue_pop "
+		   "virtqueue_fill virtqueue_detach virtqueue_unpop virtqueue_rewind "
+		   "virtqueue_drop_all virtio_queue_notify virtio_notify virtio_set_status "
+		   "virtio_reset virtio_queue_reset virtio_delete_queue virtio_error virtio_device "
+		   "vm_state vhost_start virtio_cleanup virtio_kind net_send net_packet");
+}
+
 static void test_next(void **state)
 {
 	char buf[64];
@@ -157,6 +196,7 @@ int main(void)
 		cmocka_unit_test(test_take_away),     cmocka_unit_test(test_unknown),
 		cmocka_unit_test(test_for_analyzers),
 		cmocka_unit_test(test_for_reports_with_handlers),
+		cmocka_unit_test(test_for_reports_with_optional_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,10 +3,9 @@
 #include <errno.h>
 #include <fnmatch.h>
 
-#include "analyzers/downtime/downtime.h"
-#include "analyzers/interrupts/interrupts.h"
 #include "base/error.h"
 #include "commands/live/record.h"
+#include "reports/reports.h"
 
 struct event_set {
 	const char *name;
@@ -75,26 +74,25 @@ static bool choose_set(const char *name, bool on, bool wants[EV_LIMIT])
 	return false;
 }
 
-/* Reports whose name is not their analyzer's; or, where there is none, their events, or what they want. */
+/* Whose events are those that it wants; the name is that of its needs. */
+static const struct report_ops *const reports[] = {
+	&leaks_report,	    &virtio_report,   &path_report,  &sched_report,
+	&interrupts_report, &downtime_report, &blame_report,
+};
+
+/* Other names of reports: of an analyzer, or a list of events. */
 static const struct {
 	const char *report, *analyzer, *events;
-	bool (*wants)(const char *event, void *arg);
-} reports[] = {
-	{"exits", "exit-latency", NULL, NULL},
-	{"ports", "pio", NULL, NULL},
-	{"msrs", "msr", NULL, NULL},
-	{"leaks", NULL, "qemu,-qemu_pio", NULL},
-	{"virtio", NULL, "qemu,irq,-qemu_pio", NULL},
-	{"requests", NULL,
-	 "qemu,irq,blk_request,net_send,net_packet,sched_switch,sched_woken,host_io,kvm_exit,"
-	 "kvm_entry,kvm_userspace_exit,kvm_run,-qemu_pio", NULL},
-	{"timeline", NULL, "default", NULL},
-	{"sched", NULL, "waits,-sched_holder,sched_wakeup,sched_stack", NULL},
-	{"interrupts", NULL, NULL, interrupts_wants},
-	{"downtime", NULL, NULL, downtime_wants},
-	{"blame", NULL,
-	 "waits,kvm_exit,kvm_nested_vmexit,kvm_entry,kvm_userspace_exit,kvm_run,kvm_pio,kvm_mmio,"
-	 "kvm_page_fault,kvm_inj_virq,kvm_vcpu_wakeup", NULL},
+} others[] = {
+	{"exits", "exit-latency", NULL},
+	{"ports", "pio", NULL},
+	{"msrs", "msr", NULL},
+	{"timeline", NULL, "default"},
+};
+
+enum {
+	NR_REPORTS = sizeof(reports) / sizeof(reports[0]),
+	NR_OTHERS = sizeof(others) / sizeof(others[0]),
 };
 
 static void choose_analyzer(const struct analyzer *a, bool wants[EV_LIMIT])
@@ -107,13 +105,22 @@ static void choose_analyzer(const struct analyzer *a, bool wants[EV_LIMIT])
 	}
 }
 
-/* Events that name others are the collector's own, and recorded in any case. */
-static void choose_wanted(bool (*event_wanted)(const char *event, void *arg), bool wants[EV_LIMIT])
+/* The collector's own, which are recorded in any case. Those that name devices have probes. */
+static bool is_own(const struct event_type *t)
 {
+	return t->id == EV_probe_dropped ||
+	       (trim_is_naming(t) && t->id != EV_virtio_device && t->id != EV_virtio_kind);
+}
+
+static void choose_wanted(const struct report_ops *ops, bool wants[EV_LIMIT])
+{
+	struct result first = {.ops = ops};
+
 	for (unsigned int id = 1; id < EV_LIMIT; id++) {
 		const struct event_type *t = event_type_ours(id);
 
-		if (t && !trim_is_naming(t) && event_wanted(t->name, NULL))
+		if (t && !is_own(t) && !name_in_list(ops->optional, t->name) &&
+		    ops->wants(t->name, &first))
 			wants[id] = true;
 	}
 }
@@ -123,16 +130,17 @@ static int choose_report(const char *name, bool wants[EV_LIMIT])
 	struct pair_analyzer own;
 	const struct analyzer *a, *other;
 
-	for (unsigned int i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
-		if (strcmp(reports[i].report, name))
-			continue;
-		if (reports[i].events)
-			return events_choose(reports[i].events, wants);
-		if (reports[i].wants) {
-			choose_wanted(reports[i].wants, wants);
+	for (unsigned int i = 0; i < NR_REPORTS; i++)
+		if (!strcmp(reports[i]->needs->record_for, name)) {
+			choose_wanted(reports[i], wants);
 			return 0;
 		}
-		name = reports[i].analyzer;
+	for (unsigned int i = 0; i < NR_OTHERS; i++) {
+		if (strcmp(others[i].report, name))
+			continue;
+		if (others[i].events)
+			return events_choose(others[i].events, wants);
+		name = others[i].analyzer;
 		break;
 	}
 	a = analyzer_find(name, &own);
@@ -149,16 +157,25 @@ static int choose_report(const char *name, bool wants[EV_LIMIT])
 	return 0;
 }
 
+static bool is_report(const char *list, size_t len)
+{
+	bool found = false;
+
+	for (unsigned int i = 0; i < NR_REPORTS; i++)
+		found |= !strncmp(list, reports[i]->needs->record_for, len) &&
+			 !reports[i]->needs->record_for[len];
+	for (unsigned int i = 0; i < NR_OTHERS; i++)
+		found |= !strncmp(list, others[i].report, len) && !others[i].report[len];
+	return found;
+}
+
 /* Reports are commands; any analyzer has its summary. */
 const char *events_next_print(const char *list, char *buf, size_t size)
 {
 	int len = (int)strcspn(list, ",");
 
-	snprintf(buf, size, "summary %.*s", len, list);
-	for (unsigned int i = 0; i < sizeof(reports) / sizeof(reports[0]); i++)
-		if (!strncmp(list, reports[i].report, (size_t)len) && !reports[i].report[len])
-			snprintf(buf, size, "%s%s", reports[i].report,
-				 strcmp(reports[i].report, "requests") ? "" : " --stages");
+	snprintf(buf, size, "%s%.*s%s", is_report(list, (size_t)len) ? "" : "summary ", len, list,
+		 len == 8 && !strncmp(list, "requests", 8) ? " --stages" : "");
 	return buf;
 }
 
