@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "event/event.h"
 #include "event/exit_reason.h"
 
 struct number_name {
@@ -58,7 +59,7 @@ static const struct number_name svm[] = {
 	{0x7d, "task_switch"}, {0x7e, "ferr_freeze"}, {0x7f, "shutdown"}, {0x80, "vmrun"},
 	{0x81, "hypercall"}, {0x82, "vmload"}, {0x83, "vmsave"}, {0x84, "stgi"}, {0x85, "clgi"},
 	{0x86, "skinit"}, {0x87, "rdtscp"}, {0x88, "icebp"}, {0x89, "wbinvd"}, {0x8a, "monitor"},
-	{0x8b, "mwait"}, {0x8d, "xsetbv"}, {0x8f, "write_efer_trap"}, {0x90, "write_cr0_trap"},
+	{0x8b, "mwait"}, {0x8d, "xsetbv"}, {0x8e, "rdpru"}, {0x8f, "write_efer_trap"}, {0x90, "write_cr0_trap"},
 	{0x94, "write_cr4_trap"}, {0x98, "write_cr8_trap"}, {0xa2, "invpcid"}, {0xa5, "buslock"},
 	{0xa6, "idle-halt"}, {0x400, "npf"}, {0x401, "avic_incomplete_ipi"},
 	{0x402, "avic_unaccelerated_access"}, {0x403, "vmgexit"},
@@ -109,7 +110,7 @@ static const struct number_name vmx_aliases[] = {{7, "PENDING_INTERRUPT"}};
 static const struct number_name svm_aliases[] = {
 	{0x60, "INTR"}, {0x66, "IDTR_READ"}, {0x67, "GDTR_READ"}, {0x68, "LDTR_READ"}, {0x69, "TR_READ"},
 	{0x6a, "IDTR_WRITE"}, {0x6b, "GDTR_WRITE"}, {0x6c, "LDTR_WRITE"}, {0x6d, "TR_WRITE"},
-	{0x7b, "IOIO"}, {0x81, "VMMCALL"}, {0x8c, "MWAIT_COND"}, {0xffffffff, "ERR"},
+	{0x7b, "IOIO"}, {0x81, "VMMCALL"}, {0x80000010, "VMGEXIT_PSC"}, {0x8c, "MWAIT_COND"}, {0xffffffff, "ERR"},
 };
 /* clang-format on */
 
@@ -135,6 +136,18 @@ static const char *lookup(const struct number_name *table, size_t nr, uint32_t n
 	return NULL;
 }
 
+struct other_names {
+	char name[EXIT_NAMES_MAX][EXIT_NAME_BYTES];
+	uint32_t nr;
+};
+
+static struct other_names *other_names(void)
+{
+	static struct other_names process_wide;
+
+	return &process_wide;
+}
+
 const char *exit_reason_name(uint32_t reason, uint32_t isa)
 {
 	switch (isa) {
@@ -145,6 +158,8 @@ const char *exit_reason_name(uint32_t reason, uint32_t isa)
 		return LOOKUP(svm, reason);
 	case EXIT_ISA_ARM64:
 		return LOOKUP(arm64, reason);
+	case EXIT_ISA_NAMED:
+		return reason < other_names()->nr ? other_names()->name[reason] : "other";
 	default:
 		return NULL;
 	}
@@ -170,30 +185,61 @@ static bool find(const struct number_name *table, size_t nr, const char *name, s
 	return false;
 }
 
-#define FIND(table, compare) \
+#define FIND(table, compare)                                                                       \
 	find(table, sizeof(table) / sizeof(table[0]), name, len, compare, ret_reason)
+
+static bool begins(const char *name, size_t len, const char *with)
+{
+	return len > strlen(with) && !memcmp(name, with, strlen(with));
+}
+
+/* Names that are not written as the kernel does. */
+static bool foreign_parse(const char *name, size_t len, uint32_t *ret_isa, uint32_t *ret_reason)
+{
+	size_t skip = begins(name, len, "EXIT_REASON_") ? 12 : begins(name, len, "EXIT_") ? 5 : 0;
+	char exception[] = "xx excp"; /* EXIT_EXCP_PF is "PF excp" */
+
+	name += skip;
+	len -= skip;
+	if (skip == 5 && len == 7 && !memcmp(name, "EXCP_", 5)) {
+		memcpy(exception, name + 5, 2);
+		name = exception;
+	}
+	*ret_isa = EXIT_ISA_SVM;
+	if (skip != 12 && (FIND(svm, strncasecmp) || FIND(svm_aliases, strncasecmp)))
+		return true;
+	*ret_isa = EXIT_ISA_VMX;
+	return FIND(vmx, strncasecmp) || FIND(vmx_aliases, strncasecmp);
+}
 
 bool exit_reason_parse(const char *name, size_t len, uint32_t *ret_isa, uint32_t *ret_reason)
 {
-	bool plugin = len > 5 && !memcmp(name, "EXIT_", 5);
-	char exception[] = "xx excp"; /* EXIT_EXCP_PF is "PF excp" */
-
 	if (FIND(vmx, strncmp) || FIND(vmx_aliases, strncmp)) {
 		*ret_isa = EXIT_ISA_VMX;
 		return true;
 	}
-	if (plugin) {
-		name += 5;
-		len -= 5;
-	}
-	if (plugin && len == 7 && !memcmp(name, "EXCP_", 5)) {
-		memcpy(exception, name + 5, 2);
-		name = exception;
-	}
-	if (!FIND(svm, plugin ? strncasecmp : strncmp) && (!plugin || !FIND(svm_aliases, strncmp)))
-		return false;
+	if (!FIND(svm, strncmp))
+		return foreign_parse(name, len, ret_isa, ret_reason);
 	*ret_isa = EXIT_ISA_SVM;
 	return true;
+}
+
+uint32_t exit_reason_named(const char *name, size_t len)
+{
+	struct other_names *n = other_names();
+	uint32_t i = 0;
+
+	if (len >= EXIT_NAME_BYTES)
+		len = EXIT_NAME_BYTES - 1;
+	while (i < n->nr && (strncmp(n->name[i], name, len) || n->name[i][len]))
+		i++;
+	if (i == EXIT_NAMES_MAX)
+		return UINT32_MAX;
+	if (i == n->nr) {
+		memcpy(n->name[n->nr++], name, len);
+		text_sanitize(n->name[i]);
+	}
+	return i;
 }
 
 const char *userspace_reason_name(uint32_t reason)

@@ -12,6 +12,10 @@
  */
 enum { EXIT_ISA_VMX = 1, EXIT_ISA_SVM = 2, EXIT_ISA_ARM64 = 0xaa64 };
 
+/* Also ours: the reason is a name in a text that exit_reason_parse() does not know, numbered by exit_reason_named(). */
+enum { EXIT_ISA_NAMED = 0x6e616d65, EXIT_NAMES_MAX = 256, EXIT_NAME_BYTES = 40 };
+uint32_t exit_reason_named(const char *name, size_t len);
+
 /*
  * The exit reason of arm64's kvm_exit (arch/arm64/kvm/trace_arm.h): ESR_EC of a trap, else its `ret` and this bit:
  * ESR_EC has six bits.
@@ -23,8 +27,8 @@ uint32_t exit_reason_arm64(uint32_t ret, uint32_t esr_ec);
 const char *exit_reason_name(uint32_t reason, uint32_t isa);
 
 /*
- * The opposite: a name as the kernel prints it (any version), or trace-cmd's plugin ("EXIT_NPF"). False: unknown. All
- * names are compared.
+ * The opposite: a name as the kernel prints it (any version), trace-cmd's plugin ("EXIT_NPF"), or another tool, in
+ * either case. False: unknown. All names are compared.
  */
 bool exit_reason_parse(const char *name, size_t len, uint32_t *ret_isa, uint32_t *ret_reason);
 

@@ -60,6 +60,8 @@ static const char *isa_name(uint64_t isa)
 		return "svm";
 	case EXIT_ISA_ARM64:
 		return "arm64";
+	case EXIT_ISA_NAMED:
+		return "unknown";
 	default:
 		return NULL;
 	}

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "output/event_formats.h"
-#include "readers/ftrace/ftrace_kvm.h"
+#include "readers/ftrace/kernel_events.h"
 
 enum { COMMON_BYTES = 8, NAME_BYTES = EVENT_NAME_MAX + 8 };
 
@@ -40,7 +40,7 @@ void tracedat_system(const struct event_type *type, char system[EVENT_NAME_MAX])
 
 static const char *their_name(const struct event_type *type, const struct field *f)
 {
-	return type->id ? ftrace_their_name(type->name, f->name) : f->name;
+	return type->id ? kernel_field_name(type->name, f->name) : f->name;
 }
 
 /* Our events of the kernel name their vCPU; kvm_write_tsc_offset and kvm_pvclock_update have it as a field. */

@@ -21,7 +21,8 @@ enum { DYN_NONE, DYN_LOC, DYN_REL_LOC };
 
 struct format {
 	char *text, *system;
-	bool tried, wanted;
+	bool tried, wanted, occurs;
+	unsigned int print; /* FTRACE_PRINT_* */
 	const struct event_type *type;
 	struct ftrace_ours *ours; /* it is one of ours: how to move its fields */
 	struct {
@@ -99,8 +100,21 @@ void ftrace_events_free(struct ftrace_events *e)
 	free(e);
 }
 
+static void unbound_report(const struct format *f, struct trace_info *info)
+{
+	const char *field;
+	unsigned int at = 0;
+
+	while ((field = ftrace_ours_unbound(f->ours, &at)))
+		trace_info_caveat(info, "%s: field '%s' is not in this recording", f->name, field);
+}
+
 void ftrace_events_caveats(const struct ftrace_events *e, struct trace_info *info)
 {
+	for (unsigned int id = 0; id < e->ids_end; id++)
+		if (e->format[id] && e->format[id]->ours && e->format[id]->wanted &&
+		    e->format[id]->occurs)
+			unbound_report(e->format[id], info);
 	if (e->vcpus.refused)
 		trace_info_caveat(info,
 				  "%s: more than %d vCPU threads: events of some of them have no "
@@ -128,11 +142,17 @@ static void format_name(struct format *f)
 	f->name[n] = '\0';
 }
 
+static unsigned int print_facts(const char *print)
+{
+	return (strstr(print, "\"K\"") ? FTRACE_PRINT_OWN_STATE : 0) |
+	       (strstr(print, "SERROR\"") ? FTRACE_PRINT_SERROR : 0);
+}
+
 /*
- * The print format is not needed, and it is the part that requires a parser of C expressions: it is replaced by
- * an empty one.
+ * The print format is not needed (but see print_facts()), and it is the part that requires a parser of C expressions:
+ * it is replaced by an empty one.
  */
-static char *text_take(const char *text, size_t len)
+static char *text_take(const char *text, size_t len, unsigned int *ret_print)
 {
 	static const char empty[] = "print fmt: \"\"\n";
 	char *copy = malloc(len + sizeof(empty)), *print;
@@ -142,6 +162,7 @@ static char *text_take(const char *text, size_t len)
 	memcpy(copy, text, len);
 	copy[len] = '\0';
 	print = strstr(copy, "print fmt:");
+	*ret_print = print ? print_facts(print) : 0;
 	strcpy(print ? print : copy + strlen(copy), empty);
 	return copy;
 }
@@ -156,7 +177,7 @@ int ftrace_events_add(struct ftrace_events *e, const char *system, const char *t
 		return 0;
 	f = calloc(1, sizeof(*f));
 	if (f) {
-		f->text = text_take(text, len);
+		f->text = text_take(text, len, &f->print);
 		f->system = strdup(system);
 	}
 	if (!f || !f->text || !f->system) {
@@ -333,7 +354,7 @@ static void format_use(struct ftrace_events *e, struct format *f, int id)
 		event = tep_find_event(tep, id);
 	if (event) {
 		if (e->side == FTRACE_HOST)
-			f->ours = ftrace_ours_new(f->system, f->name, event);
+			f->ours = ftrace_ours_new(f->system, f->name, event, f->print);
 		f->type = f->ours ? ftrace_ours_type(f->ours) : NULL;
 		f->wanted = wanted(e, f);
 		if (!f->ours && f->wanted)
@@ -398,6 +419,7 @@ uint64_t ftrace_events_want(struct ftrace_events *e, const uint64_t *nr, unsigne
 		unknown += f ? 0 : nr[id];
 		if (!f || !nr[id])
 			continue;
+		f->occurs = true;
 		if (!f->tried && !format_may_be_wanted(e, f))
 			f->tried = true; /* and not wanted: not worth parsing */
 		else if (!f->tried)
@@ -530,6 +552,7 @@ int ftrace_event_make(struct ftrace_events *e, const uint8_t *entry, size_t len,
 		hdr.vcpu = ftrace_ours_vcpu(f->ours, &e->vcpus, hdr.tid, entry, len);
 	if (!f->wanted)
 		return 0;
+	f->occurs = true;
 	if (e->side == FTRACE_GUEST)
 		hdr.vcpu = hdr.cpu;
 	if (f->ours) {

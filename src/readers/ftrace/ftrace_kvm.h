@@ -22,8 +22,18 @@ struct ftrace_vcpu {
 	uint16_t vcpu;
 };
 
-/* NULL: none of ours, or not with the fields that it needs. To be freed with free(). */
-struct ftrace_ours *ftrace_ours_new(const char *system, const char *name, struct tep_event *event);
+/* What the print format of an event says about its values. */
+enum {
+	FTRACE_PRINT_OWN_STATE = 1, /* sched_switch, before 4.14: prev_state is the task's own */
+	FTRACE_PRINT_SERROR = 2,    /* arm64's kvm_exit, from 4.9 on: it knows EL1_SERROR */
+};
+
+/* NULL: none of ours, or not with the fields that it needs. To be freed with free(). `print`: FTRACE_PRINT_*. */
+struct ftrace_ours *ftrace_ours_new(const char *system, const char *name, struct tep_event *event,
+				    unsigned int print);
+
+/* The next field of ours, from index *at on, that the format lacks though no kernel is known to; NULL: none. */
+const char *ftrace_ours_unbound(const struct ftrace_ours *o, unsigned int *at);
 
 /* The type of its records: ours, with the fields that the kernel's event has. */
 const struct event_type *ftrace_ours_type(const struct ftrace_ours *o);
@@ -43,13 +53,6 @@ bool ftrace_ours_load(const struct ftrace_ours *o, const struct field *field,
 /* Fills the fields of a zeroed record of `type`. */
 void ftrace_ours_fill(const struct ftrace_ours *o, const struct event_type *type,
 		      const uint8_t *entry, size_t len, uint8_t *record);
-
-/* Our sched_switch's prev_state from the one that the tracepoint reports. */
-uint64_t ftrace_task_state(uint64_t reported);
-
-/* For writers: the way back, and the x86 tracepoint's name of a field of ours. */
-uint64_t ftrace_reported_state(uint64_t state);
-const char *ftrace_their_name(const char *event, const char *ours);
 
 enum { FTRACE_LAYOUTS_MAX = 64 }; /* formats of wanted events */
 

@@ -193,6 +193,13 @@ static const char *tgid_parse(struct text_line *l, const char *s, const char *en
 	return p > s && p[-1] == '(' ? trim_end(s, p - 1) : end;
 }
 
+/* ":-1    -1", ":-1    -1/-1": perf knows no thread. */
+static bool is_no_thread(const char *s, const char *tid, const char *end)
+{
+	return end - tid == 1 && *tid == '1' && tid > s && tid[-1] == '-' &&
+	       (tid == s + 1 || tid[-2] == ' ' || tid[-2] == '/');
+}
+
 /* "comm-123", "comm 123", "comm 120/123". False: none of these. */
 static bool task_parse(struct text_line *l, const char *s, const char *end)
 {
@@ -209,6 +216,12 @@ static bool task_parse(struct text_line *l, const char *s, const char *end)
 	tid = digits_before(s, end);
 	if (tid == end || end - tid > 10)
 		return false;
+	if (is_no_thread(s, tid, end)) {
+		for (end = tid - 1; end > s && end[-1] != ' ';)
+			end--;
+		l->comm = slice(s, trim_end(s, end));
+		return true;
+	}
 	l->tid = number_from(tid);
 	if (tid > s && tid[-1] == '-') {
 		l->layout = TEXT_FTRACE;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The kernel prints "prev_comm=sh prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=dd next_pid=2 next_prio=120"
- * (include/trace/events/sched.h), trace-cmd's plugin "sh:1 [120] S ==> dd:2 [120]". Names may contain anything.
+ * The kernel prints "prev_comm=sh prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=dd next_pid=2
+ * next_prio=120" (include/trace/events/sched.h), trace-cmd's plugin "sh:1 [120] S ==> dd:2 [120]".
+ * Names may contain anything.
  */
 
 #include "event/records.h"
-#include "readers/ftrace/ftrace_kvm.h"
+#include "readers/ftrace/kernel_events.h"
 #include "readers/text/tracetext.h"
 
 /* sched_switch and sched_wakeup from text; for text_kvm.c. */
@@ -54,21 +55,35 @@ static bool task_of_plugin(const char *s, const char *end, char *comm, size_t si
 	return true;
 }
 
-/* TASK_REPORT letters; "R+" was preempted, which is 0 as is a running task. A number is printed raw. */
-static uint64_t state_parse(const char *p)
+/*
+ * The letters of task states. Kernels print those of the reported state, "R+" for a preempted one,
+ * which is 0 as is a running task; before 4.14 those of the task's own state: "x" (TASK_DEAD),
+ * "D|K" (killable), "D|N" (idle). trace-cmd's older plugins have a letter for each bit, some with
+ * the meaning that it had then: 'W' is I. A number is printed raw. False: none of these.
+ */
+static bool state_parse(const char *p, uint64_t *ret)
 {
-	static const char letters[] = "SDTtXZPI"; /* bit 0, 1, ...: TASK_INTERRUPTIBLE, ... */
+	static const char letters[] = "SDTtXZPIxWNKRn+|";
+	static const uint16_t bits[] = {1,    2,    4,	   8, 0x10, 0x10, 0x40, 0x80,
+					0x10, 0x80, 0x100, 0, 0,    0,	  0,	0};
+	const char *begin = p;
 	uint64_t reported = 0;
 
-	if (text_is_digit(*p))
-		return ftrace_task_state(text_number(&p));
+	if (text_is_digit(*p)) {
+		*ret = ftrace_task_state(text_number(&p));
+		return true;
+	}
 	for (; *p != ' ' && *p != '\n'; p++) {
 		const char *letter = strchr(letters, *p);
 
-		if (letter && *letter)
-			reported |= 1ull << (letter - letters);
+		if (!letter || !*letter)
+			return false;
+		reported |= bits[letter - letters];
 	}
-	return ftrace_task_state(reported);
+	if (reported & 0xf && reported & 0x80)
+		reported &= 0xf; /* "DW": killable, of an older kernel */
+	*ret = ftrace_task_state(reported == 0x102 ? 0x80 : reported & 0xff);
+	return p > begin;
 }
 
 uint64_t text_sched_switch(struct text_slice text, uint8_t *record)
@@ -78,7 +93,8 @@ uint64_t text_sched_switch(struct text_slice text, uint8_t *record)
 	bool prev = task_by_key(text, "prev_comm=", " prev_pid=", rec->prev_comm,
 				sizeof(rec->prev_comm), &rec->prev_tid),
 	     next = task_by_key(text, "next_comm=", " next_pid=", rec->next_comm,
-				sizeof(rec->next_comm), &rec->next_tid);
+				sizeof(rec->next_comm), &rec->next_tid),
+	     known;
 
 	state = find(text, " prev_state=");
 	if (state) {
@@ -91,8 +107,8 @@ uint64_t text_sched_switch(struct text_slice text, uint8_t *record)
 		for (state = arrow; state > text.at && state[-1] != ' '; state--)
 			;
 	}
-	rec->prev_state = state ? state_parse(state) : 0;
-	return (state ? RECORD_BIT(sched_switch, prev_state) : 0) |
+	known = state && state_parse(state, &rec->prev_state);
+	return (known ? RECORD_BIT(sched_switch, prev_state) : 0) |
 	       (prev ? RECORD_BIT(sched_switch, prev_tid) | RECORD_BIT(sched_switch, prev_comm)
 		     : 0) |
 	       (next ? RECORD_BIT(sched_switch, next_tid) | RECORD_BIT(sched_switch, next_comm)
@@ -103,10 +119,10 @@ uint64_t text_sched_wakeup(struct text_slice text, uint8_t *record)
 {
 	struct rec_sched_wakeup *rec = (void *)record;
 	const char *cpu = find(text, " target_cpu=");
-	bool task = task_by_key(text, "comm=", " pid=", rec->comm, sizeof(rec->comm),
-				&rec->wake_tid) ||
-		    task_of_plugin(text.at, text.at + text.len, rec->comm, sizeof(rec->comm),
-				   &rec->wake_tid);
+	bool task =
+		task_by_key(text, "comm=", " pid=", rec->comm, sizeof(rec->comm), &rec->wake_tid) ||
+		task_of_plugin(text.at, text.at + text.len, rec->comm, sizeof(rec->comm),
+			       &rec->wake_tid);
 
 	if (!cpu)
 		cpu = find(text, "CPU:");

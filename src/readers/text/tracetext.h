@@ -6,6 +6,7 @@
 #include "base/saturate.h"
 #include "event/event.h"
 #include "event/reader.h"
+#include "readers/ftrace/kernel_events.h"
 #include "readers/ftrace/vm_threads.h"
 #include "readers/text/lines.h"
 #include "readers/text/text_line.h"
@@ -14,8 +15,7 @@ extern const struct reader_ops tracetext_reader;
 
 /* sched_switch and sched_wakeup from text; for text_kvm.c. */
 
-/* Fills the fields of a zeroed record. */
-/* As struct text_kind.rest. */
+/* Fill the fields of a zeroed record and return which ones the text has, as RECORD_BIT(). */
 uint64_t text_sched_switch(struct text_slice text, uint8_t *record);
 uint64_t text_sched_wakeup(struct text_slice text, uint8_t *record);
 
@@ -24,8 +24,6 @@ uint64_t text_sched_wakeup(struct text_slice text, uint8_t *record);
  * format file), trace-cmd's plugins and trace-cmd report -R ("name=value") print. Kernels differ: fields come and go,
  * and the vCPU is missing from some; a record's type lacks the fields that the text lacks.
  */
-
-struct text_kind;
 
 /* Exit reasons by name, the names of one file: searching all names for each exit would cost more than all else. */
 enum { TEXT_REASONS = 64, TEXT_REASON_MAX = 32 };
@@ -39,21 +37,21 @@ struct text_reasons {
 };
 
 /* NULL: not an event of ours. `system` may be empty: unknown. */
-const struct text_kind *text_kind_of(struct text_slice system, struct text_slice name);
+const struct kernel_event *text_kind_of(struct text_slice system, struct text_slice name);
 
 /* The type of a record that has these fields of ours, UINT64_MAX: all. NULL: there are too many types. */
-const struct event_type *text_kind_type(const struct text_kind *kind, uint64_t present);
+const struct event_type *text_kind_type(const struct kernel_event *kind, uint64_t present);
 
 /*
  * Does a line of this kind say which vCPU its thread runs? Then *ret is that vCPU, RECORD_NO_VCPU if the text lacks it.
  */
-bool text_kind_own_vcpu(const struct text_kind *kind, struct text_slice text, uint16_t *ret);
+bool text_kind_own_vcpu(const struct kernel_event *kind, struct text_slice text, uint16_t *ret);
 
 /*
  * Fills the fields of a zeroed record and returns which ones the text has, as RECORD_BIT(). *ret_vcpu is the vCPU of
  * the thread, RECORD_NO_VCPU if the text lacks it. The text is followed by a newline (lines.h).
  */
-uint64_t text_kind_fill(const struct text_kind *kind, struct text_reasons *reasons,
+uint64_t text_kind_fill(const struct kernel_event *kind, struct text_reasons *reasons,
 			struct text_slice text, uint8_t *record, uint16_t *ret_vcpu);
 
 /*
@@ -79,7 +77,7 @@ struct text_name {
 	bool is_stack; /* "<stack trace>": its functions are the lines below */
 	bool is_lost;  /* perf's record of lost events */
 	bool is_timer; /* hrtimer_expire_entry, whose "now=" is a time */
-	const struct text_kind *kind; /* NULL: not ours */
+	const struct kernel_event *kind; /* NULL: not ours */
 	const struct event_type *type; /* of a line of ours that has all fields */
 	struct text_shape {
 		uint64_t present; /* the fields that lines have */
