@@ -205,11 +205,13 @@ static bool foreign_parse(const char *name, size_t len, uint32_t *ret_isa, uint3
 		memcpy(exception, name + 5, 2);
 		name = exception;
 	}
-	*ret_isa = EXIT_ISA_SVM;
 	if (skip != 12 && (FIND(svm, strncasecmp) || FIND(svm_aliases, strncasecmp)))
-		return true;
-	*ret_isa = EXIT_ISA_VMX;
-	return FIND(vmx, strncasecmp) || FIND(vmx_aliases, strncasecmp);
+		*ret_isa = EXIT_ISA_SVM;
+	else if (FIND(vmx, strncasecmp) || FIND(vmx_aliases, strncasecmp))
+		*ret_isa = EXIT_ISA_VMX;
+	else
+		return false;
+	return true;
 }
 
 bool exit_reason_parse(const char *name, size_t len, uint32_t *ret_isa, uint32_t *ret_reason)

@@ -218,7 +218,7 @@ static void record_add(struct trace *t, char **word, int nr)
 
 		type = PERF_RECORD_COMM;
 		task = task_of(word[3]);
-		snprintf(name, sizeof(name), "%s", word[4]);
+		snprintf(name, sizeof(name), "%s", text_word(word[4]));
 		put(b.f, task.pid | (uint64_t)task.tid << 32, 8);
 		fwrite(name, 1, sizeof(name), b.f);
 	} else if (!strcmp(word[0], "fork") && nr == 5) {
@@ -300,7 +300,7 @@ static void conv_add(struct trace *t, char **word)
 static void line_read(struct trace *t, char *line)
 {
 	char *word[WORDS];
-	int nr = words_split(line, word);
+	int nr = print_read(&t->formats, line) ? 0 : words_split(line, word);
 
 	if (!nr)
 		return;
@@ -501,7 +501,7 @@ static void file_write(const struct trace *t, FILE *f)
 int main(int argc, char **argv)
 {
 	struct trace *t = calloc(1, sizeof(*t));
-	char line[1024];
+	char line[4096];
 	FILE *in, *out;
 	int opt;
 

@@ -58,24 +58,60 @@ int words_split(char *line, char *word[WORDS])
 	return nr;
 }
 
+char *text_word(char *word)
+{
+	for (char *p = word; *p; p++)
+		*p = *p == '~' ? ' ' : *p;
+	return word;
+}
+
+int print_read(struct formats *all, const char *line)
+{
+	char name[128];
+	int at = 0;
+
+	if (sscanf(line, "print %127s %n", name, &at) != 1 || !at)
+		return 0;
+	all->of[format_find(all, name)].print = strndup(line + at, strcspn(line + at, "\n"));
+	return 1;
+}
+
+/* Bytes of a type, 0: there is none. */
+static int type_size(const char *type)
+{
+	if (!strncmp(type, "bool", 4) || !strncmp(type, "char", 4))
+		return 1;
+	if (!strncmp(type, "long", 4) || !strncmp(type, "ulong", 5))
+		return 8;
+	int size = *type == 'u' || *type == 's' ? atoi(type + 1) / 8 : 0;
+
+	return size == 1 || size == 2 || size == 4 || size == 8 ? size : 0;
+}
+
+static void field_add(struct format *f, char *word)
+{
+	char *colon = strchr(word, ':'), *bracket = strchr(word, '[');
+	int size = colon ? type_size(word) : 0;
+
+	if (!size || f->nr == FIELDS)
+		error(1, 0, "invalid field '%s'", word);
+	f->count[f->nr] = bracket ? atoi(bracket + 1) : 0;
+	f->end = (f->end + size - 1) / size * size + size * (bracket ? f->count[f->nr] : 1);
+	f->size[f->nr] = size;
+	f->type[f->nr] = strndup(word, (size_t)(colon - word));
+	f->field[f->nr++] = strndup(colon + 1, strcspn(colon + 1, "["));
+}
+
 void format_add(struct formats *all, char **word, int nr)
 {
 	struct format *f = &all->of[all->nr];
 
-	if (nr < 3 || nr - 3 > FIELDS || all->nr == EVENTS)
+	if (nr < 3 || all->nr == EVENTS)
 		error(1, 0, "format: SYSTEM NAME TYPE:FIELD...");
-	*f = (struct format){.system = strdup(word[1]), .name = strdup(word[2]), .id = 100 + all->nr, .end = 8};
-	for (int i = 3; i < nr; i++, f->nr++) {
-		char *colon = strchr(word[i], ':');
-		int size = colon ? atoi(word[i] + 1) / 8 : 0;
-
-		if (size != 1 && size != 2 && size != 4 && size != 8)
-			error(1, 0, "invalid field '%s'", word[i]);
-		f->end = (f->end + size - 1) / size * size + size;
-		f->size[f->nr] = size;
-		f->type[f->nr] = strndup(word[i], (size_t)(colon - word[i]));
-		f->field[f->nr] = strdup(colon + 1);
-	}
+	*f = (struct format){.system = strdup(word[1]), .name = strdup(word[2]), .print = "\"\"",
+			     .id = 100 + all->nr, .end = 8};
+	for (int i = 3; i < nr; i++)
+		field_add(f, word[i]);
 	all->nr++;
 }
 
@@ -90,6 +126,18 @@ int format_find(const struct formats *all, const char *name)
 	return i;
 }
 
+/* A text, or bytes as hexadecimal digits. */
+static void array_put(const struct format *f, int i, char *value, uint8_t *to)
+{
+	if (*f->type[i] == 'c') {
+		text_word(value);
+		memcpy(to, value, strnlen(value, (size_t)f->count[i] - 1));
+		return;
+	}
+	for (int k = 0; k < f->count[i] && sscanf(value + 2 * k, "%2hhx", &to[k]) == 1; k++)
+		;
+}
+
 size_t record_make(const struct format *f, uint32_t tid, char **value, int nr, uint8_t *to)
 {
 	size_t at = 8;
@@ -100,12 +148,15 @@ size_t record_make(const struct format *f, uint32_t tid, char **value, int nr, u
 	memcpy(to, &f->id, 2);
 	memcpy(to + 4, &tid, 4);
 	for (int i = 0; i < nr; i++) {
-		uint64_t v = number(value[i]);
+		uint64_t v = f->count[i] ? 0 : number(value[i]);
 		size_t size = (size_t)f->size[i];
 
 		at = (at + size - 1) / size * size;
-		memcpy(to + at, &v, size);
-		at += size;
+		if (f->count[i])
+			array_put(f, i, value[i], to + at);
+		else
+			memcpy(to + at, &v, size);
+		at += size * (f->count[i] ? (size_t)f->count[i] : 1);
 	}
 	return at;
 }
@@ -128,6 +179,14 @@ void headers_put(uint32_t page_size, FILE *f)
 	put_sized(f, event, sizeof(event) - 1, 8);
 }
 
+/* The type as the kernel names it. */
+static const char *type_name(const char *type)
+{
+	if (!strcmp(type, "ulong"))
+		return "unsigned long";
+	return strcmp(type, "s32") ? type : "int";
+}
+
 static void format_put(const struct format *e, FILE *f)
 {
 	struct bytes b;
@@ -140,12 +199,18 @@ static void format_put(const struct format *e, FILE *f)
 		"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
 		"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n", e->name, e->id);
 	for (int i = 0; i < e->nr; i++) {
+		const char *type = e->type[i];
+		int size = e->size[i] * (e->count[i] ? e->count[i] : 1);
+
 		at = (at + e->size[i] - 1) / e->size[i] * e->size[i];
-		fprintf(b.f, "\tfield:%s %s;\toffset:%d;\tsize:%d;\tsigned:%d;\n", e->type[i],
-			e->field[i], at, e->size[i], e->type[i][0] == 's');
-		at += e->size[i];
+		fprintf(b.f, "\tfield:%s %s", type_name(type), e->field[i]);
+		if (e->count[i])
+			fprintf(b.f, "[%d]", e->count[i]);
+		fprintf(b.f, ";\toffset:%d;\tsize:%d;\tsigned:%d;\n", at, size,
+			*type == 's' || *type == 'l');
+		at += size;
 	}
-	fprintf(b.f, "\nprint fmt: \"\"\n");
+	fprintf(b.f, "\nprint fmt: %s\n", e->print);
 	bytes_end(&b);
 	put_sized(f, b.data, b.len, 8);
 	free(b.data);

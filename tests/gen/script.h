@@ -2,9 +2,12 @@
 /*
  * What the generators of recordings share: growing buffers, numbers, and tracepoints, which are declared by a line
  *
- *   format SYSTEM NAME TYPE:FIELD...   TYPE is u8 u16 u32 u64 s32 s64
+ *   format SYSTEM NAME TYPE:FIELD...   TYPE is u8 u16 u32 u64 s8 s16 s32 s64 bool long ulong; FIELD[N] of char or u8
+ *                                      is an array
+ *   print NAME FORMAT                  the print format of that event: the rest of the line
  *
- * and are recorded by their fields' values in this order. Wrong scripts end the program with a message.
+ * and are recorded by their fields' values in this order: numbers, texts with '~' for a blank, and bytes as hexadecimal
+ * digits. Wrong scripts end the program with a message.
  */
 #ifndef HOSTRACE_TESTS_GEN_SCRIPT_H
 #define HOSTRACE_TESTS_GEN_SCRIPT_H
@@ -12,7 +15,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { EVENTS = 64, FIELDS = 16, WORDS = 64, RECORD_MAX = 512 };
+enum { EVENTS = 128, FIELDS = 16, WORDS = 64, RECORD_MAX = 512 };
 
 struct bytes {
 	char *data;
@@ -21,8 +24,8 @@ struct bytes {
 };
 
 struct format {
-	char *system, *name;
-	int id, nr, size[FIELDS], end;
+	char *system, *name, *print;
+	int id, nr, size[FIELDS], count[FIELDS], end;
 	char *type[FIELDS], *field[FIELDS];
 };
 
@@ -37,6 +40,12 @@ void put(FILE *f, uint64_t value, int size);
 void put_text(FILE *f, const char *text);
 void put_sized(FILE *f, const void *data, size_t len, int bytes_of_len);
 uint64_t number(const char *text);
+
+/* Replaces each '~' by a blank. Returns the text. */
+char *text_word(char *word);
+
+/* If the line is one of "print", keeps its format. */
+int print_read(struct formats *all, const char *line);
 
 /* Splits a line at blanks, up to '#'. Returns the number of words. */
 int words_split(char *line, char *word[WORDS]);

@@ -239,7 +239,7 @@ static void stat_add(struct trace *t, char **word)
 static void line_read(struct trace *t, char *line)
 {
 	char *word[WORDS];
-	int nr = words_split(line, word);
+	int nr = print_read(&t->formats, line) ? 0 : words_split(line, word);
 
 	if (!nr)
 		return;
@@ -250,7 +250,7 @@ static void line_read(struct trace *t, char *line)
 	} else if (!strcmp(word[0], "page") && nr == 2 && !t->nr_cpus) {
 		t->page_size = (uint32_t)number(word[1]);
 	} else if (!strcmp(word[0], "comm") && nr == 3) {
-		fprintf(t->comms.f, "%s %s\n", word[1], word[2]);
+		fprintf(t->comms.f, "%s %s\n", word[1], text_word(word[2]));
 	} else if (!strcmp(word[0], "format")) {
 		format_add(&t->formats, word, nr);
 	} else if (!strcmp(word[0], "traceid") && nr == 2) {
@@ -471,7 +471,7 @@ static void v7_write(struct trace *t, FILE *f)
 int main(int argc, char **argv)
 {
 	struct trace t = {.version = 7, .packer = "none", .clock = "mono", .page_size = 4096};
-	char line[1024], clock[64];
+	char line[4096], clock[64];
 	FILE *in = NULL, *out = NULL;
 	int opt;
 

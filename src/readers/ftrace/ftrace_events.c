@@ -145,7 +145,7 @@ static void format_name(struct format *f)
 static unsigned int print_facts(const char *print)
 {
 	return (strstr(print, "\"K\"") ? FTRACE_PRINT_OWN_STATE : 0) |
-	       (strstr(print, "SERROR\"") ? FTRACE_PRINT_SERROR : 0);
+	       (strstr(print, "1, \"SERROR\"") ? FTRACE_PRINT_SERROR : 0);
 }
 
 /*

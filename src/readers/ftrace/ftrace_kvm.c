@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The kernel's events as ours. An event's fields have other names, sizes and, some, other meanings
- * from one kernel and architecture to the next; each format is compiled once to a list of moves
- * from its offsets to those of our record. Rows (event/rows.h) skip the record: their fields are
- * loaded straight from the kernel's bytes.
+ * The kernel's events as ours. An event's fields have other names, sizes and, some, other meanings from one kernel and
+ * architecture to the next; each format is compiled once to a list of moves from its offsets to those of our record.
+ * Rows (event/rows.h) skip the record: their fields are loaded straight from the kernel's bytes.
  */
 #include <traceevent/event-parse.h>
 
@@ -255,8 +254,7 @@ static uint64_t number_at(const uint8_t *p, unsigned int size, bool is_signed)
 	return is_signed ? (uint64_t)((int64_t)(v << shift) >> shift) : v;
 }
 
-/* Of a known size, so that neither this nor number_at() calls memcpy(): nearly all fields have 4 or
- * 8 bytes. */
+/* Of a known size, so that neither this nor number_at() calls memcpy(): nearly all fields have 4 or 8 bytes. */
 static void number_put(uint8_t *to, uint64_t v, unsigned int size)
 {
 	if (size == sizeof(uint64_t))

@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Most texts are words and values in turn, "rip 0xfff0 info1 0x2f00001" or "guest_rip=0xfff0
- * info1=0x2f00001", so each event has a table of words. What is printed in another way is parsed by
- * the event's own function.
+ * Most texts are words and values in turn, "rip 0xfff0 info1 0x2f00001" or "guest_rip=0xfff0 info1=0x2f00001", so each
+ * event has words in readers/ftrace/kernel_events.def. What is printed in another way is parsed by the event's own
+ * function.
  */
+#include <ctype.h>
 #include <errno.h>
 
 #include "event/exit_reason.h"
 #include "event/records.h"
 #include "readers/text/tracetext.h"
-
-/*
- * The events of KVM and the scheduler that are ours (bpf/events.def), from the text that the kernel
- * (print fmt of their format file), trace-cmd's plugins and trace-cmd report -R ("name=value")
- * print. Kernels differ: fields come and go, and the vCPU is missing from some; a record's type
- * lacks the fields that the text lacks.
- */
 
 static uint64_t number_after(struct text_slice text, const char *word, bool hex)
 {
@@ -79,16 +73,19 @@ static uint64_t userspace_rest(struct text_slice text, uint8_t *record)
 	struct rec_kvm_userspace_exit *rec = (void *)record;
 	bool failed = has_word(text, "reason restart (") || has_word(text, "reason error (");
 
+	if (!failed && !has_word(text, "reason "))
+		return 0;
+	if (!failed) /* libtraceevent compares without sign: never "restart" */
+		rec->error = rec->reason == KVM_EXIT_INTR ? -EINTR : 0;
 	if (!failed)
-		return has_word(text, "reason ") ? RECORD_BIT(kvm_userspace_exit, error) : 0;
+		return RECORD_BIT(kvm_userspace_exit, error);
 	rec->error = -(int32_t)number_after(text, "(", false);
 	rec->reason = rec->error == -EINTR ? KVM_EXIT_INTR : 0;
 	return RECORD_BIT(kvm_userspace_exit, error) |
 	       (rec->reason ? RECORD_BIT(kvm_userspace_exit, reason) : 0);
 }
 
-/* arm64's: "TRAP: HSR_EC: 0x0024 (DABT_LOW), PC: 0xffff800010083cb8"; "ret=2 esr_ec=36 vcpu_pc=..."
- * of trace-cmd -R */
+/* arm64's: "TRAP: HSR_EC: 0x0024 (DABT_LOW), PC: 0xffff800010083cb8"; "ret=2 esr_ec=36 vcpu_pc=..." of trace-cmd -R */
 static uint64_t exit_rest(struct text_slice text, uint8_t *record)
 {
 	static const char *const types[] = {"IRQ:", "SERROR:", "TRAP:", "IL:"};
@@ -296,8 +293,7 @@ const struct event_type *text_kind_type(const struct kernel_event *kind, uint64_
 
 /* ---- exit reasons ---- */
 
-/* How long the name at p is: SVM's exceptions have two words ("PF excp"), trace-cmd's "UNKNOWN
- * (12)" as well. */
+/* How long the name at p is: SVM's exceptions have two words ("PF excp"), trace-cmd's "UNKNOWN (12)" as well. */
 static size_t reason_len(const char *p)
 {
 	size_t len = 0;
@@ -434,8 +430,8 @@ static const char *key_end(const struct kernel_field *key, const char *p)
 }
 
 /*
- * The key at *p, which is set to its value; keys come in the table's order mostly, so the search
- * begins after the last one found.
+ * The key at *p, which is set to its value; keys come in the table's order mostly, so the search begins after the last
+ * one found.
  */
 static const struct kernel_field *key_find(const struct kernel_event *kind, unsigned int *at,
 					   const char **p)
@@ -539,9 +535,25 @@ static const char *word_skip(const char *p)
 	return text_skip_blanks(p);
 }
 
-uint64_t text_kind_fill(const struct kernel_event *kind, struct text_reasons *reasons,
-			struct text_slice text, uint8_t *record, uint16_t *ret_vcpu)
+/*
+ * trace-cmd's plugins print what they find, "<CANT FIND FIELD rip>" at the first field that is missing, and after it
+ * the event by its print format.
+ */
+static struct text_slice plugin_skip(struct text_slice text)
 {
+	const char *gives_up = memmem(text.at, text.len, "CANT FIND FIELD ", 16);
+	const char *end = text.at + text.len,
+		   *from = gives_up ? memchr(gives_up, '>', (size_t)(end - gives_up)) : NULL;
+
+	if (!from)
+		return text;
+	return (struct text_slice){from + 1, (uint32_t)(end - from - 1)};
+}
+
+uint64_t text_kind_fill(const struct kernel_event *kind, struct text_reasons *reasons,
+			struct text_slice all, uint8_t *record, uint16_t *ret_vcpu)
+{
+	struct text_slice text = plugin_skip(all);
 	const char *p = text.at, *end = p + text.len;
 	uint64_t present = 0;
 	unsigned int at = 0;
@@ -554,7 +566,9 @@ uint64_t text_kind_fill(const struct kernel_event *kind, struct text_reasons *re
 			p = word_skip(p);
 			continue;
 		}
-		p = word_skip(value_parse(key, reasons, p, record, ret_vcpu, &present));
+		p = value_parse(key, reasons, p, record, ret_vcpu, &present);
+		if (!islower((unsigned char)*p)) /* trace-cmd's plugin: "rip fff0reason HLT" */
+			p = word_skip(p);
 		if (kind->id == EV_kvm_exit && *ret_vcpu != RECORD_NO_VCPU &&
 		    present & RECORD_BIT(kvm_exit, info2))
 			break; /* what follows info2 is not ours */
@@ -567,18 +581,16 @@ bool text_kind_own_vcpu(const struct kernel_event *kind, struct text_slice text,
 	const char *p = text.at, *end = p + text.len;
 
 	*ret = RECORD_NO_VCPU;
-	if (kind->id != EV_kvm_entry && kind->id != EV_kvm_exit)
+	if (!kind->own_vcpu)
 		return false;
 	for (; p < end; p = word_skip(p)) {
 		bool raw = !memcmp(p, "vcpu_id=", 8);
-		uint64_t vcpu;
 
 		if (!raw && memcmp(p, "vcpu ", 5))
 			continue;
 		p += raw ? 8 : 5;
-		vcpu = text_number(&p);
-		*ret = vcpu < RECORD_NO_VCPU ? (uint16_t)vcpu : RECORD_NO_VCPU;
-		break;
+		vcpu_parse(p, ret);
+		return true;
 	}
-	return true;
+	return kind->id == EV_kvm_entry || kind->id == EV_kvm_exit;
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The kernel prints "prev_comm=sh prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=dd next_pid=2
- * next_prio=120" (include/trace/events/sched.h), trace-cmd's plugin "sh:1 [120] S ==> dd:2 [120]".
- * Names may contain anything.
+ * The kernel prints "prev_comm=sh prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=dd next_pid=2 next_prio=120"
+ * (include/trace/events/sched.h), trace-cmd's plugin "sh:1 [120] S ==> dd:2 [120]". Names may contain anything.
  */
 
 #include "event/records.h"

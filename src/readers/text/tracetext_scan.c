@@ -22,6 +22,7 @@
 enum {
 	CPUS = 4096,	   /* further CPUs' losses last from the beginning */
 	COMM_BYTES = 24,
+	ISA_TRIES = 1024,  /* exits in which a reason's name is looked for */
 	COMMS = 1024,	   /* threads whose names are compared without a look into the metadata */
 };
 
@@ -34,6 +35,7 @@ struct scan {
 	uint64_t last_ns[CPUS];	  /* of each CPU's newest event; 0: none */
 	uint32_t open_hole[CPUS]; /* index + 1 of the hole that the next event ends; 0: none */
 	json_t *threads;
+	unsigned int isa_tries;
 	bool too_many_names; /* more than META_THREADS_MAX threads */
 	struct tick_rate rate; /* of a host's times in ticks */
 	struct {
@@ -177,6 +179,20 @@ static void rate_learn(struct scan *s, const struct text_name *name)
 	tick_rate_event(&s->rate, &ev);
 }
 
+/* Reasons that are printed as numbers are those of the ISA whose names the file has. */
+static void isa_learn(struct scan *s, const struct text_name *name)
+{
+	_Alignas(8) uint8_t record[256];
+	uint16_t vcpu;
+
+	if (s->t->reasons.isa || !name->kind || s->isa_tries == ISA_TRIES ||
+	    (name->kind->id != EV_kvm_exit && name->kind->id != EV_kvm_nested_vmexit))
+		return;
+	s->isa_tries++;
+	memset(record, 0, sizeof(record));
+	text_kind_fill(name->kind, &s->t->reasons, s->t->line.text, record, &vcpu);
+}
+
 static int event_learn(struct scan *s, const struct read_hint *hint)
 {
 	struct tracetext *t = s->t;
@@ -208,6 +224,7 @@ static int event_learn(struct scan *s, const struct read_hint *hint)
 	comm_learn(s, l);
 	if (t->ticks && !t->guest && s->rate.pvclock <= 0)
 		rate_learn(s, name);
+	isa_learn(s, name);
 	if (t->vms && name->kind && text_kind_own_vcpu(name->kind, l->text, &vcpu))
 		vm_threads_seen(t->vms, vcpu, l->tid, l->tgid);
 	return 0;

@@ -1,0 +1,70 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The same events in five forms must be the same events: trace.dat, perf.data, the text of tracefs, that of trace-cmd
+# report and that of perf script, for each tracepoint of KVM and the scheduler in each form that kernels from 4.4 on
+# gave it (tests/gen/kernel_formats.def). trace-cmd and perf print; values are random (SEED).
+#
+#   tests/kernels/run.sh [VERSION...]
+#
+# HOSTRACE is the program (default build/hostrace); KEEP=DIR keeps the files there.
+set -u
+root=$(cd "$(dirname "$0")/../.." && pwd)
+. "$root/tests/tap.inc"
+hostrace=$(realpath "${HOSTRACE:-$root/build/hostrace}")
+gen=$(dirname "$hostrace")/tests/gen
+work=${KEEP:-$(mktemp -d)}
+[ -n "${KEEP:-}" ] || trap 'rm -rf "$work"' EXIT
+export TZ=UTC LC_ALL=C
+seed=${SEED:-1}
+
+# One version after each change, and the newest.
+versions=${*:-4.4 4.7 4.9 4.14 4.19 5.3 5.10 5.15 6.0 6.1 6.9 6.12 6.14 7.1}
+
+for tool in trace-cmd perf jq; do
+	command -v $tool >/dev/null || skip_all "no $tool"
+done
+
+# events FILE: a line for each, without what only some forms have: the process id and the names of threads
+events() {
+	"$hostrace" list -i "$1" -f json |
+		jq -c '.rows[] | select(.event != "thread") | [.time_ns, .cpu, .tid, .vcpu, .event, .fields]'
+}
+
+# told FORM VERSION: the events as this form can tell them, from stdin.
+told() {
+	case $1-$2 in
+	# trace-cmd's plugin prints 8 bits of prev_state, which had 12 until 4.13.
+	trace-cmd.txt-4.[479]) jq -c 'if .[4] == "sched_switch" then .[5] |= del(.prev_state) else . end' ;;
+	*) cat ;;
+	esac
+}
+
+
+make_forms() {
+	"$gen/kernelevents" "$1" "$2" "$seed" . >count &&
+		"$gen/tracedat" dat.script trace.dat &&
+		"$gen/perfdata" perf.script perf.data &&
+		trace-cmd report -i trace.dat >trace-cmd.txt 2>trace-cmd.err &&
+		perf script -i perf.data >perf.txt 2>perf.err
+}
+
+for version in $versions; do
+	for kind in vmx svm arm64; do
+		mkdir -p "$work/$version-$kind"
+		cd "$work/$version-$kind" || exit
+		if ! make_forms "$version" $kind; then
+			result "$version $kind: five forms are made" 1 perf.err
+			continue
+		fi
+		events trace.dat >want
+		[ "$(wc -l <want)" = "$(cat count)" ] || echo "trace.dat: $(wc -l <want) of $(cat count) events" >wrong
+		for form in perf.data tracefs.txt trace-cmd.txt perf.txt; do
+			told $form "$version" <want >told
+			events $form | told $form "$version" >"have.$form"
+			diff told "have.$form" >diff.out ||
+				{ echo "$form: $(grep -c '^<' diff.out) events differ"; head -n 8 diff.out; } >>wrong
+		done
+		right "$version $kind: $(cat count) events, five forms" "$(cat wrong 2>/dev/null)"
+	done
+done
+results_end
