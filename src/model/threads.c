@@ -4,7 +4,7 @@
 #include "event/exit_reason.h"
 #include "event/handlers.h"
 #include "event/records.h"
-#include "model/threads.h"
+#include "model/waits.h"
 
 enum { TASK_INTERRUPTIBLE = 1, TASK_DEAD = 0x80, RECENT = 64 };
 
@@ -108,9 +108,12 @@ static void state_change(struct model *m, struct model_thread *t, enum run_state
 {
 	uint64_t ns = ev->time_ns > t->since_ns ? ev->time_ns : t->since_ns;
 
+	wait_ends(m, t, ns, ev);
 	m->reader.period(m->reader.arg, t, ns, next, ev);
 	t->state = next;
 	t->since_ns = ns;
+	if (thread_waits(t))
+		wait_begins(m, t, ns, ev);
 	t->cpu = ev->cpu;
 	t->woken_early_ns = 0;
 	t->is_assumed = false;
@@ -194,6 +197,7 @@ static void on_switch(struct model *m, const struct event *ev)
 
 	if (model_is_blind(m, ev->time_ns))
 		return;
+	cpu_switches(m, ev);
 	m->counts.switches = true;
 	if (sw->prev_tid && sw->prev_tid == ev->tid && (t = model_thread_get(m, ev)))
 		thread_leaves(m, t, ev, sw);
@@ -345,6 +349,7 @@ static void on_loss(struct model *m, const struct event *ev)
 		threads_forget(m, ev);
 	if (what && m->reader.lost)
 		m->reader.lost(m->reader.arg, what, ev->time_ns);
+	m->counts.task_losses += (what & LOST_TASKS) != 0;
 }
 
 static void on_thread_event(struct model *m, const struct event *ev)
@@ -369,8 +374,16 @@ static void on_wakeup(struct model *m, const struct event *ev)
 	RECORD(sched_wakeup, wakeup, ev);
 	struct model_thread *t = thread_get(m, ev, wakeup->wake_tid);
 
-	if (t && !model_is_blind(m, ev->time_ns))
-		on_wake(m, t, ev);
+	if (!t || model_is_blind(m, ev->time_ns))
+		return;
+	on_wake(m, t, ev);
+	wait_finds_cpu(m, t, ev, wakeup->target_cpu);
+}
+
+static void on_ran(struct model *m, const struct event *ev)
+{
+	if (!model_is_blind(m, ev->time_ns))
+		cpu_switches(m, ev);
 }
 
 static void on_name(struct model *m, const struct event *ev)
@@ -395,6 +408,7 @@ static const HANDLERS(struct model) handlers = {{
 	[EV_lost] = on_loss,
 	[EV_thread] = on_name,
 	[EV_gap] = on_loss,
+	[EV_sched_ran] = on_ran,
 }};
 
 void model_event(struct model *m, const struct event *ev)
@@ -402,9 +416,9 @@ void model_event(struct model *m, const struct event *ev)
 	handlers_call(&handlers, m, ev);
 }
 
-bool model_wants(const char *event)
+bool model_wants(const char *event, bool tasks)
 {
-	return handlers_want(&handlers, event);
+	return handlers_want(&handlers, event) && (tasks || strcmp(event, "sched_ran") != 0);
 }
 
 const struct rec_sched_switch *switch_read(const struct event *ev, struct rec_sched_switch *copy)
@@ -430,6 +444,7 @@ void model_end(struct model *m, uint64_t ns)
 	for (uint32_t at = 0; (t = model_thread_next(m, &at));) {
 		uint64_t end_ns = ns > t->since_ns ? ns : t->since_ns;
 
+		wait_ends(m, t, end_ns, NULL);
 		m->reader.period(m->reader.arg, t, end_ns, t->state, NULL);
 		t->since_ns = end_ns;
 	}
@@ -445,6 +460,7 @@ void model_init(struct model *m, const struct model_reader *reader, uint64_t sta
 	*m = (struct model){.reader = *reader,
 			    .start_ns = start_ns,
 			    .threads = HASH_TABLE(struct thread_entry, 1, MODEL_THREADS_MAX)};
+	waits_init(m);
 }
 
 void model_deinit(struct model *m)
@@ -454,5 +470,6 @@ void model_deinit(struct model *m)
 	for (uint32_t at = 0; (t = model_thread_next(m, &at));)
 		free(t);
 	losses_deinit(&m->losses);
+	waits_deinit(m);
 	hash_deinit(&m->threads);
 }

@@ -42,6 +42,7 @@ enum {
 	SYSCALL_IOCTL = 16, /* x86-64 */
 	SYSCALL_FUTEX = 202,
 	KVM_RUN_REQUEST = 0xae80,
+	RECENT_CPUS = 64,
 };
 
 enum run_state {
@@ -78,6 +79,14 @@ struct vcpu_place {
 	} exit, vmm;
 };
 
+/* A task that has a CPU. */
+struct runner {
+	bool known;
+	uint32_t cpu;
+	uint32_t tid; /* 0: it is idle: the thread that waits was throttled, or just woken */
+	char comm[16];
+};
+
 /* The first member of its reader's own struct. */
 struct model_thread {
 	uint64_t key;	  /* source, tid */
@@ -103,6 +112,14 @@ struct model_thread {
 	bool is_assumed; /* WOKEN, as it was unknown */
 	bool is_touched; /* had an event since the newest loss */
 	struct model_thread *next_touched;
+
+	/* While it waits for a CPU: waits.c. */
+	struct thread_wait {
+		struct waited_cpu *cpu; /* NULL: not known which */
+		struct model_thread *next, *prev; /* who else waits for it */
+		bool is_one_too_many; /* so many wait for it that who runs instead is unknown */
+		uint64_t taken_ns;    /* the reader knows who ran instead up to here */
+	} wait;
 };
 
 struct model_counts {
@@ -110,7 +127,9 @@ struct model_counts {
 	uint64_t missing; /* switches that are missing though no event was lost there */
 	uint64_t losses;  /* times from which on nothing was known */
 	uint64_t exit_losses; /* ... of where vCPUs are */
-	uint64_t refused; /* events of threads beyond the limit, or without memory */
+	uint64_t task_losses; /* ... of which other tasks ran */
+	uint64_t refused; /* events of threads or CPUs beyond the limit, or without memory */
+	uint64_t unnamed; /* waits for which it is unknown who ran: too many waited for the CPU */
 	bool switches, blocks, exits; /* the trace has sched_switch, sched_block, kvm_exit */
 };
 
@@ -118,6 +137,13 @@ struct model_reader {
 	/* The thread's period from since_ns to `ns` has ended, in t->state; then comes `next`, by this event. */
 	void (*period)(void *arg, struct model_thread *t, uint64_t ns, enum run_state next,
 		       const struct event *ev);
+
+	/*
+	 * While the thread waited this task had its CPU. The calls are without gaps, and come before the end of the
+	 * period. NULL: of no interest.
+	 */
+	void (*taken)(void *arg, struct model_thread *t, uint64_t from_ns, uint64_t to_ns,
+		      const struct runner *who);
 
 	/* After that: events are missing, so that this (LOST_...) is unknown. NULL: of no interest. */
 	void (*lost)(void *arg, unsigned int what, uint64_t ns);
@@ -131,7 +157,12 @@ struct model {
 	uint64_t start_ns;
 	bool foreign;
 	struct loss_windows losses;
-	struct hash_table threads;
+	struct hash_table threads, cpus;
+	struct recent_cpu {
+		uint64_t key;
+		struct waited_cpu *cpu;
+	} recent_cpu[RECENT_CPUS];
+	unsigned int nr_waits; /* of threads whose CPU is known */
 	struct model_thread *touched;
 	struct model_thread *recent[64]; /* by the lowest bits of the CPU: found without a hash */
 };
@@ -152,8 +183,11 @@ void model_event(struct model *m, const struct event *ev);
 /* All periods end; states stay. */
 void model_end(struct model *m, uint64_t ns);
 
-/* Does the tracker look at this event? */
-bool model_wants(const char *event);
+/* Does the tracker look at this event? `tasks`: its reader has `taken`. */
+bool model_wants(const char *event, bool tasks);
+
+/* Who has the CPU that the thread waits for. NULL: unknown. */
+const struct runner *model_runner(const struct model *m, const struct model_thread *t);
 
 /* NULL: it had no event. */
 struct model_thread *model_thread_find(const struct model *m, uint16_t source, uint32_t tid);

@@ -17,6 +17,8 @@ missing without a word. For each vCPU:
 
 	exits, timeline, blame	the same number of exits, which took the same time, whatever was lost
 
+	sched and blame		who ran while the vCPU waited for a CPU, where all its waits are in exits that blame has
+
 A difference that is meant: before its first event sched knows what a thread did, as the others do not look back.
 
 	tests/agree/states.py [FIRST_SEED [SEEDS]]	HOSTRACE: the program; KEEP: a folder for what is compared
@@ -262,6 +264,7 @@ def compare(m, folder):
 	"""Yields what disagrees."""
 	m.write(folder)
 	sched = report(folder, "sched", "host.txt")
+	tasks = report(folder, "sched", "host.txt", "--by", "task")
 	timeline = report(folder, "timeline", "host.txt")
 	blame = report(folder, "blame", "host.txt", "--limit", "100000")
 	exits = report(folder, "exits", "host.txt", "--by", "=tid")
@@ -290,6 +293,7 @@ def compare(m, folder):
 			yield from same("unknown in sched and causes", unknown, part.get("unknown", 0))
 		elif part.get("unknown", 0) < unknown:
 			yield from same("more is unknown in sched than in causes", unknown, part.get("unknown", 0))
+		yield from takers_compare(tid, vcpu, of["ready_ns"], tasks, blame)
 		yield from exits_compare(m, tid, vcpu, exits, blame, timeline)
 		for exit_row in (row for row in blame["rows"] if row["tid"] == tid):
 			yield from exit_compare(m, vcpu, exit_row, off)
@@ -298,6 +302,18 @@ def compare(m, folder):
 			for i in off:
 				if not lies_in(i, merged(truth)):
 					yield f"vCPU {vcpu}: timeline: {i} is not what it did"
+
+
+def takers_compare(tid, vcpu, ready_ns, tasks, blame):
+	shown = {"sched": {}, "blame": {}}
+	for r in tasks["rows"]:
+		if r["tid"] == tid:
+			shown["sched"][r["task_tid"]] = r["time_ns"]
+	for p in (p for r in blame["rows"] if r["tid"] == tid for p in r["parts"] if CLASSES.get(p["cause"]) == "ready"):
+		task = p.get("tid", 0 if p.get("comm") else None)
+		shown["blame"][task] = shown["blame"].get(task, 0) + p["duration_ns"]
+	if sum(shown["blame"].values()) == ready_ns and shown["blame"] != shown["sched"]:
+		yield f"vCPU {vcpu}: ran instead: sched {shown['sched']}, blame {shown['blame']}"
 
 
 def exits_compare(m, tid, vcpu, exits, blame, timeline):

@@ -220,68 +220,15 @@ static void on_step(struct blame *b, struct thread *t, const struct event *ev)
 
 /* ---- the scheduler ---- */
 
-/* Who runs instead: who gets the CPU by this switch, or who had it. */
-static void other_set(struct blame *b, struct thread *t, const struct event *ev, bool gets)
+static void part_taken(void *arg, struct model_thread *m, uint64_t from_ns, uint64_t to_ns,
+		       const struct runner *who)
 {
-	struct rec_sched_switch copy;
-	const struct rec_sched_switch *sw = switch_read(ev, &copy);
+	struct thread *t = (struct thread *)m;
 
-	t->other = (struct blame_who){.number = ev->cpu};
-	if (losses_cover(&b->model.losses, LOST_TASKS, ev->time_ns))
-		return; /* another one may have followed */
-	t->other.tid = gets ? sw->next_tid : sw->prev_tid;
-	record_text(gets ? sw->next_comm : sw->prev_comm, sizeof(sw->next_comm), t->other.comm,
-		    sizeof(t->other.comm));
-	text_sanitize(t->other.comm);
-}
-
-/*
- * Without sched_ran only two of the tasks that ran while the thread waited are known: the first, which is often a
- * short-lived kernel thread, and the last. On another CPU the last one had nothing to do with it.
- */
-static bool last_counts(const struct blame *b, const struct thread *t, const struct event *ev)
-{
-	RECORD(sched_switch, sw, ev);
-
-	if (t->model.state == THREAD_PREEMPTED)
-		return !b->ran && t->other.number == ev->cpu && sw->prev_tid;
-	return t->model.state == THREAD_WOKEN;
-}
-
-static void waiters_switch(struct blame *b, const struct machine *vm, const struct event *ev)
-{
-	for (unsigned int i = 0; i < vm->nr_vcpus; i++) {
-		struct thread *t = vm->vcpu[i];
-
-		if (t->model.state != THREAD_PREEMPTED || t->other.number != ev->cpu)
-			continue;
-		part_cut(b, t, ev->time_ns);
-		other_set(b, t, ev, true);
-	}
-}
-
-/* A CPU switches: threads that wait for it account for the task that leaves, then wait for the next one. */
-static void cpu_switches(struct blame *b, const struct event *ev)
-{
-	const struct machine_entry *e = hash_find_u64(&b->machines, key_of(ev, ev->pid));
-
-	if (e && !b->model.foreign)
-		waiters_switch(b, e->vm, ev);
-	for (uint32_t at = 0; b->model.foreign && (e = hash_next(&b->machines, &at));)
-		waiters_switch(b, e->vm, ev);
-}
-
-static void on_cpu_switch(struct blame *b, const struct event *ev)
-{
-	b->counts.switches = true;
-	if (b->ran)
-		cpu_switches(b, ev);
-}
-
-static void on_ran(struct blame *b, const struct event *ev)
-{
-	b->ran = true;
-	cpu_switches(b, ev);
+	(void)from_ns;
+	t->taker = who;
+	part_cut(arg, t, to_ns);
+	t->taker = NULL;
 }
 
 static void waker_releases(struct blame *b, struct thread *t, const struct event *ev)
@@ -307,12 +254,8 @@ static void period_cut(void *arg, struct model_thread *m, uint64_t ns, enum run_
 	if (t->shown != m->state && m->state == THREAD_UNKNOWN)
 		exit_drop_run(b, t);
 	t->shown = next;
-	if (by_switch && next == THREAD_RUNNING && last_counts(b, t, ev))
-		other_set(b, t, ev, false);
 	part_cut(b, t, ns);
 	owner_changes(b, t, ns);
-	if (by_switch && next != THREAD_RUNNING)
-		other_set(b, t, ev, true);
 	if (next == THREAD_RUNNING)
 		exit_return_run(b, t, ns);
 	if (by_switch && m->state == THREAD_WOKEN && next == THREAD_RUNNING && on_global)
@@ -362,6 +305,13 @@ static void on_known(struct blame *b, struct thread *t, const struct event *ev)
 	(void)ev;
 }
 
+static void on_switch(struct blame *b, struct thread *t, const struct event *ev)
+{
+	(void)t;
+	(void)ev;
+	b->counts.switches = true;
+}
+
 /* Of events in the thread of their header. */
 static const HANDLERS_OF(struct blame, struct thread) handlers = {{
 	[EV_kvm_exit] = on_exit_event,
@@ -374,7 +324,7 @@ static const HANDLERS_OF(struct blame, struct thread) handlers = {{
 	[EV_kvm_vcpu_wakeup] = on_vcpu_wakeup,
 	[EV_kvm_page_fault] = on_step,
 	[EV_kvm_nested_vmexit] = on_nested,
-	[EV_sched_switch] = on_known,
+	[EV_sched_switch] = on_switch,
 	[EV_sched_block] = on_block,
 	[EV_sched_woken] = on_known,
 	[EV_sched_holder] = holder_event,
@@ -383,17 +333,10 @@ static const HANDLERS_OF(struct blame, struct thread) handlers = {{
 	[EV_bql_unlock] = owner_event,
 }};
 
-/* Before the model knows of them. */
-static const HANDLERS(struct blame) of_cpus = {{
-	[EV_sched_switch] = on_cpu_switch,
-	[EV_sched_ran] = on_ran,
-}};
-
 bool blame_wants(const char *event, void *arg)
 {
 	(void)arg;
-	return handlers_want(&handlers, event) || handlers_want(&of_cpus, event) ||
-	       model_wants(event);
+	return handlers_want(&handlers, event) || model_wants(event, true);
 }
 
 int blame_event(struct blame *b, const struct event *ev)
@@ -401,7 +344,6 @@ int blame_event(struct blame *b, const struct event *ev)
 	unsigned int id = ev->type->id;
 	struct thread *t;
 
-	handlers_call(&of_cpus, b, ev);
 	model_event(&b->model, ev);
 	if (!handlers_have(&handlers, ev))
 		return b->err;
@@ -444,6 +386,7 @@ struct blame *blame_new(const struct blame_sink *sink)
 	b->sink = *sink;
 	model_init(&b->model,
 		   &(struct model_reader){.period = period_cut,
+					  .taken = part_taken,
 					  .lost = losses_found,
 					  .arg = b,
 					  .thread_size = sizeof(struct thread)},
@@ -457,7 +400,6 @@ struct blame *blame_new(const struct blame_sink *sink)
 void blame_set_foreign(struct blame *b)
 {
 	model_set_foreign(&b->model);
-	b->ran = true;
 }
 
 void blame_set_regions(struct blame *b, struct region_names *regions)

@@ -39,7 +39,7 @@ struct thread {
 	struct thread *next_touched[LOSSES];
 	bool waits, on_global;	/* its block is of futex(FUTEX_WAIT); on the global mutex */
 	bool is_crowded;	/* ... beyond BLAME_WAITERS_MAX */
-	struct blame_who other; /* who ran, when it did not */
+	const struct runner *taker; /* while a part is cut: who ran instead; NULL: who has its CPU now */
 	uint32_t stack; /* of the global mutex's holder: what it does; 0: unknown */
 	struct machine *vm; /* NULL: in a foreign trace, of a thread that is only known from the scheduler */
 	struct cycle *cycle; /* of a vCPU thread; else NULL */
@@ -78,7 +78,6 @@ struct blame {
 	struct thread *touched[LOSSES];
 	struct region_names *regions; /* NULL: none */
 	bool exits_seen;
-	bool ran; /* switches between other tasks are known: there is a sched_ran, or the trace is foreign */
 	bool exact; /* there is a bql_locked, or bql_unlock */
 	struct hash_table stacks; /* holder.c */
 	char **stack; /* array.h; by id less 1 */

@@ -9,8 +9,6 @@ static void thread_is_lost(struct blame *b, struct thread *t, unsigned int what,
 	part_cut(b, t, ns);
 	if (what & (LOST_RUNS | LOST_PARTS) && t->vm)
 		t->vm->owner = (struct owner){0};
-	if (what & LOST_TASKS)
-		t->other = (struct blame_who){.number = t->other.number};
 	if (what & LOST_STACKS)
 		t->stack = 0;
 	if (!c || !c->open)

@@ -118,7 +118,18 @@ static void classify_asleep(const struct thread *t, struct blame_part *p)
 	}
 }
 
-static void part_classify(const struct thread *t, struct blame_part *p)
+static void who_ran(const struct runner *r, struct blame_who *who)
+{
+	if (!r)
+		return;
+	who->number = r->cpu;
+	if (!r->known)
+		return;
+	who->tid = r->tid;
+	memcpy(who->comm, r->comm, sizeof(who->comm));
+}
+
+static void part_classify(const struct model *m, const struct thread *t, struct blame_part *p)
 {
 	p->cause = BLAME_UNKNOWN;
 	memset(&p->who, 0, sizeof(p->who));
@@ -133,7 +144,7 @@ static void part_classify(const struct thread *t, struct blame_part *p)
 	case THREAD_PREEMPTED:
 	case THREAD_WOKEN:
 		p->cause = t->model.state == THREAD_WOKEN ? BLAME_RUNQUEUE : BLAME_PREEMPTED;
-		p->who = t->other;
+		who_ran(t->taker ? t->taker : model_runner(m, &t->model), &p->who);
 		break;
 	case THREAD_ASLEEP:
 		classify_asleep(t, p);
@@ -225,7 +236,7 @@ void part_cut(struct blame *b, struct thread *t, uint64_t ns)
 	if (!c || !c->open || ns <= c->since_ns)
 		return;
 	p.start_ns = c->since_ns;
-	part_classify(t, &p);
+	part_classify(&b->model, t, &p);
 	part_add(b, c, &p);
 	c->since_ns = ns;
 }

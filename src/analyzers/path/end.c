@@ -41,6 +41,7 @@ int path_end(struct path *p)
 {
 	struct path_totals *t = &p->totals;
 
+	threads_end(&p->threads);
 	t->refused += p->threads.refused + p->threads.model.counts.refused;
 	t->refused += p->queues.refused + p->open.refused +
 		      p->devices.refused + p->notifying.refused + p->vcpus.refused +

@@ -394,7 +394,8 @@ static const HANDLERS(struct path) handlers = {{
 
 bool path_wants(const char *event, void *arg)
 {
-	return handlers_want(&handlers, event) || model_wants(event) || elements_wants(event, arg);
+	return handlers_want(&handlers, event) || model_wants(event, true) ||
+	       elements_wants(event, arg);
 }
 
 int path_event(struct path *p, const struct event *ev)

@@ -48,37 +48,43 @@ static void change_add(struct threads *t, struct thread_log *log, struct thread_
 	log->change[log->nr++] = change;
 }
 
-/* What is on the run queue's CPU instead: who gets it when the thread leaves, or who had it until the thread comes. */
-static void other_set(struct thread_change *c, const struct event *ev, bool leaves)
-{
-	RECORD(sched_switch, sw, ev);
-
-	c->cpu = ev->cpu;
-	c->other_tid = leaves ? sw->next_tid : sw->prev_tid;
-	record_text(leaves ? sw->next_comm : sw->prev_comm, sizeof(sw->next_comm), c->other,
-		    sizeof(c->other));
-	text_sanitize(c->other);
-}
-
+/* The thread's period has had this state: it may be another one than was known when it began. */
 static void period_log(void *arg, struct model_thread *m, uint64_t ns, enum run_state next,
 		       const struct event *ev)
 {
 	struct thread_log *log = (struct thread_log *)m;
-	struct thread_change *last = log->nr ? &log->change[log->nr - 1] : NULL;
-	struct thread_change new = {.ns = ns, .cpu = ev->cpu, .run = (uint8_t)run_of(next)};
-	bool by_switch = ev->type->id == EV_sched_switch;
 	struct threads *t = arg;
 
-	if (last && last->run != PATH_RUN_UNKNOWN)
-		last->run = (uint8_t)run_of(m->state);
-	if (last && last->run == PATH_RUNQUEUE && !last->other_tid && by_switch)
-		other_set(last, ev, false);
-	if (new.run == PATH_RUNQUEUE && by_switch)
-		other_set(&new, ev, true);
+	for (size_t i = log->nr; i-- > 0 && log->change[i].ns >= m->since_ns;)
+		if (log->change[i].run != PATH_RUN_UNKNOWN)
+			log->change[i].run = (uint8_t)run_of(m->state);
+	if (!ev)
+		return;
 	if (next == THREAD_UNKNOWN)
 		log->woken_ns = 0;
 	if (t->model.counts.switches) /* else nothing shows that a thread has left its CPU */
-		change_add(t, log, new);
+		change_add(t, log, (struct thread_change){.ns = ns, .cpu = ev->cpu,
+							  .run = (uint8_t)run_of(next)});
+}
+
+/* Who has the CPU instead: of the change to the run queue, or from then on. */
+static void other_log(void *arg, struct model_thread *m, uint64_t from_ns, uint64_t to_ns,
+		      const struct runner *who)
+{
+	struct thread_log *log = (struct thread_log *)m;
+	struct thread_change *last = log->nr ? &log->change[log->nr - 1] : NULL;
+	struct thread_change new = {.ns = from_ns, .run = PATH_RUNQUEUE};
+
+	(void)to_ns;
+	if (!last || last->run != PATH_RUNQUEUE)
+		return;
+	new.cpu = (uint16_t)who->cpu;
+	new.other_tid = who->known ? who->tid : 0;
+	memcpy(new.other, who->comm, sizeof(new.other));
+	if (last->ns == from_ns)
+		*last = new;
+	else if (new.other_tid != last->other_tid)
+		change_add(arg, log, new);
 }
 
 /* ---- events ---- */
@@ -107,6 +113,7 @@ static void on_wake(struct threads *t, const struct event *ev, uint32_t tid, uin
 
 int threads_event(struct threads *t, const struct event *ev)
 {
+	t->last_ns = ev->time_ns;
 	if (ev->type->id == EV_sched_woken) {
 		RECORD(sched_woken, woken, ev);
 
@@ -119,6 +126,11 @@ int threads_event(struct threads *t, const struct event *ev)
 		model_event(&t->model, ev);
 	}
 	return t->err;
+}
+
+void threads_end(struct threads *t)
+{
+	model_end(&t->model, t->last_ns);
 }
 
 /* ---- questions ---- */
@@ -154,6 +166,7 @@ void threads_init(struct threads *t)
 	*t = (struct threads){0};
 	model_init(&t->model,
 		   &(struct model_reader){.period = period_log,
+					  .taken = other_log,
 					  .arg = t,
 					  .thread_size = sizeof(struct thread_log)},
 		   0);

@@ -39,6 +39,7 @@ struct thread_log {
 
 struct threads {
 	struct model model;
+	uint64_t last_ns; /* of the newest event */
 	size_t nr_changes;
 	uint64_t refused; /* changes above the limit */
 	bool wakes;	  /* the trace has wake-ups */
@@ -50,6 +51,7 @@ void threads_deinit(struct threads *t);
 
 /* 0, or -ENOMEM with the error message set. */
 int threads_event(struct threads *t, const struct event *ev);
+void threads_end(struct threads *t);
 
 /* NULL: unknown. */
 struct thread_log *threads_find(const struct threads *t, uint16_t source, uint32_t tid);

@@ -136,21 +136,15 @@ static void account(struct follow *t, enum sched_use use, uint64_t took)
 static void wait_over(struct sched *s, struct follow *t, uint64_t ns, const struct event *ev)
 {
 	if (!thread_waits(&t->model)) {
-		wait_forget(s, t);
-	} else if (ev && ev->type->id == EV_sched_switch) {
+		takers_forget(s, t);
+		return;
+	}
+	if (ev && ev->type->id == EV_sched_switch) {
 		value_add(s, &t->t.waits, ns - t->model.since_ns);
 		if (t->wakes_poll)
 			value_add(s, &t->t.loop->wakeups, ns - t->model.since_ns);
-		wait_ends(s, t, ev);
-	} else {
-		wait_breaks_off(s, t, ns);
 	}
-}
-
-/* The CPU that a thread waits for, as it has left it. */
-static struct waited_cpu *cpu_left(struct sched *s, const struct event *ev)
-{
-	return ev->type->id == EV_sched_switch ? waited_cpu_get(s, ev, ev->cpu) : NULL;
+	takers_count(s, t);
 }
 
 static void period_add(void *arg, struct model_thread *m, uint64_t ns, enum run_state next,
@@ -171,8 +165,6 @@ static void period_add(void *arg, struct model_thread *m, uint64_t ns, enum run_
 	t->wakes_poll = next == THREAD_WOKEN && use == SCHED_POLLS && t->t.loop;
 	if (t->wakes_poll)
 		busy_begins(t->t.loop, ns);
-	if (next == THREAD_PREEMPTED || next == THREAD_WOKEN)
-		wait_begins(s, t, cpu_left(s, ev), ns);
 }
 
 /* ---- events ---- */
@@ -187,24 +179,6 @@ static void vm_learn(struct sched *s, const struct event *ev)
 	t->vm_pid = ev->pid;
 	if (!hash_add_u64(&s->vms, (uint64_t)ev->source << 32 | ev->pid, NULL))
 		s->counts.refused++;
-}
-
-/* Which CPU a thread waits for, if it was not known. */
-static void on_wakeup(struct sched *s, const struct event *ev)
-{
-	RECORD(sched_wakeup, wakeup, ev);
-	struct follow *t =
-		(struct follow *)model_thread_find(&s->model, ev->source, wakeup->wake_tid);
-	struct waited_cpu *cpu;
-
-	if (!t || t->model.state != THREAD_WOKEN || t->cpu)
-		return;
-	cpu = waited_cpu_get(s, ev, wakeup->target_cpu);
-	if (!cpu)
-		return;
-	if (!cpu->waiters)
-		cpu->known = false; /* nobody watched it */
-	wait_begins(s, t, cpu, t->taken_ns);
 }
 
 static void on_block(struct sched *s, const struct event *ev)
@@ -235,29 +209,25 @@ void sched_set_foreign(struct sched *s)
 	s->counts.ran = true;
 }
 
-/* Switches on a CPU that a thread waits for come before the thread's own state changes. */
 static void on_switch(struct sched *s, const struct event *ev)
 {
+	(void)ev;
 	s->counts.switches++;
-	if (!model_is_blind(&s->model, ev->time_ns))
-		cpu_switches(s, ev);
 }
 
 static void on_ran(struct sched *s, const struct event *ev)
 {
+	(void)ev;
 	s->counts.ran = true;
-	if (!model_is_blind(&s->model, ev->time_ns))
-		cpu_switches(s, ev);
 }
 
-static const HANDLERS(struct sched) of_cpus = {{
+static const HANDLERS(struct sched) always = {{
 	[EV_sched_switch] = on_switch,
 	[EV_sched_ran] = on_ran,
 }};
 
-/* After the model, where nothing is lost. */
+/* Where nothing is lost, after the model. */
 static const HANDLERS(struct sched) handlers = {{
-	[EV_sched_wakeup] = on_wakeup,
 	[EV_sched_block] = on_block,
 	[EV_sched_stack] = on_stack,
 }};
@@ -265,8 +235,7 @@ static const HANDLERS(struct sched) handlers = {{
 bool sched_wants(const char *event, void *arg)
 {
 	(void)arg;
-	return handlers_want(&of_cpus, event) || handlers_want(&handlers, event) ||
-	       model_wants(event);
+	return handlers_want(&handlers, event) || model_wants(event, true);
 }
 
 int sched_event(struct sched *s, const struct event *ev)
@@ -276,7 +245,7 @@ int sched_event(struct sched *s, const struct event *ev)
 
 	if (!id)
 		return s->err;
-	handlers_call(&of_cpus, s, ev);
+	handlers_call(&always, s, ev);
 	model_event(&s->model, ev);
 	if (!blind)
 		handlers_call(&handlers, s, ev);
@@ -321,6 +290,7 @@ int sched_end(struct sched *s, uint64_t ns)
 	s->counts.stateless = s->model.counts.stateless;
 	s->counts.losses = s->model.counts.losses;
 	s->counts.refused += s->model.counts.refused;
+	s->counts.unnamed += s->model.counts.unnamed;
 	return s->err;
 }
 
@@ -390,9 +360,9 @@ struct sched *sched_new(uint64_t start_ns)
 		return NULL;
 	model_init(&s->model,
 		   &(struct model_reader){.period = period_add,
+				       .taken = takers_charge,
 				       .arg = s,
 				       .thread_size = sizeof(struct follow)}, start_ns);
-	s->cpus = HASH_TABLE(struct cpu_entry, 1, SCHED_CPUS_MAX);
 	s->vms = HASH_TABLE(struct vm_entry, 1, SCHED_VMS_MAX);
 	handlers_init(s);
 	s->takers = HASH_TABLE(struct sched_taker, 1, SCHED_TAKERS_MAX);
@@ -412,18 +382,14 @@ static void thread_clear(struct follow *t)
 
 void sched_free(struct sched *s)
 {
-	const struct cpu_entry *c;
 	struct model_thread *m;
 
 	if (!s)
 		return;
 	for (uint32_t at = 0; (m = model_thread_next(&s->model, &at));)
 		thread_clear((struct follow *)m);
-	for (uint32_t at = 0; (c = hash_next(&s->cpus, &at));)
-		free(c->cpu);
 	handlers_deinit(s);
 	model_deinit(&s->model);
-	hash_deinit(&s->cpus);
 	hash_deinit(&s->vms);
 	hash_deinit(&s->takers);
 	hash_deinit(&s->charges);

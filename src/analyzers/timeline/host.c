@@ -358,7 +358,8 @@ static void lost_handle(struct timeline_host *h, const struct event *ev)
 bool timeline_wants(const char *event, void *arg)
 {
 	return !strncmp(event, "guest:", 6) || handlers_want(&of_vcpus, event) ||
-	       timeline_queues_wants(event) || elements_wants(event, arg) || model_wants(event);
+	       timeline_queues_wants(event) || elements_wants(event, arg) ||
+	       model_wants(event, false);
 }
 
 void timeline_host_event(struct timeline_host *h, const struct event *ev)
