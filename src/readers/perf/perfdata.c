@@ -23,6 +23,7 @@
 enum {
 	NAMES_MAX = 65536,
 	NAME_PARENT = 8, /* bytes into rec_thread.comm, see name_take() */
+	AHEAD_MAX = 4 << 20, /* of records kept after the look at the beginning of the file */
 };
 
 struct rec_sample {
@@ -453,6 +454,29 @@ static int losses_take(struct perfdata *p)
 	return err || (p->scan && !p->file.pipe) ? err : file_begin(p);
 }
 
+/*
+ * After the look at the beginning, which may have needed all of the memory that a reader uses: all but the losses is
+ * read again, as a caller may read another reader of the file first.
+ */
+static int ahead_free(struct perfdata *p)
+{
+	struct pending all = p->pending;
+	struct record_hdr hdr;
+	int err = 0;
+
+	p->pending = (struct pending){.since_ns = all.since_ns, .until_ns = all.until_ns};
+	for (size_t i = all.head; i < all.nr && !err; i++) {
+		memcpy(&hdr, all.slots[i].data, sizeof(hdr));
+		if (p->types[hdr.type]->id == EV_lost || p->types[hdr.type]->id == EV_gap)
+			err = perfdata_record_add(p, p->types[hdr.type], all.slots[i].data,
+						  hdr.size);
+	}
+	pending_deinit(&all);
+	p->newest = p->before = p->older = p->unknown = p->no_time = p->foreign = 0;
+	memset(p->last, 0, sizeof(p->last));
+	return err ? err : file_begin(p);
+}
+
 static int perfdata_fill(struct perfdata *p, const char *path, const struct read_hint *hint)
 {
 	struct trace_info *info = &p->reader.info;
@@ -479,7 +503,9 @@ static int perfdata_fill(struct perfdata *p, const char *path, const struct read
 		info->start_ns = p->pending.slots[p->pending.head].time_ns;
 	info->end_ns = info->start_ns;
 	meta_take(p);
-	return 0;
+	if (!p->losses_known || (!p->stream.zstd && p->pending.live_bytes < AHEAD_MAX))
+		return 0;
+	return ahead_free(p);
 }
 
 static int perfdata_open(const char *path, const struct read_hint *hint, struct reader **ret)
