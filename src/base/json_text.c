@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -11,9 +13,76 @@ enum {
 	REAL_BYTES = 64,
 };
 
+/* What jansson 2.14 and malloc() need for each, without texts; a scalar in an object or array is counted with it. */
+enum { OBJECT_BYTES = 224, MEMBER_BYTES = 112, ARRAY_BYTES = 128, SCALAR_BYTES = 48 };
+
 json_t *json_u64(uint64_t v)
 {
 	return v <= INT64_MAX ? json_integer((json_int_t)v) : json_real((double)v);
+}
+
+/* The end of the string that begins at p. */
+static const char *string_end(const char *p, const char *end)
+{
+	for (p++; p < end && *p != '"'; p++)
+		p += *p == '\\' && p + 1 < end;
+	return p < end ? p + 1 : p;
+}
+
+/* An upper bound of what the values of a text need. */
+static size_t text_bytes(const char *text, size_t len)
+{
+	size_t bytes = 0;
+
+	for (const char *p = text, *from = p, *end = text + len; p < end; from = p)
+		switch (*p++) {
+		case '{':
+			bytes += OBJECT_BYTES;
+			break;
+		case '[':
+			bytes += ARRAY_BYTES;
+			break;
+		case ':':
+			bytes += MEMBER_BYTES;
+			break;
+		case ',':
+			bytes += SCALAR_BYTES;
+			break;
+		case '"':
+			p = string_end(from, end);
+			bytes += SCALAR_BYTES + (size_t)(p - from);
+			break;
+		}
+	return bytes;
+}
+
+json_t *json_text_load(const char *text, size_t len, size_t flags, json_error_t *why)
+{
+	if (text_bytes(text, len) <= JSON_LOADED_MAX)
+		return json_loadb(text, len, flags, why);
+	*why = (json_error_t){.line = 1};
+	snprintf(why->text, sizeof(why->text), "its values need more than %d MiB of memory",
+		 JSON_LOADED_MAX >> 20);
+	return NULL;
+}
+
+size_t json_bytes(const json_t *value)
+{
+	size_t bytes = SCALAR_BYTES, i;
+	const char *key;
+	json_t *one;
+
+	if (json_is_string(value))
+		bytes += json_string_length(value);
+	if (json_is_array(value))
+		bytes = ARRAY_BYTES;
+	if (json_is_object(value))
+		bytes = OBJECT_BYTES;
+	json_array_foreach (value, i, one)
+		bytes += sizeof(one) + json_bytes(one);
+	json_object_foreach ((json_t *)value, key, one)
+		bytes += MEMBER_BYTES + strlen(key) + json_bytes(one);
+	return value ? bytes : 0;
 }
 
 /* Significant digits, without leading zeros and the exponent. */
@@ -58,21 +127,14 @@ static bool is_real(const char *p, size_t len)
 	return false;
 }
 
-/* The end of the string that begins at p. */
-static const char *string_end(const char *p)
-{
-	for (p++; *p && *p != '"'; p++)
-		p += *p == '\\' && p[1];
-	return *p ? p + 1 : p;
-}
-
 char *json_text_shorten(char *text)
 {
-	const char *p = text;
+	const char *p = text, *end = p + strlen(p);
 	char *to = text;
 
 	while (*p) {
-		size_t len = *p == '"' ? (size_t)(string_end(p) - p) : strspn(p, "+-.0123456789eE");
+		size_t len = *p == '"' ? (size_t)(string_end(p, end) - p)
+				       : strspn(p, "+-.0123456789eE");
 
 		if (*p != '"' && is_real(p, len)) {
 			to = real_put(to, p, len);

@@ -17,6 +17,14 @@
  */
 json_t *json_u64(uint64_t v);
 
+enum { JSON_LOADED_MAX = 64 << 20 }; /* bytes of memory for the values of a text that another made */
+
+/* As json_loadb() of a text that another made: NULL and why->text also if its values need more than JSON_LOADED_MAX. */
+json_t *json_text_load(const char *text, size_t len, size_t flags, json_error_t *why);
+
+/* What a value needs of memory with all that it holds, about; of NULL 0. */
+size_t json_bytes(const json_t *value);
+
 /* As json_dumps(): the caller frees it; NULL: out of memory, or `json` is NULL. */
 char *json_text_make(const json_t *json, size_t flags);
 

@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "event/reader.h"
+
+enum { META_KEY_BYTES = 112 }; /* of memory, without the key itself */
 
 int reader_each(struct reader *r, int (*put)(void *arg, const struct event *ev), void *arg)
 {
@@ -78,10 +81,10 @@ static size_t object_cut(json_t *o, size_t n)
 	return nr - n;
 }
 
-void trace_info_cut(struct trace_info *info)
+static void meta_cut(struct trace_info *info, json_t *meta)
 {
-	size_t cut_names = object_cut(json_object_get(info->meta, "threads"), META_THREADS_MAX);
-	json_t *vms = json_object_get(info->meta, "vms"), *vm;
+	size_t cut_names = object_cut(json_object_get(meta, "threads"), META_THREADS_MAX);
+	json_t *vms = json_object_get(meta, "vms"), *vm;
 	size_t cut_vms = array_cut(vms, META_VMS_MAX), cut_vcpus = 0, capacity = META_VCPUS_MAX, i;
 
 	json_array_foreach (vms, i, vm) {
@@ -100,6 +103,32 @@ void trace_info_cut(struct trace_info *info)
 	if (cut_vcpus)
 		trace_info_caveat(info, "%s: %zu vCPU threads beyond the first %d are not listed",
 				  info->file, cut_vcpus, META_VCPUS_MAX);
+}
+
+void trace_info_cut(struct trace_info *info)
+{
+	meta_cut(info, info->meta);
+}
+
+void trace_info_add(struct trace_info *info, json_t *meta)
+{
+	const char *key;
+	json_t *value;
+
+	meta_cut(info, meta);
+	json_object_foreach (meta, key, value) {
+		json_t *old = json_object_get(info->meta, key);
+		size_t bytes = info->meta_bytes + json_bytes(value) - json_bytes(old);
+
+		bytes += old ? 0 : META_KEY_BYTES + strlen(key);
+		if (bytes > META_BYTES_MAX) {
+			trace_info_caveat(info, "%s: metadata beyond %d MiB of memory is ignored",
+					  info->file, META_BYTES_MAX >> 20);
+			continue;
+		}
+		info->meta_bytes = bytes;
+		json_object_set(info->meta, key, value);
+	}
 }
 
 void trace_info_window(struct trace_info *info)

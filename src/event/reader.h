@@ -28,6 +28,7 @@ struct trace_info {
 	const char *file; /* as given by the user */
 	const char *kind; /* "hrt", "text", "trace.dat", ... */
 	json_t *meta;	  /* object; its keys are listed in doc/format.md; never NULL */
+	size_t meta_bytes; /* of memory, of what trace_info_add() put there */
 	json_t *caveats;  /* array of error messages that reports must print, e.g. that the file is truncated */
 	/* First and last event's time, or what trace_info_window() says; start_ns is known after open(). */
 	uint64_t start_ns, end_ns;
@@ -120,6 +121,11 @@ void trace_info_caveat(struct trace_info *info, const char *fmt, ...)
  */
 enum { META_VMS_MAX = 4096, META_VCPUS_MAX = 8192, META_THREADS_MAX = 16384 };
 void trace_info_cut(struct trace_info *info);
+
+enum { META_BYTES_MAX = 32 << 20 }; /* of memory, for all metadata of a file: what is beyond is ignored, with a note */
+
+/* Metadata of the file, which replaces earlier of the same keys; it is cut. */
+void trace_info_add(struct trace_info *info, json_t *meta);
 
 /*
  * The unit and the resolution of an input's timestamps are metadata, so that they are kept when it is converted:

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "base/helper.h"
 #include "base/memory.h"
 #include "event/event.h"
@@ -220,7 +221,8 @@ int http_start(struct http *h)
 /* {"message": "...", "code": N} of OSv's server, or the beginning of another reply. */
 static void own_words(const char *body, char *ret, size_t size)
 {
-	json_t *j = body ? json_loads(body, 0, NULL) : NULL;
+	json_error_t wrong;
+	json_t *j = body ? json_text_load(body, strlen(body), 0, &wrong) : NULL;
 	const char *message = json_string_value(json_object_get(j, "message"));
 
 	if (!message)
@@ -351,7 +353,8 @@ static int request(const struct rest *r, const char *method, const char *path, j
 	if (reply.status != 200) {
 		err = http_refused(reply.status, url, reply.body);
 	} else if (ret) {
-		*ret = json_loadb(reply.body ? reply.body : "", reply.len, JSON_DECODE_ANY, &wrong);
+		*ret = json_text_load(reply.body ? reply.body : "", reply.len, JSON_DECODE_ANY,
+				      &wrong);
 		if (!*ret)
 			err = fail(-EBADMSG, "%s: the reply is not valid JSON (%s)", url,
 				   wrong.text);

@@ -11,6 +11,7 @@
 #include "base/buffer.h"
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "base/json_text.h"
 #include "base/read_full.h"
 #include "tracefile/map.h"
 #include "tracefile/tracefile.h"
@@ -350,9 +351,8 @@ static int header_check(int fd, const char *file)
 		     : trace_header_decode(head, (size_t)n, file, &h);
 }
 
-/* Later metadata override earlier ones key by key. */
-static int chunk_add(struct chunk_loader *loader, const struct chunk_ref *ref, const char *file,
-		     json_t *to)
+static int chunk_add(struct chunk_loader *loader, const struct chunk_ref *ref,
+		     struct trace_info *info)
 {
 	_cleanup_free_ uint8_t *text = malloc(ref->h.raw + 1);
 	json_error_t why;
@@ -361,12 +361,12 @@ static int chunk_add(struct chunk_loader *loader, const struct chunk_ref *ref, c
 
 	if (err)
 		return err;
-	json = json_loadb((char *)text, ref->h.raw, 0, &why);
+	json = json_text_load((char *)text, ref->h.raw, 0, &why);
 	if (!json_is_object(json))
 		err = fail(-EINVAL, "%s: offset %" PRIu64 ": the metadata is not a JSON object",
-			   file, ref->offset);
-	else if (json_object_update(to, json))
-		err = fail(-ENOMEM, "out of memory");
+			   info->file, ref->offset);
+	else
+		trace_info_add(info, json);
 	json_decref(json);
 	return err;
 }
@@ -379,7 +379,7 @@ static int chunks_read(int fd, const char *file, struct trace_info *info)
 
 	for (size_t i = 0; i < map.nr && !err; i++)
 		if (map.refs[i].h.kind == CHUNK_META)
-			err = chunk_add(loader, &map.refs[i], file, info->meta);
+			err = chunk_add(loader, &map.refs[i], info);
 	trace_map_deinit(&map);
 	chunk_loader_free(loader);
 	return err;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "base/read_full.h"
 #include "event/pending.h"
 #include "tracefile/map.h"
@@ -120,13 +121,12 @@ static int take_schema(struct tracefile *t, const json_t *json, uint64_t offset)
 	return err;
 }
 
-/* Later metadata override earlier ones key by key. */
 static int take_meta(struct tracefile *t, json_t *json, uint64_t offset)
 {
 	if (!json_is_object(json))
 		return fail(-EINVAL, "%s: offset %" PRIu64 ": the metadata is not a JSON object",
 			    t->reader.info.file, offset);
-	json_object_update(t->reader.info.meta, json);
+	trace_info_add(&t->reader.info, json);
 	trace_info_unit_notes(&t->reader.info);
 	return 0;
 }
@@ -144,7 +144,7 @@ static int read_json_chunk(struct tracefile *t, const struct chunk_ref *ref)
 	}
 	if (err)
 		return err;
-	json = json_loadb((char *)text, ref->h.raw, 0, &why);
+	json = json_text_load((char *)text, ref->h.raw, 0, &why);
 	if (!json)
 		return fail(-EINVAL, "%s: offset %" PRIu64 ": invalid JSON: %s",
 			    t->reader.info.file, ref->offset, why.text);

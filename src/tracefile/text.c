@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "base/units.h"
 #include "event/pending.h"
 #include "tracefile/format.h"
@@ -132,7 +133,7 @@ static int declare_type(struct textfile *t, const json_t *json)
 static int declare(struct textfile *t, const char *what, const char *text)
 {
 	json_error_t why;
-	json_t *json = json_loads(text, 0, &why);
+	json_t *json = json_text_load(text, strlen(text), 0, &why);
 	int err = 0;
 
 	if (!json_is_object(json))
@@ -141,12 +142,11 @@ static int declare(struct textfile *t, const char *what, const char *text)
 	else if (!strcmp(what, "type"))
 		err = declare_type(t, json);
 	else
-		json_object_update(t->reader.info.meta, json);
+		trace_info_add(&t->reader.info, json);
 	if (!err && !strcmp(what, "meta"))
 		meta_losses_read(&t->reader.info, &t->unplaced);
 	trace_info_unit_notes(&t->reader.info);
 	json_decref(json);
-	trace_info_cut(&t->reader.info);
 	return err;
 }
 

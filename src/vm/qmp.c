@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/json_text.h"
 #include "base/process.h"
 #include "event/event.h"
 #include "vm/qmp.h"
@@ -87,7 +88,7 @@ static int next_object(struct qmp *q, uint64_t until_ms, json_t **ret)
 		if (err)
 			return err;
 	}
-	*ret = json_loadb(q->line, (size_t)(end - q->line), 0, &error);
+	*ret = json_text_load(q->line, (size_t)(end - q->line), 0, &error);
 	q->len -= (size_t)(end + 1 - q->line);
 	memmove(q->line, end + 1, q->len);
 	if (json_is_object(*ret))

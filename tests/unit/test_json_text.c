@@ -100,6 +100,36 @@ static void numbers_read_back_equal(void **state)
 	}
 }
 
+/* What is in a string needs only its own bytes; the estimate is at least what values are said to need. */
+static void only_values_need_memory(void **state)
+{
+	enum { NR = JSON_LOADED_MAX / 128 };
+	static char text[4 * NR];
+	json_error_t why;
+	json_t *j;
+
+	(void)state;
+	memset(text, '[', NR);
+	memcpy(text, "[\"\\\"", 4);
+	memcpy(text + NR, "\"]", 2);
+	j = json_text_load(text, NR + 2, 0, &why);
+	assert_int_equal(json_string_length(json_array_get(j, 0)), NR - 3);
+	json_decref(j);
+
+	strcpy(text, "{\"a\":[1,\"b\",{}],\"c\":null}");
+	j = json_text_load(text, strlen(text), 0, &why);
+	assert_non_null(j);
+	assert_in_range(json_bytes(j), 500, 1000);
+	assert_int_equal(json_bytes(NULL), 0);
+	json_decref(j);
+
+	for (size_t i = 0; i < NR; i++)
+		memcpy(text + 3 * i, "[],", 3);
+	text[0] = '[';
+	assert_null(json_text_load(text, 3 * NR - 1, 0, &why));
+	assert_non_null(strstr(why.text, "more than 64 MiB"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -107,6 +137,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_long_real_stays),
 		cmocka_unit_test(integers_beyond_janssons_are_not_negative),
 		cmocka_unit_test(numbers_read_back_equal),
+		cmocka_unit_test(only_values_need_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

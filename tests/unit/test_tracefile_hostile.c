@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Malicious files: CRCs and lengths are right, the content is not. None may crash the reader. */
 
+#include "base/json_text.h"
 #include "tracefile/out.h"
 #include "tracefile_util.h"
 
@@ -185,6 +186,39 @@ static void bad_lengths(void **state)
 	}
 }
 
+/* Text form with `chunks` lines of metadata, each under its own key: an array of `nr` empty arrays. */
+static int read_arrays(unsigned int chunks, size_t nr, struct seen *ret)
+{
+	const char *path = in_scratch("arrays.txt");
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fprintf(f, "# hostrace text 1\n");
+	for (unsigned int i = 0; i < chunks; i++) {
+		fprintf(f, "# meta {\"key%u\":[", i);
+		for (size_t k = 0; k < nr; k++)
+			fputs(k ? ",[]" : "[]", f);
+		fprintf(f, "]}\n");
+	}
+	assert_int_equal(fclose(f), 0);
+	return trace_read(path, ret);
+}
+
+/* Two bytes of metadata become 130 of memory. */
+static void metadata_are_bounded(void **state)
+{
+	struct seen s;
+
+	(void)state;
+	assert_int_equal(read_arrays(1, JSON_LOADED_MAX / 128, &s), -EINVAL);
+	assert_non_null(strstr(error_text(), "its values need more than 64 MiB of memory"));
+	assert_int_equal(read_arrays(3, META_BYTES_MAX / 128 / 3 - 30000, &s), 0);
+	assert_int_equal(s.nr_caveats, 0);
+	assert_int_equal(read_arrays(6, META_BYTES_MAX / 128 / 3, &s), 0);
+	assert_int_equal(s.nr_caveats, 1);
+	assert_non_null(strstr(s.caveat, "metadata beyond 32 MiB of memory is ignored"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,6 +226,7 @@ int main(void)
 		cmocka_unit_test(too_many_fields),
 		cmocka_unit_test(bad_records_are_counted),
 		cmocka_unit_test(bad_lengths),
+		cmocka_unit_test(metadata_are_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
