@@ -13,8 +13,14 @@ enum {
 	REAL_BYTES = 64,
 };
 
-/* What jansson 2.14 and malloc() need for each, without texts; a scalar in an object or array is counted with it. */
-enum { OBJECT_BYTES = 224, MEMBER_BYTES = 112, ARRAY_BYTES = 128, SCALAR_BYTES = 48 };
+/* What jansson 2.14 and malloc() need for each, without texts. */
+enum {
+	OBJECT_BYTES = 224,
+	MEMBER_BYTES = 112,
+	ARRAY_BYTES = 128,
+	STRING_BYTES = 48,
+	OTHER_BYTES = 32,
+};
 
 json_t *json_u64(uint64_t v)
 {
@@ -43,14 +49,14 @@ static size_t text_bytes(const char *text, size_t len)
 			bytes += ARRAY_BYTES;
 			break;
 		case ':':
-			bytes += MEMBER_BYTES;
+			bytes += MEMBER_BYTES - STRING_BYTES; /* the key was counted as a string */
 			break;
 		case ',':
-			bytes += SCALAR_BYTES;
+			bytes += OTHER_BYTES;
 			break;
 		case '"':
 			p = string_end(from, end);
-			bytes += SCALAR_BYTES + (size_t)(p - from);
+			bytes += STRING_BYTES + (size_t)(p - from);
 			break;
 		}
 	return bytes;
@@ -68,12 +74,12 @@ json_t *json_text_load(const char *text, size_t len, size_t flags, json_error_t 
 
 size_t json_bytes(const json_t *value)
 {
-	size_t bytes = SCALAR_BYTES, i;
+	size_t bytes = OTHER_BYTES, i;
 	const char *key;
 	json_t *one;
 
 	if (json_is_string(value))
-		bytes += json_string_length(value);
+		bytes = STRING_BYTES + json_string_length(value);
 	if (json_is_array(value))
 		bytes = ARRAY_BYTES;
 	if (json_is_object(value))

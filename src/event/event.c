@@ -74,6 +74,7 @@ struct registry {
 	unsigned int nr_our_fields;
 	const struct event_type *type[EVENT_TYPES_MAX];
 	unsigned int nr;
+	size_t bytes; /* of those that inputs brought */
 	const struct event_type *by_id[EV_LIMIT];
 	struct hash_index by_name; /* the first type of each name */
 	struct hash_index by_content;
@@ -169,47 +170,61 @@ static struct event_type *copy_ours(struct registry *r, const struct event_type 
 	return t;
 }
 
-static bool copy_text(const char *from, const char **ret)
+/* Of what an input brings: the type, its fields and all texts are one block. */
+
+static size_t text_size(const char *text)
 {
-	*ret = strdup(from ? from : "");
-	return *ret;
+	return strlen(text ? text : "") + 1;
+}
+
+static size_t type_bytes(const struct event_type *t)
+{
+	size_t bytes = sizeof(*t) + t->nr_fields * sizeof(*t->fields) + text_size(t->name) +
+		       text_size(t->doc);
+
+	for (unsigned int i = 0; i < t->nr_fields; i++)
+		bytes += text_size(t->fields[i].name) + text_size(t->fields[i].fmt) +
+			 text_size(t->fields[i].doc);
+	return bytes;
+}
+
+static const char *text_copy(char **to, const char *from)
+{
+	char *copy = *to;
+
+	*to = stpcpy(copy, from ? from : "") + 1;
+	return copy;
 }
 
 /* NULL: out of memory. */
 static struct event_type *copy_type(const struct event_type *from)
 {
-	struct event_type *t = malloc(sizeof(*t));
-	struct field *fields = calloc(from->nr_fields + 1u, sizeof(*fields));
+	struct event_type *t = malloc(type_bytes(from));
 
-	if (!t || !fields)
+	if (!t)
 		return NULL;
+	struct field *fields = (struct field *)(t + 1);
+	char *texts = (char *)(fields + from->nr_fields);
+
 	*t = *from;
 	t->fields = fields;
-	if (!copy_text(from->name, &t->name) || !copy_text(from->doc, &t->doc))
-		return NULL;
+	t->name = text_copy(&texts, from->name);
+	t->doc = text_copy(&texts, from->doc);
 	for (unsigned int i = 0; i < t->nr_fields; i++) {
 		const struct field *f = &from->fields[i];
 
 		fields[i] = *f;
 		fields[i].printer = field_printer(f->fmt ? f->fmt : "");
-		if (!copy_text(f->name, &fields[i].name) || !copy_text(f->fmt, &fields[i].fmt) ||
-		    !copy_text(f->doc, &fields[i].doc))
-			return NULL;
+		fields[i].name = text_copy(&texts, f->name);
+		fields[i].fmt = text_copy(&texts, f->fmt);
+		fields[i].doc = text_copy(&texts, f->doc);
 	}
 	return t;
 }
 
 static void type_free(const struct event_type *t)
 {
-	for (unsigned int i = 0; i < t->nr_fields; i++) {
-		free((char *)t->fields[i].name);
-		free((char *)t->fields[i].fmt);
-		free((char *)t->fields[i].doc);
-	}
 	free((void *)t->bound);
-	free((void *)t->fields);
-	free((char *)t->name);
-	free((char *)t->doc);
 	free((void *)t);
 }
 
@@ -302,6 +317,9 @@ int event_type_register(const struct event_type *type, const struct event_type *
 		return 0;
 	if (r->nr == EVENT_TYPES_MAX)
 		return fail(-E2BIG, "more than %d event types in the inputs", EVENT_TYPES_MAX);
+	if (r->bytes + type_bytes(type) > EVENT_TYPES_BYTES)
+		return fail(-E2BIG, "the event types of the inputs need more than %d MiB of memory",
+			    EVENT_TYPES_BYTES >> 20);
 	struct event_type *t = copy_type(type);
 	const struct event_type *namesake = type_named(r, type->name);
 
@@ -312,6 +330,7 @@ int event_type_register(const struct event_type *type, const struct event_type *
 	t->kernel = (uint8_t)kernel_event_named(t->name);
 	if (!bind_foreign(r, t))
 		return fail(-ENOMEM, "out of memory");
+	r->bytes += type_bytes(t);
 	add(r, t);
 	*ret = t;
 	return 0;
@@ -340,6 +359,7 @@ void event_types_forget(void)
 
 	while (r->nr > NR_OURS)
 		type_free(r->type[--r->nr]);
+	r->bytes = 0;
 	indexes_clear(r);
 	for (unsigned int i = 0; i < r->nr; i++)
 		index_add(r, r->type[i]);

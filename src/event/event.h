@@ -28,6 +28,7 @@ enum field_kind {
 enum {
 	EVENT_FIELDS_MAX = 64,	  /* fields of one type; a schema with more is rejected */
 	EVENT_TYPES_MAX = 16384,  /* types of one run, over all inputs */
+	EVENT_TYPES_BYTES = 24 << 20, /* of memory, for those that the inputs bring */
 	EVENT_NAME_MAX = 128,	  /* bytes of a type's or field's name, with its NUL */
 	EVENT_RECORD_MAX = 65528, /* bytes of one record, header included */
 };
@@ -69,7 +70,7 @@ struct event {
 
 /*
  * Registers a type and returns the registry's own: the existing one if name, size and fields are the same as
- * those of a registered type, else a copy (names and fields included). At most EVENT_TYPES_MAX.
+ * those of a registered type, else a copy (names and fields included). At most EVENT_TYPES_MAX of EVENT_TYPES_BYTES.
  * Errors: -EINVAL (a field outside the record, a bad size or kind), -E2BIG; the error message is set.
  */
 int event_type_register(const struct event_type *type, const struct event_type **ret);

@@ -136,21 +136,26 @@ struct target {
 	bool *announced;
 };
 
+enum { SCHEMA_TYPES_MAX = 256 }; /* of a chunk: so few need little memory, where it is written and read */
+
 static int schema_write(struct target *t, const struct trace_chunk *c)
 {
-	json_t *list = json_array();
 	int err = 0;
 
-	for (unsigned int i = 0; i < c->h.nr_counts; i++) {
-		uint16_t id = c->counts[i].type;
+	for (unsigned int i = 0; i < c->h.nr_counts && !err;) {
+		json_t *list = json_array();
 
-		if (!t->announced[id])
-			json_array_append_new(list, schema_from_type(t->w->types[id], id));
-		t->announced[id] = true;
+		for (; i < c->h.nr_counts && json_array_size(list) < SCHEMA_TYPES_MAX; i++) {
+			uint16_t id = c->counts[i].type;
+
+			if (!t->announced[id])
+				json_array_append_new(list, schema_from_type(t->w->types[id], id));
+			t->announced[id] = true;
+		}
+		if (json_array_size(list))
+			err = trace_out_json(t->out, CHUNK_SCHEMA, list);
+		json_decref(list);
 	}
-	if (json_array_size(list))
-		err = trace_out_json(t->out, CHUNK_SCHEMA, list);
-	json_decref(list);
 	return err;
 }
 

@@ -35,7 +35,7 @@ def guest_of(name):
 # What takes most memory, with N of which the commands of WITH_MEMORY may need MEMORY_KIB.
 memory = {"threads_ready": 60000, "threads_asleep": 60000, "vms": 60000, "vms_stopped": 60000, "vms_without_name": 60000,
           "waiters_of_one": 6000, "meta_vcpus": 80000, "tracefs_threads": 60000, "tracefs_processes": 60000, "resets": 50000,
-          "exits_of_one_time": 1000000, "elements": 300000}
+          "exits_of_one_time": 1000000, "elements": 300000, "types": 16000, "fields": 2500}
 
 
 def event(us, name, **fields):
@@ -629,10 +629,10 @@ def types(n):
 
 @dimension(300)
 def fields(n):
-    """Types with as many fields as a type may have."""
+    """Types with about as many fields as a type may have."""
     for i in range(n):
-        yield "# type " + json.dumps({"name": f"t:type{i}", "size": 24 + 8 * 20, "doc": "", "fields": [
-            {"name": f"f{i}_{k}", "kind": "uint", "offset": 24 + 8 * k, "size": 8} for k in range(20)]})
+        yield "# type " + json.dumps({"name": f"t:type{i}", "size": 24 + 8 * 60, "doc": "", "fields": [
+            {"name": f"f{i}_{k}", "kind": "uint", "offset": 24 + 8 * k, "size": 8} for k in range(60)]})
         yield event(1000000 + 2 * i, f"t:type{i}", tid=11 + i % 100)
 
 

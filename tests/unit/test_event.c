@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Before cmocka.h, which has a macro of the name fail. */
@@ -199,6 +200,40 @@ static void names_cannot_control_a_terminal(void **state)
 	}
 }
 
+/* Types of 64 fields with long names: their memory ends before their number does. */
+static void types_are_bounded(void **state)
+{
+	struct field fields[EVENT_FIELDS_MAX];
+	char name[32], names[EVENT_FIELDS_MAX][EVENT_NAME_MAX];
+	const struct event_type *t;
+	unsigned int nr = 0;
+	int err;
+
+	(void)state;
+	for (unsigned int i = 0; i < EVENT_FIELDS_MAX; i++) {
+		snprintf(names[i], sizeof(names[i]), "f%0100u", i);
+		fields[i] = (struct field){.name = names[i], .fmt = "dec", .kind = FIELD_UINT,
+					   .offset = 24, .size = 8};
+	}
+	do {
+		snprintf(name, sizeof(name), "t:type%u", nr++);
+		err = event_type_register(&(struct event_type){.name = name, .fields = fields,
+							       .nr_fields = EVENT_FIELDS_MAX,
+							       .size = 32},
+					  &t);
+	} while (!err);
+	assert_int_equal(err, -E2BIG);
+	assert_non_null(strstr(error_text(), "event types of the inputs need more than 24 MiB"));
+	assert_in_range(nr, EVENT_TYPES_BYTES / 12000, EVENT_TYPES_BYTES / 9000);
+	event_types_forget();
+	fields[0].name = "other"; /* there is space again */
+	assert_int_equal(event_type_register(&(struct event_type){.name = "t:x", .fields = fields,
+								  .nr_fields = 1, .size = 32},
+					     &t),
+			 0);
+	event_types_forget();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -210,6 +245,7 @@ int main(void)
 		cmocka_unit_test(integers),
 		cmocka_unit_test(texts_stay_in_the_record),
 		cmocka_unit_test(names_cannot_control_a_terminal),
+		cmocka_unit_test(types_are_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
