@@ -22,7 +22,7 @@ man: $(MAN_PAGES) $(COMPLETIONS)
 $(BUILD)/help.txt: $(BUILD)/help.stamp ;
 
 $(BUILD)/help.stamp: $(BUILD)/hostrace $(wildcard doc/man/*.scd)
-	$(Q){ $(BUILD)/hostrace --help; $(BUILD)/hostrace help columns; for page in $(patsubst hostrace-%.1,%,$(filter hostrace-%,$(notdir $(MAN_PAGES)))); do \
+	$(Q){ $(BUILD)/hostrace --help; $(BUILD)/hostrace help columns; $(BUILD)/hostrace help recorded; for page in $(patsubst hostrace-%.1,%,$(filter hostrace-%,$(notdir $(MAN_PAGES)))); do \
 		$(BUILD)/hostrace $$page --help 2>/dev/null || :; done; } > $@
 	$(Q)cmp -s $@ $(BUILD)/help.txt || cp $@ $(BUILD)/help.txt
 

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Completes a manual page: replaces the line "@OPTIONS@" by the options of the page's command from its --help, and
-# "@COLUMNS@" by the columns of its tables from `hostrace help columns`, so that page and program cannot differ.
+# "@COLUMNS@" by the columns of its tables from `hostrace help columns`, "@RECORDED@" by the events that record --for
+# records from `hostrace help recorded`, so that page and program cannot differ.
 #
 #   doc/options.sh HOSTRACE PAGE.scd    prints the input for scdoc
 set -euo pipefail
@@ -79,11 +80,18 @@ columns() {
 	echo
 }
 
+# "REPORT: EVENT, EVENT"
+recorded() {
+	"$hostrace" help recorded | sed -E 's/_/\\_/g; s/^([^:]+): (.*)/*\1*\n\t\2.\n/'
+}
+
 while IFS= read -r line; do
 	if [ "$line" = @OPTIONS@ ]; then
 		options
 	elif [ "$line" = @COLUMNS@ ]; then
 		columns
+	elif [ "$line" = @RECORDED@ ]; then
+		recorded
 	else
 		printf '%s\n' "$line"
 	fi

@@ -24,6 +24,7 @@
 #include "commands/common/columns.h"
 #include "commands/common/command.h"
 #include "commands/common/input.h"
+#include "reports/reports.h"
 
 enum { FILES_MIN = 16 }; /* the standard ones, inputs, outputs, and those of helper processes */
 
@@ -122,7 +123,7 @@ static void open_manual(const char *name)
 	}
 }
 
-/* `hostrace help columns [COMMAND]`, and for `make docs` `hostrace help schema`. */
+/* `hostrace help columns [COMMAND]`; for the manual `help recorded`, for `make docs` `help schema`. */
 static int help_columns(const char *command)
 {
 	return columns_print(command, stdout)
@@ -266,6 +267,8 @@ static int run(int argc, char **argv)
 		return help_columns(argv[at + 2]);
 	if (!strcmp(name, "help") && argv[at + 1] && !strcmp(argv[at + 1], "schema"))
 		return columns_schema(stdout), EXIT_FINE;
+	if (!strcmp(name, "help") && argv[at + 1] && !strcmp(argv[at + 1], "recorded"))
+		return reports_recorded_print(stdout), EXIT_FINE;
 	if (!strcmp(name, "help"))
 		return help_command(argv[at + 1]);
 	const struct command *c = find(name);

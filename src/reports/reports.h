@@ -83,4 +83,13 @@ extern const struct report_ops path_report;
 /* Written to the query's `out` while it is read; result_write() ends it. As a value of JSON it is that of the page. */
 extern const struct report_ops timeline_report;
 
+/* The report whose events `record --for NAME` records. NULL: it is none of these. */
+const struct report_ops *report_recorded(const char *name);
+
+/* Is the event of this id one of them? */
+bool report_records(const struct report_ops *ops, unsigned int id);
+
+/* "NAME: EVENT, EVENT": a line for each. */
+void reports_recorded_print(FILE *out);
+
 #endif

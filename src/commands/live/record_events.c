@@ -74,12 +74,6 @@ static bool choose_set(const char *name, bool on, bool wants[EV_LIMIT])
 	return false;
 }
 
-/* Whose events are those that it wants; the name is that of its needs. */
-static const struct report_ops *const reports[] = {
-	&leaks_report,	    &virtio_report,   &path_report,  &sched_report,
-	&interrupts_report, &downtime_report, &blame_report,
-};
-
 /* Other names of reports: of an analyzer, or a list of events. */
 static const struct {
 	const char *report, *analyzer, *events;
@@ -90,10 +84,7 @@ static const struct {
 	{"timeline", NULL, "default"},
 };
 
-enum {
-	NR_REPORTS = sizeof(reports) / sizeof(reports[0]),
-	NR_OTHERS = sizeof(others) / sizeof(others[0]),
-};
+enum { NR_OTHERS = sizeof(others) / sizeof(others[0]) };
 
 static void choose_analyzer(const struct analyzer *a, bool wants[EV_LIMIT])
 {
@@ -105,36 +96,16 @@ static void choose_analyzer(const struct analyzer *a, bool wants[EV_LIMIT])
 	}
 }
 
-/* The collector's own, which are recorded in any case. Those that name devices have probes. */
-static bool is_own(const struct event_type *t)
-{
-	return t->id == EV_probe_dropped ||
-	       (trim_is_naming(t) && t->id != EV_virtio_device && t->id != EV_virtio_kind);
-}
-
-static void choose_wanted(const struct report_ops *ops, bool wants[EV_LIMIT])
-{
-	struct result first = {.ops = ops};
-
-	for (unsigned int id = 1; id < EV_LIMIT; id++) {
-		const struct event_type *t = event_type_ours(id);
-
-		if (t && !is_own(t) && !name_in_list(ops->optional, t->name) &&
-		    ops->wants(t->name, &first))
-			wants[id] = true;
-	}
-}
-
 static int choose_report(const char *name, bool wants[EV_LIMIT])
 {
+	const struct report_ops *report = report_recorded(name);
 	struct pair_analyzer own;
 	const struct analyzer *a, *other;
 
-	for (unsigned int i = 0; i < NR_REPORTS; i++)
-		if (!strcmp(reports[i]->needs->record_for, name)) {
-			choose_wanted(reports[i], wants);
-			return 0;
-		}
+	for (unsigned int id = 1; report && id < EV_LIMIT; id++)
+		wants[id] |= report_records(report, id);
+	if (report)
+		return 0;
 	for (unsigned int i = 0; i < NR_OTHERS; i++) {
 		if (strcmp(others[i].report, name))
 			continue;
@@ -157,25 +128,23 @@ static int choose_report(const char *name, bool wants[EV_LIMIT])
 	return 0;
 }
 
-static bool is_report(const char *list, size_t len)
+static bool is_report(const char *name)
 {
-	bool found = false;
+	bool found = report_recorded(name);
 
-	for (unsigned int i = 0; i < NR_REPORTS; i++)
-		found |= !strncmp(list, reports[i]->needs->record_for, len) &&
-			 !reports[i]->needs->record_for[len];
 	for (unsigned int i = 0; i < NR_OTHERS; i++)
-		found |= !strncmp(list, others[i].report, len) && !others[i].report[len];
+		found |= !strcmp(others[i].report, name);
 	return found;
 }
 
 /* Reports are commands; any analyzer has its summary. */
 const char *events_next_print(const char *list, char *buf, size_t size)
 {
-	int len = (int)strcspn(list, ",");
+	char name[64];
 
-	snprintf(buf, size, "%s%.*s%s", is_report(list, (size_t)len) ? "" : "summary ", len, list,
-		 len == 8 && !strncmp(list, "requests", 8) ? " --stages" : "");
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(list, ","), list);
+	snprintf(buf, size, "%s%s%s", is_report(name) ? "" : "summary ", name,
+		 strcmp(name, "requests") ? "" : " --stages");
 	return buf;
 }
 
