@@ -22,7 +22,7 @@ until_line '^ready' fuse.out || skip_all "kernel: cannot mount: $(cat fuse.err)"
 
 # fuse WORD ANSWER COMMAND...: waits for the next line that begins with ANSWER
 fuse() {
-	answer=$1
+	local answer=$1 before
 	shift
 	before=$(grep -c "^$answer" fuse.out)
 	echo "$*" >&4
@@ -31,6 +31,7 @@ fuse() {
 
 # held_at NAME...: a request of one of these names is held from now on; waits until the VM's end has caused one
 held_at() {
+	local before
 	before=$(grep -c '^held' fuse.out)
 	fuse holding hold "$@"
 	vmm_end
@@ -84,8 +85,8 @@ done
 
 # in the middle of the recording: the file system takes nothing
 recording first.hrt
-fuse holding hold write
 before=$(grep -c '^held' fuse.out)
+fuse holding hold write
 kill -s INT "$recorder"
 until [ "$(grep -c '^held' fuse.out)" -gt "$before" ]; do sleep .02; done
 until_line 'not complete yet: the recorder waits for its file system' record.err

@@ -143,8 +143,8 @@ done
 EOT
 : >times
 record_sched "vm=$vm; . ./handlers.sh"
-slept=$(awk '{ n += $1 } END { print n * 1000 }' times)
-around=$(awk '{ n += $2 } END { print n * 1000 }' times)
+slept=$(awk '{ n += $1 } END { printf "%.0f\n", n * 1000 }' times)
+around=$(awk '{ n += $2 } END { printf "%.0f\n", n * 1000 }' times)
 "$HOSTRACE" sched -i trace.hrt --loops >sched.out 2>&1
 asleep=$(row "$vm" .syscall_ns --loops)
 busy=$(row "$vm" ".syscall_ns + .lock_ns + .preempted_ns + .runqueue_ns + .run_ns" --loops)
