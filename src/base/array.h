@@ -43,7 +43,18 @@
 		err_;                                                                              \
 	})
 
+/* Space for `nr` elements in all, of an array whose capacity `max`, 0 at first, doubles. 0 or -ENOMEM, as above. */
+#define array_reserve(array, nr, max)                                                              \
+	({                                                                                         \
+		size_t max_ = (max);                                                               \
+		int err_ = (nr) <= max_ ? 0                                                        \
+					: array_extend_(&(array), (nr), &max_, sizeof(*(array)));  \
+		(max) = max_;                                                                      \
+		err_;                                                                              \
+	})
+
 int array_double_(void *array, size_t nr, size_t size);
+int array_extend_(void *array, size_t nr, size_t *max, size_t size);
 
 static inline int array_room_(void *array, size_t nr, size_t size)
 {

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/saturate.h"
@@ -193,11 +194,8 @@ static struct clock_segment segment_of(const struct fit_job *j, const struct fit
 
 static int segment_append(struct clock_vcpu *v, const struct clock_segment *s)
 {
-	struct clock_segment *grown = realloc(v->segment, (v->nr_segments + 1) * sizeof(*grown));
-
-	if (!grown)
-		return fail(-ENOMEM, "clock: out of memory");
-	v->segment = grown;
+	if (array_room(v->segment, v->nr_segments))
+		return -ENOMEM;
 	v->segment[v->nr_segments++] = *s;
 	return 0;
 }

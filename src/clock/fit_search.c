@@ -44,7 +44,7 @@ struct search {
 	size_t need, allowed, killer;
 	bool any, descending, robust;
 	struct box *leaf; /* robust: pieces with their violations, filtered at the end */
-	size_t *leaf_violations, nr_leaf, room_leaf, best;
+	size_t *leaf_violations, nr_leaf, room_leaf, room_violations, best;
 };
 
 /* ---- one event against one box ---- */
@@ -315,20 +315,9 @@ static int robust_leaf(struct search *s, const struct box *b)
 		s->allowed = s->best;
 	if (s->nr_leaf == LEAVES_MAX)
 		return fail(-E2BIG, "cannot fit the guest's clock: search limit exceeded");
-	if (s->nr_leaf == s->room_leaf) {
-		size_t room = s->room_leaf ? 2 * s->room_leaf : 64;
-		struct box *leaf = realloc(s->leaf, room * sizeof(*leaf));
-
-		if (leaf)
-			s->leaf = leaf;
-		size_t *v = realloc(s->leaf_violations, room * sizeof(*v));
-
-		if (v)
-			s->leaf_violations = v;
-		if (!leaf || !v)
-			return fail(-ENOMEM, "clock: out of memory");
-		s->room_leaf = room;
-	}
+	if (array_room_kept(s->leaf_violations, s->nr_leaf, s->room_violations) ||
+	    array_room_kept(s->leaf, s->nr_leaf, s->room_leaf))
+		return -ENOMEM;
 	s->leaf_violations[s->nr_leaf] = surely;
 	s->leaf[s->nr_leaf++] = *b;
 	return 0;

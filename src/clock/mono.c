@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/order.h"
@@ -278,17 +279,13 @@ static bool same_relation(const struct clock_segment *a, const struct clock_segm
 
 static int segment_add(struct clock_vcpu *v, const struct clock_segment *s)
 {
-	struct clock_segment *grown;
-
 	if (v->nr_segments && same_relation(&v->segment[v->nr_segments - 1], s))
 		return 0;
 	if (v->nr_segments >= CLOCK_SEGMENTS_MAX)
 		return fail(-E2BIG, "a vCPU's TSC offset was changed more than %d times",
 			    CLOCK_SEGMENTS_MAX);
-	grown = realloc(v->segment, (v->nr_segments + 1) * sizeof(*grown));
-	if (!grown)
-		return fail(-ENOMEM, "clock: out of memory");
-	v->segment = grown;
+	if (array_room(v->segment, v->nr_segments))
+		return -ENOMEM;
 	v->segment[v->nr_segments++] = *s;
 	return 0;
 }

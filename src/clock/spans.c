@@ -22,15 +22,8 @@ static int span_add(struct clock_spans *s, uint64_t enter, uint64_t leave)
 		s->full = true;
 		return 0;
 	}
-	if (s->nr == s->room) {
-		size_t room = s->room ? 2 * s->room : 256;
-		void *grown = realloc(s->span, room * sizeof(*s->span));
-
-		if (!grown)
-			return fail(-ENOMEM, "clock: out of memory");
-		s->span = grown;
-		s->room = room;
-	}
+	if (array_reserve(s->span, s->nr + 1, s->room))
+		return -ENOMEM;
 	s->span[s->nr++] = (struct clock_span){.enter = enter, .leave = leave};
 	return 0;
 }

@@ -21,26 +21,9 @@ void record_round_deinit(struct record_round *r)
 	*r = (struct record_round){0};
 }
 
-static int bytes_reserve(struct record_round *r, size_t more)
-{
-	size_t size = r->size ? r->size : 1 << 16;
-	uint8_t *p;
-
-	while (size < r->len + more)
-		size *= 2;
-	if (size == r->size)
-		return 0;
-	p = realloc(r->bytes, size);
-	if (!p)
-		return fail(-ENOMEM, "out of memory");
-	r->bytes = p;
-	r->size = size;
-	return 0;
-}
-
 int record_round_add(struct record_round *r, const struct record_hdr *rec)
 {
-	int err = bytes_reserve(r, rec->size);
+	int err = array_reserve(r->bytes, r->len + rec->size, r->size);
 
 	if (!err)
 		err = array_room(r->list, r->nr_list);

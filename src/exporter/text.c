@@ -12,6 +12,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/units.h"
@@ -292,18 +293,9 @@ static void part_add(struct proto_family *f, const Prometheus__MetricFamily *par
 
 	if (f->err)
 		return;
-	if (size > f->capacity - f->len) {
-		size_t capacity = 2 * f->capacity + size;
-		void *more = realloc(f->data, capacity);
-
-		if (!more) {
-			f->err = -ENOMEM;
-			return;
-		}
-		f->data = more;
-		f->capacity = capacity;
-	}
-	f->len += prometheus__metric_family__pack(part, f->data + f->len);
+	f->err = array_reserve(f->data, f->len + size, f->capacity);
+	if (!f->err)
+		f->len += prometheus__metric_family__pack(part, f->data + f->len);
 }
 
 /* proto_family_end() comes before the next family. */

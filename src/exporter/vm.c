@@ -12,6 +12,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "exporter/vm.h"
@@ -260,11 +261,9 @@ static unsigned int bucket_coarse(unsigned int fine)
 static int exits_add(struct exported_vm *e, unsigned int group, const struct stat_row *row)
 {
 	struct exported_exits *to;
-	void *more = reallocarray(e->exits, e->nr_exits + 1, sizeof(*e->exits));
 
-	if (!more)
-		return fail(-ENOMEM, "out of memory");
-	e->exits = more;
+	if (array_room_kept(e->exits, e->nr_exits, e->max_exits))
+		return -ENOMEM;
 	to = &e->exits[e->nr_exits++];
 	*to = (struct exported_exits){.group = group,
 				      .other = row->other,
@@ -335,11 +334,8 @@ static void vcpu_read(struct exported_vcpu *to, const struct stat_vcpu *v, unsig
 static int vcpus_read(struct exported_vm *e, const struct vm *vm,
 		      const struct exported_counters *from)
 {
-	void *more = reallocarray(e->vcpu, from->nr_vcpus ? from->nr_vcpus : 1, sizeof(*e->vcpu));
-
-	if (!more)
-		return fail(-ENOMEM, "out of memory");
-	e->vcpu = more;
+	if (array_reserve(e->vcpu, from->nr_vcpus, e->max_vcpus))
+		return -ENOMEM;
 	e->nr_vcpus = from->nr_vcpus;
 	for (unsigned int i = 0; i < from->nr_vcpus; i++) {
 		const struct stat_vcpu *v = from->vcpu(from->arg, i);

@@ -106,9 +106,9 @@ struct exported_vm {
 	struct metric_labels labels; /* those of all series: the VM's name and pid */
 	struct metric_labels info;   /* those of hostrace_vm_info */
 	struct exported_exits *exits;
-	unsigned int nr_exits;
+	unsigned int nr_exits, max_exits;
 	struct exported_vcpu *vcpu;
-	unsigned int nr_vcpus, vcpus_per_group;
+	unsigned int nr_vcpus, max_vcpus, vcpus_per_group;
 	struct top_k ports, pages; /* keys are those of struct stat_port, struct stat_page */
 	struct top_k steals; /* ns by cgroup; keys are those of struct stat_steal */
 	bool devices_watched; /* its requests are among the devices of struct export_state */

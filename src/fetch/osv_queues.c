@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <libiberty/demangle.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "fetch/osv_guest.h"
 
@@ -102,11 +103,8 @@ static int driver_read(struct walk *w, uint64_t driver, const char *name)
 	if (!err && (nr > OSV_QUEUES_MAX || nr > max))
 		err = fail(-EBADMSG, "%s has %u queues; at most %u are supported", name, nr, max);
 	for (uint32_t i = 0; i < nr && !err; i++) {
-		void *more = realloc(w->queue, (w->nr + 1u) * sizeof(*w->queue));
-
-		if (!more)
-			return fail(-ENOMEM, "out of memory");
-		w->queue = more;
+		if (array_room(w->queue, w->nr))
+			return -ENOMEM;
 		err = osv_guest_u64(&w->g, place + 8ull * i, &queue);
 		if (err || !queue)
 			continue;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "fetch/source_internal.h"
 #include "readers/ring/ring_image.h"
@@ -185,23 +186,6 @@ static int cpu_bring(struct ring_follow *f, unsigned int cpu, bool last)
 
 /* ---- out of it ---- */
 
-static int room_make(struct kept *k, size_t nr)
-{
-	struct ring_slot *grown;
-	size_t room = k->room ? k->room : 256;
-
-	while (room < k->nr + nr)
-		room *= 2;
-	if (room == k->room)
-		return 0;
-	grown = realloc(k->slot, room * sizeof(*grown));
-	if (!grown)
-		return fail(-ENOMEM, "out of memory");
-	k->slot = grown;
-	k->room = room;
-	return 0;
-}
-
 static int record_keep(struct ring_follow *f, struct kept *k, const struct ring_record *rec)
 {
 	unsigned int words = rec->nr_args + rec->nr_frames, done = 0, nr = 1;
@@ -214,7 +198,7 @@ static int record_keep(struct ring_follow *f, struct kept *k, const struct ring_
 		f->missed += nr;
 		return 0;
 	}
-	err = room_make(k, nr);
+	err = array_reserve(k->slot, k->nr + nr, k->room);
 	if (err)
 		return err;
 	slot = k->slot + k->nr;

@@ -5,12 +5,13 @@
  */
 #include <errno.h>
 
+#include "base/array.h"
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "output/rowbinary.h"
 #include "record.h"
 
-enum { SIZE_MIN = 1 << 16, OWN_BYTES = 128 /* of numbers in the first columns */ };
+enum { OWN_BYTES = 128 /* of numbers in the first columns */ };
 
 void rowbinary_begin(struct rowbinary *b, uint32_t chunk, uint64_t upload)
 {
@@ -29,19 +30,7 @@ void rowbinary_deinit(struct rowbinary *b)
 
 int rowbinary_reserve(struct rowbinary *b, size_t more)
 {
-	size_t size = b->size ? b->size : SIZE_MIN;
-	uint8_t *data;
-
-	while (size - b->len < more)
-		size *= 2;
-	if (size == b->size)
-		return 0;
-	data = realloc(b->data, size);
-	if (!data)
-		return fail(-ENOMEM, "out of memory");
-	b->data = data;
-	b->size = size;
-	return 0;
+	return array_reserve(b->data, b->len + more, b->size);
 }
 
 void rowbinary_put(struct rowbinary *b, const void *value, size_t len)

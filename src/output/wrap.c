@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/progress.h"
 #include "output/output.h"
 
@@ -154,15 +155,8 @@ static void line_put(struct wrap *w, const char *line, size_t len)
 
 static bool line_keep(struct wrap *w, const char *text, size_t len)
 {
-	if (w->len + len > w->size) {
-		size_t size = (w->len + len) * 2;
-		char *line = realloc(w->line, size);
-
-		if (!line)
-			return false;
-		w->line = line;
-		w->size = size;
-	}
+	if (array_reserve(w->line, w->len + len, w->size))
+		return false;
 	memcpy(w->line + w->len, text, len);
 	w->len += len;
 	return true;

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 
+#include "base/array.h"
 #include "pairing/fast_internal.h"
 
 /* A position in a slice. */
@@ -266,17 +267,9 @@ static int fast_carry_add(const struct fast_worker *w, struct fast_thread *th,
 {
 	if (it->time_ns >= w->plan->until_ns)
 		return 0;
-	if (th->nr_carry == th->max_carry) {
-		unsigned int max = th->max_carry ? 2 * th->max_carry : 16;
-		void *more = max > FAST_CARRY_MAX
-				     ? NULL
-				     : realloc(th->carry, max * sizeof(*th->carry));
-
-		if (!more)
-			return FAST_UNSUITED;
-		th->carry = more;
-		th->max_carry = max;
-	}
+	if (th->nr_carry == FAST_CARRY_MAX ||
+	    array_reserve(th->carry, th->nr_carry + 1, th->max_carry))
+		return FAST_UNSUITED;
 	th->carry[th->nr_carry] = *it;
 	th->carry[th->nr_carry++].slice = NULL; /* its round is over */
 	return 0;
@@ -463,20 +456,6 @@ static bool in_order(const struct fast_thread *th)
 	return true;
 }
 
-static int items_reserve(struct fast_worker *w, size_t nr)
-{
-	void *more;
-
-	if (nr <= w->max_items)
-		return 0;
-	more = realloc(w->items, 2 * nr * sizeof(*w->items));
-	if (!more)
-		return -ENOMEM;
-	w->items = more;
-	w->max_items = 2 * nr;
-	return 0;
-}
-
 static int items_gather(struct fast_worker *w, const struct fast_thread *th, size_t *ret_nr)
 {
 	size_t nr = th->nr_carry;
@@ -484,7 +463,7 @@ static int items_gather(struct fast_worker *w, const struct fast_thread *th, siz
 
 	for (const struct fast_slice *s = th->slices; s; s = s->next)
 		nr += s->nr;
-	err = items_reserve(w, nr);
+	err = array_reserve(w->items, nr, w->max_items);
 	if (err)
 		return err;
 	for (nr = 0; nr < th->nr_carry; nr++)

@@ -33,13 +33,8 @@ static bool range_add(struct elf_units *u, const struct unit_range *range)
 {
 	if (range->start >= range->end || u->nr == ELF_UNIT_RANGES_MAX)
 		return u->nr < ELF_UNIT_RANGES_MAX;
-	if (!(u->nr & (u->nr - 1))) {
-		void *more = realloc(u->range, (u->nr ? 2 * u->nr : 1) * sizeof(*u->range));
-
-		if (!more)
-			return false;
-		u->range = more;
-	}
+	if (array_room(u->range, u->nr))
+		return false;
 	u->range[u->nr++] = *range;
 	return true;
 }

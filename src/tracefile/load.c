@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <zstd.h>
 
+#include "base/array.h"
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -28,15 +29,8 @@ void trace_map_deinit(struct trace_map *map)
 
 static int map_add(struct trace_map *map, uint64_t offset, const struct chunk_header *h)
 {
-	if (map->nr == map->max) {
-		size_t max = map->max ? 2 * map->max : 256;
-		struct chunk_ref *refs = realloc(map->refs, max * sizeof(*refs));
-
-		if (!refs)
-			return fail(-ENOMEM, "out of memory (%zu chunks)", max);
-		map->refs = refs;
-		map->max = max;
-	}
+	if (array_reserve(map->refs, map->nr + 1, map->max))
+		return fail(-ENOMEM, "out of memory (%zu chunks)", map->nr + 1);
 	map->refs[map->nr++] = (struct chunk_ref){offset, *h};
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 #include <zstd.h>
 
+#include "base/array.h"
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "base/growing_file.h"
@@ -95,16 +96,7 @@ int trace_out_create(const char *path, const struct trace_header *h, bool zstd, 
 
 static int packed_reserve(struct trace_out *o, size_t size)
 {
-	uint8_t *p;
-
-	if (size <= o->packed_size)
-		return 0;
-	p = realloc(o->packed, size);
-	if (!p)
-		return out_fail(o, -ENOMEM);
-	o->packed = p;
-	o->packed_size = size;
-	return 0;
+	return array_reserve(o->packed, size, o->packed_size) ? out_fail(o, -ENOMEM) : 0;
 }
 
 /* A payload on its way through the packings. */

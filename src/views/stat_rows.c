@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/saturate.h"
 #include "views/stat_rows.h"
@@ -28,15 +29,8 @@ static struct stat_row *row_add(struct stat_rows *rows, int vcpu, bool other, ui
 
 	if (r)
 		return r;
-	if (rows->nr == rows->capacity) {
-		unsigned int capacity = rows->capacity ? 2 * rows->capacity : 16;
-		void *more = realloc(rows->row, capacity * sizeof(*rows->row));
-
-		if (!more)
-			return NULL;
-		rows->row = more;
-		rows->capacity = capacity;
-	}
+	if (array_reserve(rows->row, rows->nr + 1, rows->capacity))
+		return NULL;
 	r = &rows->row[rows->nr++];
 	memset(r, 0, sizeof(*r));
 	r->vcpu = vcpu;

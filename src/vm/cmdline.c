@@ -13,6 +13,7 @@
 
 #include <jansson.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -127,17 +128,12 @@ static void text_set(char **to, const char *value)
 static void device_add(struct parse *p, const char *text)
 {
 	struct vm_cmdline *c = p->out;
-	char **more;
 
-	if (c->nr_devices == CMDLINE_DEVICES_MAX)
+	if (c->nr_devices == CMDLINE_DEVICES_MAX || array_room(c->devices, c->nr_devices))
 		return;
-	more = realloc(c->devices, (c->nr_devices + 1) * sizeof(*more));
-	if (!more)
-		return;
-	c->devices = more;
-	more[c->nr_devices] = NULL;
-	text_set(&more[c->nr_devices], text);
-	c->nr_devices += !!more[c->nr_devices];
+	c->devices[c->nr_devices] = NULL;
+	text_set(&c->devices[c->nr_devices], text);
+	c->nr_devices += !!c->devices[c->nr_devices];
 }
 
 /* ---- the options ---- */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/process.h"
 #include "vm/select.h"
@@ -242,18 +243,14 @@ int vm_find(const char *pid_or_name, const struct vm_scope *scope, struct vm *re
 /* Takes *vm over, also if it is selected already. */
 static int selected_add(struct selected *s, struct vm *vm)
 {
-	struct vm *more = NULL;
 	bool known = false;
 
 	for (unsigned int i = 0; i < s->nr; i++)
 		known |= s->vm[i].pid == vm->pid;
-	if (!known)
-		more = realloc(s->vm, (s->nr + 1) * sizeof(*more));
-	if (!more) {
+	if (known || array_room(s->vm, s->nr)) {
 		vm_free(vm);
-		return known ? 0 : fail(-ENOMEM, "out of memory");
+		return known ? 0 : -ENOMEM;
 	}
-	s->vm = more;
 	s->vm[s->nr++] = *vm;
 	*vm = (struct vm){0};
 	return 0;

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/process.h"
@@ -256,7 +257,6 @@ int vm_list(const struct vm_scope *scope, struct vm **ret, unsigned int *ret_nr,
 		return fail(-errno, "cannot read /proc: %s", strerror(errno));
 	while ((d = readdir(dir))) {
 		int pid = isdigit((unsigned char)*d->d_name) ? atoi(d->d_name) : 0;
-		struct vm *more;
 
 		if (!pid || pid == getpid() || vm_look(pid, &one) != 1)
 			continue;
@@ -264,13 +264,11 @@ int vm_list(const struct vm_scope *scope, struct vm **ret, unsigned int *ret_nr,
 			vm_free(&one);
 			continue;
 		}
-		more = realloc(vms, (nr + 1) * sizeof(*vms));
-		if (!more) {
+		if (array_room(vms, nr)) {
 			vm_free(&one);
 			vm_list_free(vms, nr);
-			return fail(-ENOMEM, "out of memory");
+			return -ENOMEM;
 		}
-		vms = more;
 		vms[nr++] = one;
 	}
 	*ret = vms;

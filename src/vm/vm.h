@@ -58,6 +58,7 @@ struct vm {
 	bool has_kvm;		/* holds a KVM VM or vCPU file descriptor */
 	bool is_qemu;		/* by the name of its executable */
 	unsigned int nr_vcpus;	/* kvm-vcpu descriptors, or -smp under TCG */
+	unsigned int max_vcpus; /* 0: unknown */
 	struct vm_vcpu *vcpus;	/* nr_vcpus entries */
 	char **devices;		/* as on the command line: "virtio-blk-pci,drive=d0" */
 	unsigned int nr_devices;

@@ -139,16 +139,9 @@ static enum wait_cause cause_of(const struct wait_causes *c, const struct vcpu *
 
 static void step_append(struct wait_causes *c, struct vcpu *v, const struct step *step)
 {
-	if (v->nr == v->capacity) {
-		size_t capacity = v->capacity ? 2 * v->capacity : 1024;
-		void *more = realloc(v->step, capacity * sizeof(*v->step));
-
-		if (!more) {
-			c->err = fail(-ENOMEM, "out of memory");
-			return;
-		}
-		v->step = more;
-		v->capacity = capacity;
+	if (array_reserve(v->step, v->nr + 1, v->capacity)) {
+		c->err = -ENOMEM;
+		return;
 	}
 	if (c->nr_steps++ == CAUSES_STEPS_MAX)
 		c->err = fail(-E2BIG,

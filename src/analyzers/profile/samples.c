@@ -7,6 +7,7 @@
 #include <inttypes.h>
 
 #include "analyzers/profile/samples_internal.h"
+#include "base/array.h"
 #include "base/error.h"
 #include "base/saturate.h"
 #include "readers/ftrace/tracedat.h"
@@ -185,14 +186,8 @@ int samples_hold(struct samples *x, const struct event *ev, uint32_t tracepoint,
 
 	if (at >= x->nr_held)
 		x->nr_held = at + 1;
-	if (h->room < len) {
-		uint8_t *more = realloc(h->args, len + 64);
-
-		if (!more)
-			return fail(-ENOMEM, "out of memory");
-		h->args = more;
-		h->room = len + 64;
-	}
+	if (array_reserve(h->args, len, h->room))
+		return -ENOMEM;
 	if (len)
 		memcpy(h->args, args, len);
 	h->s = (struct sample){

@@ -9,6 +9,7 @@
 
 #include "analyzers/timeline/queues.h"
 #include "analyzers/timeline/timeline.h"
+#include "base/array.h"
 #include "base/hash.h"
 #include "event/handlers.h"
 #include "event/records.h"
@@ -161,17 +162,12 @@ static struct lane *lane_get(struct timeline_queues *q, struct queue *queue)
 {
 	unsigned int nr = queue->nr_lanes;
 	char number[16];
-	void *grown;
 
 	for (unsigned int i = 0; i < nr; i++)
 		if (!queue->lane[i].run.on)
 			return &queue->lane[i];
-	if (nr == LANES_MAX)
+	if (nr == LANES_MAX || array_room(queue->lane, nr))
 		return NULL;
-	grown = realloc(queue->lane, (nr + 1) * sizeof(*queue->lane));
-	if (!grown)
-		return NULL;
-	queue->lane = grown;
 	virtio_queue_print(queue->index, number, sizeof(number));
 	queue->lane[nr] = (struct lane){
 		.run.track = timeline_track(q->t, queue->group, TRACK_QUEUE,

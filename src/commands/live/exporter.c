@@ -12,6 +12,7 @@
 #include <sys/signalfd.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/version.h"
@@ -74,7 +75,7 @@ struct exporter {
 	struct exporter_events *events; /* NULL: none are wanted */
 	struct exported_dumps *dumps;	/* the same */
 	struct exported_vm *vm;
-	unsigned int nr;
+	unsigned int nr, max;
 	struct exporter_push *push;	/* the same */
 	struct export_pushes pushes;
 	struct helper httpd;
@@ -119,13 +120,10 @@ static void ended_remove(struct exporter *x)
 
 static int exported_add(struct exporter *x, const struct top_watched *w)
 {
-	void *more = reallocarray(x->vm, x->nr + 1, sizeof(*x->vm));
-	int err;
+	int err = array_room_kept(x->vm, x->nr, x->max);
 
-	if (!more)
-		return fail(-ENOMEM, "out of memory");
-	x->vm = more;
-	err = exported_vm_init(&x->vm[x->nr], &w->vm, &opt.limits);
+	if (!err)
+		err = exported_vm_init(&x->vm[x->nr], &w->vm, &opt.limits);
 	if (err)
 		return err;
 	x->vm[x->nr++].number = w->number;

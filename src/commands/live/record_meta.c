@@ -5,6 +5,7 @@
  */
 #include <sys/utsname.h>
 
+#include "base/array.h"
 #include "commands/common/command.h"
 #include "commands/live/record.h"
 
@@ -76,17 +77,13 @@ static struct vm *vm_of(const struct recording *r, pid_t pid)
 /* The VM's entry of this vCPU, which may have been plugged in since; NULL: out of memory. */
 static struct vm_vcpu *vcpu_entry(struct vm *vm, unsigned int index)
 {
-	struct vm_vcpu *vcpus;
-
 	for (unsigned int v = 0; v < vm->nr_vcpus; v++)
 		if (vm->vcpus[v].index == index)
 			return &vm->vcpus[v];
-	vcpus = realloc(vm->vcpus, (vm->nr_vcpus + 1) * sizeof(*vcpus));
-	if (!vcpus)
+	if (array_reserve(vm->vcpus, vm->nr_vcpus + 1, vm->max_vcpus))
 		return NULL;
-	vm->vcpus = vcpus;
-	vcpus[vm->nr_vcpus] = (struct vm_vcpu){.index = index};
-	return &vcpus[vm->nr_vcpus++];
+	vm->vcpus[vm->nr_vcpus] = (struct vm_vcpu){.index = index};
+	return &vm->vcpus[vm->nr_vcpus++];
 }
 
 /*

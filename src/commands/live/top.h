@@ -21,7 +21,7 @@ struct top_vms {
 	struct vm_scope scope; /* of all, if none was selected */
 	bool only; /* one VM was selected */
 	struct top_watched *vm;
-	unsigned int nr;
+	unsigned int nr, max;
 	unsigned int refused; /* VMs for which there was no capacity */
 	uint64_t begun;	      /* VMs so far */
 };

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -37,7 +38,6 @@ static int watch(struct top_vms *t, struct vm *vm, uint32_t kernel)
 				.at.guest_kernel = kernel,
 				.pidfd = vm_pidfd(vm),
 				.since_ns = monotonic_ns()};
-	void *more;
 
 	*vm = (struct vm){0};
 	if (w.pidfd < 0) {
@@ -50,13 +50,11 @@ static int watch(struct top_vms *t, struct vm *vm, uint32_t kernel)
 		t->refused++;
 		w.at.nr = 0;
 	}
-	more = reallocarray(t->vm, t->nr + 1, sizeof(*t->vm));
-	if (!more) {
+	if (array_room_kept(t->vm, t->nr, t->max)) {
 		close(w.pidfd);
 		vm_free(&w.vm);
-		return fail(-ENOMEM, "out of memory");
+		return -ENOMEM;
 	}
-	t->vm = more;
 	w.number = ++t->begun;
 	t->vm[t->nr++] = w;
 	return 0;

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/read_full.h"
 #include "readers/ftrace/tracedat_internal.h"
@@ -167,14 +168,10 @@ int tracedat_kallsyms(struct tracedat_file *f, struct buffer *b)
 int tracedat_cpu_add(struct tracedat_file *f, unsigned int cpu, uint64_t offset, uint64_t size,
 		     bool chunked)
 {
-	void *grown;
-
 	if (f->nr_cpus >= TRACEDAT_CPUS_MAX || cpu >= RECORD_NO_VCPU)
 		return fail(-E2BIG, "%s: more than %d CPUs", f->path, TRACEDAT_CPUS_MAX);
-	grown = realloc(f->cpu, (f->nr_cpus + 1) * sizeof(*f->cpu));
-	if (!grown)
+	if (array_room(f->cpu, f->nr_cpus))
 		return fail(-ENOMEM, "%s: out of memory", f->path);
-	f->cpu = grown;
 	f->cpu[f->nr_cpus++] = (struct tracedat_cpu){
 		.cpu = cpu, .offset = offset, .size = size, .chunked = chunked, .fd = -1};
 	return 0;

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "readers/ftrace/tracedat_internal.h"
 
@@ -15,15 +16,8 @@ static int found_loss_join(struct tracedat *t, const struct loss_found *l,
 	bool first = !l->has_from && !total->last;
 	uint64_t from = l->has_from ? l->from : first ? l->page : total->last;
 
-	if (s->nr_losses == s->max_losses) {
-		size_t max = s->max_losses ? 2 * s->max_losses : 64;
-		void *more = realloc(s->loss, max * sizeof(*s->loss));
-
-		if (!more)
-			return fail(-ENOMEM, "out of memory");
-		s->loss = more;
-		s->max_losses = max;
-	}
+	if (array_reserve(s->loss, s->nr_losses + 1, s->max_losses))
+		return -ENOMEM;
 	s->unordered |= !first && l->next <= from;
 	s->loss[s->nr_losses++] = (struct scanned_loss){
 		.time = from, .until = l->page, .lost = l->lost, .cpu = (uint16_t)cpu,
@@ -33,15 +27,8 @@ static int found_loss_join(struct tracedat *t, const struct loss_found *l,
 
 static int gap_add(struct tracedat_scan *s, uint64_t time, uint64_t until, unsigned int cpu)
 {
-	if (s->nr_listed == s->max_listed) {
-		size_t max = s->max_listed ? 2 * s->max_listed : 1024;
-		void *more = realloc(s->gap, max * sizeof(*s->gap));
-
-		if (!more)
-			return fail(-ENOMEM, "out of memory");
-		s->gap = more;
-		s->max_listed = max;
-	}
+	if (array_reserve(s->gap, s->nr_listed + 1, s->max_listed))
+		return -ENOMEM;
 	s->gap[s->nr_listed++] =
 		(struct scanned_loss){.time = time, .until = until, .cpu = (uint16_t)cpu};
 	return 0;

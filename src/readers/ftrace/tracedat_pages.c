@@ -6,6 +6,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/read_full.h"
 #include "readers/ftrace/tracedat_file.h"
@@ -243,15 +244,8 @@ int tracedat_pages_next(struct tracedat_pages *p, const uint8_t **ret)
 
 static int piece_add(struct tracedat_pieces *to, struct tracedat_piece piece)
 {
-	if (to->nr == to->max) {
-		size_t max = to->max ? 2 * to->max : 256;
-		void *more = realloc(to->piece, max * sizeof(*to->piece));
-
-		if (!more)
-			return fail(-ENOMEM, "out of memory");
-		to->piece = more;
-		to->max = max;
-	}
+	if (array_reserve(to->piece, to->nr + 1, to->max))
+		return -ENOMEM;
 	to->piece[to->nr++] = piece;
 	return 0;
 }

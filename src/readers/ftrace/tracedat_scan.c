@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "readers/ftrace/tracedat_internal.h"
 
@@ -21,15 +22,8 @@ enum {
 
 static int loss_add(struct scan_worker *w, struct loss_found loss)
 {
-	if (w->nr_losses == w->max_losses) {
-		size_t max = w->max_losses ? 2 * w->max_losses : 64;
-		void *more = realloc(w->loss, max * sizeof(*w->loss));
-
-		if (!more)
-			return fail(-ENOMEM, "out of memory");
-		w->loss = more;
-		w->max_losses = max;
-	}
+	if (array_reserve(w->loss, w->nr_losses + 1, w->max_losses))
+		return -ENOMEM;
 	w->loss[w->nr_losses++] = loss;
 	return 0;
 }
@@ -117,17 +111,10 @@ static void border_note(struct scan_worker *w, const struct ftrace_page *p,
 	size_t len;
 
 	++*(found->last ? &found->borders : &found->early);
-	if (w->nr_borders == w->max_borders) {
-		size_t max = w->max_borders ? 2 * w->max_borders : 1024;
-		void *more = max > BORDERS_MAX ? NULL
-					       : realloc(w->border, max * sizeof(*w->border));
-
-		if (!more) {
-			w->borders_unlisted = true;
-			return;
-		}
-		w->border = more;
-		w->max_borders = max;
+	if (w->nr_borders == BORDERS_MAX ||
+	    array_reserve(w->border, w->nr_borders + 1, w->max_borders)) {
+		w->borders_unlisted = true;
+		return;
 	}
 	ftrace_page_next(&ahead, &entry, &len, &next);
 	w->border[w->nr_borders++] = (struct border_found){.from = found->last,

@@ -171,11 +171,8 @@ static int add_stream(struct osv_trace *t, struct buffer *b)
 {
 	if (t->nr_streams == OSV_STREAMS_MAX)
 		return buffer_fail(b, "samples of more than %d CPUs", OSV_STREAMS_MAX);
-	void *more = realloc(t->streams, (t->nr_streams + 1) * sizeof(*t->streams));
-
-	if (!more)
-		return fail(-ENOMEM, "out of memory");
-	t->streams = more;
+	if (array_room(t->streams, t->nr_streams))
+		return -ENOMEM;
 	t->streams[t->nr_streams++] = (struct osv_stream){.body = *b};
 	return 0;
 }

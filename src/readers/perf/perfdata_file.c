@@ -81,14 +81,11 @@ static int attr_add(struct perfdata_file *f, const uint8_t *data, size_t len, ui
 	struct buffer b = buffer_of(data, len, f->path, 0);
 	struct perfdata_attr *a;
 	uint64_t bits, period;
-	void *grown;
 
 	if (f->nr_attrs == PERFDATA_ATTRS_MAX)
 		return fail(-E2BIG, "%s: more than %d events", f->path, PERFDATA_ATTRS_MAX);
-	grown = realloc(f->attr, (f->nr_attrs + 1) * sizeof(*f->attr));
-	if (!grown)
+	if (array_room(f->attr, f->nr_attrs))
 		return fail(-ENOMEM, "%s: out of memory", f->path);
-	f->attr = grown;
 	a = &f->attr[f->nr_attrs];
 	*a = (struct perfdata_attr){.type = buffer_u32(&b)};
 	buffer_u32(&b); /* its size */

@@ -17,6 +17,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "readers/perf/perfdata_scan.h"
 
@@ -40,15 +41,8 @@ uint64_t perfdata_loss_end(const struct perfdata_rounds *r, size_t last_round, u
 
 int perfdata_round_add(struct perfdata_rounds *r)
 {
-	if (r->nr == r->max) {
-		size_t max = r->max ? 2 * r->max : 256;
-		void *more = realloc(r->oldest, max * sizeof(*r->oldest));
-
-		if (!more)
-			return fail(-ENOMEM, "out of memory");
-		r->oldest = more;
-		r->max = max;
-	}
+	if (array_reserve(r->oldest, r->nr + 1, r->max))
+		return -ENOMEM;
 	r->oldest[r->nr++] = r->now;
 	r->now = UINT64_MAX;
 	return 0;

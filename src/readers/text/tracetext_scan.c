@@ -115,21 +115,12 @@ static int perf_lost_learn(struct scan *s, const struct text_line *l)
 static void keep(struct tracetext *t)
 {
 	uint64_t at = t->lines.number / 8;
-	size_t bytes = t->kept_bytes ? t->kept_bytes : 4096;
-	uint8_t *grown;
+	size_t from = t->kept_bytes;
 
-	if (at >= TRACETEXT_KEPT_MAX)
-		return;
-	while (bytes <= at)
-		bytes *= 2;
-	if (bytes != t->kept_bytes) {
-		grown = realloc(t->kept, bytes);
-		if (!grown)
-			return; /* lines beyond are all parsed */
-		memset(grown + t->kept_bytes, 0, bytes - t->kept_bytes);
-		t->kept = grown;
-		t->kept_bytes = bytes;
-	}
+	if (at >= TRACETEXT_KEPT_MAX || array_reserve(t->kept, at + 1, t->kept_bytes))
+		return; /* lines beyond are all parsed */
+	if (t->kept_bytes > from)
+		memset(t->kept + from, 0, t->kept_bytes - from);
 	t->kept[at] |= (uint8_t)(1 << t->lines.number % 8);
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/units.h"
 #include "views/top/frame.h"
@@ -42,17 +43,8 @@ static struct top_line *line_add(struct top_frame *f, enum top_tone tone)
 {
 	struct top_line *l;
 
-	if (f->nr == f->capacity) {
-		unsigned int capacity = f->capacity ? 2 * f->capacity : 32;
-		void *more = realloc(f->line, capacity * sizeof(*f->line));
-
-		if (!more) {
-			fail(-ENOMEM, "out of memory");
-			return NULL;
-		}
-		f->line = more;
-		f->capacity = capacity;
-	}
+	if (array_reserve(f->line, f->nr + 1, f->capacity))
+		return NULL;
 	l = &f->line[f->nr++];
 	l->tone = tone;
 	*l->text = '\0';

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "event/event.h"
 #include "views/stat_rows.h"
@@ -17,22 +18,6 @@ struct top_node *top_node_find(const struct top_node *parent, enum top_list list
 	return NULL;
 }
 
-static bool list_extend(struct top_node *parent, enum top_list list)
-{
-	unsigned int capacity = parent->list[list].capacity;
-	void *more;
-
-	if (parent->list[list].nr < capacity)
-		return true;
-	capacity = capacity ? 2 * capacity : 8;
-	more = realloc(parent->list[list].node, capacity * sizeof(struct top_node *));
-	if (!more)
-		return false;
-	parent->list[list].node = more;
-	parent->list[list].capacity = capacity;
-	return true;
-}
-
 struct top_node *top_node_get(struct top_node *parent, enum top_list list, enum top_kind kind,
 			      uint64_t key)
 {
@@ -40,7 +25,10 @@ struct top_node *top_node_get(struct top_node *parent, enum top_list list, enum 
 
 	if (n)
 		return n;
-	n = list_extend(parent, list) ? calloc(1, sizeof(*n)) : NULL;
+	n = array_reserve(parent->list[list].node, parent->list[list].nr + 1,
+			  parent->list[list].capacity)
+		    ? NULL
+		    : calloc(1, sizeof(*n));
 	if (!n) {
 		fail(-ENOMEM, "out of memory");
 		return NULL;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "views/top/frame.h"
 
@@ -135,14 +136,8 @@ int top_view_update(struct top_view *v, const struct top_model *m)
 	leave_ended(v, m);
 	parent = top_view_parent(v, m);
 	nr = parent->list[v->list].nr;
-	if (nr > v->capacity) {
-		void *more = realloc(v->row, nr * sizeof(*v->row));
-
-		if (!more)
-			return fail(-ENOMEM, "out of memory");
-		v->row = more;
-		v->capacity = nr;
-	}
+	if (array_reserve(v->row, nr, v->capacity))
+		return -ENOMEM;
 	v->nr_rows = 0;
 	for (unsigned int i = 0; i < nr; i++) {
 		struct top_node *n = parent->list[v->list].node[i];
