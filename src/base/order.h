@@ -15,6 +15,12 @@ static inline int order_u64(uint64_t x, uint64_t y)
 	return (x > y) - (x < y);
 }
 
+/* For qsort() of an array of uint64_t. */
+static inline int order_numbers(const void *a, const void *b)
+{
+	return order_u64(*(const uint64_t *)a, *(const uint64_t *)b);
+}
+
 /* NaN is after all numbers. */
 static inline int order_double(double x, double y)
 {

@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/order.h"
 #include "base/quantiles.h"
 
 /* The middle of a bucket. */
@@ -181,13 +182,6 @@ void quantiles_free(struct quantiles *q)
 	*q = (struct quantiles){0};
 }
 
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 uint64_t quantiles_at(struct quantiles *q, double fraction)
 {
 	uint64_t rank = (uint64_t)ceil(fraction * (double)q->count - 1e-9), seen = 0;
@@ -196,7 +190,7 @@ uint64_t quantiles_at(struct quantiles *q, double fraction)
 		return 0;
 	rank = rank < 1 ? 1 : rank > q->count ? q->count : rank;
 	if (!q->bucketed) {
-		qsort(q->exact, q->count, sizeof(*q->exact), by_value);
+		qsort(q->exact, q->count, sizeof(*q->exact), order_numbers);
 		return q->exact[rank - 1];
 	}
 	for (unsigned int b = 0; q->block && b < QUANTILES_BLOCKS * QUANTILES_SUB; b++) {

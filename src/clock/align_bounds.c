@@ -94,11 +94,8 @@ static int by_pop(const void *a, const void *b)
 {
 	const struct align_element *x = a, *y = b;
 
-	if (x->pop_ns != y->pop_ns)
-		return x->pop_ns < y->pop_ns ? -1 : 1;
-	if (x->fill_ns != y->fill_ns)
-		return x->fill_ns < y->fill_ns ? -1 : 1;
-	return x->vdev != y->vdev ? order_u64(x->vdev, y->vdev) : order_u64(x->pid, y->pid);
+	return order_u64(x->pop_ns, y->pop_ns) ?: order_u64(x->fill_ns, y->fill_ns) ?:
+	       order_u64(x->vdev, y->vdev) ?: order_u64(x->pid, y->pid);
 }
 
 /* `ticks`: as the guest's TSC runs, else ns. */

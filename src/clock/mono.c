@@ -25,10 +25,8 @@ static int pair_compare(const void *va, const void *vb)
 {
 	const struct clock_pair *a = va, *b = vb;
 
-	if (a->tsc != b->tsc)
-		return a->tsc < b->tsc ? -1 : 1;
-	return a->bracket != b->bracket ? order_u64(a->bracket, b->bracket)
-					: order_u64(a->ns, b->ns);
+	return order_u64(a->tsc, b->tsc) ?: order_u64(a->bracket, b->bracket) ?:
+	       order_u64(a->ns, b->ns);
 }
 
 static int u32_compare(const void *va, const void *vb)

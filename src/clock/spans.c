@@ -74,7 +74,7 @@ static int by_enter(const void *va, const void *vb)
 {
 	const struct clock_span *a = va, *b = vb;
 
-	return a->enter != b->enter ? order_u64(a->enter, b->enter) : order_u64(a->leave, b->leave);
+	return order_u64(a->enter, b->enter) ?: order_u64(a->leave, b->leave);
 }
 
 int clock_spans_allow(struct clock_spans *s, const struct clock_span *hole, size_t nr)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "event/losses.h"
 #include "event/records.h"
 
@@ -58,11 +59,8 @@ static int by_count(const void *a, const void *b)
 
 	if (x->count != y->count)
 		return x->count < y->count ? 1 : -1;
-	if (x->first_ns != y->first_ns)
-		return x->first_ns < y->first_ns ? -1 : 1;
-	if (x->cpu != y->cpu)
-		return x->cpu < y->cpu ? -1 : 1;
-	return strcmp(x->type ? x->type->name : "", y->type ? y->type->name : "");
+	return order_u64(x->first_ns, y->first_ns) ?: order_u64(x->cpu, y->cpu) ?:
+	       strcmp(x->type ? x->type->name : "", y->type ? y->type->name : "");
 }
 
 static double seconds(uint64_t ns, uint64_t start_ns)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "base/order.h"
 #include "event/record_round.h"
 
 #include <errno.h>
@@ -39,7 +40,7 @@ static int by_place(const void *a, const void *b)
 {
 	const struct record_waiting *x = a, *y = b;
 
-	return x->at < y->at ? -1 : x->at > y->at;
+	return order_u64(x->at, y->at);
 }
 
 /* Of the same time: as they came. */

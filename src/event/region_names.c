@@ -89,9 +89,8 @@ static int by_address(const void *va, const void *vb)
 
 	if (a->port != b->port)
 		return a->port ? -1 : 1;
-	if (a->first != b->first)
-		return a->first < b->first ? -1 : 1;
-	return a->last != b->last ? order_u64(a->last, b->last) : strcmp(a->name, b->name);
+	return order_u64(a->first, b->first) ?: order_u64(a->last, b->last) ?:
+	       strcmp(a->name, b->name);
 }
 
 static bool is_before(const struct region *r, bool port, uint64_t address)

@@ -53,8 +53,7 @@ static int by_address(const void *a, const void *b)
 {
 	const struct symbol *x = a, *y = b;
 
-	return x->address != y->address ? order_u64(x->address, y->address)
-					: strcmp(x->name, y->name);
+	return order_u64(x->address, y->address) ?: strcmp(x->name, y->name);
 }
 
 static int symbols_take(struct layout *l, Elf_Scn *section, const GElf_Shdr *header)

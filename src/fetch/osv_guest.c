@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/order.h"
 #include "base/user_rights.h"
 #include "fetch/osv_guest.h"
 #include "vm/qmp.h"
@@ -308,9 +309,7 @@ static int by_base(const void *a, const void *b)
 {
 	const struct osv_module *x = a, *y = b;
 
-	if (x->base != y->base)
-		return x->base < y->base ? -1 : 1;
-	return x->object < y->object ? -1 : x->object > y->object;
+	return order_u64(x->base, y->base) ?: order_u64(x->object, y->object);
 }
 
 int osv_modules_read(struct osv_guest *g, const struct osv_modules_layout *at,
@@ -546,7 +545,7 @@ static int by_offset(const void *a, const void *b)
 {
 	const struct osv_member *x = a, *y = b;
 
-	return x->offset < y->offset ? -1 : x->offset > y->offset;
+	return order_u64(x->offset, y->offset);
 }
 
 int osv_guest_members(struct osv_guest *g, uint64_t object, struct osv_member *m, size_t nr)

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/order.h"
 #include "fetch/osv_guest.h"
 
 enum { BACKTRACE_MAX = OSV_FRAMES_MAX, ELEMENT_MAX = 4096, ELEMENTS_AT_ONCE = 256 };
@@ -176,9 +177,8 @@ static int by_bytes(const void *a, const void *b)
 {
 	const struct osv_leak *x = a, *y = b;
 
-	if (x->bytes != y->bytes)
-		return x->bytes > y->bytes ? -1 : 1;
-	return chains_compare(x->frame, x->nr_frames, y->frame, y->nr_frames);
+	return order_u64(y->bytes, x->bytes)
+		       ?: chains_compare(x->frame, x->nr_frames, y->frame, y->nr_frames);
 }
 
 static void leak_add(struct osv_leak *l, const struct allocation *a)

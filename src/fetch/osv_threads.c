@@ -464,7 +464,7 @@ static int by_id(const void *a, const void *b)
 {
 	const struct osv_thread *x = a, *y = b;
 
-	return x->id != y->id ? order_u64(x->id, y->id) : order_u64(x->address, y->address);
+	return order_u64(x->id, y->id) ?: order_u64(x->address, y->address);
 }
 
 static void statuses_name(struct walk *w, bool live)

@@ -197,9 +197,8 @@ static int by_width(const void *a, const void *b, void *flames)
 	const struct frame *x = a, *y = b;
 	unsigned int which = drawn(flames);
 
-	if (x->count[which] != y->count[which])
-		return x->count[which] > y->count[which] ? -1 : 1;
-	return x->depth != y->depth ? order_u64(x->depth, y->depth) : order_u64(x->start, y->start);
+	return order_u64(y->count[which], x->count[which]) ?: order_u64(x->depth, y->depth) ?:
+	       order_u64(x->start, y->start);
 }
 
 /* The widest ones, as many as fit. A frame's parent is at least as wide, and comes first. */

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/order.h"
 #include "event/handlers.h"
 #include "event/records.h"
 #include "event/vm_names.h"
@@ -81,11 +82,8 @@ static int by_vcpu(const void *a, const void *b)
 	const struct vcpu_thread *x = *(struct vcpu_thread *const *)a,
 				 *y = *(struct vcpu_thread *const *)b;
 
-	if (x->id >> 32 != y->id >> 32)
-		return x->id >> 32 < y->id >> 32 ? -1 : 1;
-	if (x->vcpu != y->vcpu)
-		return x->vcpu < y->vcpu ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
+	return order_u64(x->id >> 32, y->id >> 32) ?: order_u64(x->vcpu, y->vcpu) ?:
+	       order_u64(x->id, y->id);
 }
 
 static json_t *vm_new(const struct input_set *in, uint32_t pid)

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 
 #include "base/error.h"
+#include "base/order.h"
 #include "base/units.h"
 #include "output/escape.h"
 #include "output/svg.h"
@@ -83,11 +84,7 @@ static int track_compare(const void *a, const void *b, void *timeline)
 
 	if (t->group[x->group].guest != t->group[y->group].guest)
 		return t->group[x->group].guest ? 1 : -1;
-	if (x->group != y->group)
-		return x->group < y->group ? -1 : 1;
-	if (x->order != y->order)
-		return x->order < y->order ? -1 : 1;
-	return i < j ? -1 : i > j;
+	return order_u64(x->group, y->group) ?: order_u64(x->order, y->order) ?: order_u64(i, j);
 }
 
 static void rows_make(struct timeline *t, struct timeline_picture *d)

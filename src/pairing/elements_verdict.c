@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/error.h"
+#include "base/order.h"
 #include "pairing/elements_private.h"
 
 /* ---- the verdict ---- */
@@ -25,9 +26,7 @@ static int by_pop(const void *a, const void *b)
 {
 	const struct element *x = a, *y = b;
 
-	if (x->popped_ns != y->popped_ns)
-		return x->popped_ns < y->popped_ns ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
+	return order_u64(x->popped_ns, y->popped_ns) ?: order_u64(x->order, y->order);
 }
 
 static uint64_t *total_of(struct element_totals *t, enum element_verdict v)

@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "base/array.h"
+#include "base/order.h"
 #include "pairing/fast_internal.h"
 
 /* A position in a slice. */
@@ -490,9 +491,7 @@ static int by_time(const void *a, const void *b)
 {
 	const struct fast_item *x = a, *y = b;
 
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
+	return order_u64(x->time_ns, y->time_ns) ?: order_u64(x->order, y->order);
 }
 
 static bool ties_doubtful(const struct fast_item *it, size_t nr)

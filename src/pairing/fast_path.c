@@ -142,11 +142,8 @@ static int by_time(const void *a, const void *b)
 {
 	const struct report *x = a, *y = b;
 
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	if (x->until_ns != y->until_ns)
-		return x->until_ns < y->until_ns ? -1 : 1;
-	return x->cpu != y->cpu ? order_u64(x->cpu, y->cpu) : (int)x->first - (int)y->first;
+	return order_u64(x->time_ns, y->time_ns) ?: order_u64(x->until_ns, y->until_ns) ?:
+	       order_u64(x->cpu, y->cpu) ?: (int)x->first - (int)y->first;
 }
 
 static bool losses_keep(struct fast_plan *plan, struct reports *all)

@@ -67,7 +67,7 @@ static int by_count(const void *a, const void *b)
 {
 	const struct survey_reason *x = a, *y = b;
 
-	return x->count != y->count ? order_u64(y->count, x->count) : strcmp(x->name, y->name);
+	return order_u64(y->count, x->count) ?: strcmp(x->name, y->name);
 }
 
 static void put_reasons(struct line *l, struct survey *s)

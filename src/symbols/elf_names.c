@@ -43,11 +43,8 @@ static int by_start(const void *a, const void *b)
 {
 	const struct unit_range *x = a, *y = b;
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	if (x->end != y->end)
-		return x->end < y->end ? -1 : 1;
-	return order_u64(dwarf_dieoffset(x->unit), dwarf_dieoffset(y->unit));
+	return order_u64(x->start, y->start) ?: order_u64(x->end, y->end) ?:
+	       order_u64(dwarf_dieoffset(x->unit), dwarf_dieoffset(y->unit));
 }
 
 /* Never fails; if memory is short, no unit is found. */

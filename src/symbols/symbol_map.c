@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/order.h"
 #include "event/event.h"
 #include "symbols/symbol_map.h"
 
@@ -80,7 +81,7 @@ static int by_address(const void *a, const void *b)
 		return x->address < y->address ? -1 : 1;
 	if (x->global != y->global)
 		return x->global ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
+	return order_u64(x->order, y->order);
 }
 
 static int add(struct symbol_map *m, const struct symbol *s)

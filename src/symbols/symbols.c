@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/order.h"
 #include "symbols/symbol_map.h"
 #include "symbols/symbols.h"
 
@@ -186,9 +187,7 @@ static int by_address(const void *a, const void *b)
 {
 	const struct file_symbol *x = a, *y = b;
 
-	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
-	return x->nr < y->nr ? -1 : x->nr > y->nr;
+	return order_u64(x->address, y->address) ?: order_u64(x->nr, y->nr);
 }
 
 static int file_symbol_add(struct symbols *s, const struct file_symbol *parsed)

@@ -2,6 +2,7 @@
 /* Chooses the smallest form of a column: each is tried on its values. */
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "tracefile/columns.h"
 #include "tracefile/varint.h"
 
@@ -168,13 +169,6 @@ static void try_like(struct columns_packer *p, const struct pack_column *c, stru
 	width_choose(p->number, rows, f);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* Gathers the distinct values; false: there are too many. */
 static bool words_gather(struct columns_packer *p, uint32_t rows)
 {
@@ -196,7 +190,7 @@ static void try_dictionary(struct columns_packer *p, struct pack_form *f, uint32
 
 	if (!words_gather(p, rows))
 		return;
-	qsort(p->word, p->nr_words, sizeof(*p->word), by_value);
+	qsort(p->word, p->nr_words, sizeof(*p->word), order_numbers);
 	for (uint32_t w = 0; w < p->nr_words; w++)
 		((struct pack_word *)hash_find_u64(&p->words, p->word[w]))->place = w;
 	for (uint32_t i = 0; i < rows; i++) {

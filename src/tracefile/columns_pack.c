@@ -249,7 +249,7 @@ static int by_type(const void *a, const void *b)
 {
 	const struct pack_kind *x = a, *y = b;
 
-	return x->type != y->type ? order_u64(x->type, y->type) : order_u64(x->size, y->size);
+	return order_u64(x->type, y->type) ?: order_u64(x->size, y->size);
 }
 
 /* In the order of their ids: kvm_exit is before kvm_entry, whose fields often repeat it. */

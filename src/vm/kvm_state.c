@@ -198,8 +198,7 @@ static int by_guest(const void *va, const void *vb)
 {
 	const struct guest_slot *a = va, *b = vb;
 
-	return a->guest != b->guest ? order_u64(a->guest, b->guest)
-				    : order_u64(a->process, b->process);
+	return order_u64(a->guest, b->guest) ?: order_u64(a->process, b->process);
 }
 
 /* KVM has no slots that overlap: if these do, they changed while they were read. */

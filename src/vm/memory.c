@@ -150,7 +150,7 @@ static int by_size(const void *va, const void *vb)
 	const struct memory_range *a = va, *b = vb;
 	uint64_t x = a->end - a->start, y = b->end - b->start;
 
-	return x != y ? order_u64(y, x) : order_u64(a->start, b->start);
+	return order_u64(y, x) ?: order_u64(a->start, b->start);
 }
 
 /* The mappings that may be RAM, largest first. */

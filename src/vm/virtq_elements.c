@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/order.h"
 #include "vm/virtq_requests.h"
 
 enum { SCAN_BYTES = 4 << 20 };
@@ -142,9 +143,7 @@ static int by_index(const void *a, const void *b)
 {
 	const struct virtq_element *x = a, *y = b;
 
-	if (x->index != y->index)
-		return x->index < y->index ? -1 : 1;
-	return x->address < y->address ? -1 : x->address > y->address;
+	return order_u64(x->index, y->index) ?: order_u64(x->address, y->address);
 }
 
 /* Pieces overlap: what begins in the overlap is found twice. */

@@ -20,13 +20,9 @@ static int longest_exit(const void *va, const void *vb)
 {
 	const struct blame_exit *a = va, *b = vb;
 
-	if (length_of(a) != length_of(b))
-		return length_of(a) > length_of(b) ? -1 : 1;
-	if (a->start_ns != b->start_ns)
-		return a->start_ns < b->start_ns ? -1 : 1;
-	if (a->pid != b->pid)
-		return a->pid < b->pid ? -1 : 1;
-	return a->vcpu != b->vcpu ? order_u64(a->vcpu, b->vcpu) : order_u64(a->tid, b->tid);
+	return order_u64(length_of(b), length_of(a)) ?: order_u64(a->start_ns, b->start_ns) ?:
+	       order_u64(a->pid, b->pid) ?: order_u64(a->vcpu, b->vcpu) ?:
+	       order_u64(a->tid, b->tid);
 }
 
 static bool is_shorter(const struct blame_exit *a, const struct blame_exit *b)

@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/order.h"
 #include "event/handlers.h"
 #include "event/virtio_ids.h"
 #include "model/threads.h"
@@ -74,13 +75,6 @@ static void element_close(struct wait_causes *c, const struct event *ev)
 		hash_remove(&c->elements, el);
 }
 
-static int by_number(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static int never_collect(struct wait_causes *c)
 {
 	const struct element *el;
@@ -90,7 +84,7 @@ static int never_collect(struct wait_causes *c)
 		return fail(-ENOMEM, "out of memory");
 	for (uint32_t at = 0; (el = hash_next(&c->elements, &at));)
 		c->never[c->nr_never++] = el->ordinal;
-	qsort(c->never, c->nr_never, sizeof(*c->never), by_number);
+	qsort(c->never, c->nr_never, sizeof(*c->never), order_numbers);
 	hash_clear(&c->elements);
 	c->pops = 0;
 	return 0;

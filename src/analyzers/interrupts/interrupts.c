@@ -431,9 +431,7 @@ static int by_key(const void *a, const void *b)
 {
 	const uint64_t *x = *(const uint64_t *const *)a, *y = *(const uint64_t *const *)b;
 
-	if (x[0] != y[0])
-		return x[0] < y[0] ? -1 : 1;
-	return order_u64(x[1], y[1]);
+	return order_u64(x[0], y[0]) ?: order_u64(x[1], y[1]);
 }
 
 struct irq_vector **interrupts_vectors(const struct interrupts *x, size_t *ret_nr)

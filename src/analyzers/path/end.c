@@ -11,13 +11,9 @@ static int by_pop(const void *a, const void *b)
 {
 	const struct path_request *x = a, *y = b;
 
-	if (x->at[POINT_POP] != y->at[POINT_POP])
-		return x->at[POINT_POP] < y->at[POINT_POP] ? -1 : 1;
-	if (x->head != y->head)
-		return x->head < y->head ? -1 : 1;
-	if (x->queue != y->queue)
-		return x->queue < y->queue ? -1 : 1;
-	return x->pid != y->pid ? order_u64(x->pid, y->pid) : strcmp(x->device, y->device);
+	return order_u64(x->at[POINT_POP], y->at[POINT_POP]) ?: order_u64(x->head, y->head) ?:
+	       order_u64(x->queue, y->queue) ?: order_u64(x->pid, y->pid) ?:
+	       strcmp(x->device, y->device);
 }
 
 /* A point before an earlier one, as clocks have errors and threads run at once: it is not used. */

@@ -54,14 +54,9 @@ static int by_request(const void *a, const void *b)
 {
 	const struct path_io *x = a, *y = b;
 
-	if (x->request != y->request)
-		return x->request < y->request ? -1 : 1;
-	if (x->submit_ns != y->submit_ns)
-		return x->submit_ns < y->submit_ns ? -1 : 1;
-	if (x->done_ns != y->done_ns)
-		return x->done_ns < y->done_ns ? -1 : 1;
-	return x->offset != y->offset ? order_u64(x->offset, y->offset)
-				      : order_u64(x->tid, y->tid);
+	return order_u64(x->request, y->request) ?: order_u64(x->submit_ns, y->submit_ns) ?:
+	       order_u64(x->done_ns, y->done_ns) ?: order_u64(x->offset, y->offset) ?:
+	       order_u64(x->tid, y->tid);
 }
 
 /* How many requests were popped until then. */
@@ -105,9 +100,7 @@ static int by_pop(const void *a, const void *b)
 {
 	const struct unreturned *x = a, *y = b;
 
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	return order_u64(x->pop_ns, y->pop_ns);
+	return order_u64(x->pid, y->pid) ?: order_u64(x->pop_ns, y->pop_ns);
 }
 
 /* 0 or -ENOMEM. */

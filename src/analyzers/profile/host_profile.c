@@ -10,6 +10,7 @@
 #include "analyzers/profile/host_profile.h"
 #include "analyzers/profile/samples_internal.h"
 #include "base/error.h"
+#include "base/order.h"
 #include "event/exit_reason.h"
 #include "event/handlers.h"
 #include "event/records.h"
@@ -475,13 +476,6 @@ int host_profile_event(struct host_profile *p, const struct event *ev)
 	return p->err;
 }
 
-static int by_number(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* In the order of thread ids, so that equal call paths have a fixed order. */
 static int pending_end(struct host_profile *p)
 {
@@ -493,7 +487,7 @@ static int pending_end(struct host_profile *p)
 	for (uint32_t at = 0; !err && (x = hash_next(&p->pending, &at));)
 		tid[i++] = x->tid;
 	if (!err)
-		qsort(tid, nr, sizeof(*tid), by_number);
+		qsort(tid, nr, sizeof(*tid), order_numbers);
 	for (i = 0; i < nr && !err; i++)
 		err = exit_end(p, hash_find_u64(&p->pending, tid[i]), NULL);
 	return err;

@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/order.h"
 #include "pairing/open_table.h"
 
 /* Begins without an end yet; CPU numbers that are checked; pairs that are sorted. */
@@ -326,9 +327,7 @@ static int by_key(const void *a, const void *b)
 {
 	const struct sort_place *x = a, *y = b;
 
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	return x->at < y->at ? -1 : x->at > y->at;
+	return order_u64(x->key, y->key) ?: order_u64(x->at, y->at);
 }
 
 static uint64_t sort_key_of(const struct pair_sorter *l, const struct sample_pair *timed)

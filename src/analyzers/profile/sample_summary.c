@@ -131,8 +131,7 @@ static int by_first(const void *a, const void *b)
 {
 	const struct cpu_span *x = a, *y = b;
 
-	return x->first_ns != y->first_ns ? order_u64(x->first_ns, y->first_ns)
-					  : order_u64(x->cpu, y->cpu);
+	return order_u64(x->first_ns, y->first_ns) ?: order_u64(x->cpu, y->cpu);
 }
 
 /* Equal names, which a guest may have, in the order in which they were first seen. */

@@ -333,9 +333,7 @@ static int by_time(const void *a, const void *b)
 {
 	const struct sched_taker *const *x = a, *const *y = b;
 
-	if ((*x)->time_ns != (*y)->time_ns)
-		return (*x)->time_ns > (*y)->time_ns ? -1 : 1;
-	return order_u64((*x)->key, (*y)->key);
+	return order_u64((*y)->time_ns, (*x)->time_ns) ?: order_u64((*x)->key, (*y)->key);
 }
 
 const struct sched_taker **sched_takers(const struct sched *s, size_t *ret_nr)

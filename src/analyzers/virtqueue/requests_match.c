@@ -16,13 +16,9 @@ static int by_pop(const void *a, const void *b)
 {
 	const struct element_times *x = a, *y = b;
 
-	if (x->pop_ns != y->pop_ns)
-		return x->pop_ns < y->pop_ns ? -1 : 1;
-	if (x->fill_ns != y->fill_ns)
-		return x->fill_ns < y->fill_ns ? -1 : 1;
-	if (x->device != y->device)
-		return x->device < y->device ? -1 : 1;
-	return x->queue != y->queue ? order_u64(x->queue, y->queue) : order_u64(x->head, y->head);
+	return order_u64(x->pop_ns, y->pop_ns) ?: order_u64(x->fill_ns, y->fill_ns) ?:
+	       order_u64(x->device, y->device) ?: order_u64(x->queue, y->queue) ?:
+	       order_u64(x->head, y->head);
 }
 
 static struct disk *disk_get(struct requests *r, const struct request *rq)

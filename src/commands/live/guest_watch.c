@@ -59,7 +59,7 @@ static int by_size(const void *va, const void *vb)
 {
 	const struct guest_slot *a = va, *b = vb;
 
-	return a->size != b->size ? order_u64(b->size, a->size) : order_u64(a->guest, b->guest);
+	return order_u64(b->size, a->size) ?: order_u64(a->guest, b->guest);
 }
 
 /* The largest ones, should there be too many: small ones are below 1 MiB, or not RAM. */

@@ -358,7 +358,7 @@ static int by_count(const void *a, const void *b, void *arg)
 	const uint64_t *count = arg;
 	unsigned int x = *(const unsigned int *)a, y = *(const unsigned int *)b;
 
-	return count[x] != count[y] ? order_u64(count[y], count[x]) : order_u64(x, y);
+	return order_u64(count[y], count[x]) ?: order_u64(x, y);
 }
 
 /* What the file has: less than was recorded if writing failed. Else memory of a flight recorder counts as well. */

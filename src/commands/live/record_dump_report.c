@@ -140,7 +140,7 @@ static int by_time(const void *a, const void *b)
 
 	if (x->ns != y->ns)
 		return x->ns < y->ns ? 1 : -1;
-	return x->cause != y->cause ? order_u64(x->cause, y->cause) : strcmp(x->who, y->who);
+	return order_u64(x->cause, y->cause) ?: strcmp(x->who, y->who);
 }
 
 static void cause_line(const struct report_data *d, const char *name, const char *who, uint64_t ns,

@@ -9,6 +9,7 @@
 #include <traceevent/event-parse.h>
 
 #include "base/error.h"
+#include "base/order.h"
 #include "event/reader.h"
 #include "readers/ftrace/ftrace_kvm.h"
 
@@ -441,9 +442,7 @@ static int by_first_time(const void *a, const void *b)
 {
 	const struct id_seen *x = a, *y = b;
 
-	if (x->first_time != y->first_time)
-		return x->first_time < y->first_time ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
+	return order_u64(x->first_time, y->first_time) ?: order_u64(x->id, y->id);
 }
 
 /* The type of events that are not wanted, too. */

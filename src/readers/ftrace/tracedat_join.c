@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/order.h"
 #include "readers/ftrace/tracedat_internal.h"
 
 static int found_loss_join(struct tracedat *t, const struct loss_found *l,
@@ -72,9 +73,7 @@ static int by_piece(const void *a, const void *b)
 {
 	const struct loss_found *x = a, *y = b;
 
-	if (x->piece != y->piece)
-		return x->piece < y->piece ? -1 : 1;
-	return x->page < y->page ? -1 : x->page > y->page;
+	return order_u64(x->piece, y->piece) ?: order_u64(x->page, y->page);
 }
 
 /* All workers' losses in order of pieces; *ret is to be freed. */
@@ -99,9 +98,7 @@ static int by_border(const void *a, const void *b)
 {
 	const struct border_found *x = a, *y = b;
 
-	if (x->piece != y->piece)
-		return x->piece < y->piece ? -1 : 1;
-	return x->page < y->page ? -1 : x->page > y->page;
+	return order_u64(x->piece, y->piece) ?: order_u64(x->page, y->page);
 }
 
 static int borders_gather(struct scan_worker *w, unsigned int jobs, struct border_found **ret,
@@ -156,9 +153,7 @@ static int by_first_piece(const void *a, const void *b)
 {
 	const struct thread_found *x = a, *y = b;
 
-	if (x->piece != y->piece)
-		return x->piece < y->piece ? -1 : 1;
-	return x->key < y->key ? -1 : x->key > y->key;
+	return order_u64(x->piece, y->piece) ?: order_u64(x->key, y->key);
 }
 
 static int threads_join(struct tracedat *t, struct scan_worker *w, unsigned int jobs)

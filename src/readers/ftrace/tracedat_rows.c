@@ -15,6 +15,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/order.h"
 #include "event/guest_fields.h"
 #include "event/records.h"
 #include "readers/ftrace/ftrace_kvm.h"
@@ -215,9 +216,7 @@ static int by_first(const void *a, const void *b)
 {
 	const struct sorted *x = a, *y = b;
 
-	if (x->first != y->first)
-		return x->first < y->first ? -1 : 1;
-	return x->i < y->i ? -1 : x->i > y->i;
+	return order_u64(x->first, y->first) ?: order_u64(x->i, y->i);
 }
 
 static bool pieces_sort(struct tracedat *t)
@@ -288,11 +287,8 @@ static int by_cpu(const void *a, const void *b)
 {
 	const struct rows_gap *x = a, *y = b;
 
-	if (x->cpu != y->cpu)
-		return x->cpu < y->cpu ? -1 : 1;
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	return x->until_ns < y->until_ns ? -1 : x->until_ns > y->until_ns;
+	return order_u64(x->cpu, y->cpu) ?: order_u64(x->time_ns, y->time_ns) ?:
+	       order_u64(x->until_ns, y->until_ns);
 }
 
 static bool gaps_list(struct tracedat *t, struct rows_source *ret)

@@ -293,14 +293,9 @@ static int by_time(const void *a, const void *b)
 {
 	const struct tracedat_shift *x = a, *y = b;
 
-	if (x->cpu != y->cpu)
-		return x->cpu < y->cpu ? -1 : 1;
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	if (x->offset != y->offset)
-		return x->offset < y->offset ? -1 : 1;
-	return x->scale != y->scale ? order_u64(x->scale, y->scale)
-				    : order_u64(x->scale_bits, y->scale_bits);
+	return order_u64(x->cpu, y->cpu) ?: order_u64(x->time, y->time) ?:
+	       order_u64(x->offset, y->offset) ?: order_u64(x->scale, y->scale) ?:
+	       order_u64(x->scale_bits, y->scale_bits);
 }
 
 int tracedat_shifts_take(struct tracedat_file *f, struct buffer *b)

@@ -20,6 +20,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/order.h"
 #include "readers/ftrace/vm_threads.h"
 
 enum { NO_VM = UINT32_MAX };
@@ -175,7 +176,7 @@ static int by_tid(const void *a, const void *b)
 {
 	uint64_t x = (*(struct vm_thread *const *)a)->tid, y = (*(struct vm_thread *const *)b)->tid;
 
-	return x < y ? -1 : x > y;
+	return order_u64(x, y);
 }
 
 /* All threads in the order of their numbers, so that the answer does not depend on the table. */

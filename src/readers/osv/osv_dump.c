@@ -16,6 +16,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/order.h"
 #include "readers/osv/osv_private.h"
 
 #define TAG(a, b, c, d)                                                                            \
@@ -219,9 +220,7 @@ static int by_address(const void *a, const void *b)
 {
 	const struct osv_symbol *x = a, *y = b;
 
-	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
-	return x->nr < y->nr ? -1 : x->nr > y->nr;
+	return order_u64(x->address, y->address) ?: order_u64(x->nr, y->nr);
 }
 
 static void tables_sort(struct osv_trace *t)

@@ -171,7 +171,7 @@ static int id_compare(const void *a, const void *b)
 {
 	const struct perfdata_id *x = a, *y = b;
 
-	return x->id != y->id ? order_u64(x->id, y->id) : order_u64(x->attr, y->attr);
+	return order_u64(x->id, y->id) ?: order_u64(x->attr, y->attr);
 }
 
 struct perfdata_attr *perfdata_attr_of(struct perfdata_file *f, uint64_t id)

@@ -8,6 +8,7 @@
 
 #include "base/file_map.h"
 #include "base/log.h"
+#include "base/order.h"
 #include "readers/perf/perfdata_scan.h"
 
 /* What the files of the reader share: its state, and how a record becomes an event. */
@@ -425,9 +426,7 @@ static int by_first(const void *a, const void *b)
 {
 	const struct perfdata_piece *x = a, *y = b;
 
-	if (x->first != y->first)
-		return x->first < y->first ? -1 : 1;
-	return x->extent < y->extent ? -1 : x->extent > y->extent;
+	return order_u64(x->first, y->first) ?: order_u64(x->extent, y->extent);
 }
 
 static bool pieces_sort(struct perfdata_scan *s)

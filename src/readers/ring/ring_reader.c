@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/order.h"
 #include "base/read_full.h"
 #include "readers/ring/ring_image.h"
 
@@ -159,13 +160,8 @@ static int entry_compare(const void *va, const void *vb)
 {
 	const struct entry *a = va, *b = vb;
 
-	if (a->era != b->era)
-		return a->era < b->era ? -1 : 1;
-	if (a->tsc != b->tsc)
-		return a->tsc < b->tsc ? -1 : 1;
-	if (a->cpu != b->cpu)
-		return a->cpu < b->cpu ? -1 : 1;
-	return a->pos < b->pos ? -1 : a->pos > b->pos;
+	return order_u64(a->era, b->era) ?: order_u64(a->tsc, b->tsc) ?:
+	       order_u64(a->cpu, b->cpu) ?: order_u64(a->pos, b->pos);
 }
 
 /* Every good record of every vCPU, by time as far as that does not run back; and the count of what is not there. */

@@ -142,7 +142,7 @@ static int by_value(const void *va, const void *vb)
 {
 	const struct export *a = va, *b = vb;
 
-	return a->value != b->value ? order_u64(a->value, b->value) : order_u64(a->name, b->name);
+	return order_u64(a->value, b->value) ?: order_u64(a->name, b->name);
 }
 
 /* struct kernel_symbol has offsets from their own places: of the value and of the name. */

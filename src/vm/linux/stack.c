@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/order.h"
 #include "event/event.h"
 #include "vm/linux/lists.h"
 #include "vm/linux/modules.h"
@@ -298,9 +299,7 @@ static int by_address(const void *va, const void *vb, void *arg)
 	const struct kallsym *s = arg;
 	uint32_t a = *(const uint32_t *)va, b = *(const uint32_t *)vb;
 
-	if (s[a].address != s[b].address)
-		return s[a].address < s[b].address ? -1 : 1;
-	return a < b ? -1 : a > b;
+	return order_u64(s[a].address, s[b].address) ?: order_u64(a, b);
 }
 
 static int symbols_sort(struct linux_unwinder *u)
