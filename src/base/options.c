@@ -290,47 +290,6 @@ int options_parse(int argc, char **argv, const struct option_row *const *tables,
 	return 0;
 }
 
-static size_t option_bytes(enum option_kind kind)
-{
-	switch (kind) {
-	case OPT_FLAG:
-		return sizeof(bool);
-	case OPT_TEXT:
-		return sizeof(const char *);
-	case OPT_LIST:
-	case OPT_WORDS:
-		return sizeof(struct text_list);
-	case OPT_NUMBERS:
-		return sizeof(struct number_list);
-	case OPT_TIME:
-		return sizeof(struct time_arg);
-	case OPT_U64:
-	case OPT_DURATION:
-	case OPT_SIZE:
-		break;
-	}
-	return sizeof(uint64_t);
-}
-
-bool options_copy(const struct option_row *const *tables, char *buf, size_t size, bool back)
-{
-	size_t at = 0;
-
-	for (; *tables; tables++)
-		for (const struct option_row *o = *tables; o->name; o++) {
-			size_t bytes = option_bytes(o->kind);
-
-			if (bytes > size - at)
-				return false;
-			if (back)
-				memcpy(o->to, buf + at, bytes);
-			else
-				memcpy(buf + at, o->to, bytes);
-			at += bytes;
-		}
-	return true;
-}
-
 static void help_row(const struct option_row *o, FILE *out)
 {
 	char left[64], letter[8] = "    ";

@@ -76,9 +76,6 @@ int options_parse(int argc, char **argv, const struct option_row *const *tables,
 int options_parse_leading(int argc, char **argv, const struct option_row *const *tables,
 			  int *ret_next);
 
-/* Copies the variables of all options to `buf`, or back from it. False: `size` is too small. */
-bool options_copy(const struct option_row *const *tables, char *buf, size_t size, bool back);
-
 /* Prints one row per option, wrapped at 80 columns; not those of `unused`: names separated by blanks, may be NULL. */
 void options_help(const struct option_row *const *tables, const char *unused, FILE *out);
 

@@ -294,14 +294,4 @@ uint64_t clock_pvclock_host(const struct clock_pvclock *rec, const uint64_t *lea
 void clock_pvclock_begins(const struct clock_pvclock *rec, size_t nr,
 			  const struct clock_vcpu *guest, uint64_t *ret_least);
 
-/*
- * The boot constant (kvm-clock ns at uptime 0). Host events bound it from below: the guest captures it right after
- * its last vCPU registered its kvm-clock at registered_tsc; limits (guest_tsc is an uptime in ns here) from above:
- * a kick's timestamp is before the host's event. *ret_error_ns < 0: no limit, bounded from below only. -EINVAL if they
- * contradict each other; -ENODATA if the boot is not in the recording.
- */
-int clock_pvclock_boot(const struct clock_pvclock *rec, size_t nr, const struct clock_vcpu *guest,
-		       uint64_t registered_tsc, const struct clock_limit *limit, size_t nr_limits,
-		       uint64_t *ret_ns, double *ret_error_ns);
-
 #endif

@@ -105,39 +105,6 @@ uint64_t clock_pvclock_host(const struct clock_pvclock *rec, const uint64_t *lea
 	return host_tsc_at(guest, clock_pvclock_tsc(rec, ns), rec->host_tsc);
 }
 
-int clock_pvclock_boot(const struct clock_pvclock *rec, size_t nr, const struct clock_vcpu *guest,
-		       uint64_t registered_tsc, const struct clock_limit *limit, size_t nr_limits,
-		       uint64_t *ret_ns, double *ret_error_ns)
-{
-	const struct clock_pvclock *r = NULL;
-	uint64_t low, high = UINT64_MAX;
-
-	for (size_t i = 0; i < nr && rec[i].host_tsc <= registered_tsc; i++)
-		r = &rec[i];
-	if (!r)
-		return fail(-ENODATA,
-			    "the guest's boot was not recorded: no kvm_pvclock_update before it");
-	low = clock_pvclock_ns(r, guest_tsc_at(guest, registered_tsc));
-	for (size_t i = 0; i < nr_limits; i++) {
-		const struct clock_limit *l = &limit[i];
-		uint64_t at;
-
-		for (size_t k = 0; k < nr && rec[k].host_tsc <= l->host_tsc; k++)
-			r = &rec[k];
-		at = clock_pvclock_ns(r, guest_tsc_at(guest, l->host_tsc)) - l->guest_tsc;
-		if (l->guest_first && at < high)
-			high = at;
-		else if (!l->guest_first && at > low)
-			low = at;
-	}
-	if (high < low)
-		return fail(-EINVAL, "the guest's kicks contradict its boot time by %llu ns",
-			    (unsigned long long)(low - high));
-	*ret_ns = high == UINT64_MAX ? low : low + (high - low) / 2;
-	*ret_error_ns = high == UINT64_MAX ? -1 : (double)(high - low) / 2; /* -1: bounded from one side only */
-	return 0;
-}
-
 /*
  * Guests that timestamp with ns of their kvm-clock: Linux's trace clocks other than x86-tsc, OSv's uptime. The host's
  * recording has the same parameters that the guest uses (kvm_pvclock_update), so the host's data is converted to

@@ -95,21 +95,9 @@ void *open_oldest(const struct open_table *t)
 	return t->oldest ? at(t, t->oldest) : NULL;
 }
 
-void *open_newest(const struct open_table *t)
-{
-	return t->newest ? at(t, t->newest) : NULL;
-}
-
 void *open_newer(const struct open_table *t, const void *entry)
 {
 	uint32_t number = ((const struct open_begin *)entry)->newer;
-
-	return number ? at(t, number) : NULL;
-}
-
-void *open_older(const struct open_table *t, const void *entry)
-{
-	uint32_t number = ((const struct open_begin *)entry)->older;
 
 	return number ? at(t, number) : NULL;
 }

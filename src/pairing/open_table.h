@@ -96,8 +96,6 @@ void open_remove(struct open_table *t, void *entry);
  *		...
  */
 void *open_oldest(const struct open_table *t);
-void *open_newest(const struct open_table *t);
 void *open_newer(const struct open_table *t, const void *entry);
-void *open_older(const struct open_table *t, const void *entry);
 
 #endif

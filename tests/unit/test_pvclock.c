@@ -102,37 +102,6 @@ static void pvclock_shows_whether_the_offset_is_in_effect(void **state)
 	assert_true(clock_pvclock_offset_in_effect(applied, 2, &v));
 }
 
-static void boot_constant_is_bracketed(void **state)
-{
-	struct clock_vcpu none = {0};
-	uint64_t boot = clock_pvclock_ns(&records[0], 10000000000 + 26000), ns; /* read 10 us after it registered */
-	struct clock_limit kick[2];
-	double error;
-
-	(void)state;
-	for (unsigned int i = 0; i < 2; i++) { /* kicks, seen by the host 260 and 300 us after their timestamp */
-		uint64_t host = i ? 25000000000 : 12000000000;
-
-		kick[i] = (struct clock_limit){.guest_first = true,
-					       .host_tsc = host,
-					       .guest_tsc = clock_pvclock_ns(&records[i], host) -
-							    boot - 260000 - 40000 * i};
-	}
-	assert_int_equal(clock_pvclock_boot(records, 2, &none, 10000000000, kick, 2, &ns, &error),
-			 0);
-	assert_true(fabs((double)ns - (double)boot) <= error);
-	assert_true(error > 130e3 && error < 140e3);
-	assert_int_equal(clock_pvclock_boot(records, 2, &none, 10000000000, NULL, 0, &ns, &error),
-			 0);
-	assert_int_equal(ns, 3000000000);
-	assert_true(error < 0); /* bounded from one side only */
-	assert_int_equal(clock_pvclock_boot(records, 2, &none, 9000000000, kick, 2, &ns, &error),
-			 -ENODATA);
-	kick[0].guest_tsc += 1000000;
-	assert_int_equal(clock_pvclock_boot(records, 2, &none, 10000000000, kick, 2, &ns, &error),
-			 -EINVAL);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -140,7 +109,6 @@ int main(void)
 		cmocka_unit_test(pvclock_is_piecewise),
 		cmocka_unit_test(pvclock_follows_the_segments),
 		cmocka_unit_test(pvclock_shows_whether_the_offset_is_in_effect),
-		cmocka_unit_test(boot_constant_is_bracketed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
