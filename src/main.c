@@ -195,7 +195,8 @@ static int run_command(const struct command *c, int argc, char **argv)
 	if (has_table(c, input_rows) && input_spool_all(nr, argv))
 		return command_failed();
 
-	int status = c->run(nr, argv, rest ? argv + rest : NULL);
+	command_rest = rest ? argv + rest : NULL;
+	int status = c->run(nr, argv);
 
 	progress_end();
 	debug("memory", "%lu allocations", memory_allocations());

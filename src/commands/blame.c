@@ -91,7 +91,7 @@ static uint64_t kept(void)
 	return output_limit() ? output_limit() : min_ns ? BLAME_KEPT_MAX : EXITS_LISTED;
 }
 
-static int run(int argc, char **argv, char **rest)
+static int run(int argc, char **argv)
 {
 	_cleanup_(addresses_cleanup_) struct addresses *symbols = NULL;
 	bool stacks = output_is("folded") || output_is("flame") || output_is("pprof");
@@ -103,7 +103,6 @@ static int run(int argc, char **argv, char **rest)
 				.around_json = output_is("json"),
 				.across = folded_diff_given};
 
-	(void)rest;
 	if (folded_diff_given && list)
 		return command_usage("--diff cannot be combined with --list");
 	if (!folded_diff_given && input_add_args(argc, argv, OPTION_LIST_MAX))

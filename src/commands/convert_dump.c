@@ -27,13 +27,12 @@ static int convert_to(struct sample_trace *t, const char *to)
 	return err ? err : new_file_close(&f, osv_convert(t, f.file));
 }
 
-static int run_convert_dump(int argc, char **argv, char **rest)
+static int run_convert_dump(int argc, char **argv)
 {
 	const char *to = argc ? argv[0] : "tracefile";
 	struct sample_trace *t = NULL;
 	int err = 0;
 
-	(void)rest;
 	if (argc > 1)
 		return command_usage("more than one file");
 	if (access(dump_file, R_OK)) {

@@ -263,7 +263,7 @@ static int report_make(struct recording *r, struct comparison *c, const struct o
 	return err;
 }
 
-static int run(int argc, char **argv, char **rest)
+static int run(int argc, char **argv)
 {
 	struct recording r[2] = {{.name = "A"}, {.name = "B"}};
 	struct comparison c = {.level = LEVEL};
@@ -271,7 +271,6 @@ static int run(int argc, char **argv, char **rest)
 	double limit = INFINITY;
 	struct output out;
 
-	(void)rest;
 	if (input_add_args(argc, argv, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
 	if (input_given.files.nr != 2)

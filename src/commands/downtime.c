@@ -8,14 +8,6 @@
 
 static const struct option_row *const options[] = {input_rows, output_options, NULL};
 
-static int run(int argc, char **argv, char **rest)
-{
-	(void)rest;
-	if (input_add_args(argc, argv, OPTION_LIST_MAX))
-		return command_failed();
-	return query_run(&downtime_report, &(struct query){0}, table_formats, false);
-}
-
 const struct command downtime_command = {
 	.name = "downtime",
 	.args = "[FILE...]",
@@ -31,5 +23,7 @@ const struct command downtime_command = {
 		    "  hostrace downtime -i moved.hrt\n"
 		    "  hostrace downtime -i source.hrt -i target.hrt -f json",
 	.options = options,
-	.run = run,
+	.run = report_command_run,
+	.report = &downtime_report,
+	.formats = table_formats,
 };

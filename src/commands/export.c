@@ -179,12 +179,11 @@ static const char *clickhouse_option_given(void)
 	return NULL;
 }
 
-static int run(int argc, char **argv, char **rest)
+static int run(int argc, char **argv)
 {
 	_cleanup_input_set_ struct input_set *in = NULL;
 	struct destination to = {.format = argc ? argv[0] : NULL};
 
-	(void)rest;
 	if (!to.format)
 		return command_usage("missing format (supported: %s)", formats);
 	if (command_of(to.format))

@@ -24,9 +24,9 @@ static const struct option_row download_options[] = {
 };
 /* clang-format on */
 
-static int extract_run(int argc, char **argv, char **rest)
+static int extract_run(int argc, char **argv)
 {
-	if (rest)
+	if (command_rest)
 		return command_usage("unexpected argument '--'");
 	guest_given.symbols = guest_given.terse = true;
 	return guest_extract(argc, argv);
@@ -47,12 +47,12 @@ const struct command extract_command = {
 	.run = extract_run,
 };
 
-static int download_run(int argc, char **argv, char **rest)
+static int download_run(int argc, char **argv)
 {
 	char *fallback[] = {"tracefile", NULL};
 
-	if (rest || argc > 1)
-		return command_usage("unexpected argument '%s'", rest ? "--" : argv[1]);
+	if (command_rest || argc > 1)
+		return command_usage("unexpected argument '%s'", command_rest ? "--" : argv[1]);
 	if (!guest_given.url)
 		guest_given.url = "http://localhost:8000/";
 	guest_given.terse = true;

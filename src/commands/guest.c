@@ -103,9 +103,9 @@ int guest_json_write(FILE *out, const char *action, const char *key, json_t *val
 	return EXIT_FINE;
 }
 
-static int run(int argc, char **argv, char **rest)
+static int run(int argc, char **argv)
 {
-	if (rest)
+	if (command_rest)
 		return command_usage("unexpected argument '--'");
 	if (!argc)
 		return command_usage("missing action (symbols, ps, modules, dmesg, interrupts, "

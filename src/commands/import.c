@@ -117,14 +117,13 @@ static int convert(const struct input_set *in, const char *path, struct written 
 	return err;
 }
 
-static int run(int argc, char **argv, char **rest)
+static int run(int argc, char **argv)
 {
 	_cleanup_input_set_ struct input_set *in = NULL;
 	_cleanup_free_ char *made = NULL;
 	struct written written = {0};
 	const char *path = output_path;
 
-	(void)rest;
 	if (argc > 1)
 		return command_usage("expected exactly one file");
 	if (input_add_args(argc, argv, 1))

@@ -8,15 +8,6 @@
 
 static const struct option_row *const options[] = {input_rows, output_options, NULL};
 
-static int run(int argc, char **argv, char **rest)
-{
-	(void)rest;
-	if (input_add_args(argc, argv, OPTION_LIST_MAX))
-		return command_failed();
-	input_given.allow_ticks = true;
-	return query_run(&info_report, &(struct query){0}, "text json", false);
-}
-
 const struct command info_command = {
 	.name = "info",
 	.args = "[FILE...]",
@@ -26,5 +17,8 @@ const struct command info_command = {
 		    "  hostrace info vm.hrt -f json | jq .result.events",
 	.options = options,
 	.unused = "limit sort",
-	.run = run,
+	.run = report_command_run,
+	.report = &info_report,
+	.formats = "text json",
+	.ticks = true,
 };

@@ -6,27 +6,17 @@
 #include "commands/common/reports.h"
 #include "reports/reports.h"
 
-static bool timers;
+static struct interrupts_query query;
 
 /* clang-format off */
 static const struct option_row interrupt_options[] = {
-	{0, "timers", OPT_FLAG, &timers, NULL, "how late each vCPU's local APIC timer is"},
+	{0, "timers", OPT_FLAG, &query.timers, NULL, "how late each vCPU's local APIC timer is"},
 	{0},
 };
 /* clang-format on */
 
 static const struct option_row *const options[] = {input_rows, output_options, interrupt_options,
 						   NULL};
-
-static int run(int argc, char **argv, char **rest)
-{
-	struct interrupts_query q = {.timers = timers};
-
-	(void)rest;
-	if (input_add_args(argc, argv, OPTION_LIST_MAX))
-		return command_failed();
-	return query_run(&interrupts_report, &(struct query){.of = &q}, table_formats, false);
-}
 
 const struct command interrupts_command = {
 	.name = "interrupts",
@@ -40,5 +30,8 @@ const struct command interrupts_command = {
 	.examples = "  hostrace interrupts -i vm.hrt\n  hostrace interrupts -i vm.hrt --vcpu 0\n"
 		    "  hostrace interrupts -i vm.hrt --timers",
 	.options = options,
-	.run = run,
+	.run = report_command_run,
+	.report = &interrupts_report,
+	.query = &query,
+	.formats = table_formats,
 };

@@ -102,12 +102,11 @@ static int symbols_check(void)
 	return has_field ? 0 : options_unused_check(of_names, "on --columns without a field");
 }
 
-static int run(int argc, char **argv, char **rest)
+static int run(int argc, char **argv)
 {
 	_cleanup_input_set_ struct input_set *in = NULL;
 	struct output out;
 
-	(void)rest;
 	if (input_add_args(argc, argv, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
 	const char *osv = osv_only_input();

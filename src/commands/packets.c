@@ -39,9 +39,8 @@ static int tcpdump_write(struct sample_run *run, void *arg)
 					   &n));
 }
 
-static int run_tcpdump(int argc, char **argv, char **rest)
+static int run_tcpdump(int argc, char **argv)
 {
-	(void)rest;
 	command_confine_starts_programs();
 	return sample_report_run(argc, argv,
 				 &(const struct sample_report){.formats = "text json",
@@ -75,9 +74,8 @@ static int pcap_write(struct sample_run *run, void *arg)
 	return packets_end(run, &n, err);
 }
 
-static int run_pcap_dump(int argc, char **argv, char **rest)
+static int run_pcap_dump(int argc, char **argv)
 {
-	(void)rest;
 	if (!output_file() && isatty(STDOUT_FILENO))
 		return command_usage("a pcap file is binary and is not written to a terminal; "
 				     "redirect it or use -o FILE");

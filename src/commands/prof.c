@@ -241,42 +241,36 @@ int profile_answer(const char *command, json_t **ret)
 	return err;
 }
 
-static int run_prof(int argc, char **argv, char **rest)
+static int run_prof(int argc, char **argv)
 {
-	(void)rest;
 	return profile_run(argc, argv, &(struct profile_kind){PROFILE_HITS, tracepoint});
 }
 
-static int run_prof_timed(int argc, char **argv, char **rest)
+static int run_prof_timed(int argc, char **argv)
 {
-	(void)rest;
 	if (!tracepoint)
 		return command_usage("missing tracepoint; name one with -t NAME");
 	return profile_run(argc, argv, &(struct profile_kind){PROFILE_TIMED, tracepoint});
 }
 
-static int run_prof_wait(int argc, char **argv, char **rest)
+static int run_prof_wait(int argc, char **argv)
 {
-	(void)rest;
 	return profile_run(argc, argv,
 			   &(struct profile_kind){PROFILE_TIMED, "sched_wait", .causes = causes});
 }
 
-static int run_prof_lock(int argc, char **argv, char **rest)
+static int run_prof_lock(int argc, char **argv)
 {
-	(void)rest;
 	return profile_run(argc, argv, &(struct profile_kind){PROFILE_TIMED, "mutex_lock_wait"});
 }
 
-static int run_prof_idle(int argc, char **argv, char **rest)
+static int run_prof_idle(int argc, char **argv)
 {
-	(void)rest;
 	return profile_run(argc, argv, &(struct profile_kind){PROFILE_IDLE});
 }
 
-static int run_prof_flame(int argc, char **argv, char **rest)
+static int run_prof_flame(int argc, char **argv)
 {
-	(void)rest;
 	return profile_run(argc, argv,
 			   &(struct profile_kind){PROFILE_HITS, tracepoint, .stacks = true});
 }

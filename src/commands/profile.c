@@ -95,9 +95,8 @@ static int run_host(int argc, char **argv)
 			 "text json folded svg pprof", false);
 }
 
-static int run_profile(int argc, char **argv, char **rest)
+static int run_profile(int argc, char **argv)
 {
-	(void)rest;
 	if (host)
 		return run_host(argc, argv);
 	if (causes || by || folded_diff_given)

@@ -209,13 +209,13 @@ static int vms_read(struct vm **ret, unsigned int *ret_nr)
 	return err;
 }
 
-static int run(int argc, char **argv, char **rest)
+static int run(int argc, char **argv)
 {
 	struct output out;
 	struct vm *vms;
 	unsigned int nr, shown;
 
-	if (argc || rest)
+	if (argc || command_rest)
 		return command_usage("unexpected argument '%s'", argc ? argv[0] : "--");
 	if (output_open("text json", &out))
 		return command_failed();

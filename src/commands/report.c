@@ -73,11 +73,10 @@ static int page_put(const struct output *out, bool *lost)
 					    : page_write(page, out->file);
 }
 
-static int run(int argc, char **argv, char **rest)
+static int run(int argc, char **argv)
 {
 	struct output out;
 
-	(void)rest;
 	output_default("html");
 	if (input_add_args(argc, argv, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());

@@ -26,11 +26,10 @@ static bool path_is_filtered(void)
 	       input_given.reasons.nr;
 }
 
-static int run(int argc, char **argv, char **rest)
+static int run(int argc, char **argv)
 {
 	struct path_query q = {.waterfall = waterfall, .min_ns = min_ns};
 
-	(void)rest;
 	if (input_add_args(argc, argv, OPTION_LIST_MAX))
 		return command_failed();
 	if ((stages || waterfall) && path_is_filtered())

@@ -44,13 +44,12 @@ static int pairs_write(struct sample_run *run, void *arg)
 	return pairs_print(run->trace, opt, &line, &run->sink);
 }
 
-static int run_list_timed(int argc, char **argv, char **rest)
+static int run_list_timed(int argc, char **argv)
 {
 	static const char *const sorts[] = {"none", "duration", "time", NULL};
 	struct pair_list_options opt = {.compat = compat_given};
 	int sort = choice_parse("--sort", pair_order, sorts);
 
-	(void)rest;
 	if (sort < 0)
 		return command_usage("%s", error_text());
 	opt.sort = (enum pair_sort)sort;
@@ -70,13 +69,12 @@ static int wakeups_write(struct sample_run *run, void *arg)
 	return wakeups_print(run->trace, &run->range, &line, !no_header_given, &run->sink);
 }
 
-static int run_wakeup_latency(int argc, char **argv, char **rest)
+static int run_wakeup_latency(int argc, char **argv)
 {
 	static const struct report_needs needs = {
 		.events = "sched_wakeup,sched_waking,sched_wake",
 		.record = "trace-cmd record -e sched in a Linux guest"};
 
-	(void)rest;
 	return sample_report_run(argc, argv,
 				 &(const struct sample_report){.formats = "text json",
 							       .needs = &needs,
@@ -93,13 +91,12 @@ static int loads_write(struct sample_run *run, void *arg)
 	return cpu_loads_print(run->trace, &opt, !strcmp(run->out.format, "csv"), &run->sink);
 }
 
-static int run_cpu_load(int argc, char **argv, char **rest)
+static int run_cpu_load(int argc, char **argv)
 {
 	static const struct report_needs needs = {
 		.events = "sched_switch,sched_load",
 		.record = "trace-cmd record -e sched in a Linux guest"};
 
-	(void)rest;
 	return sample_report_run(argc, argv,
 				 &(const struct sample_report){.formats = "text csv json",
 							       .needs = &needs,
@@ -141,7 +138,7 @@ static int memory_write(struct sample_run *run, void *arg)
 	return err ? err : call_trees_print(tree, false, &run->sink);
 }
 
-static int run_memory_analyzer(int argc, char **argv, char **rest)
+static int run_memory_analyzer(int argc, char **argv)
 {
 	static const struct report_needs needs = {
 		.events = "kmalloc,kmem_cache_alloc,mm_page_alloc,memory_malloc*",
@@ -153,7 +150,6 @@ static int run_memory_analyzer(int argc, char **argv, char **rest)
 				     .no_backtrace = no_backtrace,
 				     .frames = frames_given()};
 
-	(void)rest;
 	if (memory_given(&opt.tree))
 		return command_usage("%s", error_text());
 	return sample_report_run(argc, argv, &(const struct sample_report){.formats = "text json",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* hostrace sched: CPU time, time without a CPU, sleep of each thread of a VM. */
+#include <errno.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -10,31 +11,27 @@
 #include "reports/reports.h"
 
 static const char *by;
-static bool loops;
+static struct sched_query query;
 
 /* clang-format off */
 static const struct option_row sched_options[] = {
 	{0, "by",    OPT_TEXT, &by,    "KEY",  "task: one row per thread and task that ran while the thread waited for a CPU; handler: per event loop and function that it called"},
-	{0, "loops", OPT_FLAG, &loops, NULL,   "event loops: main loop and iothreads"},
+	{0, "loops", OPT_FLAG, &query.loops, NULL,   "event loops: main loop and iothreads"},
 	{0},
 };
 /* clang-format on */
 
 static const struct option_row *const options[] = {input_rows, output_options, sched_options, NULL};
 
-static int run(int argc, char **argv, char **rest)
+static int sched_check(void)
 {
-	bool by_task = by && !strcmp(by, "task"), by_handler = by && !strcmp(by, "handler");
-	struct sched_query q = {.loops = loops, .by_task = by_task, .by_handler = by_handler};
-
-	(void)rest;
-	if (by && !by_task && !by_handler)
-		return command_usage("unknown key '%s' (supported: task, handler)", by);
-	if (by && loops)
-		return command_usage("--by and --loops exclude each other");
-	if (input_add_args(argc, argv, OPTION_LIST_MAX))
-		return command_failed();
-	return query_run(&sched_report, &(struct query){.of = &q}, table_formats, false);
+	query.by_task = by && !strcmp(by, "task");
+	query.by_handler = by && !strcmp(by, "handler");
+	if (by && !query.by_task && !query.by_handler)
+		return fail(-EINVAL, "unknown key '%s' (supported: task, handler)", by);
+	if (by && query.loops)
+		return fail(-EINVAL, "--by and --loops exclude each other");
+	return 0;
 }
 
 const struct command sched_command = {
@@ -50,5 +47,9 @@ const struct command sched_command = {
 		    "  hostrace sched -i vm.hrt --loops\n"
 		    "  hostrace sched -i vm.hrt --by handler",
 	.options = options,
-	.run = run,
+	.check = sched_check,
+	.run = report_command_run,
+	.report = &sched_report,
+	.query = &query,
+	.formats = table_formats,
 };

@@ -17,15 +17,6 @@ static const struct option_row sync_options[] = {
 
 static const struct option_row *const options[] = {input_rows, output_options, sync_options, NULL};
 
-static int run(int argc, char **argv, char **rest)
-{
-	(void)rest;
-	if (input_add_args(argc, argv, OPTION_LIST_MAX))
-		return command_failed();
-	input_given.allow_ticks = true;
-	return query_run(&sync_report, &(struct query){0}, "text json", check);
-}
-
 const struct command sync_command = {
 	.name = "sync",
 	.args = "[FILE...]",
@@ -39,5 +30,9 @@ const struct command sync_command = {
 		    "  hostrace sync -i vm.hrt --guest guest.dat --check",
 	.options = options,
 	.unused = "since until period event reason limit sort",
-	.run = run,
+	.run = report_command_run,
+	.report = &sync_report,
+	.formats = "text json",
+	.exit_found = &check,
+	.ticks = true,
 };

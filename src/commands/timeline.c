@@ -27,9 +27,8 @@ static const struct option_row timeline_options[] = {
 static const struct option_row *const options[] = {input_rows, output_file_options,
 						   timeline_options, NULL};
 
-static int run(int argc, char **argv, char **rest)
+static int run(int argc, char **argv)
 {
-	(void)rest;
 	if (argc && (!strncmp(argv[0], "pair:", 5) || analyzer_find(argv[0], NULL))) {
 		if (input_add_args(argc - 1, argv + 1, OPTION_LIST_MAX))
 			return command_usage("%s", error_text());

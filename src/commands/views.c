@@ -86,9 +86,8 @@ static int run_report(const struct view *view, const char *analyzer, const char 
 }
 
 /* An OSv trace alone: `summary` of OSv's tool. */
-static int run_summary(int argc, char **argv, char **rest)
+static int run_summary(int argc, char **argv)
 {
-	(void)rest;
 	if (argc == 1 && osv_is_trace(argv[0]))
 		input_add_file(*argv++), argc--;
 	const char *osv = argc ? NULL : osv_only_input();
@@ -104,9 +103,8 @@ static int run_summary(int argc, char **argv, char **rest)
 
 /* The last arguments are further members of the command. */
 #define VIEW_COMMAND(ident, view_name, text, more, ...)                                            \
-	static int run_##ident(int argc, char **argv, char **rest)                                 \
+	static int run_##ident(int argc, char **argv)                                 \
 	{                                                                                          \
-		(void)rest;                                                                        \
 		return run_view(&ident##_view, argc, argv);                                        \
 	}                                                                                          \
 	VIEW_COMMAND_ROW(ident, view_name, "ANALYZER [FILE...]", text, more, options, __VA_ARGS__)
@@ -141,9 +139,8 @@ VIEW_COMMAND(count, "count", "Count spans or events by group.",
 	     "  hostrace count irq-inject -i vm.hrt --by vcpu", .check = keys_check);
 VIEW_COMMAND(histogram, "histogram", "Show a histogram of durations, by powers of two.",
 	     "  hostrace histogram exit-latency -i vm.hrt", .unused = NO_TABLE);
-static int run_heatmap(int argc, char **argv, char **rest)
+static int run_heatmap(int argc, char **argv)
 {
-	(void)rest;
 	return run_view(&heatmap_view, argc, argv);
 }
 
@@ -166,9 +163,8 @@ static const char *mmio_keys(char *keys, size_t size)
 }
 
 #define REPORT_COMMAND(ident, text, view, analyzer, keys, table, more, sample)                     \
-	static int run_##ident(int argc, char **argv, char **rest)                                 \
+	static int run_##ident(int argc, char **argv)                                 \
 	{                                                                                          \
-		(void)rest;                                                                        \
 		return run_report(view, analyzer, keys, argc, argv);                               \
 	}                                                                                          \
 	const struct command ident##_command = {                                                   \

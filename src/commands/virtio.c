@@ -24,9 +24,8 @@ static const struct option_row state_options[] = {
 static const struct option_row *const options[] = {input_rows, output_file_options, state_options,
 						   vm_user_options, vm_tcg_options, NULL};
 
-static int run(int argc, char **argv, char **rest)
+static int run(int argc, char **argv)
 {
-	(void)rest;
 	if (input_add_args(argc, argv, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
 	if (state && (input_options_nr_files(&input_given) || input_given.vms.nr != 1))

@@ -169,7 +169,7 @@ static void command_run(const struct command *c, struct words *w)
 	command_now = c;
 	command_given = &given;
 	if (!options_parse(w->nr, w->word, tables, &given, &nr, &rest))
-		c->run(nr, w->word, NULL);
+		c->run(nr, w->word);
 	options_copy(c->options, saved, sizeof(saved), true);
 	options_copy(common_tables, common_saved, sizeof(common_saved), true);
 	input_given = inputs;

@@ -14,6 +14,7 @@
 
 struct common common;
 const struct command *command_now;
+char **command_rest;
 const struct options_given *command_given;
 
 /* clang-format off */

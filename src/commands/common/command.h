@@ -25,6 +25,8 @@ struct option_rule {
 	const char *except;  /* the rule does not hold with one of these; NULL: always */
 };
 
+struct report_ops;
+
 struct command {
 	const char *name;
 	const char *args;    /* after "hostrace NAME [OPTIONS]" */
@@ -42,8 +44,14 @@ struct command {
 	const struct option_rule *rules;
 	int (*check)(void); /* what no rule can say: 0, or -EINVAL with the error message set; may be NULL */
 
-	/* argv[0..argc) are the arguments; `rest` those after "--" (NULL-terminated, or NULL). */
-	int (*run)(int argc, char **argv, char **rest);
+	int (*run)(int argc, char **argv); /* argv[0..argc) are the arguments */
+
+	/* Of a command whose `run` is report_command_run(), and whose arguments are files: the report, its options. */
+	const struct report_ops *report;
+	const void *query;	/* NULL: it has none */
+	const char *formats;	/* separated by blanks */
+	const bool *exit_found; /* is what the report looks for exit status 3? NULL: no */
+	bool ticks;		/* times may be ticks of an unknown rate */
 
 	/*
 	 * If the first argument makes it another command: the words that take the place of both, separated by
@@ -69,6 +77,9 @@ int options_used_check(const char *list, const char *where);
 
 /* The command being run, for messages and for the JSON head; NULL before it is known. */
 extern const struct command *command_now;
+
+/* Its arguments after "--", NULL-terminated; NULL: there was none. */
+extern char **command_rest;
 
 /* Its options that were given. */
 extern const struct options_given *command_given;

@@ -25,8 +25,7 @@ int report_end(int err, struct output *out, const struct input_set *in, bool fou
 	return found || input_set_strict_failed(in) ? EXIT_FOUND : EXIT_FINE;
 }
 
-int query_run(const struct report_ops *ops, struct query *query, const char *names,
-		   bool check)
+int query_run(const struct report_ops *ops, struct query *query, const char *names, bool check)
 {
 	_cleanup_(addresses_cleanup_) struct addresses *symbols = NULL;
 	_cleanup_input_set_ struct input_set *in = NULL;
@@ -62,4 +61,15 @@ int query_run(const struct report_ops *ops, struct query *query, const char *nam
 	}
 	result_close(&r);
 	return status;
+}
+
+int report_command_run(int argc, char **argv)
+{
+	const struct command *c = command_now;
+
+	if (input_add_args(argc, argv, OPTION_LIST_MAX))
+		return command_failed();
+	input_given.allow_ticks = c->ticks;
+	return query_run(c->report, &(struct query){.of = c->query}, c->formats,
+			 c->exit_found && *c->exit_found);
 }

@@ -12,8 +12,10 @@
  * `names`. Of the query `of` and `symbols` are set. Returns the exit status: EXIT_FOUND if `check` and the result
  * found something.
  */
-int query_run(const struct report_ops *ops, struct query *query, const char *names,
-		   bool check);
+int query_run(const struct report_ops *ops, struct query *query, const char *names, bool check);
+
+/* `run` of a command that only runs a report: command_now says which. */
+int report_command_run(int argc, char **argv);
 
 /* A report of an open input set, with the head and foot of every report; -v shows all columns. */
 struct report report_of(const struct input_set *in, const struct output *out);

@@ -334,12 +334,12 @@ static int demo(struct demo *d, const char *dir, struct demo_checks *c)
 	return c->wrong ? fail(-EPROTO, "the recording does not match the known workload") : 0;
 }
 
-static int demo_run(int argc, char **argv, char **rest)
+static int demo_run(int argc, char **argv)
 {
 	struct demo d = {.recorder.hold = -1};
 	struct demo_checks checks = {.rows = json_array(), .out = stdout};
 
-	if (argc > 1 || rest)
+	if (argc > 1 || command_rest)
 		return command_usage("at most one directory");
 	int r = demo(&d, argc ? argv[0] : "hostrace-demo", &checks);
 	demo_vm_close(&d.vm);

@@ -71,14 +71,14 @@ static int vm_reports_print(struct vm *vms, unsigned int nr_vms, const struct ou
 	return command_failed();
 }
 
-static int run(int argc, char **argv, char **rest)
+static int run(int argc, char **argv)
 {
 	struct vm one, *vms = NULL;
 	struct output out;
 	unsigned int nr = 0;
 	int status;
 
-	if (argc || rest)
+	if (argc || command_rest)
 		return command_usage("unexpected argument '%s'; select a VM with --vm",
 				     argc ? argv[0] : "--");
 	each_event |= common.verbose;

@@ -434,9 +434,9 @@ static int start(struct exporter *x)
 	return err;
 }
 
-static int usage_check(int argc, char **argv, char **rest)
+static int usage_check(int argc, char **argv)
 {
-	if (argc || rest)
+	if (argc || command_rest)
 		return command_usage("unexpected argument '%s'", argc ? argv[0] : "--");
 	if (!opt.server.cert != !opt.server.key)
 		return command_usage("--tls-cert and --tls-key are only useful together");
@@ -463,10 +463,10 @@ static int usage_check(int argc, char **argv, char **rest)
 	return 0;
 }
 
-static int run(int argc, char **argv, char **rest)
+static int run(int argc, char **argv)
 {
 	struct exporter x = {.signals = -1};
-	int err = usage_check(argc, argv, rest);
+	int err = usage_check(argc, argv);
 
 	if (err)
 		return err;

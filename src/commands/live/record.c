@@ -512,16 +512,17 @@ static int record_once(struct recording *r)
 	return status;
 }
 
-static int run(int argc, char **argv, char **rest)
+static int run(int argc, char **argv)
 {
-	struct recording r = {.argv = rest && *rest ? rest : NULL, .launch = {.gate = -1}};
+	struct recording r = {.argv = command_rest && *command_rest ? command_rest : NULL,
+			      .launch = {.gate = -1}};
 
 	if (argc)
 		return command_usage(
 			"unexpected argument '%s'%s", argv[0],
 			record_opt.vms.nr ? ""
 					  : "; select a VM with --vm, or put a command after --");
-	if (rest && !*rest)
+	if (command_rest && !*command_rest)
 		return command_usage("no command after --");
 	if (record_opt.vms.nr && record_opt.all)
 		return command_usage("--vm and --all are mutually exclusive");
@@ -530,7 +531,7 @@ static int run(int argc, char **argv, char **rest)
 	if (record_opt.sync.every_ns && record_opt.ring_bytes)
 		return command_usage("--sync %s has no effect together with --ring, which writes "
 				     "no file meanwhile; use end or none", record_opt.sync.when);
-	r.follow.active = r.follow.started = rest && !record_opt.vms.nr && !record_opt.all;
+	r.follow.active = r.follow.started = command_rest && !record_opt.vms.nr && !record_opt.all;
 	if (!record_opt.output)
 		record_opt.output = "hostrace.hrt";
 	if (record_waits() && record_wait_check(&r))

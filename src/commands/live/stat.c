@@ -537,12 +537,12 @@ static int watch(struct watching *w)
 	return err ? err : loop(w);
 }
 
-static int run(int argc, char **argv, char **rest)
+static int run(int argc, char **argv)
 {
 	struct watching w = {.signals = -1, .pidfd = -1};
 	int err;
 
-	if (argc || rest)
+	if (argc || command_rest)
 		return command_usage("unexpected argument '%s'; select a VM with --vm",
 				     argc ? argv[0] : "--");
 	if (opt.by && strcmp(opt.by, "vcpu"))

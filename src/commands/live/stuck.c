@@ -298,12 +298,12 @@ static int report(struct stuck_guard *guard)
 	return err ? command_failed() : check && found ? EXIT_FOUND : EXIT_FINE;
 }
 
-static int run(int argc, char **argv, char **rest)
+static int run(int argc, char **argv)
 {
 	struct stuck_guard guard;
 	int status = EXIT_FAILED;
 
-	if (argc || rest)
+	if (argc || command_rest)
 		return command_usage("unexpected argument '%s'; select a VM with --vm",
 				     argc ? argv[0] : "--");
 	if (!vm_option)

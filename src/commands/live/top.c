@@ -421,9 +421,9 @@ static int start(struct top *t)
 	return err ? err : confine_now(t);
 }
 
-static int usage_check(int argc, char **argv, char **rest)
+static int usage_check(int argc, char **argv)
 {
-	if (argc || rest)
+	if (argc || command_rest)
 		return command_usage("unexpected argument '%s'; select a VM with --vm",
 				     argc ? argv[0] : "--");
 	if (opt.interval_ns < 10 * NS_PER_MS)
@@ -450,10 +450,10 @@ static int watch(struct top *t)
 	return err;
 }
 
-static int run(int argc, char **argv, char **rest)
+static int run(int argc, char **argv)
 {
 	struct top t = {.signals = -1};
-	int err = usage_check(argc, argv, rest);
+	int err = usage_check(argc, argv);
 
 	if (err)
 		return err;
