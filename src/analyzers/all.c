@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Every analyzer, in the order of the manual. To add one, add its file to this folder and a line here. */
-#include <stddef.h>
 
 #include "pairing/analyzer.h"
 

@@ -7,7 +7,6 @@
  * up separately can be merged, with exactly the result of a single pass.
  */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

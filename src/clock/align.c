@@ -8,7 +8,6 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "base/units.h"
 #include "clock/align_internal.h"
 #include "readers/readers.h"
 

@@ -11,7 +11,6 @@
  * Requests and elements are paired in order (clock_limits_match); a pairing that contradicts itself is not used.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"

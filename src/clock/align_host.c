@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The first pass: reads the host's clock and its vCPUs. */
 #include <errno.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"

@@ -11,8 +11,6 @@
  */
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"

@@ -2,8 +2,6 @@
 /* What the search works on: spans with their lookup table, events in a useful order. */
 #include <errno.h>
 #include <float.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"

@@ -6,8 +6,6 @@
  * neighbours.
  */
 #include <errno.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"

@@ -5,8 +5,6 @@
  * after the real exit, so spans are never too short.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"

@@ -16,7 +16,6 @@
  */
 #include <capstone/capstone.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"

@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <libelf.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/buffer.h"

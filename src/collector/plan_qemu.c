@@ -9,7 +9,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "base/log.h"
 #include "collector/decode.h"
 #include "collector/plan_internal.h"

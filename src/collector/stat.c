@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "collector/internal.h"
-#include "collector/plan_internal.h"
 #include "collector/stat.h"
 #include "event/exit_reason.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* hostrace blame: what the time of each exit went into. */
 #include <errno.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* convert-dump, with the messages of OSv's tool. */
-#include <stdio.h>
-#include <unistd.h>
 
-#include "base/error.h"
 #include "base/new_file.h"
 #include "commands/common/command.h"
 #include "commands/common/confined.h"

@@ -2,7 +2,6 @@
 /* What hostrace diff compares: spans of analyzers by key. */
 #include <errno.h>
 
-#include "base/error.h"
 #include "commands/diff.h"
 #include "pairing/run.h"
 

@@ -4,7 +4,6 @@
  * into an OSv guest: its REST server, which needs the guest's help, and QEMU's gdb stub, which also
  * works when the guest hangs.
  */
-#include <string.h>
 
 #include "base/json_text.h"
 #include "commands/common/command.h"

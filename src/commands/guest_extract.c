@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* guest extract: an OSv guest's rings through QEMU's gdb stub, into a tracefile. */
-#include <errno.h>
 #include <inttypes.h>
-#include <string.h>
-#include <sys/mman.h>
 
 #include "base/json_text.h"
 #include "output/samples/samples_output.h"

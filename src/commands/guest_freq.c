@@ -4,9 +4,7 @@
  * counters are stopped on every way out.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/error.h"

@@ -3,7 +3,6 @@
  * guest symbols: the symbols of a Linux guest's kernel, read from its memory without an agent or a file of the guest.
  * The process gives up its privileges when the memory is open, and reads it afterwards.
  */
-#include <errno.h>
 #include <inttypes.h>
 
 #include "base/clock.h"

@@ -2,9 +2,7 @@
 /* guest threads, virtio, leaks: what an OSv guest's own memory tells of it, through QEMU's gdb stub. */
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
-#include "base/error.h"
 #include "commands/common/command.h"
 #include "commands/common/guest.h"
 #include "commands/common/output.h"

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <regex.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"

@@ -2,7 +2,6 @@
 /* Any trace that hostrace reads as a file of its own: smaller, indexed, read by columns. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 

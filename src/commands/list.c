@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Events one a line. One OSv trace alone is printed as OSv's own tool does it (list_osv). */
-#include <string.h>
 
 #include "base/error.h"
 #include "commands/common/command.h"

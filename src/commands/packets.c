@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* tcpdump, pcap-dump: the packets in a guest's trace. */
 #include <inttypes.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "commands/common/confined.h"
 #include "commands/common/sample_run.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* prof, prof-timed, prof-wait, prof-lock, prof-idle, prof-flame. */
 #include <errno.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "commands/common/folded_run.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* profile: hits by call path; with --host, guest code from the host's events alone. */
 #include <errno.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "commands/common/folded_run.h"

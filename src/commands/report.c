@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* hostrace report: one page of all reports (reports/page.h). */
-#include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "commands/common/command.h"

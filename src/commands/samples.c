@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* list-timed, wakeup-latency, cpu-load, memory-analyzer: reports of a guest's samples, as OSv's tool has them. */
 #include <errno.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "commands/common/sample_run.h"

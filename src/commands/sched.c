@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* hostrace sched: CPU time, time without a CPU, sleep of each thread of a VM. */
 #include <errno.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "commands/common/command.h"

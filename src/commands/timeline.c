@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Who did what when, host and guest on one clock; or the spans of an analyzer, one after the other.
  */
-#include <string.h>
 
 #include "analyzers/timeline/timeline.h"
 #include "base/error.h"

@@ -4,8 +4,6 @@
  * daily: a view and an analyzer each.
  */
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "commands/common/command.h"

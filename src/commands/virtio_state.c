@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* hostrace virtio --state: each device's queues with the guest's and the device's indices. */
-#include <string.h>
 
 #include "base/error.h"
 #include "base/json_text.h"

@@ -2,12 +2,10 @@
 #include "base/order.h"
 #include "event/record_round.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "base/error.h"
 
 /* A record that waits for its round to end; `at` in the bytes. */
 struct record_waiting {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <fnmatch.h>
-#include <string.h>
 
 #include "base/hash.h"
 #include "base/memory.h"

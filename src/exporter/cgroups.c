@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <mntent.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/hash.h"

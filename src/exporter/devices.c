@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"

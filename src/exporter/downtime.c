@@ -7,7 +7,6 @@
  * written; of one to another VM of this host, until that one runs.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/hash.h"

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "base/error.h"

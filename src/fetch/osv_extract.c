@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "base/error.h"
-#include "base/order.h"
 #include "fetch/osv_guest.h"
 
 #define OSV_RINGS_BYTES_MAX (4ull << 30) /* of all vCPUs */

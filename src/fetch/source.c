@@ -4,7 +4,6 @@
  * frames of a guest stream, of which only whole ones with a correct CRC are written.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <string.h>

@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <libelf.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/units.h"

@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"

@@ -4,7 +4,6 @@
  * the right, with the length of the longest exit as the common scale. Parts closer to each other than a third of a
  * pixel are drawn as one.
  */
-#include <inttypes.h>
 
 #include "base/units.h"
 #include "output/blame_report.h"

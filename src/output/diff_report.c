@@ -5,7 +5,6 @@
  */
 #include "output/diff_report.h"
 
-#include <inttypes.h>
 #include <math.h>
 
 #include "base/rank_test.h"

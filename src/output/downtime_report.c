@@ -5,7 +5,6 @@
  */
 #include "output/downtime_report.h"
 
-#include <errno.h>
 #include <inttypes.h>
 
 #include "output/report.h"

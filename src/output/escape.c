@@ -3,8 +3,6 @@
  * Text of a recording in markup, JSON and CSV: untrusted, so everything that could end a value or be taken for markup
  * is escaped, and control bytes and broken UTF-8 are replaced.
  */
-#include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"

@@ -4,8 +4,6 @@
  * its column's number, and are written with all columns at the end.
  */
 #include <errno.h>
-#include <inttypes.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/digits.h"

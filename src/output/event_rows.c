@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* An event as a line of text or an object of JSON, and the value of a field as each of them, and CSV, has it. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/digits.h"
 #include "output/escape.h"

@@ -6,8 +6,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"

@@ -11,7 +11,6 @@
  * border, and a machine's name can only come from a manifest file next to the trace, not from a packet.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "analyzers/timeline/timeline.h"
 #include "base/hash.h"

@@ -5,8 +5,6 @@
  * here: lines and addresses are not known any more.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"

@@ -4,7 +4,6 @@
  * over time. Stages are those of analyzers/virtqueue/queues.h.
  */
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/units.h"
 #include "event/virtio_ids.h"

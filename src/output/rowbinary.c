@@ -7,7 +7,6 @@
 
 #include "base/array.h"
 #include "base/crc32c.h"
-#include "base/error.h"
 #include "output/rowbinary.h"
 #include "record.h"
 

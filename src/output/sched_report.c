@@ -6,7 +6,6 @@
 #include "output/sched_report.h"
 
 #include <errno.h>
-#include <inttypes.h>
 
 #include "analyzers/blame/blame.h"
 #include "base/error.h"

@@ -3,7 +3,6 @@
  * `hostrace stuck`: the findings, the table of requests, vCPUs and threads as text, all of it as JSON. What a finding
  * is, and how it is found, is in analyzers/stuck/stuck.h.
  */
-#include <errno.h>
 #include <inttypes.h>
 
 #include "base/units.h"

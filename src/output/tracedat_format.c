@@ -4,7 +4,6 @@
  * systems and fields, so that the plugins of trace-cmd and KernelShark know it.
  */
 #include <ctype.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "output/event_formats.h"

@@ -2,7 +2,6 @@
 /* Where keys and labels come from: fields of the event, its header, names in earlier events. */
 
 #include "base/array.h"
-#include "base/error.h"
 #include "event/vm_names.h"
 #include "pairing/pair_private.h"
 

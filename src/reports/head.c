@@ -2,7 +2,6 @@
 /* What every report prints about its inputs: files, clock, losses, notes. */
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/json_text.h"

@@ -8,7 +8,6 @@
 #include <inttypes.h>
 
 #include "base/error.h"
-#include "event/vm_names.h"
 #include "pairing/run.h"
 #include "reports/reports.h"
 

@@ -7,7 +7,6 @@
 #include <errno.h>
 
 #include "base/error.h"
-#include "event/vm_names.h"
 #include "reports/drawing.h"
 #include "reports/reports.h"
 #include "reports/requests_read.h"

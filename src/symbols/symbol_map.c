@@ -6,7 +6,6 @@
  */
 #include <ctype.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/array.h"

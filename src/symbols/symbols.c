@@ -5,7 +5,6 @@
  * innermost_name() in elf_names.c depends on earlier calls).
  */
 #include <errno.h>
-#include <inttypes.h>
 
 #include "base/array.h"
 #include "base/error.h"

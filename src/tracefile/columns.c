@@ -3,7 +3,6 @@
  * The reader's side of columns: first the directory is parsed and every length checked, then columns are decoded
  * in plain loops that need no further checks.
  */
-#include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "tracefile/columns.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Shared by the two parts of columns_pack(): the order of the records and the forms of the columns. */
-#include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "base/order.h"

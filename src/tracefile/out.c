@@ -4,8 +4,6 @@
  * as columns, then in a zstd frame if that is smaller. Index entries are kept in memory until the end.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <zstd.h>

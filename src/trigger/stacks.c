@@ -4,7 +4,6 @@
  * place has the same stack each time: their times are added.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/units.h"

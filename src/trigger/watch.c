@@ -2,7 +2,6 @@
 /* The conditions of `record --trigger`: "exit-latency>5ms", "request-age>1s", "vm-end". */
 #include <ctype.h>
 #include <errno.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/hash.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Each span as a row, in the order in which they ended. */
 #include <errno.h>
-#include <inttypes.h>
 
 #include "base/array.h"
 #include "base/error.h"

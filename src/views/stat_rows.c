@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"

@@ -5,7 +5,6 @@
  * user (and a kernel that allows it), or CAP_SYS_PTRACE; reading needs none. Nothing is stopped and
  * nothing written, so two reads may be of two moments.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

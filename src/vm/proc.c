@@ -11,7 +11,6 @@
 #include <inttypes.h>
 #include <libelf.h>
 #include <limits.h>
-#include <string.h>
 
 #include "base/buffer.h"
 #include "base/error.h"

@@ -5,7 +5,6 @@
  * of two sums in it.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "analyzers/causes/wait_causes.h"
 #include "base/array.h"

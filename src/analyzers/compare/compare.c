@@ -2,7 +2,6 @@
 #include "analyzers/compare/compare.h"
 
 #include <errno.h>
-#include <math.h>
 
 #include "base/array.h"
 #include "base/error.h"

@@ -2,7 +2,6 @@
 #include "analyzers/compare/guest_tasks.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/hash.h"

@@ -2,10 +2,8 @@
 #include "analyzers/downtime/downtime.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/array.h"
-#include "base/error.h"
 #include "base/hash.h"
 #include "event/handlers.h"
 #include "event/records.h"

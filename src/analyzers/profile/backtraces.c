@@ -3,7 +3,6 @@
 #include "analyzers/profile/backtraces.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"

@@ -6,7 +6,6 @@
  */
 #include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
 
 #include "analyzers/profile/profile.h"
 #include "base/array.h"

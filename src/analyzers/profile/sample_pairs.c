@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "analyzers/profile/sample_pairs.h"
 #include "base/array.h"

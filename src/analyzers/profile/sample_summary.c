@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Counts by tracepoint, the time that each CPU's samples span, and the durations of pairs: all are kept and sorted. */
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 
 #include "analyzers/profile/sample_summary.h"

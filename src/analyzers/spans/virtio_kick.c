@@ -5,7 +5,6 @@
  * that the device finds nothing for is followed by no pop; so the newest one counts. One that a reset follows (the
  * firmware's, when the operating system's driver takes the device over) has no end.
  */
-#include <string.h>
 
 #include "pairing/analyzer.h"
 #include "pairing/elements.h"

@@ -4,7 +4,6 @@
 
 #include "analyzers/stuck/stuck.h"
 #include "base/array.h"
-#include "base/error.h"
 
 int stuck_find(struct stuck_report *r, const char *kind, const struct stuck_queue *q, pid_t tid,
 	       uint64_t age_ns, const char *fmt, ...)

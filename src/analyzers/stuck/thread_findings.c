@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What is wrong with QEMU's threads: stopped, traced, blocked in a system call, or without a server to connect to. */
-#include <errno.h>
 #include <sys/syscall.h>
 
 #include "analyzers/stuck/stuck.h"

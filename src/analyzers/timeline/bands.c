@@ -3,7 +3,6 @@
 
 #include "analyzers/timeline/bands.h"
 #include "base/array.h"
-#include "base/error.h"
 
 enum { LOOK_BACK = 32 }; /* items; a band that lies further back is found when the resolution doubles */
 

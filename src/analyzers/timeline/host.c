@@ -6,7 +6,6 @@
  * Without kvm_exit the first shows KVM_RUN and the VMM by turns: guest and kernel cannot be distinguished then.
  */
 #include <errno.h>
-#include <string.h>
 #include <strings.h>
 
 #include "analyzers/timeline/queues.h"

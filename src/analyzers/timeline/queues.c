@@ -5,7 +5,6 @@
  * their return; there they end, unless the guest's own trace shows the request's completion. A kick is only drawn when
  * the next one comes, since its arrows are not known before.
  */
-#include <string.h>
 
 #include "analyzers/timeline/queues.h"
 #include "analyzers/timeline/timeline.h"

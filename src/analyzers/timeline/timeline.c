@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
 #include <stdarg.h>
-#include <string.h>
 
 #include "analyzers/timeline/timeline.h"
 #include "base/array.h"

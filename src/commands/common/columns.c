@@ -5,9 +5,6 @@
  * is one line in the list.
  */
 #include <ctype.h>
-#include <string.h>
-
-#include <jansson.h>
 
 #include "commands/common/columns.h"
 #include "output/blame_report.h"

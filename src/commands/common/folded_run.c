@@ -3,7 +3,6 @@
 #include "commands/common/folded_run.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The options of commands that work on samples. With --compat they mean what they do in trace.py. */
 #include <errno.h>
-#include <math.h>
 
 #include "base/error.h"
 #include "base/units.h"

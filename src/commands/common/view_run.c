@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The options of all views, and the report that they ask for (reports/spans.c). */
-#include "base/error.h"
 #include "commands/common/command.h"
 #include "commands/common/input.h"
 #include "commands/common/output.h"

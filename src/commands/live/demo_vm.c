@@ -2,7 +2,6 @@
 /* QEMU for the demo. Its monitor (QMP) is its standard input and output, a socket pair. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <linux/kvm.h>
 #include <signal.h>

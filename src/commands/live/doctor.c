@@ -3,9 +3,6 @@
  * hostrace doctor: what can be recorded here, how, and what to do about the rest. The same plan
  * that `record` attaches is printed, so the two cannot differ.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"

@@ -8,9 +8,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/signalfd.h>
-#include <time.h>
 
 #include "base/array.h"
 #include "base/clock.h"

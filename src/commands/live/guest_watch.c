@@ -5,11 +5,9 @@
  * kernel that runs counts jiffies. As long as they stand still, and after a reset of the VM (which the programs
  * notice), tasks are unknown.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 

@@ -4,7 +4,6 @@
  * long as it follows a command, or looks for a guest's trace in a VM that the command starts, it is CONFINE_FOLLOW and
  * keeps the capabilities for that.
  */
-#include "base/error.h"
 #include "commands/live/record.h"
 
 static bool follows(const struct recording *r)

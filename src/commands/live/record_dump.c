@@ -6,13 +6,11 @@
  */
 #include <errno.h>
 #include <glob.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "base/array.h"
 #include "base/clock.h"

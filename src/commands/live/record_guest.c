@@ -5,7 +5,6 @@
  * the recording names it.
  */
 #include <errno.h>
-#include <inttypes.h>
 
 #include "base/error.h"
 #include "commands/common/command.h"

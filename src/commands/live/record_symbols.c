@@ -6,9 +6,7 @@
  * A child process does it, which gives up its privileges before it reads what the guest wrote, and has a second; the
  * recording goes on meanwhile.
  */
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <sys/wait.h>
 

@@ -6,8 +6,6 @@
  * preempted threads; and of events by name.
  */
 #include <errno.h>
-#include <inttypes.h>
-#include <math.h>
 
 #include "base/clock.h"
 #include "base/error.h"

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Which VMs `hostrace record` records, and whether they still live. */
-#include <errno.h>
 #include <poll.h>
-#include <sys/syscall.h>
 
 #include "base/error.h"
 #include "collector/kvm_look.h"
-#include "commands/common/command.h"
 #include "commands/common/vm_options.h"
 #include "commands/live/record.h"
 #include "vm/select.h"

@@ -4,7 +4,6 @@
  * (stuck_guard.h); one that opens files and memory, gives up its privileges, and reads what the guest and QEMU have
  * written; one that reads for it what needs privileges each time (stuck_facts.h).
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 

@@ -4,7 +4,6 @@
  * user-space pager does not answer. The work is therefore done in a child process, which this process ends after a
  * time.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>

@@ -10,9 +10,7 @@
 #include <locale.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/signalfd.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/error.h"

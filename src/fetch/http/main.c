@@ -2,12 +2,7 @@
 /* hostrace-http: transfers for hostrace, by libcurl. The messages are in fetch/http_messages.h. */
 #include <curl/curl.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"

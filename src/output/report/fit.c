@@ -4,7 +4,6 @@
  * nodes; the size is that of the escaped text.
  */
 
-#include <string.h>
 
 #include "base/saturate.h"
 #include "output/report/page.h"

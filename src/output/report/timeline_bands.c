@@ -7,7 +7,6 @@
  *	 {KIND: [[column, ns or number of points]...]}}...], "tracks_not_shown"}
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analyzers/timeline/timeline.h"
@@ -204,4 +203,3 @@ const struct timeline_ops bands_timeline = {
 	.close = bands_close,
 	.names_at_end = true,
 };
-

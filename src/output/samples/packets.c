@@ -2,7 +2,6 @@
 /* A packet is made an Ethernet frame; frames become pcap by libpcap, pcapng, or text by tcpdump, which reads pcap. */
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <pcap/pcap.h>
 #include <signal.h>
 #include <string.h>

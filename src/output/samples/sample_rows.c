@@ -4,7 +4,6 @@
  * (a wait) and `cpu-load`. All but the last begin with the thread, CPU and time of a sample and end with its backtrace.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 
 #include "base/error.h"

@@ -10,7 +10,6 @@
  *   hrtimer_expire_entry  the time of the timer's clock
  */
 #include <errno.h>
-#include <math.h>
 
 #include "base/array.h"
 #include "base/error.h"

@@ -2,7 +2,6 @@
 /* Version 7: a chain of option sections; options say where the other sections are, each packed or not. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <sys/stat.h>
 
 #include "base/error.h"

@@ -12,7 +12,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "base/array.h"
 #include "base/error.h"
 #include "base/file_map.h"
 #include "base/read_full.h"

@@ -4,7 +4,6 @@
  * The dictionary holds the tracepoints that were used.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/saturate.h"

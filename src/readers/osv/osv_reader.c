@@ -5,11 +5,9 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/saturate.h"
-#include "base/units.h"
 #include "readers/osv/raw.h"
 
 enum {

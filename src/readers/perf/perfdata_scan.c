@@ -3,7 +3,6 @@
  * A first pass over a perf.data, for its rows (event/rows.h): where each CPU's samples are, their times, and what was
  * lost. It only looks at the heads of records. Compressed files and what is unusual are left to the batches.
  */
-#include <errno.h>
 #include <sys/mman.h>
 
 #include "base/file_map.h"

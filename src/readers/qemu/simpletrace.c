@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "base/array.h"
 #include "base/error.h"
 #include "readers/qemu/qemu_events.h"
 #include "readers/qemu/qemu_reader.h"

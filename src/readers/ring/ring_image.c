@@ -11,7 +11,6 @@
  *   - a copy of memory at rest (the guest stopped, the program ended): used unchanged.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "base/buffer.h"
 #include "base/error.h"

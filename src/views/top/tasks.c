@@ -6,8 +6,6 @@
  * signs, and are 0 together.
  */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"

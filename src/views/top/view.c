@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/error.h"
 #include "views/top/frame.h"
 
 #define TOP_NO_KEY (UINT64_MAX - 1) /* of no node */

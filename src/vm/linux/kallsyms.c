@@ -5,8 +5,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
