@@ -115,7 +115,7 @@ static void renewed(void **state)
 		e->id = i;
 	}
 	open_renew(&t, open_find(&t, key_of(0)));
-	open_renew(&t, e);
+	open_renew(&t, open_find(&t, key_of(0)));
 	e = open_oldest(&t);
 	assert_int_equal(e->id, 1);
 	e = open_newer(&t, e);
