@@ -175,10 +175,7 @@ static void watched_write(struct page *p, const struct exported_vm *e)
 	metric_number(&p->text, &e->labels, e->downtime_watched);
 }
 
-typedef void stops_fn(struct metric_text *t, const struct metric_labels *l,
-		      struct exported_stops stops);
-
-static void each_state(struct page *p, const struct exported_vm *e, stops_fn *fn)
+static void states_write(struct page *p, const struct exported_vm *e)
 {
 	for (unsigned int i = 0; i < EXPORT_STATES && e->downtime_watched; i++) {
 		struct exported_stops stops = exported_downtime_of(p->state->downtime, e->pid, i);
@@ -187,38 +184,19 @@ static void each_state(struct page *p, const struct exported_vm *e, stops_fn *fn
 		if (!stops.nr && !exported_state_is_common(i))
 			continue;
 		metric_label(&l, "state", exported_state_name(i));
-		fn(&p->text, &l, stops);
+		page_value(p, &l, &stops);
 	}
-}
-
-static void nr(struct metric_text *t, const struct metric_labels *l, struct exported_stops stops)
-{
-	metric_number(t, l, stops.nr);
-}
-
-static void nr_write(struct page *p, const struct exported_vm *e)
-{
-	each_state(p, e, nr);
-}
-
-static void stopped(struct metric_text *t, const struct metric_labels *l,
-		    struct exported_stops stops)
-{
-	metric_seconds(t, l, stops.ns);
-}
-
-static void stopped_write(struct page *p, const struct exported_vm *e)
-{
-	each_state(p, e, stopped);
 }
 
 const struct family downtime_families[] = {
 	{"hostrace_vm_downtime_watched", "gauge",
 	 "1: stops of the VM are counted; 0: probes are missing.", watched_write},
 	{"hostrace_vm_stops_total", "counter",
-	 "Times that QEMU stopped the VM, by the run state that it then had.", nr_write},
+	 "Times that QEMU stopped the VM, by the run state that it then had.", states_write,
+	 offsetof(struct exported_stops, nr)},
 	{"hostrace_vm_stopped_seconds_total", "counter",
-	 "Time for which the VM's vCPUs were paused, with the stop that it is in.", stopped_write},
+	 "Time for which the VM's vCPUs were paused, with the stop that it is in.", states_write,
+	 offsetof(struct exported_stops, ns)},
 	{0},
 };
 

@@ -133,21 +133,23 @@ static struct metric_labels vcpu_labels(const struct exported_vm *e, unsigned in
 	return l;
 }
 
-static void vcpu_exits_write(struct page *p, const struct exported_vm *e)
+void page_value(struct page *p, const struct metric_labels *l, const void *object)
 {
-	for (unsigned int i = 0; i < e->nr_vcpus; i++) {
-		struct metric_labels l = vcpu_labels(e, i);
+	uint64_t value;
 
-		metric_number(&p->text, &l, e->vcpu[i].exits);
-	}
+	memcpy(&value, (const char *)object + p->family->at, sizeof(value));
+	if (strstr(p->family->name, "_seconds"))
+		metric_seconds(&p->text, l, value);
+	else
+		metric_number(&p->text, l, value);
 }
 
-static void vcpu_userspace_write(struct page *p, const struct exported_vm *e)
+static void vcpu_counts_write(struct page *p, const struct exported_vm *e)
 {
 	for (unsigned int i = 0; i < e->nr_vcpus; i++) {
 		struct metric_labels l = vcpu_labels(e, i);
 
-		metric_number(&p->text, &l, e->vcpu[i].userspace);
+		page_value(p, &l, &e->vcpu[i]);
 	}
 }
 
@@ -187,23 +189,13 @@ static void open_exit_write(struct page *p, const struct exported_vm *e)
 	}
 }
 
-static void run_write(struct page *p, const struct exported_vm *e)
+static void vcpu_sched_write(struct page *p, const struct exported_vm *e)
 {
 	for (unsigned int i = 0; i < e->nr_vcpus; i++) {
 		struct metric_labels l = vcpu_labels(e, i);
 
 		if (e->vcpu[i].has_sched)
-			metric_seconds(&p->text, &l, e->vcpu[i].run_ns);
-	}
-}
-
-static void ready_write(struct page *p, const struct exported_vm *e)
-{
-	for (unsigned int i = 0; i < e->nr_vcpus; i++) {
-		struct metric_labels l = vcpu_labels(e, i);
-
-		if (e->vcpu[i].has_sched)
-			metric_seconds(&p->text, &l, e->vcpu[i].ready_ns);
+			page_value(p, &l, &e->vcpu[i]);
 	}
 }
 
@@ -271,20 +263,21 @@ static const struct family families[] = {
 	{"hostrace_userspace_exit_latency_seconds", "histogram",
 	 "Time from the return of KVM_RUN to its next call, by reason and group of vCPUs.",
 	 exits_write},
-	{"hostrace_vcpu_exits_total", "counter", "VM-exits.", vcpu_exits_write},
+	{"hostrace_vcpu_exits_total", "counter", "VM-exits.", vcpu_counts_write,
+	 offsetof(struct exported_vcpu, exits), .needs_kvm_exit = true},
 	{"hostrace_vcpu_userspace_exits_total", "counter", "VM-exits that the VMM handled.",
-	 vcpu_userspace_write},
+	 vcpu_counts_write, offsetof(struct exported_vcpu, userspace)},
 	{"hostrace_vcpu_exit_cause_seconds_total", "counter",
 	 "What the time of exits that ended went into.", causes_write},
 	{"hostrace_vcpu_open_exit_seconds", "gauge",
 	 "How long the vCPU has been in its present exit; 0: in guest mode, or halted.",
 	 open_exit_write},
 	{"hostrace_vcpu_run_seconds_total", "counter", "Time that the vCPU's thread ran on a CPU.",
-	 run_write},
+	 vcpu_sched_write, offsetof(struct exported_vcpu, run_ns)},
 	{"hostrace_vcpu_ready_seconds_total", "counter",
 	 "Time that the vCPU's thread was runnable without a CPU, which KVM reports to its guest "
 	 "as steal.",
-	 ready_write},
+	 vcpu_sched_write, offsetof(struct exported_vcpu, ready_ns)},
 	{"hostrace_vm_stolen_seconds_total", "counter",
 	 "Time that the VM's vCPUs were runnable without a CPU, by the cgroup of the task that had "
 	 "it.",
@@ -302,11 +295,17 @@ static bool is_measured(const struct page *p, const struct family *f)
 
 	if (f->write == exits_write)
 		return s->userspace_only == !!strstr(f->name, "userspace");
-	return (f->write != vcpu_exits_write || !s->userspace_only) &&
+	return (!f->needs_kvm_exit || !s->userspace_only) &&
 	       (f->write != causes_write || s->has_causes) &&
 	       (f->write != steals_write || s->cgroups) &&
 	       (f->write != ports_write || s->has_ports) &&
 	       (f->write != pages_write || s->has_pages);
+}
+
+static void samples_write(struct page *p, const struct family *f, const struct exported_vm *e)
+{
+	p->family = f;
+	f->write(p, e);
 }
 
 static uint64_t samples_of(const struct page *p, const struct exported_vm *e)
@@ -315,11 +314,11 @@ static uint64_t samples_of(const struct page *p, const struct exported_vm *e)
 
 	for (unsigned int i = 0; i < NR_FAMILIES; i++)
 		if (is_measured(p, &families[i]))
-			families[i].write(&counting, e);
+			samples_write(&counting, &families[i], e);
 	for (const struct family *f = device_families; p->state->devices && f->name; f++)
-		f->write(&counting, e);
+		samples_write(&counting, f, e);
 	for (const struct family *f = downtime_families; p->state->downtime && f->name; f++)
-		f->write(&counting, e);
+		samples_write(&counting, f, e);
 	return counting.text.samples;
 }
 
@@ -331,7 +330,7 @@ static void family_write(struct page *p, const struct family *f, const struct ex
 		if (vms[i].left_out)
 			continue;
 		p->text.otlp.start_unix_ns = vms[i].since_unix_ns;
-		f->write(p, &vms[i]);
+		samples_write(p, f, &vms[i]);
 	}
 	p->text.otlp.start_unix_ns = p->state->start_unix_s * NS_PER_S;
 }

@@ -8,13 +8,20 @@
 struct page {
 	struct metric_text text;
 	const struct export_state *state;
+	const struct family *family; /* whose samples are being written */
 };
 
-/* Writes a VM's samples. */
 struct family {
 	const char *name, *type, *help;
+
+	/* Writes a VM's samples; where it serves several families, of the uint64_t at this offset of its object. */
 	void (*write)(struct page *p, const struct exported_vm *e);
+	size_t at;
+	bool needs_kvm_exit;
 };
+
+/* The uint64_t at this offset of an object, for the family being written; nanoseconds where the family's unit is seconds. */
+void page_value(struct page *p, const struct metric_labels *l, const void *object);
 
 /* page_devices.c, page_downtime.c; the last one has no name. */
 extern const struct family device_families[], downtime_families[];
