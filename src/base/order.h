@@ -15,6 +15,24 @@ static inline int order_u64(uint64_t x, uint64_t y)
 	return (x > y) - (x < y);
 }
 
+/*
+ * Defines a comparison of structs by members, the first of which counts most. They are unsigned, or not negative.
+ *
+ *	ORDER_BY(by_address, struct symbol, address, nr)
+ */
+#define ORDER_BY(name, type, ...)                                                                  \
+	static int name(const void *a, const void *b)                                              \
+	{                                                                                          \
+		const type *x = a, *y = b;                                                         \
+		return ORDER_PICK_(__VA_ARGS__, 5, 4, 3, 2, 1)(__VA_ARGS__);                       \
+	}
+#define ORDER_PICK_(m1, m2, m3, m4, m5, nr, ...) ORDER_##nr##_
+#define ORDER_1_(m)	 order_u64(x->m, y->m)
+#define ORDER_2_(m, ...) ORDER_1_(m) ?: ORDER_1_(__VA_ARGS__)
+#define ORDER_3_(m, ...) ORDER_1_(m) ?: ORDER_2_(__VA_ARGS__)
+#define ORDER_4_(m, ...) ORDER_1_(m) ?: ORDER_3_(__VA_ARGS__)
+#define ORDER_5_(m, ...) ORDER_1_(m) ?: ORDER_4_(__VA_ARGS__)
+
 /* For qsort() of an array of uint64_t. */
 static inline int order_numbers(const void *a, const void *b)
 {

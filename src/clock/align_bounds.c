@@ -89,13 +89,7 @@ static int requests_list(const struct align_guest *g, struct list *l)
 	return err;
 }
 
-static int by_pop(const void *a, const void *b)
-{
-	const struct align_element *x = a, *y = b;
-
-	return order_u64(x->pop_ns, y->pop_ns) ?: order_u64(x->fill_ns, y->fill_ns) ?:
-	       order_u64(x->vdev, y->vdev) ?: order_u64(x->pid, y->pid);
-}
+ORDER_BY(by_pop, struct align_element, pop_ns, fill_ns, vdev, pid)
 
 /* `ticks`: as the guest's TSC runs, else ns. */
 static int elements_list(const struct align *a, uint32_t pid, uint64_t vdev, bool ticks,

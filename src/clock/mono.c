@@ -19,13 +19,7 @@ enum { BRACKET_FACTOR = 8, BRACKET_SLACK = 200 }; /* a bracket is usual up to 8 
 /* The slope beyond the pairs: crystals drift within some 0.1 ppm over minutes, NTP slews by more when it corrects. */
 #define END_ERROR_MIN 1e-6
 
-static int pair_compare(const void *va, const void *vb)
-{
-	const struct clock_pair *a = va, *b = vb;
-
-	return order_u64(a->tsc, b->tsc) ?: order_u64(a->bracket, b->bracket) ?:
-	       order_u64(a->ns, b->ns);
-}
+ORDER_BY(pair_compare, struct clock_pair, tsc, bracket, ns)
 
 static int u32_compare(const void *va, const void *vb)
 {

@@ -68,12 +68,7 @@ static void spans_merge(struct clock_spans *s)
 		s->nr = kept + 1;
 }
 
-static int by_enter(const void *va, const void *vb)
-{
-	const struct clock_span *a = va, *b = vb;
-
-	return order_u64(a->enter, b->enter) ?: order_u64(a->leave, b->leave);
-}
+ORDER_BY(by_enter, struct clock_span, enter, leave)
 
 int clock_spans_allow(struct clock_spans *s, const struct clock_span *hole, size_t nr)
 {

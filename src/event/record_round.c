@@ -34,12 +34,7 @@ int record_round_add(struct record_round *r, const struct record_hdr *rec)
 	return 0;
 }
 
-static int by_place(const void *a, const void *b)
-{
-	const struct record_waiting *x = a, *y = b;
-
-	return order_u64(x->at, y->at);
-}
+ORDER_BY(by_place, struct record_waiting, at)
 
 /* Of the same time: as they came. */
 static int by_time(const void *a, const void *b)

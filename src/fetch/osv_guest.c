@@ -305,12 +305,7 @@ static int module_read(struct osv_guest *g, const struct osv_modules_layout *at,
 	return err;
 }
 
-static int by_base(const void *a, const void *b)
-{
-	const struct osv_module *x = a, *y = b;
-
-	return order_u64(x->base, y->base) ?: order_u64(x->object, y->object);
-}
+ORDER_BY(by_base, struct osv_module, base, object)
 
 int osv_modules_read(struct osv_guest *g, const struct osv_modules_layout *at,
 		     struct osv_modules *ret)
@@ -541,12 +536,7 @@ int osv_guest_text(struct osv_guest *g, uint64_t address, char *ret, size_t size
 	return 0;
 }
 
-static int by_offset(const void *a, const void *b)
-{
-	const struct osv_member *x = a, *y = b;
-
-	return order_u64(x->offset, y->offset);
-}
+ORDER_BY(by_offset, struct osv_member, offset)
 
 int osv_guest_members(struct osv_guest *g, uint64_t object, struct osv_member *m, size_t nr)
 {

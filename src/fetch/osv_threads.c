@@ -460,12 +460,7 @@ static int threads_walk(void *walk)
 	return err || w->nr ? err : no_thread(w);
 }
 
-static int by_id(const void *a, const void *b)
-{
-	const struct osv_thread *x = a, *y = b;
-
-	return order_u64(x->id, y->id) ?: order_u64(x->address, y->address);
-}
+ORDER_BY(by_id, struct osv_thread, id, address)
 
 static void statuses_name(struct walk *w, bool live)
 {

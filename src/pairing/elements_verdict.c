@@ -22,12 +22,7 @@ static enum element_verdict judge(struct elements *e, const struct open_element 
 	return age_ns >= min_age_ns ? ELEMENT_LEAKED : ELEMENT_IN_FLIGHT;
 }
 
-static int by_pop(const void *a, const void *b)
-{
-	const struct element *x = a, *y = b;
-
-	return order_u64(x->popped_ns, y->popped_ns) ?: order_u64(x->order, y->order);
-}
+ORDER_BY(by_pop, struct element, popped_ns, order)
 
 static uint64_t *total_of(struct element_totals *t, enum element_verdict v)
 {

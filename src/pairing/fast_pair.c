@@ -487,12 +487,7 @@ static int items_gather(struct fast_worker *w, const struct fast_thread *th, siz
 	return 0;
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const struct fast_item *x = a, *y = b;
-
-	return order_u64(x->time_ns, y->time_ns) ?: order_u64(x->order, y->order);
-}
+ORDER_BY(by_time, struct fast_item, time_ns, order)
 
 static bool ties_doubtful(const struct fast_item *it, size_t nr)
 {

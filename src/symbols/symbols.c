@@ -182,12 +182,7 @@ static bool parse_line(char *line, struct file_symbol *ret)
 	return true;
 }
 
-static int by_address(const void *a, const void *b)
-{
-	const struct file_symbol *x = a, *y = b;
-
-	return order_u64(x->address, y->address) ?: order_u64(x->nr, y->nr);
-}
+ORDER_BY(by_address, struct file_symbol, address, nr)
 
 static int file_symbol_add(struct symbols *s, const struct file_symbol *parsed)
 {

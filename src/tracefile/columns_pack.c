@@ -244,12 +244,7 @@ static bool records_take(struct columns_packer *p, const uint8_t *records, size_
 	return p->nr;
 }
 
-static int by_type(const void *a, const void *b)
-{
-	const struct pack_kind *x = a, *y = b;
-
-	return order_u64(x->type, y->type) ?: order_u64(x->size, y->size);
-}
+ORDER_BY(by_type, struct pack_kind, type, size)
 
 /* In the order of their ids: kvm_exit is before kvm_entry, whose fields often repeat it. */
 static void kinds_sort(struct columns_packer *p)

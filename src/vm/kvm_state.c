@@ -194,12 +194,7 @@ static int slot_parse(struct parse *p, const struct kvm_record *r)
 	return err;
 }
 
-static int by_guest(const void *va, const void *vb)
-{
-	const struct guest_slot *a = va, *b = vb;
-
-	return order_u64(a->guest, b->guest) ?: order_u64(a->process, b->process);
-}
+ORDER_BY(by_guest, struct guest_slot, guest, process)
 
 /* KVM has no slots that overlap: if these do, they changed while they were read. */
 static bool slots_overlap(const struct guest_slot *slot, size_t nr)

@@ -139,12 +139,7 @@ static int bytes_search(void *arg, const uint8_t *bytes, size_t size, uint64_t b
 	return 0;
 }
 
-static int by_index(const void *a, const void *b)
-{
-	const struct virtq_element *x = a, *y = b;
-
-	return order_u64(x->index, y->index) ?: order_u64(x->address, y->address);
-}
+ORDER_BY(by_index, struct virtq_element, index, address)
 
 /* Pieces overlap: what begins in the overlap is found twice. */
 static void duplicates_drop(struct virtq_elements *e)

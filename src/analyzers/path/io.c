@@ -50,14 +50,7 @@ struct assigner {
 	struct enclosing enclosing;
 };
 
-static int by_request(const void *a, const void *b)
-{
-	const struct path_io *x = a, *y = b;
-
-	return order_u64(x->request, y->request) ?: order_u64(x->submit_ns, y->submit_ns) ?:
-	       order_u64(x->done_ns, y->done_ns) ?: order_u64(x->offset, y->offset) ?:
-	       order_u64(x->tid, y->tid);
-}
+ORDER_BY(by_request, struct path_io, request, submit_ns, done_ns, offset, tid)
 
 /* How many requests were popped until then. */
 static size_t popped_until(const struct path *p, uint64_t ns)
@@ -96,12 +89,7 @@ static bool encloses(const struct path *p, const struct path_request *rq, const 
 	       is_own_io(p, io, rq);
 }
 
-static int by_pop(const void *a, const void *b)
-{
-	const struct unreturned *x = a, *y = b;
-
-	return order_u64(x->pid, y->pid) ?: order_u64(x->pop_ns, y->pop_ns);
-}
+ORDER_BY(by_pop, struct unreturned, pid, pop_ns)
 
 /* 0 or -ENOMEM. */
 static int unreturned_sort(struct assigner *a)

@@ -322,12 +322,7 @@ struct sort_place {
 	size_t at;
 };
 
-static int by_key(const void *a, const void *b)
-{
-	const struct sort_place *x = a, *y = b;
-
-	return order_u64(x->key, y->key) ?: order_u64(x->at, y->at);
-}
+ORDER_BY(by_key, struct sort_place, key, at)
 
 static uint64_t sort_key_of(const struct pair_sorter *l, const struct sample_pair *timed)
 {

@@ -126,12 +126,7 @@ static int summary_sample(void *making, const struct sample *sample)
 	return m->pairs ? sample_pairs_add(m->pairs, sample) : 0;
 }
 
-static int by_first(const void *a, const void *b)
-{
-	const struct cpu_span *x = a, *y = b;
-
-	return order_u64(x->first_ns, y->first_ns) ?: order_u64(x->cpu, y->cpu);
-}
+ORDER_BY(by_first, struct cpu_span, first_ns, cpu)
 
 /* Equal names, which a guest may have, in the order in which they were first seen. */
 static int by_name(const void *a, const void *b, void *arg)

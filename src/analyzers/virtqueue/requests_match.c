@@ -12,14 +12,7 @@
 #include "base/order.h"
 #include "analyzers/virtqueue/requests_private.h"
 
-static int by_pop(const void *a, const void *b)
-{
-	const struct element_times *x = a, *y = b;
-
-	return order_u64(x->pop_ns, y->pop_ns) ?: order_u64(x->fill_ns, y->fill_ns) ?:
-	       order_u64(x->device, y->device) ?: order_u64(x->queue, y->queue) ?:
-	       order_u64(x->head, y->head);
-}
+ORDER_BY(by_pop, struct element_times, pop_ns, fill_ns, device, queue, head)
 
 static struct disk *disk_get(struct requests *r, const struct request *rq)
 {

@@ -438,12 +438,7 @@ struct id_seen {
 	unsigned int id;
 };
 
-static int by_first_time(const void *a, const void *b)
-{
-	const struct id_seen *x = a, *y = b;
-
-	return order_u64(x->first_time, y->first_time) ?: order_u64(x->id, y->id);
-}
+ORDER_BY(by_first_time, struct id_seen, first_time, id)
 
 /* The type of events that are not wanted, too. */
 static const struct event_type *type_anyway(struct ftrace_events *e, struct format *f, int id)

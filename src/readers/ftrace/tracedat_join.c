@@ -69,12 +69,7 @@ static void piece_join(struct tracedat *t, const struct tracedat_piece *at,
 		.first = found->first, .last = found->last};
 }
 
-static int by_piece(const void *a, const void *b)
-{
-	const struct loss_found *x = a, *y = b;
-
-	return order_u64(x->piece, y->piece) ?: order_u64(x->page, y->page);
-}
+ORDER_BY(by_piece, struct loss_found, piece, page)
 
 /* All workers' losses in order of pieces; *ret is to be freed. */
 static int losses_gather(struct scan_worker *w, unsigned int jobs, struct loss_found **ret,
@@ -94,12 +89,7 @@ static int losses_gather(struct scan_worker *w, unsigned int jobs, struct loss_f
 	return 0;
 }
 
-static int by_border(const void *a, const void *b)
-{
-	const struct border_found *x = a, *y = b;
-
-	return order_u64(x->piece, y->piece) ?: order_u64(x->page, y->page);
-}
+ORDER_BY(by_border, struct border_found, piece, page)
 
 static int borders_gather(struct scan_worker *w, unsigned int jobs, struct border_found **ret,
 			  size_t *ret_nr)
@@ -149,12 +139,7 @@ static int pieces_join(struct scan_job *job, struct scan_worker *w, unsigned int
 	return err;
 }
 
-static int by_first_piece(const void *a, const void *b)
-{
-	const struct thread_found *x = a, *y = b;
-
-	return order_u64(x->piece, y->piece) ?: order_u64(x->key, y->key);
-}
+ORDER_BY(by_first_piece, struct thread_found, piece, key)
 
 static int threads_join(struct tracedat *t, struct scan_worker *w, unsigned int jobs)
 {

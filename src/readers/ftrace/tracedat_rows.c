@@ -211,12 +211,7 @@ struct sorted {
 	size_t i;
 };
 
-static int by_first(const void *a, const void *b)
-{
-	const struct sorted *x = a, *y = b;
-
-	return order_u64(x->first, y->first) ?: order_u64(x->i, y->i);
-}
+ORDER_BY(by_first, struct sorted, first, i)
 
 static bool pieces_sort(struct tracedat *t)
 {
@@ -282,13 +277,7 @@ static bool losses_list(struct tracedat *t, struct rows_source *ret)
 	return true;
 }
 
-static int by_cpu(const void *a, const void *b)
-{
-	const struct rows_gap *x = a, *y = b;
-
-	return order_u64(x->cpu, y->cpu) ?: order_u64(x->time_ns, y->time_ns) ?:
-	       order_u64(x->until_ns, y->until_ns);
-}
+ORDER_BY(by_cpu, struct rows_gap, cpu, time_ns, until_ns)
 
 static bool gaps_list(struct tracedat *t, struct rows_source *ret)
 {

@@ -288,14 +288,7 @@ static bool scale_settle(struct tracedat_shift *s, uint64_t fraction)
 	return true;
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const struct tracedat_shift *x = a, *y = b;
-
-	return order_u64(x->cpu, y->cpu) ?: order_u64(x->time, y->time) ?:
-	       order_u64(x->offset, y->offset) ?: order_u64(x->scale, y->scale) ?:
-	       order_u64(x->scale_bits, y->scale_bits);
-}
+ORDER_BY(by_time, struct tracedat_shift, cpu, time, offset, scale, scale_bits)
 
 int tracedat_shifts_take(struct tracedat_file *f, struct buffer *b)
 {

@@ -216,12 +216,7 @@ struct osv_made_name {
 	char text[];
 };
 
-static int by_address(const void *a, const void *b)
-{
-	const struct osv_symbol *x = a, *y = b;
-
-	return order_u64(x->address, y->address) ?: order_u64(x->nr, y->nr);
-}
+ORDER_BY(by_address, struct osv_symbol, address, nr)
 
 static void tables_sort(struct osv_trace *t)
 {

@@ -167,12 +167,7 @@ int perfdata_attr_record(struct perfdata_file *f, struct buffer *b)
 	return err ? err : ids_add(f, index, b);
 }
 
-static int id_compare(const void *a, const void *b)
-{
-	const struct perfdata_id *x = a, *y = b;
-
-	return order_u64(x->id, y->id) ?: order_u64(x->attr, y->attr);
-}
+ORDER_BY(id_compare, struct perfdata_id, id, attr)
 
 struct perfdata_attr *perfdata_attr_of(struct perfdata_file *f, uint64_t id)
 {

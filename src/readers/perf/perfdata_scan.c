@@ -421,12 +421,7 @@ static bool scan_fill(struct perfdata_scan *s, struct perfdata *p)
 	return fine;
 }
 
-static int by_first(const void *a, const void *b)
-{
-	const struct perfdata_piece *x = a, *y = b;
-
-	return order_u64(x->first, y->first) ?: order_u64(x->extent, y->extent);
-}
+ORDER_BY(by_first, struct perfdata_piece, first, extent)
 
 static bool pieces_sort(struct perfdata_scan *s)
 {

@@ -156,13 +156,7 @@ static int entry_add(struct ring_reader *r, const struct ring_record *rec)
 	return 0;
 }
 
-static int entry_compare(const void *va, const void *vb)
-{
-	const struct entry *a = va, *b = vb;
-
-	return order_u64(a->era, b->era) ?: order_u64(a->tsc, b->tsc) ?:
-	       order_u64(a->cpu, b->cpu) ?: order_u64(a->pos, b->pos);
-}
+ORDER_BY(entry_compare, struct entry, era, tsc, cpu, pos)
 
 /* Every good record of every vCPU, by time as far as that does not run back; and the count of what is not there. */
 static int entries_collect(struct ring_reader *r)

@@ -138,12 +138,7 @@ static int strings_read(struct linux_guest *g, uint64_t address, struct tables *
 	return t->string_bytes ? 0 : -EFAULT;
 }
 
-static int by_value(const void *va, const void *vb)
-{
-	const struct export *a = va, *b = vb;
-
-	return order_u64(a->value, b->value) ?: order_u64(a->name, b->name);
-}
+ORDER_BY(by_value, struct export, value, name)
 
 /* struct kernel_symbol has offsets from their own places: of the value and of the name. */
 static void exports_parse(const struct layout *l, uint64_t address, const uint8_t *data,
