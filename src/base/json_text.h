@@ -25,6 +25,19 @@ json_t *json_text_load(const char *text, size_t len, size_t flags, json_error_t 
 /* What a value needs of memory with all that it holds, about; of NULL 0. */
 size_t json_bytes(const json_t *value);
 
+/* A member of an object; 0, "": it has none of this type. */
+static inline int64_t number_of(const json_t *o, const char *key)
+{
+	return json_integer_value(json_object_get(o, key));
+}
+
+static inline const char *text_of(const json_t *o, const char *key)
+{
+	const char *text = json_string_value(json_object_get(o, key));
+
+	return text ? text : "";
+}
+
 /* As json_dumps(): the caller frees it; NULL: out of memory, or `json` is NULL. */
 char *json_text_make(const json_t *json, size_t flags);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 #include "base/hash.h"
+#include "base/json_text.h"
 #include "event/guest_fields.h"
 #include "event/handlers.h"
 #include "event/records.h"
@@ -277,11 +278,6 @@ void thread_names_event(struct thread_names *names, const struct event *ev)
 
 /* ---- metadata ---- */
 
-static json_int_t number(const json_t *o, const char *key)
-{
-	return json_integer_value(json_object_get(o, key));
-}
-
 void thread_names_meta(struct thread_names *names, unsigned int source, const json_t *meta)
 {
 	size_t i, k;
@@ -290,12 +286,12 @@ void thread_names_meta(struct thread_names *names, unsigned int source, const js
 
 	json_array_foreach (json_object_get(meta, "vms"), i, vm)
 		json_array_foreach (json_object_get(vm, "vcpus"), k, vcpu) {
-			json_int_t tid = number(vcpu, "tid");
+			json_int_t tid = number_of(vcpu, "tid");
 			struct thread *t =
 				tid > 0 ? thread_get(names, (uint16_t)source, (uint32_t)tid) : NULL;
 
 			if (t)
-				t->vcpu = (uint16_t)number(vcpu, "index");
+				t->vcpu = (uint16_t)number_of(vcpu, "index");
 		}
 	json_object_foreach (json_object_get(meta, "threads"), tid_text, name) {
 		unsigned long tid = strtoul(tid_text, NULL, 10);

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "output/clock_report.h"
 #include "output/report.h"
 
@@ -138,11 +139,6 @@ void clock_report_caveats(const struct align_guest *g, json_t *caveats)
 				    "kernel's values, not checked");
 }
 
-static int64_t number(const json_t *row, const char *key)
-{
-	return json_integer_value(json_object_get(row, key));
-}
-
 static void draw_sum(const struct clock_report_rows *s, int64_t worst, const char *unit, FILE *f)
 {
 	fprintf(f, "%" PRIu64 " guest events checked against guest mode, %" PRIu64 " outside",
@@ -169,16 +165,16 @@ void clock_report_text(const struct clock_report_rows *s, bool guests, const cha
 
 		snprintf(drift, sizeof(drift), "%.0fppb",
 			 json_real_value(json_object_get(row, "drift_ppb")));
-		snprintf(error, sizeof(error), "%" PRId64 "%s", number(row, "error_ns"), unit);
-		if (number(row, "worst_ns") > worst)
-			worst = number(row, "worst_ns");
+		snprintf(error, sizeof(error), "%" PRId64 "%s", number_of(row, "error_ns"), unit);
+		if (number_of(row, "worst_ns") > worst)
+			worst = number_of(row, "worst_ns");
 		fprintf(f,
 			"%-6s %4" PRId64 " %-7s %16" PRId64 " %11.9f %9s %8s %7" PRId64 " %4" PRId64
 			"\n",
-			json_string_value(json_object_get(row, "source")), number(row, "vcpu"),
-			json_string_value(json_object_get(row, "method")), number(row, "offset"),
+			json_string_value(json_object_get(row, "source")), number_of(row, "vcpu"),
+			json_string_value(json_object_get(row, "method")), number_of(row, "offset"),
 			json_real_value(json_object_get(row, "scale")), drift, error,
-			number(row, "checked"), number(row, "violations"));
+			number_of(row, "checked"), number_of(row, "violations"));
 	}
 	if (guests)
 		draw_sum(s, worst, unit, f);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/json_text.h"
 #include "base/units.h"
 #include "output/info_report.h"
 
@@ -18,18 +19,6 @@ static void line(FILE *f, const char *key, const char *text)
 	snprintf(copy, sizeof(copy), "%s", text);
 	text_sanitize(copy);
 	fprintf(f, "%-*s%s\n", KEY_WIDTH, key, copy);
-}
-
-static const char *text_of(const json_t *o, const char *key)
-{
-	const char *s = json_string_value(json_object_get(o, key));
-
-	return s ? s : "";
-}
-
-static int64_t number_of(const json_t *o, const char *key)
-{
-	return json_integer_value(json_object_get(o, key));
 }
 
 static const char *pid_print(int64_t pid, char buf[PID_BYTES])

@@ -20,18 +20,6 @@ static int rows_open(struct timeline *t)
 	return t->state ? 0 : -ENOMEM;
 }
 
-static void no_group(struct timeline *t, uint32_t group)
-{
-	(void)t;
-	(void)group;
-}
-
-static void no_track(struct timeline *t, uint32_t track)
-{
-	(void)t;
-	(void)track;
-}
-
 /* False: --limit is reached. */
 static bool row_wanted(struct timeline *t)
 {
@@ -225,7 +213,7 @@ static int rows_json_close(struct timeline *t)
 	return 0;
 }
 
-const struct timeline_ops text_timeline = {text_open, no_group, no_track, text_slice, text_close};
-const struct timeline_ops csv_timeline = {csv_open, no_group, no_track, csv_slice, csv_close};
-const struct timeline_ops json_timeline = {rows_json_open, no_group, no_track, rows_json_slice,
+const struct timeline_ops text_timeline = {text_open, NULL, NULL, text_slice, text_close};
+const struct timeline_ops csv_timeline = {csv_open, NULL, NULL, csv_slice, csv_close};
+const struct timeline_ops json_timeline = {rows_json_open, NULL, NULL, rows_json_slice,
 					   rows_json_close};

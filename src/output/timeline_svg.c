@@ -52,18 +52,6 @@ static int picture_open(struct timeline *t)
 	return p && p->drawing.bands ? 0 : fail(-ENOMEM, "out of memory");
 }
 
-static void no_group(struct timeline *t, uint32_t group)
-{
-	(void)t;
-	(void)group;
-}
-
-static void no_track(struct timeline *t, uint32_t track)
-{
-	(void)t;
-	(void)track;
-}
-
 static void picture_slice(struct timeline *t, const struct timeline_slice *s)
 {
 	struct picture *p = t->state;
@@ -294,7 +282,7 @@ static int html_close(struct timeline *t)
 	return 0;
 }
 
-const struct timeline_ops svg_timeline = {picture_open, no_group, no_track, picture_slice,
+const struct timeline_ops svg_timeline = {picture_open, NULL, NULL, picture_slice,
 					  svg_close, NULL, true};
-const struct timeline_ops html_timeline = {picture_open, no_group, no_track, picture_slice,
+const struct timeline_ops html_timeline = {picture_open, NULL, NULL, picture_slice,
 					   html_close, NULL, true};

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "base/json_text.h"
 #include "reports/page_blame.h"
 
 #include <errno.h>
@@ -14,11 +15,6 @@ struct page_blame {
 	struct blame *blame;
 };
 
-static uint64_t number(const json_t *o, const char *key)
-{
-	return (uint64_t)json_integer_value(json_object_get(o, key));
-}
-
 /* The heat map's columns and rows. False: there is no cell. */
 static bool grid_of(const json_t *heatmap, struct blame_grid *ret)
 {
@@ -27,15 +23,15 @@ static bool grid_of(const json_t *heatmap, struct blame_grid *ret)
 		     *row;
 	size_t nr = json_array_size(rows), columns = json_array_size(json_array_get(cells, 0)), i;
 
-	ret->t0_ns = number(map, "t0_ns");
-	ret->column_ns = number(map, "column_ns");
+	ret->t0_ns = (uint64_t)number_of(map, "t0_ns");
+	ret->column_ns = (uint64_t)number_of(map, "column_ns");
 	ret->nr_columns = (unsigned int)columns;
 	ret->nr_rows = (unsigned int)nr;
 	if (!nr || nr > GRID_ROWS_MAX || !columns || columns > GRID_COLUMNS_MAX || !ret->column_ns)
 		return false;
 	json_array_foreach (rows, i, row) {
-		ret->lo_ns[i] = number(row, "lo_ns");
-		ret->lo_ns[i + 1] = number(row, "hi_ns");
+		ret->lo_ns[i] = (uint64_t)number_of(row, "lo_ns");
+		ret->lo_ns[i + 1] = (uint64_t)number_of(row, "hi_ns");
 	}
 	return true;
 }

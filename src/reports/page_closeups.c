@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "base/json_text.h"
 #include "reports/page_closeups.h"
 
 #include <errno.h>
@@ -166,15 +167,11 @@ struct closeups {
 	json_t *tree;
 };
 
-static uint64_t number(const json_t *o, const char *key)
-{
-	return (uint64_t)json_integer_value(json_object_get(o, key));
-}
-
 /* The window of an exit; one that overlaps another one's is not shown. */
 static void window_add(struct windows *w, const json_t *exit)
 {
-	uint64_t at = number(exit, "time_ns"), ns = number(exit, "latency_ns"),
+	uint64_t at = (uint64_t)number_of(exit, "time_ns"),
+		 ns = (uint64_t)number_of(exit, "latency_ns"),
 		 margin = ns / MARGIN_PART + MARGIN_NS;
 	uint64_t since = at > margin ? at - margin : 0, until = at + ns + margin;
 

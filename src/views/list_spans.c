@@ -8,20 +8,15 @@
 
 enum { SPANS_MAX = 1 << 20 }; /* rows kept; --since, --until and --limit choose which */
 
-struct state {
-	struct span *span;
-	uint64_t nr, left_out;
-};
-
 static int list_open(struct folding *f)
 {
-	f->state = calloc(1, sizeof(struct state));
+	f->state = calloc(1, sizeof(struct kept_spans));
 	return f->state ? 0 : fail(-ENOMEM, "out of memory");
 }
 
-static int list_span(struct folding *f, const struct span *s)
+int kept_spans_add(struct folding *f, const struct span *s)
 {
-	struct state *l = f->state;
+	struct kept_spans *l = f->state;
 
 	if (l->nr == SPANS_MAX) {
 		l->left_out++;
@@ -91,7 +86,7 @@ const struct table_def spans_table = {
 
 static int list_draw(struct folding *f, struct report *r)
 {
-	struct state *l = f->state;
+	struct kept_spans *l = f->state;
 	struct table t = {0};
 
 	table_open(&t, &spans_table, f, NULL);
@@ -111,9 +106,9 @@ static int list_draw(struct folding *f, struct report *r)
 	return label_table(f, r, &t, NULL);
 }
 
-static void list_close(struct folding *f)
+void kept_spans_close(struct folding *f)
 {
-	struct state *l = f->state;
+	struct kept_spans *l = f->state;
 
 	if (l)
 		free(l->span);
@@ -125,8 +120,8 @@ const struct view list_spans_view = {
 	.summary = "each span as a row",
 	.formats = table_formats,
 	.open = list_open,
-	.span = list_span,
+	.span = kept_spans_add,
 	.draw = list_draw,
 	.by_vm = true,
-	.close = list_close,
+	.close = kept_spans_close,
 };

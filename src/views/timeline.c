@@ -6,15 +6,11 @@
 #include <errno.h>
 
 #include "analyzers/timeline/timeline.h"
-#include "base/array.h"
 #include "base/error.h"
 #include "base/order.h"
 #include "views/view.h"
 
-enum {
-	SPANS_MAX = 1 << 20,
-	LANES_MAX = 4096, /* tracks of all labels */
-};
+enum { LANES_MAX = 4096 }; /* tracks of all labels */
 
 struct lane {
 	uint64_t label[LABELS_MAX];
@@ -24,9 +20,7 @@ struct lane {
 };
 
 struct state {
-	struct span *span;
-	size_t nr;
-	uint64_t left_out;
+	struct kept_spans kept;
 	struct lane lane[LANES_MAX];
 	unsigned int nr_lanes;
 };
@@ -35,20 +29,6 @@ static int state_open(struct folding *f)
 {
 	f->state = calloc(1, sizeof(struct state));
 	return f->state ? 0 : fail(-ENOMEM, "out of memory");
-}
-
-static int state_span(struct folding *f, const struct span *s)
-{
-	struct state *st = f->state;
-
-	if (st->nr == SPANS_MAX) {
-		st->left_out++;
-		return 0;
-	}
-	if (array_room(st->span, st->nr))
-		return -ENOMEM;
-	st->span[st->nr++] = *s;
-	return 0;
 }
 
 static int by_start(const void *a, const void *b)
@@ -119,8 +99,8 @@ static void spans_draw(struct folding *f, struct timeline *t)
 	uint32_t group = timeline_group(t, 0, false, "%s", f->analyzer->name);
 	char name[TIMELINE_NAME_BYTES];
 
-	for (size_t i = 0; i < st->nr; i++) {
-		const struct span *s = &st->span[i];
+	for (size_t i = 0; i < st->kept.nr; i++) {
+		const struct span *s = &st->kept.span[i];
 		struct lane *lane = lane_get(f, t, group, s);
 		struct timeline_slice slice = {
 			.track = lane ? lane->track : UINT32_MAX,
@@ -147,20 +127,11 @@ static int state_draw(struct folding *f, struct report *r)
 		timeline_window(t, f->since_ns, f->until_ns);
 	if (err)
 		return err;
-	if (st->nr)
-		qsort(st->span, st->nr, sizeof(*st->span), by_start);
+	if (st->kept.nr)
+		qsort(st->kept.span, st->kept.nr, sizeof(*st->kept.span), by_start);
 	spans_draw(f, t);
-	t->not_drawn += st->left_out;
+	t->not_drawn += st->kept.left_out;
 	return timeline_close(t);
-}
-
-static void state_close(struct folding *f)
-{
-	struct state *st = f->state;
-
-	if (st)
-		free(st->span);
-	free(st);
 }
 
 const struct view timeline_view = {
@@ -168,9 +139,9 @@ const struct view timeline_view = {
 	.summary = "spans as tracks",
 	.formats = timeline_formats,
 	.open = state_open,
-	.span = state_span,
+	.span = kept_spans_add,
 	.clips = true,
 	.draw = state_draw,
 	.by_vm = true,
-	.close = state_close,
+	.close = kept_spans_close,
 };

@@ -69,4 +69,13 @@ int label_table(const struct folding *f, const struct report *r, struct table *t
 void label_columns(const struct folding *f, struct table *t);
 void label_cells(const struct folding *f, struct table *t, struct cell *row, const uint64_t *label);
 
+/* State of views that keep spans until the end (list_spans.c); further ones are counted. */
+struct kept_spans {
+	struct span *span;
+	size_t nr;
+	uint64_t left_out;
+};
+int kept_spans_add(struct folding *f, const struct span *s);
+void kept_spans_close(struct folding *f);
+
 #endif

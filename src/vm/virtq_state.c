@@ -25,6 +25,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/json_text.h"
 #include "event/event.h"
 #include "vm/virtq_requests.h"
 
@@ -392,38 +393,33 @@ static void text_take(const json_t *object, const char *key, char *buf, size_t s
 }
 
 /* QEMU prints uint64; jansson's integers are signed. */
-static uint64_t number(const json_t *object, const char *key)
-{
-	return (uint64_t)json_integer_value(json_object_get(object, key));
-}
-
 bool virtq_qmp_parse(const json_t *answer, struct virtq_qmp *ret)
 {
 	if (!json_is_integer(json_object_get(answer, "vring-num")) ||
-	    number(answer, "vring-num") > VIRTQ_SIZE_MAX)
+	    (uint64_t)number_of(answer, "vring-num") > VIRTQ_SIZE_MAX)
 		return false;
 	text_take(answer, "name", ret->name, sizeof(ret->name));
-	ret->size = (unsigned int)number(answer, "vring-num");
-	ret->desc = number(answer, "vring-desc");
-	ret->avail = number(answer, "vring-avail");
-	ret->used = number(answer, "vring-used");
-	ret->last_avail_idx = (uint16_t)number(answer, "last-avail-idx");
-	ret->shadow_avail_idx = (uint16_t)number(answer, "shadow-avail-idx");
-	ret->used_idx = (uint16_t)number(answer, "used-idx");
-	ret->signalled_used = (uint16_t)number(answer, "signalled-used");
-	ret->inuse = (uint32_t)number(answer, "inuse");
+	ret->size = (unsigned int)(uint64_t)number_of(answer, "vring-num");
+	ret->desc = (uint64_t)number_of(answer, "vring-desc");
+	ret->avail = (uint64_t)number_of(answer, "vring-avail");
+	ret->used = (uint64_t)number_of(answer, "vring-used");
+	ret->last_avail_idx = (uint16_t)(uint64_t)number_of(answer, "last-avail-idx");
+	ret->shadow_avail_idx = (uint16_t)(uint64_t)number_of(answer, "shadow-avail-idx");
+	ret->used_idx = (uint16_t)(uint64_t)number_of(answer, "used-idx");
+	ret->signalled_used = (uint16_t)(uint64_t)number_of(answer, "signalled-used");
+	ret->inuse = (uint32_t)(uint64_t)number_of(answer, "inuse");
 	return true;
 }
 
 static bool vhost_parse(const json_t *answer, struct virtq_qmp *ret)
 {
-	if (number(answer, "num") > VIRTQ_SIZE_MAX)
+	if ((uint64_t)number_of(answer, "num") > VIRTQ_SIZE_MAX)
 		return false;
 	text_take(answer, "name", ret->name, sizeof(ret->name));
-	ret->size = (unsigned int)number(answer, "num");
-	ret->desc = number(answer, "desc-phys");
-	ret->avail = number(answer, "avail-phys");
-	ret->used = number(answer, "used-phys");
+	ret->size = (unsigned int)(uint64_t)number_of(answer, "num");
+	ret->desc = (uint64_t)number_of(answer, "desc-phys");
+	ret->avail = (uint64_t)number_of(answer, "avail-phys");
+	ret->used = (uint64_t)number_of(answer, "used-phys");
 	return true;
 }
 

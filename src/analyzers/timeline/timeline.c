@@ -135,9 +135,9 @@ static void track_write(struct timeline *t, uint32_t track)
 	struct timeline_track *tr = &t->track[track];
 	struct timeline_group *g = &t->group[tr->group];
 
-	if (!g->written)
+	if (!g->written && t->ops->group)
 		t->ops->group(t, tr->group);
-	if (!tr->written)
+	if (!tr->written && t->ops->track)
 		t->ops->track(t, track);
 	g->written = tr->written = true;
 }

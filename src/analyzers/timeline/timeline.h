@@ -95,7 +95,7 @@ struct timeline_link {
 /* How a format writes one. Errors of the file are seen by output_close(). */
 struct timeline_ops {
 	int (*open)(struct timeline *t);
-	void (*group)(struct timeline *t, uint32_t group); /* before its first track */
+	void (*group)(struct timeline *t, uint32_t group); /* before its first track; may be NULL */
 	void (*track)(struct timeline *t, uint32_t track); /* before its first slice */
 	void (*slice)(struct timeline *t, const struct timeline_slice *s);
 	int (*close)(struct timeline *t); /* frees its state; `report` is complete now */

@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "base/process.h"
 #include "commands/live/demo.h"
 #include "guestside/demo/workload.h"
@@ -83,18 +84,6 @@ void check_add(struct demo_checks *c, const char *what, json_int_t expected, jso
 						 expected, "counted", counted, "ok", ok));
 }
 
-static json_int_t integer(const json_t *row, const char *key)
-{
-	return json_integer_value(json_object_get(row, key));
-}
-
-static const char *text(const json_t *row, const char *key)
-{
-	const char *s = json_string_value(json_object_get(row, key));
-
-	return s ? s : "";
-}
-
 /* Accesses of one byte. */
 static json_int_t count_port(const json_t *report, const char *dir, json_int_t port)
 {
@@ -103,8 +92,8 @@ static json_int_t count_port(const json_t *report, const char *dir, json_int_t p
 	size_t i;
 
 	json_array_foreach (json_object_get(report, "rows"), i, row)
-		if (!strcmp(text(row, "dir"), dir) && integer(row, "port") == port)
-			sum += integer(row, "count");
+		if (!strcmp(text_of(row, "dir"), dir) && number_of(row, "port") == port)
+			sum += number_of(row, "count");
 	return sum;
 }
 
@@ -136,8 +125,8 @@ static int check_mmio(struct demo_checks *c, const char *trace)
 		return -EPROTO;
 	snprintf(addr, sizeof(addr), "0x%x", WORK_MMIO_ADDR);
 	json_array_foreach (json_object_get(report, "rows"), i, row)
-		if (!strcmp(text(row, "addr"), addr) && strcmp(text(row, "dir"), "out"))
-			sum += integer(row, "count");
+		if (!strcmp(text_of(row, "addr"), addr) && strcmp(text_of(row, "dir"), "out"))
+			sum += number_of(row, "count");
 	snprintf(what, sizeof(what), "MMIO reads of %s", addr);
 	check_add(c, what, WORK_MMIO, sum);
 	json_decref(report);
@@ -153,9 +142,9 @@ static const char *device_address(const json_t *list, const char *name)
 	json_array_foreach (json_object_get(list, "rows"), i, row) {
 		const json_t *fields = json_object_get(row, "fields");
 
-		if (!strcmp(text(row, "event"), "virtio_device") &&
-		    strstr(text(fields, "path"), name))
-			return text(fields, "vdev");
+		if (!strcmp(text_of(row, "event"), "virtio_device") &&
+		    strstr(text_of(fields, "path"), name))
+			return text_of(fields, "vdev");
 	}
 	return "";
 }
@@ -170,9 +159,9 @@ static json_int_t count_requests(const json_t *list, const char *vdev, json_int_
 	json_array_foreach (json_object_get(list, "rows"), i, row) {
 		const json_t *fields = json_object_get(row, "fields");
 
-		sum += !strcmp(text(row, "event"), "virtqueue_pop") &&
-		       !strcmp(text(fields, "vdev"), vdev) &&
-		       integer(fields, "in_num") == device_writes;
+		sum += !strcmp(text_of(row, "event"), "virtqueue_pop") &&
+		       !strcmp(text_of(fields, "vdev"), vdev) &&
+		       number_of(fields, "in_num") == device_writes;
 	}
 	return sum;
 }
@@ -203,11 +192,12 @@ static void count_leaks(const json_t *report, unsigned int leaks, json_int_t *ou
 
 	*ours = *others = 0;
 	json_array_foreach (json_object_get(report, "rows"), i, row) {
-		json_int_t head = integer(row, "head");
-		bool wanted = strstr(text(row, "device"), "/slow/") && !integer(row, "queue") &&
-			      head >= 0 && head < 3 * (json_int_t)leaks && head % 3 == 0;
+		json_int_t head = number_of(row, "head");
+		bool wanted = strstr(text_of(row, "device"), "/slow/") &&
+			      !number_of(row, "queue") && head >= 0 &&
+			      head < 3 * (json_int_t)leaks && head % 3 == 0;
 
-		if (strcmp(text(row, "verdict"), "leaked"))
+		if (strcmp(text_of(row, "verdict"), "leaked"))
 			continue;
 		if (wanted && !(seen & UINT64_C(1) << head / 3))
 			++*ours;
@@ -229,8 +219,8 @@ static int check_leaks(struct demo_checks *c, const char *trace, unsigned int le
 		return -EPROTO;
 	json_t *totals = json_object_get(report, "totals");
 	count_leaks(report, leaks, &ours, &others);
-	check_add(c, "requests popped by both disks", through + leaks, integer(totals, "popped"));
-	check_add(c, "of them returned", through, integer(totals, "returned"));
+	check_add(c, "requests popped by both disks", through + leaks, number_of(totals, "popped"));
+	check_add(c, "of them returned", through, number_of(totals, "returned"));
 	check_add(c, "leaked on disk 'slow', queue 0: the guest's last", leaks, ours);
 	check_add(c, "leaked elsewhere", 0, others);
 	json_decref(report);

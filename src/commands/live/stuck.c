@@ -54,7 +54,7 @@ static void empty(const struct report *r)
 		fprintf(r->out->file, "no requests are at a device\n");
 }
 
-static char *text_of(const struct stuck_report *r,
+static char *stuck_text(const struct stuck_report *r,
 		     void (*print)(const struct stuck_report *, FILE *))
 {
 	char *text = NULL;
@@ -72,8 +72,8 @@ static char *text_of(const struct stuck_report *r,
 
 static int draw(const struct stuck_report *r, const char *kvm_error, const struct output *out)
 {
-	_cleanup_free_ char *findings = text_of(r, stuck_findings_print);
-	_cleanup_free_ char *threads = text_of(r, stuck_threads_print);
+	_cleanup_free_ char *findings = stuck_text(r, stuck_findings_print);
+	_cleanup_free_ char *threads = stuck_text(r, stuck_threads_print);
 	json_t *caveats = json_array(), *extra = stuck_json(r);
 	struct table t = {0};
 	int err = findings && threads ? stuck_table(r, &t) : fail(-ENOMEM, "out of memory");

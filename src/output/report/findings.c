@@ -3,6 +3,7 @@
  * The sentences of the summary. Each section of the page is asked for candidates, with their shares of the recording's
  * time; the largest of each kind become sentences.
  */
+#include "base/json_text.h"
 #include "output/report/page.h"
 
 #include <string.h>
@@ -47,13 +48,6 @@ static uint64_t number(const json_t *o, const char *key)
 							       : 0;
 }
 
-static const char *text(const json_t *o, const char *key)
-{
-	const char *t = json_string_value(json_object_get(o, key));
-
-	return t ? t : "";
-}
-
 /* ---- sentences ---- */
 
 static void add(struct found *f, const char *kind, const char *section, double share,
@@ -85,7 +79,7 @@ static const char *share_print(const struct found *f, uint64_t ns, char *buf, si
 /* "vCPU 1", "vCPU 1 of web". */
 static const char *vcpu_print(const json_t *row, char *buf, size_t size)
 {
-	const char *vm = text(row, "vm");
+	const char *vm = text_of(row, "vm");
 
 	snprintf(buf, size, "vCPU %" JSON_INTEGER_FORMAT "%s%s",
 		 json_integer_value(json_object_get(row, "vcpu")), *vm ? " of " : "", vm);
@@ -99,7 +93,7 @@ static const char *queue_print(const json_t *row, char *buf, size_t size)
 
 	snprintf(buf, size, "queue %" JSON_INTEGER_FORMAT " of %s",
 		 json_integer_value(json_object_get(row, "queue")),
-		 path_print(text(row, "device"), path, sizeof(path)));
+		 path_print(text_of(row, "device"), path, sizeof(path)));
 	return buf;
 }
 
@@ -113,7 +107,7 @@ static void from_leaks(struct found *f)
 	size_t i;
 
 	json_array_foreach (json_object_get(data, "rows"), i, row)
-		if (!strcmp(text(row, "verdict"), "leaked") &&
+		if (!strcmp(text_of(row, "verdict"), "leaked") &&
 		    number(row, "age_ns") > number(oldest, "age_ns"))
 			oldest = row;
 	if (!leaked || !oldest)
@@ -137,11 +131,11 @@ static bool from_sched(struct found *f)
 
 	json_array_foreach (rows_of(f, "sched"), i, row) {
 		uint64_t ready = number(row, "ready_ns");
-		const char *instead = text(row, "ran_instead");
+		const char *instead = text_of(row, "ran_instead");
 		bool known = *instead && strncmp(instead, "unknown", 7) != 0;
 		char who[WHO_BYTES], share[64], max[16];
 
-		if (strcmp(text(row, "kind"), "vcpu") != 0)
+		if (strcmp(text_of(row, "kind"), "vcpu") != 0)
 			continue;
 		any = true;
 		add(f, "steal", "sched", share_of(f, ready),
@@ -178,7 +172,7 @@ static const struct cause_words cause_words[] = {
 static const char *cause_key(const json_t *of, const char *cause, char *buf, size_t size)
 {
 	snprintf(buf, size, "%s %" JSON_INTEGER_FORMAT " %s", cause,
-		 json_integer_value(json_object_get(of, "vcpu")), text(of, "vm"));
+		 json_integer_value(json_object_get(of, "vcpu")), text_of(of, "vm"));
 	return buf;
 }
 
@@ -190,7 +184,8 @@ static json_t *largest_index(const json_t *causes)
 	size_t i;
 
 	json_array_foreach (causes, i, one)
-		if (!json_object_get(index, cause_key(one, text(one, "cause"), key, sizeof(key))))
+		if (!json_object_get(index,
+				     cause_key(one, text_of(one, "cause"), key, sizeof(key))))
 			json_object_set(index, key, one);
 	return index;
 }
@@ -205,7 +200,7 @@ static void from_group(struct found *f, const json_t *largest, const json_t *gro
 		uint64_t ns = number(of, w->cause);
 		const json_t *one = json_object_get(
 			largest, cause_key(group, w->cause, who, sizeof(who)));
-		const char *what = text(one, "what");
+		const char *what = text_of(one, "what");
 
 		if (w->is_steal && has_sched)
 			continue;
@@ -248,7 +243,7 @@ static void from_exits(struct found *f, bool explained)
 	size_t i;
 
 	json_array_foreach (rows_of(f, "exits"), i, row)
-		if (!exit_reason_is_idle(text(row, "reason")) &&
+		if (!exit_reason_is_idle(text_of(row, "reason")) &&
 		    number(row, "total_ns") > number(most, "total_ns"))
 			most = row;
 	if (!most || explained)
@@ -257,7 +252,7 @@ static void from_exits(struct found *f, bool explained)
 	    json_sprintf(
 		    "Exits for %s took %s of all vCPUs: %llu exits, median %s, 99th percentile "
 		    "%s.",
-		    text(most, "reason"),
+		    text_of(most, "reason"),
 		    share_print(f, number(most, "total_ns"), share, sizeof(share)),
 		    (unsigned long long)number(most, "count"),
 		    duration_print(number(most, "p50_ns"), p50, sizeof(p50)),
@@ -324,8 +319,8 @@ static int compare(const void *a, const void *b)
 	int order = order_double(json_real_value(json_object_get(y, "share")),
 				 json_real_value(json_object_get(x, "share")));
 
-	order = order ? order : strcmp(text(x, "kind"), text(y, "kind"));
-	return order ? order : strcmp(text(x, "text"), text(y, "text"));
+	order = order ? order : strcmp(text_of(x, "kind"), text_of(y, "kind"));
+	return order ? order : strcmp(text_of(x, "text"), text_of(y, "text"));
 }
 
 /* The first of its kind in `result`; NULL: there is none. */
@@ -335,7 +330,7 @@ static json_t *same_kind(const json_t *result, const json_t *finding)
 	size_t i;
 
 	json_array_foreach (result, i, one)
-		if (!strcmp(text(one, "kind"), text(finding, "kind")))
+		if (!strcmp(text_of(one, "kind"), text_of(finding, "kind")))
 			return one;
 	return NULL;
 }
@@ -358,7 +353,7 @@ static void more_print(json_t *finding)
 		json_object_set_new(
 			finding, "text",
 			json_sprintf("%s The same of %llu other%s, up to %.1f %%.",
-				     text(finding, "text"), (unsigned long long)more,
+				     text_of(finding, "text"), (unsigned long long)more,
 				     more == 1 ? "" : "s",
 				     100 * json_real_value(
 						   json_object_get(finding, "more_share"))));
@@ -394,7 +389,7 @@ static const char *vmm_name(const json_t *sections)
 	size_t i;
 
 	json_array_foreach (json_object_get(info, "vms"), i, vm)
-		if (*text(vm, "exe") && !strstr(text(vm, "exe"), "qemu"))
+		if (*text_of(vm, "exe") && !strstr(text_of(vm, "exe"), "qemu"))
 			return "the VMM";
 	return "QEMU";
 }
@@ -440,7 +435,7 @@ json_t *page_notes_make(const json_t *sections)
 	json_array_foreach (json_object_get(info, "caveats"), i, one)
 		note_add(notes, json_string_value(one));
 	json_array_foreach (json_object_get(sync, "rows"), i, one)
-		if (!strcmp(text(one, "verdict"), "unreliable")) {
+		if (!strcmp(text_of(one, "verdict"), "unreliable")) {
 			note_add(notes, "guest timestamps are unreliable; see the clock section");
 			break;
 		}
@@ -451,7 +446,8 @@ json_t *page_title_make(const json_t *sections)
 {
 	const json_t *info = json_object_get(data_of(sections, "info"), "result");
 	size_t vms = json_array_size(json_object_get(info, "vms"));
-	const char *name = text(json_object_get(info, "vm"), "name"), *host = text(info, "host");
+	const char *name = text_of(json_object_get(info, "vm"), "name"),
+		   *host = text_of(info, "host");
 	bool is_host = *host && *host != '('; /* "(none)": it was not set */
 	char span[16], number_of[32];
 

@@ -5,6 +5,7 @@
  */
 
 
+#include "base/json_text.h"
 #include "base/saturate.h"
 #include "output/report/page.h"
 
@@ -40,16 +41,11 @@ static void cut_add(json_t *cut, const char *what, size_t shown, size_t of)
 
 /* ---- call trees ---- */
 
-static json_int_t number(const json_t *o, const char *key)
-{
-	return json_integer_value(json_object_get(o, key));
-}
-
 static json_int_t weight(const json_t *node)
 {
-	json_int_t time = number(node, "time_ns");
+	json_int_t time = number_of(node, "time_ns");
 
-	return time ? time : number(node, "hits");
+	return time ? time : number_of(node, "hits");
 }
 
 /* Nodes that are shown. */
@@ -66,7 +62,7 @@ static size_t nodes_in(const json_t *node)
 /* The same and those that are in a "(N more)". */
 static json_int_t nodes_of(const json_t *node)
 {
-	json_int_t n = json_object_get(node, "more") ? number(node, "more") : 1;
+	json_int_t n = json_object_get(node, "more") ? number_of(node, "more") : 1;
 	json_t *child;
 	size_t i;
 
@@ -89,8 +85,8 @@ static void tree_prune(json_t *node, json_int_t least)
 			i++;
 			continue;
 		}
-		hits += number(child, "hits");
-		time += number(child, "time_ns");
+		hits += number_of(child, "hits");
+		time += number_of(child, "time_ns");
 		more += nodes_of(child);
 		json_array_remove(children, i);
 	}
@@ -141,7 +137,7 @@ static json_int_t part_least(const json_t *parts)
 	_cleanup_free_ json_int_t *ns = nr > PARTS_MAX ? calloc(nr, sizeof(*ns)) : NULL;
 
 	for (size_t i = 0; ns && i < nr; i++)
-		ns[i] = number(json_array_get(parts, i), "duration_ns");
+		ns[i] = number_of(json_array_get(parts, i), "duration_ns");
 	if (ns)
 		qsort(ns, nr, sizeof(*ns), largest_first);
 	return ns ? ns[PARTS_MAX - 1] : 0;
@@ -161,7 +157,8 @@ static void parts_fit(json_t *rows, json_t *cut)
 		for (int equal = 0; equal < 2; equal++)
 			for (size_t k = json_array_size(parts);
 			     k-- && json_array_size(parts) > PARTS_MAX;)
-				if (number(json_array_get(parts, k), "duration_ns") < least + equal)
+				if (number_of(json_array_get(parts, k), "duration_ns") <
+				    least + equal)
 					json_array_remove(parts, k);
 		shown += json_array_size(parts);
 	}

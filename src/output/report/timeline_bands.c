@@ -42,12 +42,6 @@ static int bands_open(struct timeline *t)
 	return 0;
 }
 
-static void ignore(struct timeline *t, uint32_t index)
-{
-	(void)t;
-	(void)index;
-}
-
 static void columns_double(struct bands *b, uint32_t nr_tracks)
 {
 	for (uint32_t i = 0; i < nr_tracks && i < TRACKS_MAX; i++)
@@ -197,8 +191,6 @@ static int bands_close(struct timeline *t)
 
 const struct timeline_ops bands_timeline = {
 	.open = bands_open,
-	.group = ignore,
-	.track = ignore,
 	.slice = bands_slice,
 	.close = bands_close,
 	.names_at_end = true,

@@ -37,14 +37,6 @@ struct copy {
 	uint32_t count_bits, size_bits;
 };
 
-static uint64_t le(const uint8_t *p, size_t bytes)
-{
-	uint64_t v = 0;
-
-	memcpy(&v, p, bytes); /* little-endian hosts only; the Makefile rejects others */
-	return v;
-}
-
 static int layout_find(const struct btf_types *t, struct layout *l)
 {
 	static const char ring[] = "printk_ringbuffer", desc[] = "prb_desc", info[] = "printk_info";
@@ -122,7 +114,7 @@ static int ring_copy(struct linux_guest *g, uint64_t ring, struct copy *c)
 static const char *block_text(const struct copy *c, uint64_t id, const uint8_t *desc,
 			      size_t *ret_len)
 {
-	uint64_t begin = le(desc + c->l.begin, 8), next = le(desc + c->l.next, 8);
+	uint64_t begin = memory_le(desc + c->l.begin, 8), next = memory_le(desc + c->l.next, 8);
 	uint64_t mask = ((uint64_t)1 << c->size_bits) - 1, at = begin & mask, size;
 
 	if (begin & next & DATALESS) {
@@ -135,7 +127,7 @@ static const char *block_text(const struct copy *c, uint64_t id, const uint8_t *
 		at = 0;
 		size = next & mask;
 	}
-	if (size < ID_BYTES || size > mask + 1 - at || le(c->data + at, ID_BYTES) != id)
+	if (size < ID_BYTES || size > mask + 1 - at || memory_le(c->data + at, ID_BYTES) != id)
 		return NULL;
 	*ret_len = *ret_len < size - ID_BYTES ? *ret_len : size - ID_BYTES;
 	return (const char *)c->data + at + ID_BYTES;
@@ -164,8 +156,8 @@ static int record_add(struct linux_guest *g, const struct copy *c, uint64_t id,
 	size_t index = id & (((size_t)1 << c->count_bits) - 1);
 	const uint8_t *desc = c->desc + index * (size_t)c->l.desc_bytes;
 	const uint8_t *info = c->info + index * (size_t)c->l.info_bytes;
-	uint64_t state = le(desc + c->l.state, 8);
-	size_t len = le(info + c->l.text_len, 2);
+	uint64_t state = memory_le(desc + c->l.state, 8);
+	size_t len = memory_le(info + c->l.text_len, 2);
 	const char *text;
 
 	if ((state & ID_MASK) != id ||
@@ -179,7 +171,7 @@ static int record_add(struct linux_guest *g, const struct copy *c, uint64_t id,
 	if (array_room(ret->record, ret->nr))
 		return -ENOMEM;
 	ret->record[ret->nr++] = (struct linux_log_record){
-		.time_ns = le(info + c->l.time, 8),
+		.time_ns = memory_le(info + c->l.time, 8),
 		.level = info[c->l.level] >> LEVEL_SHIFT,
 		.facility = info[c->l.facility],
 		.text = ret->text_bytes,

@@ -251,17 +251,9 @@ struct tables {
 	uint32_t nr;
 };
 
-static uint64_t le(const uint8_t *p, size_t bytes)
-{
-	uint64_t v = 0;
-
-	memcpy(&v, p, bytes); /* little-endian hosts only; the Makefile rejects others */
-	return v;
-}
-
 static uint64_t marker(const struct tables *t, size_t i)
 {
-	return le(t->data + t->markers + i * t->marker_bytes, t->marker_bytes);
+	return memory_le(t->data + t->markers + i * t->marker_bytes, t->marker_bytes);
 }
 
 /* ---- where the tables are ---- */
@@ -273,7 +265,7 @@ static bool markers_find(struct tables *t, size_t bytes)
 	uint64_t last = 1;
 
 	for (size_t at = 0; at + bytes <= t->size; at += bytes) {
-		uint64_t v = le(t->data + at, bytes);
+		uint64_t v = memory_le(t->data + at, bytes);
 
 		if (v && nr && v > last && v - last >= BLOCK_MIN && v - last <= BLOCK_MAX) {
 			nr++;
@@ -335,7 +327,7 @@ static bool number_find(struct tables *t, size_t names)
 
 		if (names < gap)
 			return false;
-		nr = le(t->data + names - gap, gap);
+		nr = memory_le(t->data + names - gap, gap);
 		if (nr > (t->nr_markers - 1) * BLOCK && nr <= t->nr_markers * BLOCK) {
 			t->number = names - gap;
 			t->names = names;

@@ -96,14 +96,6 @@ static int layout_find(const struct btf_types *t, struct layout *ret)
 
 /* ---- the tables of a module ---- */
 
-static uint64_t le(const uint8_t *p, size_t bytes)
-{
-	uint64_t v = 0;
-
-	memcpy(&v, p, bytes); /* little-endian hosts only; the Makefile rejects others */
-	return v;
-}
-
 /* *ret is allocated, with nr elements. */
 static int block_read(struct linux_guest *g, uint64_t address, size_t bytes, uint8_t **ret)
 {
@@ -119,7 +111,7 @@ static int strings_read(struct linux_guest *g, uint64_t address, struct tables *
 	size_t bytes = 0;
 
 	for (size_t i = 0; i < t->nr; i++) {
-		size_t end = le(t->sym + i * SYM, 4) + KALLSYM_NAME_MAX;
+		size_t end = memory_le(t->sym + i * SYM, 4) + KALLSYM_NAME_MAX;
 
 		bytes = end > bytes ? end : bytes;
 	}
@@ -241,8 +233,8 @@ static int symbols_add(struct linux_guest *g, const struct tables *t, const char
 
 	for (size_t i = 0; i < t->nr && !err; i++) {
 		const uint8_t *sym = t->sym + i * SYM;
-		uint64_t value = le(sym + SYM_VALUE, 8);
-		size_t name = le(sym, 4);
+		uint64_t value = memory_le(sym + SYM_VALUE, 8);
+		size_t name = memory_le(sym, 4);
 		int type = t->type ? t->type[i] : sym[SYM_INFO];
 		const char *text;
 
