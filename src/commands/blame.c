@@ -67,19 +67,7 @@ static int by_parse(const char *keys, const struct addresses *symbols, struct bl
 /* The folded stacks of one of two recordings. */
 static int diff_fold(void *of, FILE *f)
 {
-	_cleanup_input_set_ struct input_set *in = NULL;
-	struct query query = {.command = "blame", .input = &input_given, .of = of};
-	struct result r;
-	int err = result_init(&r, &blame_report, &query);
-
-	if (!err)
-		err = input_make(false, &in);
-	if (!err)
-		err = report_run(&r, in);
-	if (!err)
-		err = result_write(&r, &(struct output){.file = f, .format = "folded"});
-	result_close(&r);
-	return err;
+	return query_fold(&blame_report, of, f);
 }
 
 /* Exits are kept for lists, JSON and pictures. */

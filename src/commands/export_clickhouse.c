@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * export clickhouse: rows to a server, in chunks that it inserts whole or not at all. Chunks have numbers, so that an
+ * export that was interrupted continues where it ended.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* export ctf: the directory of a trace in the Common Trace Format, which readers take as a whole. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* export trace.dat: the events, and how many of them were lost. */
 #include <errno.h>
 #include <inttypes.h>
 

@@ -50,19 +50,7 @@ static int keys_parse(struct host_profile_options *o)
 /* The folded stacks of one of two recordings. */
 static int diff_fold(void *of, FILE *f)
 {
-	_cleanup_input_set_ struct input_set *in = NULL;
-	struct query query = {.command = "profile", .input = &input_given, .of = of};
-	struct result r;
-	int err = result_init(&r, &host_profile_report, &query);
-
-	if (!err)
-		err = input_make(false, &in);
-	if (!err)
-		err = report_run(&r, in);
-	if (!err)
-		err = result_write(&r, &(struct output){.file = f, .format = "folded"});
-	result_close(&r);
-	return err;
+	return query_fold(&host_profile_report, of, f);
 }
 
 static int run_host(int argc, char **argv)

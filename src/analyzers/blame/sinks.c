@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Passes each exit, and each restart, on to several sinks. */
 #include "analyzers/blame/blame.h"
 
 static int ended(void *arg, const struct blame_exit *x)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "pairing/analyzer.h"
-
 /*
  * A read that KVM passes to the VMM has two events: "unsatisfied read" (type 0) when it starts
  * and "read" when the value is available (read_prepare() and vcpu_mmio_read() in arch/x86/kvm/x86.c).
  * Only the second counts.
  */
+#include "pairing/analyzer.h"
+
 const struct analyzer mmio_analyzer = {
 	.name = "mmio",
 	.summary = "emulated memory-mapped I/O",

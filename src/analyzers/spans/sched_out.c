@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "pairing/analyzer.h"
-#include "pairing/pair.h"
-
 /*
  * One event both takes a thread off a CPU and puts another on: the same kind begins and ends spans,
  * of different threads. Thread 0 is the idle task. The header's thread is the one that leaves if it
  * is the VM's, else the one that comes; between two threads of one VM there is one event for both.
  */
+#include "pairing/analyzer.h"
+#include "pairing/pair.h"
+
 static void feed(struct pairing *p, const struct event *ev)
 {
 	uint64_t prev = pairing_field(p, ev, "prev_tid"), next = pairing_field(p, ev, "next_tid");

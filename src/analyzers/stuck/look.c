@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* One look at a VM: its devices, their queues and what each queue is for, its threads, the disks behind devices. */
 #include <errno.h>
 
 #include "analyzers/stuck/stuck.h"

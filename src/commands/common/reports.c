@@ -63,6 +63,23 @@ int query_run(const struct report_ops *ops, struct query *query, const char *nam
 	return status;
 }
 
+int query_fold(const struct report_ops *ops, const void *of, FILE *f)
+{
+	_cleanup_input_set_ struct input_set *in = NULL;
+	struct query query = {.command = command_now->name, .input = &input_given, .of = of};
+	struct result r;
+	int err = result_init(&r, ops, &query);
+
+	if (!err)
+		err = input_make(false, &in);
+	if (!err)
+		err = report_run(&r, in);
+	if (!err)
+		err = result_write(&r, &(struct output){.file = f, .format = "folded"});
+	result_close(&r);
+	return err;
+}
+
 int report_command_run(int argc, char **argv)
 {
 	const struct command *c = command_now;

@@ -14,6 +14,9 @@
  */
 int query_run(const struct report_ops *ops, struct query *query, const char *names, bool check);
 
+/* Writes the folded stacks of a report for the command being run. 0 or -errno with the error message set. */
+int query_fold(const struct report_ops *ops, const void *of, FILE *f);
+
 /* `run` of a command that only runs a report: command_now says which. */
 int report_command_run(int argc, char **argv);
 
