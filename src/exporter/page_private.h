@@ -20,7 +20,7 @@ struct family {
 	bool needs_kvm_exit;
 };
 
-/* The uint64_t at this offset of an object, for the family being written; nanoseconds where the family's unit is seconds. */
+/* The uint64_t at its place in an object, for the family being written; ns where the unit is seconds. */
 void page_value(struct page *p, const struct metric_labels *l, const void *object);
 
 /* page_devices.c, page_downtime.c; the last one has no name. */
