@@ -7,6 +7,16 @@
 
 #define VIRTIO_NO_QUEUE UINT32_MAX /* the recording has no index */
 
+enum {
+	BALLOON_STATS_QUEUE = 2, /* keeps one element by design (virtio 1.2, 5.5.6.3) */
+	MSI_LOGICAL = 4, /* bit 2 of an MSI address: the destination is a mask (SDM 3A, 11.11.1) */
+
+	/* QEMU's qapi/run-state.json, in the order of its values. */
+	RUN_STATE_INMIGRATE = 1,
+	RUN_STATE_POSTMIGRATE = 5,
+	RUN_STATE_FINISH_MIGRATE = 7,
+};
+
 /* 0: the event, or the recording, does not have it. */
 struct virtio_ids {
 	uint64_t vdev, vq, elem;

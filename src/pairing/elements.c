@@ -7,7 +7,6 @@
 
 #include "event/handlers.h"
 #include "event/records.h"
-#include "event/virtio_ids.h"
 #include "pairing/elements_private.h"
 
 struct device_place {
@@ -427,12 +426,9 @@ static void on_kind(struct elements *e, const struct event *ev)
 }
 
 /*
- * QEMU's qapi/run-state.json: debug, inmigrate, internal-error, io-error, paused, postmigrate, prelaunch,
- * finish-migrate. A migration stops the VM with the last one; that it then becomes postmigrate is not notified. One
- * that fails lets the VM run again.
+ * A migration stops the VM with finish-migrate; that it then becomes postmigrate is not notified. One that fails lets
+ * the VM run again.
  */
-enum { RUN_STATE_POSTMIGRATE = 5, RUN_STATE_FINISH_MIGRATE = 7 };
-
 static void on_vm_state(struct elements *e, const struct event *ev)
 {
 	RECORD(vm_state, r, ev);

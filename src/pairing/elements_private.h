@@ -3,11 +3,12 @@
 #ifndef HOSTRACE_ELEMENTS_PRIVATE_H
 #define HOSTRACE_ELEMENTS_PRIVATE_H
 
+#include "event/virtio_ids.h"
 #include "pairing/elements.h"
 #include "model/loss_state.h"
 #include "pairing/open_table.h"
 
-enum { PATH_MAX_LEN = 128, KIND_MAX_LEN = 32, BALLOON_STATS_QUEUE = 2 };
+enum { PATH_MAX_LEN = 128, KIND_MAX_LEN = 32 };
 
 /* Lists of elements in flight: of a device, of one of its queues, of a VirtQueue by its address. */
 enum element_chain { CHAIN_DEVICE, CHAIN_QUEUE, CHAIN_VQ, CHAINS };

@@ -21,6 +21,7 @@
 
 enum {
 	TRACE_VERSION = 1,
+	NR_TYPE_IDS = 1 << 16, /* of the types of records */
 	TRACE_HEADER_SIZE = 64,
 	CHUNK_HEADER_SIZE = 64,
 	COUNT_SIZE = 8,	       /* u64: type in the low 16 bits, records of it above */

@@ -16,10 +16,7 @@
 #include "tracefile/map.h"
 #include "tracefile/tracefile.h"
 
-enum {
-	NR_TYPE_IDS = 1 << 16,
-	MALFORMED_NAMED = 8 /* damaged chunks that get a caveat of their own */
-};
+enum { MALFORMED_NAMED = 8 }; /* damaged chunks that get a caveat of their own */
 
 struct tracefile {
 	struct reader reader;

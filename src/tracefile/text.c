@@ -19,7 +19,6 @@
 
 enum {
 	LINE_MAX_BYTES = 16 << 20, /* longest line, as the metadata's chunk in a .hrt file */
-	NR_TYPE_IDS = 1 << 16,
 	DECLARED_ID_FIRST = 256, /* ids of types that the file declares */
 };
 

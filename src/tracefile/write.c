@@ -18,7 +18,6 @@ enum {
 	RING_CHUNK_MIN =
 		4 << 10, /* a flight recorder's chunks are a sixteenth of it, but no smaller */
 	FOREIGN_ID_FIRST = 256, /* ids in the file of types that are not ours */
-	NR_TYPE_IDS = 1 << 16,
 };
 
 #define WAIT_MAX_NS 1000000000ull /* a record waits no longer in memory, if rounds end in time */

@@ -10,6 +10,7 @@
 #include "event/exit_reason.h"
 #include "event/record_round.h"
 #include "event/records.h"
+#include "event/virtio_ids.h"
 #include "pairing/pair.h"
 #include "trigger/watch.h"
 
@@ -92,7 +93,6 @@ int trigger_parse(const char *text, struct trigger_expression *ret)
 enum {
 	FORMS_MAX = 1 + FALLBACKS_MAX, /* an analyzer and its fallbacks */
 	PAIRINGS_MAX = TRIGGERS_MAX * FORMS_MAX,
-	BALLOON_STATS_QUEUE = 2,
 	MACHINES_MAX = 1 << 16,
 };
 

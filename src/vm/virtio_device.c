@@ -10,9 +10,6 @@
 #include "vm/virtq_requests.h"
 
 enum {
-	VDEV_BYTES = 1024, /* VirtIODevice.vq is within these */
-
-	DEVICE_PATH = 48, /* DeviceState.canonical_path */
 	BUS_PARENT = 40,  /* BusState.parent, after its Object */
 	DEVICE_BYTES = 512,
 	FUNCTION_BYTES = 4096, /* of VirtIOPCIProxy, in which PCIDevice's members are */
@@ -99,10 +96,10 @@ static uint64_t parent_find(const struct memory *m, const struct virtq_device *d
 
 	if (!len || memory_read(m, d->vdev, p, sizeof(p)))
 		return 0;
-	for (size_t at = DEVICE_PATH + 8; at + 8 <= sizeof(p); at += 8) {
+	for (size_t at = VDEV_PATH + 8; at + 8 <= sizeof(p); at += 8) {
 		uint64_t bus = memory_le(p + at, 8);
 		uint64_t parent = bus && !(bus & 7) ? u64_read(m, bus + BUS_PARENT) : 0;
-		uint64_t name = parent && !(parent & 7) ? u64_read(m, parent + DEVICE_PATH) : 0;
+		uint64_t name = parent && !(parent & 7) ? u64_read(m, parent + VDEV_PATH) : 0;
 		char path[VIRTQ_PATH_MAX];
 
 		if (!name)
@@ -183,7 +180,7 @@ static void function_read(const struct memory *m, const struct virtq_device *d,
 
 	if (!parent || memory_read(m, parent, p, sizeof(p)))
 		return;
-	for (size_t at = DEVICE_PATH + 8; at + 16 <= DEVICE_BYTES && !v->pci; at += 8) {
+	for (size_t at = VDEV_PATH + 8; at + 16 <= DEVICE_BYTES && !v->pci; at += 8) {
 		if (memory_read(m, memory_le(p + at, 8), config, sizeof(config)) ||
 		    memory_le(config, 2) != PCI_VENDOR_VIRTIO)
 			continue;

@@ -19,14 +19,10 @@
 
 /* virtio 1.2, 2.7.5 and 2.8.13 */
 enum {
-	DESC_BYTES = 16,
 	DESC_NEXT = 1,
 	DESC_WRITE = 2,
 	DESC_INDIRECT = 4,
-	PACKED_AVAIL = 1 << 7,
-	PACKED_USED = 1 << 15,
 	INDIRECT_MAX = 1024, /* VIRTQUEUE_MAX_SIZE of QEMU */
-	USED_ELEMENT = 8,
 };
 
 struct desc {
@@ -195,7 +191,9 @@ static uint16_t avail_at(const struct reading *r, uint16_t i)
 
 static uint32_t used_at(const struct reading *r, uint16_t i)
 {
-	return (uint32_t)memory_le(r->used + 4 + USED_ELEMENT * (size_t)(i % r->state->size), 4);
+	return (uint32_t)memory_le(r->used + 4 + USED_ELEMENT_BYTES *
+						      (size_t)(i % r->state->size),
+				    4);
 }
 
 static int split_add(struct reading *r, uint16_t head, enum virtq_stage stage, bool certain)
@@ -327,7 +325,7 @@ static int split_popped(struct reading *r)
 static int split_read(struct reading *r)
 {
 	const struct virtq_state *s = r->state;
-	size_t avail = 4 + 2 * (size_t)s->size, used = 4 + USED_ELEMENT * (size_t)s->size;
+	size_t avail = 4 + 2 * (size_t)s->size, used = 4 + USED_ELEMENT_BYTES * (size_t)s->size;
 
 	r->avail = malloc(avail);
 	r->used = malloc(used);

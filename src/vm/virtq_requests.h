@@ -15,6 +15,17 @@ enum { HEAP_ALIGN = 16, HEAP_OVERLAP_MAX = 65536 };
 int heap_search(const struct memory *m, uint64_t skip_bytes, size_t overlap,
 		int (*fn)(void *arg, const uint8_t *bytes, size_t size, uint64_t base), void *arg);
 
+/* Layouts of the rings (virtio 1.2, 2.7 and 2.8), and of QEMU's devices. */
+enum {
+	DESC_BYTES = 16,
+	USED_ELEMENT_BYTES = 8,
+	PACKED_EVENT_BYTES = 4,
+	PACKED_AVAIL = 1 << 7, /* 2.8.13 */
+	PACKED_USED = 1 << 15,
+	VDEV_BYTES = 1024, /* VirtIODevice.vq is within these, at various offsets */
+	VDEV_PATH = 48,	   /* DeviceState.canonical_path */
+};
+
 enum { VIRTQ_ELEMENTS_MAX = 65536, VIRTQ_ELEMENT_SEGMENTS_MAX = 1024 /* VIRTQUEUE_MAX_SIZE */ };
 
 struct virtq_element {

@@ -41,8 +41,6 @@ enum {
 	VQ_HEAD_BYTES = 82,
 	VQ_BEHIND_VDEV = 56, /* from vdev to the end of VirtQueue */
 	NOTIFIERS_BYTES = 24, /* after vdev: to the guest, from the guest; each {int rfd, wfd; bool initialized} */
-	VDEV_PATH = 48,	     /* DeviceState.canonical_path */
-	VDEV_BYTES = 1024,   /* VirtIODevice.vq is within these, at various offsets */
 	NAMED_MIN = 8,	     /* queues of a row that must match before the others are checked */
 
 	/* VRingMemoryRegionCaches: an RCU head, then three MemoryRegionCaches {ptr, xlat, len, ...} */
@@ -50,12 +48,6 @@ enum {
 	CACHE_BYTES = 112,
 	CACHES_BYTES = CACHES_DESC + 3 * CACHE_BYTES,
 	CACHE_LEN = 16,
-
-	DESC_BYTES = 16,
-	USED_ELEMENT_BYTES = 8,
-	PACKED_EVENT_BYTES = 4,
-	PACKED_AVAIL = 1 << 7, /* virtio 1.2, 2.8.13 */
-	PACKED_USED = 1 << 15,
 
 	TRIES = 4,
 };

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "event/handlers.h"
 #include "event/records.h"
+#include "event/virtio_ids.h"
 #include "model/loss_state.h"
 
 enum {
@@ -14,9 +15,6 @@ enum {
 	STOPS_MAX = 1 << 20,
 	NO_STOP = UINT32_MAX,
 };
-
-/* QEMU's qapi/run-state.json. */
-enum { RUN_STATE_INMIGRATE = 1, RUN_STATE_FINISH_MIGRATE = 7 };
 
 /* The field `step` of migrate_step. */
 enum { STEP_SAVE_RAM = 1, STEP_SAVE_DEVICES, STEP_LOAD, STEP_LOADED };

@@ -4,6 +4,7 @@
 #define HOSTRACE_PATH_INTERNAL_H
 
 #include "analyzers/path/path.h"
+#include "event/virtio_ids.h"
 #include "pairing/elements.h"
 
 enum {
@@ -17,7 +18,6 @@ enum {
 	PATH_BLK_READ = 1, /* 1 + VIRTIO_BLK_T_IN */
 	PATH_BLK_WRITE = 2,
 	PATH_BLK_FLUSH = 5,
-	MSI_LOGICAL = 4, /* bit 2 of an MSI address: the destination is a mask (SDM 3A, 11.11.1) */
 };
 
 /* Elements pushed and without an interrupt yet: first those that are raised, then those notified, then the others. */

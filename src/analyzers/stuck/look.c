@@ -5,8 +5,9 @@
 #include "analyzers/stuck/stuck.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "event/virtio_ids.h"
 
-enum { PAIRS_MAX = 64, DISKS_MAX = 64, VIRTIO_NET_F_CTRL_VQ = 17, BALLOON_STATS_QUEUE = 2 };
+enum { PAIRS_MAX = 64, DISKS_MAX = 64, VIRTIO_NET_F_CTRL_VQ = 17 };
 
 /* ---- roles ---- */
 

@@ -5,6 +5,7 @@
 
 #include "analyzers/virtqueue/queues.h"
 #include "base/hash.h"
+#include "event/virtio_ids.h"
 #include "model/loss_state.h"
 
 enum {
@@ -13,7 +14,6 @@ enum {
 	NOTIFYING_MAX = 1 << 16, /* threads that are about to raise an interrupt */
 	RAISED_MAX = 256,	 /* messages not yet injected */
 	FIRST_COLUMN_NS = 1 << 20,
-	MSI_LOGICAL = 4,      /* bit 2 of an MSI address: the destination is a mask (SDM 3A, 11.11.1) */
 };
 
 struct queue {

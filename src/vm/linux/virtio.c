@@ -11,11 +11,10 @@
 #include "event/event.h"
 #include "vm/linux/lists.h"
 #include "vm/linux/modules.h"
+#include "vm/virtq_requests.h"
 
 enum {
 	VRING_BYTES_MAX = 4096, /* struct vring_virtqueue; 300 are usual */
-	PACKED_EVENT_BYTES = 4,
-	USED_ELEMENT_BYTES = 8,
 	LAST_USED_WRAP = 0x8000, /* VRING_PACKED_EVENT_F_WRAP_CTR; in last_used_idx since 6.0 */
 };
 
