@@ -377,6 +377,10 @@ int align_host_end(struct align *a)
 		h->enter = clock_mono_tsc(&a->mono, h->enter);
 		h->leave = h->leave == UINT64_MAX ? UINT64_MAX : clock_mono_tsc(&a->mono, h->leave);
 	}
+	/* Each vCPU gets them all. What was not lost then counts as lost, which never refutes a right clock. */
+	if (a->nr_vcpus && a->nr_holes > CLOCK_HOLES_MAX / a->nr_vcpus)
+		a->nr_holes = clock_holes_join(a->hole, a->nr_holes,
+					       CLOCK_HOLES_MAX / a->nr_vcpus);
 	for (unsigned int i = 0; !err && i < a->nr_vcpus; i++)
 		err = spans_make(a, &a->vcpu[i]);
 	return err;

@@ -21,6 +21,7 @@
 
 enum {
 	CLOCK_PAIRS_MAX = 1 << 20,    /* calibration pairs of one recording: a week at 0.6 s */
+	CLOCK_HOLES_MAX = 1 << 20,    /* times of losses, times vCPUs: with more, neighbours are joined */
 	CLOCK_SPANS_MAX = 1 << 24,    /* guest-mode spans of one vCPU; later ones are not checked */
 	CLOCK_SEGMENTS_MAX = 4096,    /* offset changes of one vCPU */
 	CLOCK_VCPUS_MAX = 4096,
@@ -145,6 +146,8 @@ int clock_spans_enter(struct clock_spans *s, uint64_t host_tsc);
 int clock_spans_leave(struct clock_spans *s, uint64_t host_tsc);
 /* Events were lost in these intervals: the vCPU may have been in guest mode at any time. After all enter and leave. */
 int clock_spans_allow(struct clock_spans *s, const struct clock_span *hole, size_t nr);
+/* Makes at most `max` > 0 of such intervals, sorted: groups of neighbours become one each. Returns how many. */
+size_t clock_holes_join(struct clock_span *hole, size_t nr, size_t max);
 void clock_spans_deinit(struct clock_spans *s);
 
 /*

@@ -51,24 +51,36 @@ int clock_spans_leave(struct clock_spans *s, uint64_t host_tsc)
 	return 0;
 }
 
-/* Merges spans that touch or overlap after an insertion. */
-static void spans_merge(struct clock_spans *s)
+ORDER_BY(by_enter, struct clock_span, enter, leave)
+
+/* Sorts spans and merges those that touch or overlap; returns how many remain. */
+static size_t spans_merge(struct clock_span *span, size_t nr)
 {
 	size_t kept = 0;
 
-	for (size_t i = 1; i < s->nr; i++) {
-		struct clock_span *last = &s->span[kept];
+	qsort(span, nr, sizeof(*span), by_enter);
+	for (size_t i = 1; i < nr; i++) {
+		struct clock_span *last = &span[kept];
 
-		if (s->span[i].enter > last->leave)
-			s->span[++kept] = s->span[i];
-		else if (s->span[i].leave > last->leave)
-			last->leave = s->span[i].leave;
+		if (span[i].enter > last->leave)
+			span[++kept] = span[i];
+		else if (span[i].leave > last->leave)
+			last->leave = span[i].leave;
 	}
-	if (s->nr)
-		s->nr = kept + 1;
+	return nr ? kept + 1 : 0;
 }
 
-ORDER_BY(by_enter, struct clock_span, enter, leave)
+size_t clock_holes_join(struct clock_span *hole, size_t nr, size_t max)
+{
+	size_t each, kept = 0;
+
+	nr = spans_merge(hole, nr);
+	each = (nr + max - 1) / max;
+	for (size_t i = 0; i < nr; i += each)
+		hole[kept++] = (struct clock_span){
+			hole[i].enter, hole[i + each < nr ? i + each - 1 : nr - 1].leave};
+	return kept;
+}
 
 int clock_spans_allow(struct clock_spans *s, const struct clock_span *hole, size_t nr)
 {
@@ -81,8 +93,7 @@ int clock_spans_allow(struct clock_spans *s, const struct clock_span *hole, size
 			err = span_add(s, hole[i].enter, hole[i].leave);
 	if (err || s->nr == known)
 		return err;
-	qsort(s->span, s->nr, sizeof(*s->span), by_enter);
-	spans_merge(s);
+	s->nr = spans_merge(s->span, s->nr);
 	return 0;
 }
 

@@ -600,6 +600,65 @@ def qemu_objects(n):
         yield event(us + 5, "vcpu_ioctl", cpu=address, cmd=0xae80)
 
 
+# ---- two dimensions at once: n in all ----
+
+@dimension(2500)
+def threads_with_locks(n):
+    """As many threads as locks: each waits for each, which another one holds."""
+    side = round(n ** .5)
+    yield meta(locks=[{"pid": 10, "address": 4096 * (i + 1), "note": f"lock {i}"} for i in range(side)])
+    for i in range(side * side):
+        us, tid, lock = 1000000 + 10 * i, 100 + i % side, i // side
+        yield switch(us, tid, 0, 1, tid=tid, cpu=tid % 8)
+        yield event(us, "sched_block", tid=tid, cpu=tid % 8, syscall=202, arg0=4096 * (lock + 1), arg1=128, ns_tid=tid,
+                    owner=100 + (tid + 1 + lock) % side, word=2)
+        yield event(us + 3, "sched_woken", tid=tid, waker_tid=100 + (i + 7) % side, waker_pid=10, waker_comm=f"w{i % side}")
+        yield switch(us + 5, 0, tid, 0, tid=tid, cpu=tid % 8)
+        yield event(us + 6, "mutex_lock", tid=tid, mutex=64 * (lock + 1), line=i)
+        yield event(us + 8, "mutex_locked", tid=tid, mutex=64 * (lock + 1), line=i)
+
+
+@dimension(2500)
+def vcpus_with_ports(n):
+    side = round(n ** .5)
+    for i in range(side * side):
+        us, vcpu = 1000000 + 8 * i, dict(tid=100 + i % side, vcpu=i % side, cpu=i % 8)
+        yield leave(us, **vcpu)
+        yield event(us + 1, "kvm_pio", port=i // side, size=1, count=1, write=i % 2, **vcpu)
+        yield event(us + 2, "kvm_userspace_exit", reason=2, **vcpu)
+        yield event(us + 4, "kvm_run", **vcpu)
+        yield enter(us + 6, **vcpu)
+
+
+@dimension(2500)
+def vcpus_with_gaps(n):
+    """Gaps of all CPUs, while vCPUs leave and enter the guest on each."""
+    side = round(n ** .5)
+    for i in range(side * side):
+        us, vcpu = 1000000 + 8 * i, dict(tid=100 + i % side, vcpu=i % side, cpu=i // side)
+        yield leave(us, **vcpu)
+        yield event(us + 1, "gap", gap_cpu=(i + 1) % side, until=1000 * us + 4000 + 1000 * side)
+        yield event(us + 1, "lost", count=3, lost_cpu=i % side, lost_event=(1, 18, 32)[i % 3], until=1000 * us + 5000)
+        yield enter(us + 6, **vcpu)
+
+
+@dimension(2500)
+def vms_with_queues(n):
+    side = round(n ** .5)
+    yield meta(vms=[{"pid": 100 + i, "name": f"vm{i}"} for i in range(side)])
+    for i in range(side * side):
+        q = dict(pid=100 + i % side, tid=100 + i % side, vdev=4096 * (1 + i // side), vq=1 << 32 | 64 * i, queue=0)
+        us = 1000000 + 8 * i
+        yield event(us, "virtio_device", pid=q["pid"], tid=q["tid"], vdev=q["vdev"], path=f"/machine/peripheral/disk{i // side}/virtio-backend")
+        yield event(us, "virtio_queue_notify", **q)
+        yield element(us + 1, "virtqueue_pop", 1, in_num=1, out_num=1, ndescs=2, **q)
+    for i in range(side * side):
+        q = dict(pid=100 + i % side, tid=100 + i % side, vdev=4096 * (1 + i // side), vq=1 << 32 | 64 * i, queue=0)
+        us = 2000000 + 8 * i
+        yield element(us + 3, "virtqueue_fill", 1, **q)
+        yield event(us + 5, "virtio_notify", **q)
+
+
 # ---- samples ----
 
 @dimension(1600)

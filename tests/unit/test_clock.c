@@ -218,6 +218,21 @@ static void spans_forbid_only_what_is_certain(void **state)
 	clock_spans_deinit(&s);
 }
 
+/* More is allowed then, never less. */
+static void holes_are_joined(void **state)
+{
+	struct clock_span hole[] = {{50, 60}, {10, 20}, {30, 45}, {40, 47}, {70, 80}, {90, 95}};
+
+	(void)state;
+	assert_int_equal(clock_holes_join(hole, 6, 5), 5); /* one was in another */
+	assert_true(hole[1].enter == 30 && hole[1].leave == 47);
+	assert_int_equal(clock_holes_join(hole, 5, 2), 2);
+	assert_true(hole[0].enter == 10 && hole[0].leave == 60);
+	assert_true(hole[1].enter == 70 && hole[1].leave == 95);
+	assert_int_equal(clock_holes_join(hole, 2, 1), 1);
+	assert_true(hole[0].enter == 10 && hole[0].leave == 95);
+}
+
 /* ---- the proof and the protocols ---- */
 
 /* In guest mode 1000..1900, 2000..2900, ...: out for 100 in every 1000. */
@@ -475,6 +490,7 @@ int main(void)
 		cmocka_unit_test(cursor_follows_the_order),
 		cmocka_unit_test(reports_become_segments),
 		cmocka_unit_test(spans_forbid_only_what_is_certain),
+		cmocka_unit_test(holes_are_joined),
 		cmocka_unit_test(check_counts_violations),
 		cmocka_unit_test(read_is_believed_if_it_holds),
 		cmocka_unit_test(read_is_rejected_if_it_is_not_in_effect),
