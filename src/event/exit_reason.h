@@ -45,6 +45,12 @@ const char *exit_reason_synonyms(const char *name);
 bool exit_reason_is_idle(const char *name);
 bool exit_is_idle(uint32_t reason, uint32_t isa);
 
+/*
+ * A vCPU that halts for less has not slept (two switches of threads and a wake-up take longer): something was pending
+ * when it halted, or KVM's polling found it. Its CPU is busy.
+ */
+enum { EXIT_IDLE_MIN_NS = 5000 };
+
 /* A HLT instruction, and no MWAIT. */
 bool exit_is_halt(uint32_t reason, uint32_t isa);
 

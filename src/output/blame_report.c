@@ -64,6 +64,10 @@ json_t *blame_report_caveats(const struct blame_report *r)
 	caveat_count(list, "exits dropped, as their end is missing", n->unmatched);
 	caveat_count(list, "exits still open at the end of the trace or the time window", n->open);
 	caveat_count(list, "HLT exits attributed entirely to \"halted\"", n->halts);
+	caveat_count(list,
+		     "HLT exits shorter than 5us, which are \"kernel\": the vCPU was not idle "
+		     "(halt polling, or something was pending, as a page that is fetched)",
+		     n->busy_halts);
 	caveat_count(list, "exits whose later parts are summed up, as they have too many",
 		  n->too_long);
 	caveat_count(list, "... of which some time is unknown, as there are too many sums",

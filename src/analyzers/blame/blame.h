@@ -114,6 +114,7 @@ struct blame_counts {
 	uint64_t unseen;    /* dropped: the switch back to their thread is missing, though no event was lost */
 	uint64_t too_long;  /* more than BLAME_PARTS_MAX parts, or BLAME_OPEN_PARTS_MAX of all */
 	uint64_t halts;	    /* for hlt: all of it counts as halted, as no event shows how long it was */
+	uint64_t busy_halts; /* ... or nothing of it, as it was too short to sleep */
 	uint64_t unnamed;   /* ... and more than BLAME_SUMS_MAX sums */
 	uint64_t crowded;   /* waits for the global mutex beyond BLAME_WAITERS_MAX: who has it is unknown */
 	uint64_t refused;   /* events of threads beyond the limit */

@@ -56,11 +56,18 @@ struct cycle *exit_begin(struct blame *b, struct thread *t, const struct event *
 	return c;
 }
 
-/* Without events of the scheduler or KVM, that a vCPU halted shows in the exit's reason only. */
-static void halt_assume(struct blame *b, struct cycle *c)
+/*
+ * Without events of the scheduler or KVM, that a vCPU halted shows in the exit's reason only. One that continues so soon
+ * has not slept, as something was pending: its CPU is busy.
+ */
+static void halt_assume(struct blame *b, struct cycle *c, uint64_t ns)
 {
 	if (b->counts.switches || c->halt_known || !exit_is_idle(c->reason, c->isa))
 		return;
+	if (ns - c->start_ns < EXIT_IDLE_MIN_NS) {
+		b->counts.busy_halts++;
+		return;
+	}
 	for (unsigned int i = 0; i < c->nr; i++)
 		if (c->part[i].cause == BLAME_KERNEL)
 			c->part[i].cause = BLAME_HALTED;
@@ -74,7 +81,7 @@ void exit_end(struct blame *b, struct thread *t, uint64_t ns)
 	if (!c || !c->open)
 		return;
 	part_cut(b, t, ns);
-	halt_assume(b, c);
+	halt_assume(b, c, ns);
 	c->open = false;
 	c->done = true;
 	c->end_ns = ns > c->since_ns ? ns : c->since_ns; /* events may be out of order */
@@ -156,6 +163,7 @@ void exits_restart(struct blame *b)
 			c->open = c->done = false;
 	}
 	b->counts.exits = b->counts.unmatched = b->counts.lost = b->counts.unseen = 0;
-	b->counts.too_long = b->counts.unnamed = b->counts.halts = 0;
+	b->counts.too_long = b->counts.unnamed = b->counts.halts = b->counts.busy_halts =
+		0;
 	b->sink.restart(b->sink.arg);
 }

@@ -17,6 +17,7 @@
 enum {
 	CANDIDATES_MAX = 4096,
 	WHO_BYTES = 320,
+	HALT_STORM = 10000, /* halts a second */
 	SMALLEST = 1000, /* a share of the recording below 1/1000 is no finding */
 };
 
@@ -259,6 +260,30 @@ static void from_exits(struct found *f, bool explained)
 		    duration_print(number(most, "p99_ns"), p99, sizeof(p99))));
 }
 
+/* Halts that are too short for a vCPU to sleep, and many: at least 10,000 a second. */
+static void from_halts(struct found *f)
+{
+	const json_t *row;
+	char p50[16], share[64];
+	size_t i;
+
+	json_array_foreach (rows_of(f, "exits"), i, row) {
+		uint64_t n = number(row, "count"), ns = number(row, "total_ns");
+		double rate = f->span_ns ? (double)n * 1e9 / (double)f->span_ns : 0;
+
+		if (!exit_reason_is_idle(text_of(row, "reason")) || rate < HALT_STORM ||
+		    number(row, "p50_ns") >= EXIT_IDLE_MIN_NS)
+			continue;
+		add(f, "halt-storm", "exits", share_of(f, ns),
+		    json_sprintf("vCPUs halted %.0f times a second (%s) for %s (median), %s: they "
+				 "are busy, not idle; something is pending at each halt, as a page "
+				 "of an async page fault, or halt polling finds it.",
+				 rate, text_of(row, "reason"),
+				 duration_print(number(row, "p50_ns"), p50, sizeof(p50)),
+				 share_print(f, ns, share, sizeof(share))));
+	}
+}
+
 /* The stage of the largest 99th percentile. */
 static const char *slowest_stage(const json_t *stages, uint64_t *ret_p99)
 {
@@ -405,6 +430,7 @@ json_t *findings_make(const json_t *sections)
 	bool has_sched = from_sched(&f), explained = from_blame(&f, has_sched);
 
 	from_exits(&f, explained);
+	from_halts(&f);
 	from_virtio(&f);
 
 	json_t *result = sorted(f.list);
