@@ -17,6 +17,7 @@
 #include "readers/readers.h"
 #include "readers/ring/ring_image.h"
 #include "readers/ring/stream_reader.h"
+#include "readers/text/lines.h"
 #include "readers/text/tracetext.h"
 #include "tracefile/tracefile.h"
 
@@ -34,6 +35,8 @@ const struct reader_ops *const readers[] = {
 	&osv_reader,
 	NULL,
 };
+
+enum { LATER_MAX = 16 << 20 }; /* bytes of text before the first event: perf script --header of a large machine */
 
 static int read_head(const char *path, uint8_t *head, size_t *ret_len)
 {
@@ -89,33 +92,86 @@ static int open_as(const struct reader_ops *ops, const char *path, const struct 
 static const char *unpacker(const uint8_t *head, size_t len)
 {
 	static const struct {
-		const char *magic, *program;
-	} known[] = {{"\x1f\x8b", "gunzip"}, {"\x28\xb5\x2f\xfd", "unzstd"},
-		     {"\xfd" "7zXZ", "unxz"}, {"BZh", "bunzip2"}};
+		const char *magic;
+		size_t len;
+		const char *program;
+	} known[] = {{"\x1f\x8b", 2, "gunzip"},
+		     {"\x28\xb5\x2f\xfd", 4, "unzstd"},
+		     {"\xfd" "7zXZ", 5, "unxz"},
+		     {"BZh", 3, "bunzip2"},
+		     {"\x04\x22\x4d\x18", 4, "unlz4"},
+		     {"\x02\x21\x4c\x18", 4, "unlz4"},
+		     {"PK\x03\x04", 4, "unzip"},
+		     {"\x89LZO", 4, "lzop -d"},
+		     {"LZIP", 4, "lzip -d"},
+		     {"7z\xbc\xaf\x27\x1c", 6, "7z x"},
+		     {"\x5d\x00\x00\x80\x00", 5, "unlzma"}};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (len > strlen(known[i].magic) &&
-		    !memcmp(head, known[i].magic, strlen(known[i].magic)))
+		if (len > known[i].len && !memcmp(head, known[i].magic, known[i].len))
 			return known[i].program;
+	return len > 262 && !memcmp(head + 257, "ustar", 5) ? "tar -x" : NULL;
+}
+
+static const struct reader_ops *reader_find(const uint8_t *head, size_t len, bool text)
+{
+	for (const struct reader_ops *const *ops = readers; *ops; ops++)
+		if ((*ops)->probe && (!text || (*ops)->text) && (*ops)->probe(head, len))
+			return *ops;
+	return NULL;
+}
+
+/*
+ * Looks for an event in the text after its first bytes, which are `head`: in parts of READER_PROBE_BYTES, of which each
+ * begins with a line. NULL: there is none, or it is no text.
+ */
+static const struct reader_ops *reader_find_later(const char *path, uint8_t *head, size_t len)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	const struct reader_ops *found = NULL;
+	ssize_t n = (ssize_t)len;
+
+	if (fd < 0 || memchr(head, '\0', len))
+		return NULL;
+	for (off_t at = 0; !found && n == READER_PROBE_BYTES && at < LATER_MAX;) {
+		const uint8_t *line = memrchr(head, '\n', (size_t)n);
+
+		at += line ? line + 1 - head : n;
+		n = pread(fd, head, READER_PROBE_BYTES, at);
+		found = n > 0 ? reader_find(head, (size_t)n, true) : NULL;
+	}
+	return found;
+}
+
+static const struct reader_ops *directory_reader(void)
+{
+	for (const struct reader_ops *const *ops = readers; *ops; ops++)
+		if ((*ops)->directory)
+			return *ops;
 	return NULL;
 }
 
 int reader_open(const char *path, const struct read_hint *hint, struct reader **ret)
 {
 	uint8_t head[READER_PROBE_BYTES];
+	const struct reader_ops *ops;
 	size_t len = 0;
 	bool directory = is_directory(path);
 	int err = directory ? 0 : read_head(path, head, &len);
+	const char *program;
 
 	if (err)
 		return err;
-	for (const struct reader_ops *const *ops = readers; *ops; ops++)
-		if (directory ? (*ops)->directory : (*ops)->probe && (*ops)->probe(head, len))
-			return open_as(*ops, path, hint, ret);
+	program = directory ? NULL : unpacker(head, len);
+	text_decode(text_encoding_of(head, len), head, &len);
+	ops = directory ? directory_reader() : reader_find(head, len, false);
+	if (!ops && !directory && !program)
+		ops = reader_find_later(path, head, len);
+	if (ops)
+		return open_as(ops, path, hint, ret);
 	fail(-EINVAL, "%s: unrecognized trace format", path);
-	if (!directory && unpacker(head, len))
-		return fail_hint(-EINVAL, "the file is compressed; decompress it with %s",
-				 unpacker(head, len));
+	if (program)
+		return fail_hint(-EINVAL, "the file is compressed; decompress it with %s", program);
 	return fail_hint(-EINVAL,
 			 "supported: .hrt files and their text form, trace.dat, perf.data, text "
 			 "of tracefs, trace-cmd report and perf script, raw pages of tracefs, "

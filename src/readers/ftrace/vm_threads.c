@@ -30,6 +30,7 @@ struct vm_thread {
 	uint32_t tgid, pid;
 	uint16_t vcpu;
 	bool ran; /* it did run the vCPU, and is not only named by the file */
+	bool guessed; /* the vCPU is that of the thread's name */
 };
 
 struct vm {
@@ -126,12 +127,30 @@ void vm_threads_guest_cpu(struct vm_threads *x, int guest, uint32_t vcpu, uint32
 
 void vm_threads_seen(struct vm_threads *x, uint16_t vcpu, uint32_t tid, uint32_t tgid)
 {
-	struct vm_thread *t = tid && vcpu != RECORD_NO_VCPU ? thread_add(x, tid, vcpu) : NULL;
+	struct vm_thread *t = hash_find_u64(&x->threads, tid);
 
+	if (t && t->guessed && vcpu != RECORD_NO_VCPU) {
+		t->vcpu = vcpu;
+		t->guessed = false;
+	}
+	t = tid && vcpu != RECORD_NO_VCPU ? thread_add(x, tid, vcpu) : NULL;
 	if (!t)
 		return;
 	t->ran = true;
 	t->tgid = tgid ? tgid : t->tgid;
+}
+
+void vm_threads_named(struct vm_threads *x, uint16_t vcpu, uint32_t tid, uint32_t tgid)
+{
+	struct vm_thread *t;
+
+	if (!tid || vcpu == RECORD_NO_VCPU || hash_find_u64(&x->threads, tid))
+		return;
+	t = thread_add(x, tid, vcpu);
+	if (!t)
+		return;
+	t->guessed = true;
+	t->tgid = tgid;
 }
 
 bool vm_threads_are_plain(const struct vm_threads *x)

@@ -32,6 +32,9 @@ bool vm_threads_are_plain(const struct vm_threads *x);
 /* The thread ran this vCPU (RECORD_NO_VCPU: none). tgid: its thread group, 0 if unknown. */
 void vm_threads_seen(struct vm_threads *x, uint16_t vcpu, uint32_t tid, uint32_t tgid);
 
+/* The thread's name is that of this vCPU's thread: it counts if nothing else shows the vCPU. */
+void vm_threads_named(struct vm_threads *x, uint16_t vcpu, uint32_t tid, uint32_t tgid);
+
 /*
  * After the last thread: decides. Adds the VMs to info->meta ("vms", as in doc/format.md, with "trace_id" where it is
  * known) if there are several or they have names, and a note if threads could not be assigned.

@@ -310,6 +310,7 @@ static int qemulog_open(const char *path, const struct read_hint *hint, struct r
 const struct reader_ops qemulog_reader = {
 	.name = "QEMU log",
 	.summary = "QEMU's log with trace events, and the text of simpletrace.py",
+	.text = true,
 	.probe = qemulog_probe,
 	.open = qemulog_open,
 	.next = qemulog_next,

@@ -7,15 +7,20 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "readers/text/lines.h"
+#include "readers/text/paste.h"
 
 enum { BUFFER_BYTES = 4 * TEXT_LINE_MAX };
 
 int text_lines_open(struct text_lines *t, const char *path)
 {
+	uint8_t mark[2];
+
 	*t = (struct text_lines){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)};
 	if (t->fd < 0)
 		return fail(-errno, "%s: %s", path, strerror(errno));
 	t->buffer = t->at = t->end = calloc(1, BUFFER_BYTES + TEXT_LINE_SLACK);
+	if (pread(t->fd, mark, sizeof(mark), 0) == sizeof(mark))
+		t->encoding = text_encoding_of(mark, sizeof(mark));
 	return t->buffer ? 0 : fail(-ENOMEM, "%s: out of memory", path);
 }
 
@@ -24,6 +29,8 @@ void text_lines_close(struct text_lines *t)
 	if (t->fd >= 0)
 		close(t->fd);
 	free(t->buffer);
+	paste_free(t->paste);
+	t->paste = NULL;
 	t->buffer = NULL;
 	t->fd = -1;
 }
@@ -33,7 +40,47 @@ int text_lines_rewind(struct text_lines *t)
 	t->at = t->end = t->buffer;
 	t->number = 0;
 	t->ended = false;
+	if (t->paste)
+		paste_rewind(t->paste);
 	return lseek(t->fd, 0, SEEK_SET) < 0 ? fail(-errno, "seek: %s", strerror(errno)) : 0;
+}
+
+enum text_encoding text_encoding_of(const uint8_t *head, size_t len)
+{
+	if (len < 2)
+		return ENCODING_BYTES;
+	return head[0] == 0xff && head[1] == 0xfe   ? ENCODING_UTF16_LE
+	       : head[0] == 0xfe && head[1] == 0xff ? ENCODING_UTF16_BE
+						    : ENCODING_BYTES;
+}
+
+void text_decode(enum text_encoding encoding, uint8_t *bytes, size_t *len)
+{
+	uint8_t *to = bytes;
+
+	if (encoding == ENCODING_BYTES)
+		return;
+	for (size_t i = 0; i + 1 < *len; i += 2) {
+		unsigned int low = encoding == ENCODING_UTF16_LE ? bytes[i] : bytes[i + 1],
+			     c = (unsigned int)(encoding == ENCODING_UTF16_LE ? bytes[i + 1]
+									      : bytes[i])
+					 << 8 |
+				 low;
+
+		if (c != 0xfeff)
+			*to++ = (uint8_t)(c < 0x80 ? c : c == 0xa0 ? ' ' : '?');
+	}
+	*len = (size_t)(to - bytes);
+}
+
+/* Decodes what was read to t->end; half a character at its end is read again. */
+static size_t utf16_read(struct text_lines *t, size_t len)
+{
+	if (len % 2 && len > 1)
+		lseek(t->fd, -1, SEEK_CUR);
+	len -= len % 2;
+	text_decode(t->encoding, (uint8_t *)t->end, &len);
+	return len;
 }
 
 /* Moves what is left to the buffer's start and reads on. The file's last line gets its newline. */
@@ -49,8 +96,12 @@ static void refill(struct text_lines *t)
 		n = read(t->fd, t->end, BUFFER_BYTES - left);
 	} while (n < 0 && errno == EINTR);
 	if (n > 0) {
-		progress_read((size_t)n);
-		t->end += n;
+		size_t len = (size_t)n;
+
+		progress_read(len);
+		if (t->encoding)
+			len = utf16_read(t, len);
+		t->end += len;
 	} else {
 		t->err = n < 0 ? -errno : 0;
 		t->ended = true;
@@ -61,6 +112,11 @@ static void refill(struct text_lines *t)
 }
 
 char *text_line_next(struct text_lines *t, char **ret_end)
+{
+	return t->paste ? paste_next(t, ret_end) : text_line_plain(t, ret_end);
+}
+
+char *text_line_plain(struct text_lines *t, char **ret_end)
 {
 	char *line, *newline;
 

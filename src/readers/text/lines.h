@@ -17,7 +17,11 @@ enum {
 	TEXT_LINE_SLACK = 16,
 };
 
+struct paste;
+
 struct text_lines {
+	struct paste *paste; /* paste.h; owned; NULL: lines are as they are in the file */
+	enum text_encoding { ENCODING_BYTES, ENCODING_UTF16_LE, ENCODING_UTF16_BE } encoding;
 	int fd;
 	char *buffer, *at, *end;
 	uint64_t number; /* of the current line, the first is 1 */
@@ -31,6 +35,16 @@ void text_lines_close(struct text_lines *t);
 
 /* Again from the beginning. */
 int text_lines_rewind(struct text_lines *t);
+
+/*
+ * UTF-16, of Windows, to bytes: NBSP becomes a blank, and other characters beyond ASCII '?'. The head decides by its
+ * byte order mark; *len is in bytes, before and after.
+ */
+enum text_encoding text_encoding_of(const uint8_t *head, size_t len);
+void text_decode(enum text_encoding encoding, uint8_t *bytes, size_t *len);
+
+/* The next line as it is in the file; for paste.c. */
+char *text_line_plain(struct text_lines *t, char **ret_end);
 
 /* The next line and the newline that ends it, valid until the next call; NULL at the end or on an error (t->err). */
 char *text_line_next(struct text_lines *t, char **ret_end);

@@ -9,6 +9,9 @@
  *   perf script                  CPU 0/KVM   4321 [003]  1234.567890:       kvm:kvm_exit: vcpu 0 reason ...
  *   the same with -F             4321/4325  1234.567890123:       kvm:kvm_exit: ...
  *
+ * People cut columns off before they paste: a task without its number, no task, no CPU, no time. Such a line is one of
+ * an event if what is left is in the right order; without a time, if the event's name is of a system that is known.
+ *
  * Sources: kernel/trace/trace_output.c (trace_print_context, lat_print_generic), trace-cmd's tep_print_event(),
  * perf's builtin-script.c (perf_sample__fprintf_start).
  */
@@ -223,7 +226,9 @@ static bool task_parse(struct text_line *l, const char *s, const char *end)
 		return true;
 	}
 	l->tid = number_from(tid);
-	if (tid > s && tid[-1] == '-') {
+	if (l->tid == 1 && tid > s && tid[-1] == '-' && (tid - 1 == s || tid[-2] == ' ')) {
+		l->tid = 0; /* perf: ":-1    -1", the thread has ended */
+	} else if (tid > s && tid[-1] == '-') {
 		l->layout = TEXT_FTRACE;
 		l->comm = slice(s, tid - 1);
 	} else if (tid > s && tid[-1] == '/') {
@@ -245,8 +250,23 @@ static bool task_parse(struct text_line *l, const char *s, const char *end)
 
 /* ---- layouts ---- */
 
+/* perf prints "SYSTEM:NAME:", the others "NAME:". */
+static bool any_event_parse(struct text_line *l, const char *p, const char *end)
+{
+	l->layout = TEXT_PERF;
+	if (perf_event_parse(l, p, end) && l->system.len)
+		return true;
+	l->layout = TEXT_FTRACE;
+	if (ftrace_event_parse(l, p, end))
+		return true;
+	l->layout = TEXT_PERF;
+	return perf_event_parse(l, p, end) && isalpha((unsigned char)*l->name.at);
+}
+
 static bool event_parse(struct text_line *l, const char *p, const char *end)
 {
+	if (l->layout == TEXT_PERF && !l->tid && !l->comm.len)
+		return any_event_parse(l, p + 1, end);
 	return l->layout == TEXT_PERF ? perf_event_parse(l, p + 1, end)
 				      : ftrace_event_parse(l, p + 1, end);
 }
@@ -326,14 +346,125 @@ static bool perf_parse(struct text_line *l, const char *s, const char *end)
 	return false;
 }
 
+/* ---- lines without some of their columns ---- */
+
+/* The end of s without the flags "d..1." at it. */
+static const char *flags_cut(const char *s, const char *end)
+{
+	const char *p = trim_end(s, end), *word = p;
+
+	while (word > s && (isalnum((unsigned char)word[-1]) || word[-1] == '.' || word[-1] == '#'))
+		word--;
+	return p - word >= 4 && p - word <= FLAGS_MAX && memchr(word, '.', (size_t)(p - word)) &&
+			       (word == s || word[-1] == ' ')
+		       ? word
+		       : p;
+}
+
+/* As task_parse(); the flags may follow. `alone`: a name without a number will do. */
+static bool loose_task_parse(struct text_line *l, const char *s, const char *end, bool alone)
+{
+	end = trim_end(s, flags_cut(s, end));
+	if (task_parse(l, s, end))
+		return true;
+	l->tid = l->tgid = 0;
+	l->comm = slice(s, end);
+	return alone && l->comm.len <= TEXT_COMM_MAX;
+}
+
+/* "[003]" before `end`: where it begins, after which only flags follow; NULL: there is none. */
+static const char *cpu_before(struct text_line *l, const char *s, const char *end)
+{
+	const char *p = flags_cut(s, end), *digits;
+	uint64_t cpu;
+
+	p = trim_end(s, p);
+	if (p == s || p[-1] != ']')
+		return NULL;
+	digits = digits_before(s, p - 1);
+	if (p - 1 - digits < CPU_DIGITS_MIN || p - 1 - digits > CPU_DIGITS_MAX || digits == s ||
+	    digits[-1] != '[' || text_digits8(digits, &cpu) != p - 1 - digits)
+		return NULL;
+	l->cpu = (uint32_t)cpu;
+	return digits - 1;
+}
+
+/* What is before the time or the event's name. */
+static bool loose_head_parse(struct text_line *l, const char *s, const char *end)
+{
+	const char *cpu = cpu_before(l, s, end);
+
+	l->have_cpu = cpu;
+	l->cpu = cpu ? l->cpu : 0;
+	return loose_task_parse(l, s, cpu ? cpu : end, cpu);
+}
+
+static bool loose_parse(struct text_line *l, const char *s, const char *end)
+{
+	for (const char *colon = memchr(s, ':', (size_t)(end - s)); colon;
+	     colon = memchr(colon + 1, ':', (size_t)(end - colon - 1))) {
+		const char *p = digits_before(s, colon);
+
+		if (colon - p < 6 || p == s || p[-1] != '.')
+			continue;
+		p = digits_before(s, p - 1);
+		if (text_is_digit(*p) && (p == s || p[-1] == ' ') && loose_head_parse(l, s, p) &&
+		    time_parse(l, &p) && any_event_parse(l, p + 1, end))
+			return true;
+	}
+	return false;
+}
+
+/* Is this the name of an event, as no other text has before a colon? */
+static bool is_known_name(const char *s, const char *end)
+{
+	static const char *const systems[] = {"kvm_", "sched_", "irq_", "virtio_", "vhost_",
+					      "hrtimer_", "softirq_", "block_rq_"};
+	const char *colon = memchr(s, ':', (size_t)(end - s));
+
+	s = colon ? colon + 1 : s;
+	for (const char *p = s; p < end; p++)
+		if (!islower((unsigned char)*p) && !text_is_digit(*p) && *p != '_')
+			return false;
+	for (size_t i = 0; i < sizeof(systems) / sizeof(*systems); i++)
+		if ((size_t)(end - s) > strlen(systems[i]) &&
+		    !memcmp(s, systems[i], strlen(systems[i])))
+			return true;
+	return false;
+}
+
+/* "kvm_entry: vcpu 0", with or without a task and a CPU. */
+static bool timeless_parse(struct text_line *l, const char *s, const char *end)
+{
+	for (const char *p = memchr(s, ':', (size_t)(end - s)); p;
+	     p = memchr(p + 1, ':', (size_t)(end - p - 1))) {
+		const char *name = p;
+
+		while (name > s && name[-1] != ' ')
+			name--;
+		if (p[1] != ' ' || !is_known_name(name, p))
+			continue;
+		if (!loose_head_parse(l, s, name) || !any_event_parse(l, name, end))
+			return false;
+		l->timeless = true;
+		l->ticks = false;
+		l->decimals = 0;
+		l->time = 0;
+		return true;
+	}
+	return false;
+}
+
 static bool line_is_event(struct text_line *l, const char *s, const char *end)
 {
 	enum text_layout first = l->layout;
 	bool had_cpu = l->have_cpu;
 
+	l->timeless = false;
 	if (first == TEXT_LATENCY && latency_parse(l, s, end))
 		return true;
-	if (bracket_parse(l, s, end) || perf_parse(l, s, end) || latency_parse(l, s, end))
+	if (bracket_parse(l, s, end) || perf_parse(l, s, end) || latency_parse(l, s, end) ||
+	    loose_parse(l, s, end) || timeless_parse(l, s, end))
 		return true;
 	l->layout = first; /* the next line is probably as the one before */
 	l->have_cpu = had_cpu;

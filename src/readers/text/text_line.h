@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { TEXT_COMM_MAX = 15 }; /* characters of a task's name, as the kernel keeps them */
+
 enum text_layout { TEXT_FTRACE, TEXT_PERF, TEXT_LATENCY };
 
 /* What a line is. */
@@ -33,6 +35,7 @@ struct text_line {
 	uint64_t time;	  /* ns, or the number as it is if `ticks` */
 	uint8_t decimals; /* of the time: 6 is microseconds */
 	bool ticks, have_cpu;
+	bool timeless; /* no time is printed */
 	struct text_slice comm;	  /* empty: unknown */
 	struct text_slice system; /* empty: not printed */
 	struct text_slice name;	  /* of the event */

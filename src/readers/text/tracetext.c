@@ -25,14 +25,18 @@ static bool tracetext_probe(const uint8_t *head, size_t len)
 
 	if (len >= sizeof(begin) - 1 && !memcmp(head, begin, sizeof(begin) - 1))
 		return true;
-	return text_has_event((const char *)head, len, len < READER_PROBE_BYTES);
+	return text_has_event((const char *)head, len, len < READER_PROBE_BYTES) ||
+	       paste_has_event((const char *)head, len, &text_paste_grammar);
 }
 
 /* ---- lines ---- */
 
 static void skip_count(struct tracetext *t, struct text_skipped *s)
 {
-	if (!t->scanned && !s->nr++)
+	if (t->scanned)
+		return;
+	t->is_pasted |= s == &t->unknown || s == &t->other_unit;
+	if (!s->nr++)
 		s->first_line = t->lines.number;
 }
 
@@ -59,6 +63,8 @@ enum text_line_kind tracetext_line(struct tracetext *t)
 		if (t->scanned && !tracetext_is_kept(t, t->lines.number))
 			continue;
 		t->kind = text_line_parse(&t->line, s, end);
+		if (t->kind == TEXT_EVENT && t->line.timeless)
+			t->line.time = t->lines.number;
 		if (t->kind == TEXT_UNKNOWN)
 			skip_count(t, &t->unknown);
 		else if (t->kind == TEXT_STACK && t->line.layout == TEXT_PERF)
@@ -71,7 +77,7 @@ enum text_line_kind tracetext_line(struct tracetext *t)
 
 bool tracetext_other_unit(struct tracetext *t)
 {
-	if (t->line.ticks == t->ticks)
+	if (t->line.ticks == t->ticks && t->line.timeless == t->timeless)
 		return false;
 	skip_count(t, &t->other_unit);
 	return true;
@@ -354,10 +360,26 @@ static void parts_report(struct tracetext *t)
 			  info->file, t->parts.nr, name[0], name[1], t->other_part.nr);
 }
 
+static void pasted_report(struct tracetext *t)
+{
+	const struct paste_counts *counts = paste_counts_of(&t->lines);
+	struct trace_info *info = &t->reader.info;
+
+	if (counts->joined)
+		trace_info_caveat(info, "%s: %" PRIu64 " records were joined from several lines",
+				  info->file, counts->joined);
+	if (counts->cut)
+		trace_info_caveat(info,
+				  "%s: %" PRIu64 " records were dropped, the first is line %" PRIu64
+				  ": their ends are missing",
+				  info->file, counts->cut, counts->first_cut);
+}
+
 static void end_report(struct tracetext *t)
 {
 	struct trace_info *info = &t->reader.info;
 
+	pasted_report(t);
 	parts_report(t);
 	if (info->late)
 		trace_info_caveat(info, "%s: %" PRIu64 " events are out of order", info->file,
@@ -429,10 +451,14 @@ static void tracetext_close(struct reader *r)
 	free(t);
 }
 
-static int tracetext_begin(struct tracetext *t, const char *path, const struct read_hint *hint)
+static int tracetext_begin(struct tracetext *t, const char *path, const struct read_hint *hint,
+			   bool pasted)
 {
 	int err = text_lines_open(&t->lines, path);
 
+	if (!err && pasted)
+		err = paste_begin(&t->lines, hint && hint->guest ? &text_paste_guest_grammar
+								 : &text_paste_grammar);
 	if (err)
 		return err;
 	t->guest = hint && hint->guest;
@@ -445,7 +471,8 @@ static int tracetext_begin(struct tracetext *t, const char *path, const struct r
 	return tracetext_scan(t, hint);
 }
 
-static int tracetext_open(const char *path, const struct read_hint *hint, struct reader **ret)
+static int tracetext_try(const char *path, const struct read_hint *hint, bool pasted,
+			 struct tracetext **ret)
 {
 	struct tracetext *t = calloc(1, sizeof(*t));
 	int err = t ? trace_info_init(&t->reader.info, path, "ftrace text")
@@ -457,10 +484,24 @@ static int tracetext_open(const char *path, const struct read_hint *hint, struct
 	}
 	t->reader.ops = &tracetext_reader;
 	t->lines.fd = -1;
-	err = tracetext_begin(t, path, hint);
+	err = tracetext_begin(t, path, hint, pasted);
 	if (err)
 		tracetext_close(&t->reader);
 	else
+		*ret = t;
+	return err;
+}
+
+static int tracetext_open(const char *path, const struct read_hint *hint, struct reader **ret)
+{
+	struct tracetext *t;
+	int err = tracetext_try(path, hint, false, &t);
+
+	if (!err && t->is_pasted) {
+		tracetext_close(&t->reader);
+		err = tracetext_try(path, hint, true, &t);
+	}
+	if (!err)
 		*ret = &t->reader;
 	return err;
 }
@@ -468,6 +509,7 @@ static int tracetext_open(const char *path, const struct read_hint *hint, struct
 const struct reader_ops tracetext_reader = {
 	.name = "trace text",
 	.summary = "the text of tracefs, trace-cmd report and perf script",
+	.text = true,
 	.probe = tracetext_probe,
 	.open = tracetext_open,
 	.next = tracetext_next,

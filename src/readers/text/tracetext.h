@@ -9,6 +9,7 @@
 #include "readers/ftrace/kernel_events.h"
 #include "readers/ftrace/vm_threads.h"
 #include "readers/text/lines.h"
+#include "readers/text/paste.h"
 #include "readers/text/text_line.h"
 
 extern const struct reader_ops tracetext_reader;
@@ -41,6 +42,10 @@ const struct kernel_event *text_kind_of(struct text_slice system, struct text_sl
 
 /* The type of a record that has these fields of ours, UINT64_MAX: all. NULL: there are too many types. */
 const struct event_type *text_kind_type(const struct kernel_event *kind, uint64_t present);
+
+/* text_cut.c: does the text of a record lack its end? */
+bool text_is_cut(const struct kernel_event *kind, struct text_slice text);
+extern const struct paste_grammar text_paste_grammar, text_paste_guest_grammar;
 
 /*
  * Does a line of this kind say which vCPU its thread runs? Then *ret is that vCPU, RECORD_NO_VCPU if the text lacks it.
@@ -117,6 +122,8 @@ struct tracetext {
 	size_t nr_holes, next_hole;
 
 	bool ticks;	  /* the times have no unit */
+	bool timeless;	  /* there are no times: they are the numbers of the lines */
+	bool is_pasted;	  /* there are lines that paste.c may understand; set by the first pass */
 	double ns_per_tick; /* 0: they are not converted */
 	uint8_t decimals; /* the least of all lines */
 	struct text_skipped unknown, other_unit, calls, other_part;

@@ -4,6 +4,7 @@
  * unit of times, and which lines the second pass needs. A line's layout can only be recognized by those before it, so
  * both passes parse in the same order.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 
@@ -141,6 +142,7 @@ static void start_learn(struct scan *s, const struct text_line *l)
 
 	s->begun = true;
 	t->ticks = l->ticks;
+	t->timeless = l->timeless;
 	t->decimals = l->decimals;
 	t->reader.info.start_ns = t->reader.info.end_ns = l->time;
 }
@@ -184,12 +186,66 @@ static void isa_learn(struct scan *s, const struct text_name *name)
 	text_kind_fill(name->kind, &s->t->reasons, s->t->line.text, record, &vcpu);
 }
 
+/* "CPU 4/KVM" of QEMU, "fc_vcpu 4" of Firecracker: which vCPU runs in a thread of this name? */
+static uint16_t vcpu_of_name(struct text_slice comm)
+{
+	static const char *const names[] = {"CPU ", "fc_vcpu ", "vcpu"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		size_t len = strlen(names[i]);
+		const char *p = comm.at + len;
+		uint64_t vcpu;
+
+		if (comm.len <= len || memcmp(comm.at, names[i], len) || !text_is_digit(*p))
+			continue;
+		vcpu = text_decimal(&p);
+		return vcpu < RECORD_NO_VCPU ? (uint16_t)vcpu : RECORD_NO_VCPU;
+	}
+	return RECORD_NO_VCPU;
+}
+
+static void vcpu_learn(struct scan *s, const struct text_name *name)
+{
+	const struct text_line *l = &s->t->line;
+	uint16_t vcpu;
+
+	if (!s->t->vms || !name->kind)
+		return;
+	if (text_kind_own_vcpu(name->kind, l->text, &vcpu) && vcpu != RECORD_NO_VCPU)
+		vm_threads_seen(s->t->vms, vcpu, l->tid, l->tgid);
+	else if (l->name.len > 4 && !memcmp(l->name.at, "kvm_", 4))
+		vm_threads_named(s->t->vms, vcpu_of_name(l->comm), l->tid, l->tgid);
+}
+
+/* Does a text of ours end with a word that is no value? */
+static bool ends_oddly(const struct text_line *l)
+{
+	const char *p = l->text.at + l->text.len;
+
+	if (p == l->text.at || p[-1] == '=')
+		return true;
+	if (!isalpha((unsigned char)p[-1]))
+		return false;
+	while (p > l->text.at && p[-1] != ' ')
+		p--;
+	return !text_is_digit(*p);
+}
+
+/* Is the line one that paste.c may read otherwise? A task's name is short, and has no prefix. */
+static bool is_pasted(const struct text_line *l, const struct text_name *name)
+{
+	char first = l->comm.len ? *l->comm.at : 'a';
+
+	return l->comm.len > TEXT_COMM_MAX || text_is_digit(first) || strchr("-*+|[", first) ||
+	       memchr(l->comm.at, '\t', l->comm.len) ||
+	       (name->kind && ends_oddly(l) && text_is_cut(name->kind, l->text));
+}
+
 static int event_learn(struct scan *s, const struct read_hint *hint)
 {
 	struct tracetext *t = s->t;
 	const struct text_line *l = &t->line;
 	struct text_name *name = tracetext_name(t, hint);
-	uint16_t vcpu;
 
 	if (!name)
 		return 0;
@@ -197,6 +253,7 @@ static int event_learn(struct scan *s, const struct read_hint *hint)
 		return perf_lost_learn(s, l);
 	if (!s->begun)
 		start_learn(s, l);
+	t->is_pasted |= is_pasted(l, name);
 	if (tracetext_other_unit(t))
 		return 0;
 	name->nr++;
@@ -216,8 +273,7 @@ static int event_learn(struct scan *s, const struct read_hint *hint)
 	if (t->ticks && !t->guest && s->rate.pvclock <= 0)
 		rate_learn(s, name);
 	isa_learn(s, name);
-	if (t->vms && name->kind && text_kind_own_vcpu(name->kind, l->text, &vcpu))
-		vm_threads_seen(t->vms, vcpu, l->tid, l->tgid);
+	vcpu_learn(s, name);
 	return 0;
 }
 
@@ -314,9 +370,15 @@ static void meta_set(struct scan *s, uint64_t tsc_khz)
 		vm_threads_settle(t->vms, info);
 	if (t->nr_holes)
 		qsort(t->hole, t->nr_holes, sizeof(*t->hole), by_begin);
+	if (t->timeless) {
+		json_object_set_new(info->meta, "time_unit", json_string("ticks"));
+		trace_info_caveat(info,
+				  "%s: there are no timestamps: times are the numbers of the lines",
+				  info->file);
+	}
 	if (t->ticks && !t->guest)
 		ticks_settle(s, tsc_khz);
-	if (!t->ticks && s->begun)
+	if (!t->ticks && !t->timeless && s->begun)
 		resolution_settle(t);
 	if (t->overrun)
 		trace_info_caveat(info,

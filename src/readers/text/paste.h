@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Text that went through a mailer, a terminal or another program before it came here. See paste.c for what is undone.
+ */
+#ifndef HOSTRACE_PASTE_H
+#define HOSTRACE_PASTE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct text_lines;
+struct paste;
+
+/* What a line is, the better the higher. */
+enum paste_class {
+	PASTE_UNKNOWN,
+	PASTE_HEAD,	/* the beginning of an event: its time, and not all of its name */
+	PASTE_OTHER,	/* blank, a comment, a header: ends a record */
+	PASTE_TIMELESS, /* an event without a time */
+	PASTE_EVENT,
+};
+
+/* What the lines of a format are. Each text is followed by a newline, and by what lines.h demands. */
+struct paste_grammar {
+	enum paste_class (*classify)(const char *s, const char *end);
+	/*
+	 * Is `joined` one record, and `half` only its beginning? `wide`: the next word had no space in half's line.
+	 * False: what follows `half` is not a part of it.
+	 */
+	bool (*joins)(const char *half, const char *half_end, const char *joined, const char *end,
+		      bool wide);
+	bool (*is_cut)(const char *s, const char *end); /* Does the record lack its end? NULL: unknown. */
+	unsigned int (*fields)(const char *s, const char *end); /* how many the record has; NULL: unknown */
+};
+
+struct paste_counts {
+	uint64_t joined;	 /* records made of several lines */
+	uint64_t cut, first_cut; /* records without their end, which were dropped, and the first one's line */
+};
+
+/*
+ * From now on text_line_next() returns records as they were before. The lines are read once from their beginning, to
+ * measure them, and rewound. 0 or -errno with the error message set.
+ */
+int paste_begin(struct text_lines *t, const struct paste_grammar *grammar);
+
+/* The same for `text`, `len` bytes and a newline, in memory: does it contain an event? */
+bool paste_has_event(const char *text, size_t len, const struct paste_grammar *grammar);
+
+/* Counts since the last rewind. */
+const struct paste_counts *paste_counts_of(const struct text_lines *t);
+
+/* For lines.c. */
+char *paste_next(struct text_lines *t, char **ret_end);
+void paste_rewind(struct paste *p);
+void paste_free(struct paste *p);
+
+#endif

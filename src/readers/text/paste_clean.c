@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * One line of a text that went through other programs: escape sequences of terminals, HTML, spaces of other widths and
+ * quoted-printable are removed or decoded, and the prefixes that programs put before a line are found: quotes, marks,
+ * dates, names of hosts and programs, numbers of lines, names of files. paste.c decides which of them are removed.
+ */
+#include <ctype.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "readers/text/lines.h"
+#include "readers/text/paste_clean.h"
+
+/* ---- cleaning ---- */
+
+/* An escape sequence of a terminal (ECMA-48) at s, whose ESC may have been lost: its end; NULL: there is none. */
+static const char *escape_end(const char *s, const char *end)
+{
+	bool esc = *s == 0x1b;
+	const char *p = s + esc;
+
+	if (esc && p < end && *p != '[')
+		return p + 1 + (*p == '(' && p + 1 < end);
+	if (p >= end || *p != '[')
+		return NULL;
+	for (p++; p < end && (text_is_digit(*p) || *p == ';' || (esc && *p == '?'));)
+		p++;
+	if (p >= end || !(esc ? *p >= '@' && *p <= '~' : *p == 'm' || *p == 'K'))
+		return NULL;
+	return p + 1;
+}
+
+/* A UTF-8 sequence or an HTML entity that stands for something simple: its length, and the character or 0; else 0. */
+static size_t symbol_parse(const char *s, size_t len, char *to)
+{
+	static const struct {
+		const char *text;
+		char is;
+	} known[] = {{"\xc2\xa0", ' '},	    {"\xe2\x80\xaf", ' '}, {"\xe3\x80\x80", ' '},
+		     {"\xe2\x80\x8b", 0},   {"\xef\xbb\xbf", 0},   {"&gt;", '>'},
+		     {"&lt;", '<'},	    {"&amp;", '&'},	   {"&nbsp;", ' '},
+		     {"&quot;", '"'},	    {"&#39;", '\''},	   {"\xe2\x94\x82", '|'}};
+
+	if (len >= 3 && !memcmp(s, "\xe2\x80", 2) && (unsigned char)s[2] >= 0x80 &&
+	    (unsigned char)s[2] <= 0x8a) { /* spaces of given widths */
+		*to = ' ';
+		return 3;
+	}
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (len >= strlen(known[i].text) &&
+		    !memcmp(s, known[i].text, strlen(known[i].text))) {
+			*to = known[i].is;
+			return strlen(known[i].text);
+		}
+	return 0;
+}
+
+static int hex_digit(char c)
+{
+	return text_is_digit(c) ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* In place; the text only gets shorter. */
+char *paste_printable_decode(char *s, char *end)
+{
+	char *to = s;
+
+	for (; s < end; s++) {
+		if (*s == '=' && end - s >= 3 && hex_digit(s[1]) >= 0 && hex_digit(s[2]) >= 0) {
+			*to++ = (char)(hex_digit(s[1]) << 4 | hex_digit(s[2]));
+			s += 2;
+		} else {
+			*to++ = *s;
+		}
+	}
+	return to;
+}
+
+/* "| ... |" of a table in Markdown. */
+static char *frame_cut(const char *at, char *end)
+{
+	const char *s = at + strspn(at, " \t>");
+
+	if (*s != '|')
+		return end;
+	while (end > s + 1 && end[-1] == ' ')
+		end--;
+	return end - (end > s + 1 && end[-1] == '|');
+}
+
+char *paste_clean(char *s, char *end)
+{
+	char *to = s, *begin = s, is = 0;
+
+	while (s < end) {
+		const char *escape = *s == 0x1b || *s == '[' ? escape_end(s, end) : NULL;
+		size_t len = escape ? (size_t)(escape - s)
+			     : *s == '&' || (unsigned char)*s >= 0x80
+				     ? symbol_parse(s, (size_t)(end - s), &is)
+				     : 0;
+
+		if (!escape && len && is)
+			*to++ = is;
+		else if (!len && *s != '\r')
+			*to++ = *s;
+		s += len ? len : 1;
+	}
+	return frame_cut(begin, to);
+}
+
+/* ---- prefixes ---- */
+
+static const char *number_skip(const char *s)
+{
+	while (text_is_digit(*s))
+		s++;
+	return s;
+}
+
+/* As "dddd-dd-dd": d a digit, all others themselves. NULL: it is not so. */
+static const char *pattern_skip(const char *s, const char *pattern)
+{
+	for (; *pattern; pattern++, s++)
+		if (*pattern == 'd' ? !text_is_digit(*s) : *s != *pattern)
+			return NULL;
+	return s;
+}
+
+/* ".123456", ",123" and the time zone "Z", "+01:00"; all may be missing. */
+static const char *fraction_skip(const char *s)
+{
+	const char *zone;
+
+	if ((*s == '.' || *s == ',') && text_is_digit(s[1]))
+		s = number_skip(s + 1);
+	if (*s == 'Z')
+		return s + 1;
+	zone = *s == '+' || *s == '-' ? pattern_skip(s + 1, "dd:dd") : NULL;
+	if (!zone && (*s == '+' || *s == '-'))
+		zone = pattern_skip(s + 1, "dddd");
+	return zone ? zone : s;
+}
+
+/* "Nov 25 23:03:17", "Wed Nov 25 23:03:17 2026" */
+static const char *month_skip(const char *s)
+{
+	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+	static const char days[] = "MonTueWedThuFriSatSun";
+	const char *p = s, *year;
+
+	for (size_t i = 0; i < sizeof(days) - 1; i += 3)
+		if (!strncmp(p, days + i, 3) && p[3] == ' ')
+			p += 4;
+	for (size_t i = 0;; i += 3) {
+		if (i == sizeof(months) - 1)
+			return NULL;
+		if (!strncmp(p, months + i, 3) && p[3] == ' ')
+			break;
+	}
+	p = text_skip_blanks(p + 3);
+	if (!text_is_digit(*p))
+		return NULL;
+	p = text_skip_blanks(number_skip(p));
+	p = pattern_skip(p, "dd:dd:dd");
+	p = p ? fraction_skip(p) : NULL;
+	year = p ? pattern_skip(p, " dddd") : NULL;
+	return year ? year : p;
+}
+
+/* A date, a time of day, or seconds: what ts(1), syslog and containers print. */
+static const char *date_skip(const char *s)
+{
+	const char *p = pattern_skip(s, "dddd-dd-dd"), *time;
+
+	if (p && (*p == 'T' || *p == ' '))
+		time = pattern_skip(p + 1, "dd:dd:dd");
+	else
+		time = pattern_skip(s, "dd:dd:dd");
+	if (time)
+		return fraction_skip(time);
+	p = text_is_digit(*s) ? number_skip(s) : NULL;
+	if (p && *p == '.' && text_is_digit(p[1]))
+		return number_skip(p + 1);
+	return p && p - s == 10 ? p : month_skip(s); /* ts %s */
+}
+
+/* "host kernel:", "host prog[123]:", "stdout F" of containers: what follows the date. */
+static const char *source_skip(const char *s)
+{
+	const char *p = s;
+
+	if (!strncmp(s, "std", 3) && (!strncmp(s + 3, "out F ", 6) || !strncmp(s + 3, "err F ", 6)))
+		return s + 8;
+	for (int word = 0; word < 2; word++) {
+		const char *begin = p;
+
+		while (isgraph((unsigned char)*p) && (*p != ':' || isgraph((unsigned char)p[1])))
+			p++;
+		if (p == begin)
+			return NULL;
+		if (word && *p == ':')
+			return p + 1;
+		if (*p != ' ')
+			return NULL;
+		p++;
+	}
+	return NULL;
+}
+
+/* "[ 1234.567890]", "<6>[ 12.3]", "[Wed Nov 25 23:03:17 2026]", "[12345]" of systems that number threads. */
+static const char *bracket_skip(const char *s)
+{
+	const char *p = s;
+
+	if (*p == '<' && text_is_digit(p[1]) && number_skip(p + 1)[0] == '>')
+		p = number_skip(p + 1) + 1;
+	if (*p != '[')
+		return NULL;
+	p = text_skip_blanks(p + 1);
+	p = date_skip(p);
+	return p && *p == ']' ? p + 1 : NULL;
+}
+
+/* "12:" and "12-" of grep -n, "12 " of cat -n with its tab. */
+static const char *line_number_skip(const char *s)
+{
+	const char *p = number_skip(s);
+
+	if (p == s)
+		return NULL;
+	return *p == '\t' || *p == ':' || *p == '-' ? p + 1 : NULL;
+}
+
+/* "trace.txt:" of grep, before a blank or a line number. */
+static const char *file_skip(const char *s)
+{
+	const char *p = s;
+
+	while (isalnum((unsigned char)*p) || strchr("._/-+~", *p ? *p : ' '))
+		p++;
+	if (p == s || *p != ':')
+		return NULL;
+	p++;
+	return *p == ' ' || (text_is_digit(*p) && number_skip(p)[0] == ':') ? p : NULL;
+}
+
+/* ">", "->", "* ", "+ ", "| ": quotes, marks, lists. */
+static const char *mark_skip(const char *s)
+{
+	const char *p = s;
+
+	while (*p == '-' || *p == '*' || *p == '+' || *p == '|' || *p == '>')
+		p++;
+	if (p == s || (*p != ' ' && *p != '\t' && p[-1] != '>'))
+		return NULL;
+	return *p == ' ' ? p + 1 : p;
+}
+
+const char *paste_prefix_skip(const char *s, bool has_parts)
+{
+	const char *at = mark_skip(s), *source;
+
+	if (!at)
+		at = bracket_skip(s);
+	if (!at && (at = date_skip(s))) {
+		if (*at != ' ')
+			at = NULL;
+		source = at ? source_skip(text_skip_blanks(at)) : NULL;
+		at = source ? source : at;
+	}
+	if (!at)
+		at = line_number_skip(s);
+	return at || has_parts ? at : file_skip(s);
+}
+
+bool paste_is_printable(const char *s, const char *end)
+{
+	while ((s = memchr(s, '=', (size_t)(end - s))) && ++s < end)
+		if (hex_digit(s[0]) < 0 || hex_digit(s[1]) < 0)
+			return false;
+	return true;
+}

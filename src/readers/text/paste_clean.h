@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef HOSTRACE_PASTE_CLEAN_H
+#define HOSTRACE_PASTE_CLEAN_H
+
+#include <stdbool.h>
+
+/* All texts are in place, end with a newline and have TEXT_LINE_SLACK bytes after it, see lines.h. */
+
+/* Removes what no trace contains; the text only gets shorter. Returns its new end, where no newline is. */
+char *paste_clean(char *s, char *end);
+
+/* The end of one prefix at s; NULL: there is none. has_parts: the text has files' names that are no prefixes. */
+const char *paste_prefix_skip(const char *s, bool has_parts);
+
+/* Quoted-printable encodes every equals sign, "=3D", but that at the end of a line: may this be such a line? */
+bool paste_is_printable(const char *s, const char *end);
+char *paste_printable_decode(char *s, char *end);
+
+#endif
