@@ -272,32 +272,64 @@ static int record_take(struct perfdata *p, const struct perfdata_record *rec)
 
 /* ---- batches ---- */
 
+/* Reads one more record; p->ended if there is none. */
+static int record_next(struct perfdata *p)
+{
+	struct perfdata_record rec;
+	int more = perfdata_stream_next(&p->stream, &rec);
+
+	if (more == -EBADMSG && p->stream.at) { /* what was read before it is good */
+		trace_info_caveat(&p->reader.info, "%s; the rest is missing", error_text());
+		more = 0;
+	}
+	if (more < 0)
+		return more;
+	if (!more) {
+		p->ended = true;
+		pending_release(&p->pending, UINT64_MAX);
+		return 0;
+	}
+	more = record_take(p, &rec);
+	if (!more && pending_full(&p->pending))
+		pending_release_half(&p->pending);
+	return more;
+}
+
 /* Reads on until something is ready or nothing is left. */
 static int fill(struct perfdata *p)
 {
-	struct perfdata_record rec;
+	int err = 0;
 
-	while (p->pending.head == p->pending.ready && !p->ended) {
-		int more = perfdata_stream_next(&p->stream, &rec);
+	while (!err && p->pending.head == p->pending.ready && !p->ended)
+		err = record_next(p);
+	return err;
+}
 
-		if (more == -EBADMSG && p->stream.at) { /* what was read before it is good */
-			trace_info_caveat(&p->reader.info, "%s; the rest is missing", error_text());
-			more = 0;
-		}
-		if (more < 0)
-			return more;
-		if (!more) {
-			p->ended = true;
-			pending_release(&p->pending, UINT64_MAX);
+/*
+ * Reads on until an event is ready: when it was. perf writes the names of all threads before it begins (records COMM),
+ * with the times at which they were named.
+ */
+static int fill_to_event(struct perfdata *p, uint64_t *ret_start)
+{
+	const uint16_t thread = event_type_ours(EV_thread)->index;
+	size_t at = p->pending.head;
+	struct record_hdr hdr;
+	int err = 0;
+
+	for (; !err; at++) {
+		while (!err && at == p->pending.ready && !p->ended && !pending_full(&p->pending))
+			err = record_next(p);
+		if (err || at == p->pending.ready)
 			break;
-		}
-		more = record_take(p, &rec);
-		if (more)
-			return more;
-		if (pending_full(&p->pending))
-			pending_release_half(&p->pending);
+		memcpy(&hdr, p->pending.slots[at].data, sizeof(hdr));
+		if (hdr.type != thread)
+			break;
 	}
-	return 0;
+	if (at == p->pending.ready)
+		at = p->pending.head; /* there are only names */
+	if (!err && at < p->pending.ready)
+		*ret_start = p->pending.slots[at].time_ns;
+	return err;
 }
 
 static void count_caveat(struct perfdata *p, uint64_t n, const char *what)
@@ -496,11 +528,9 @@ static int perfdata_fill(struct perfdata *p, const char *path, const struct read
 	if (!err && !p->guest)
 		err = losses_take(p);
 	if (!err)
-		err = fill(p); /* up to the first events: names, and when it begins */
+		err = fill_to_event(p, &info->start_ns); /* names, and when it begins */
 	if (err)
 		return err;
-	if (p->pending.head < p->pending.ready)
-		info->start_ns = p->pending.slots[p->pending.head].time_ns;
 	info->end_ns = info->start_ns;
 	meta_take(p);
 	if (!p->losses_known || (!p->stream.zstd && p->pending.live_bytes < AHEAD_MAX))
