@@ -16,6 +16,7 @@
  *   shift PEER FLAGS CPU:TIME:OFFSET.. option TIME_SHIFT, one sample for each CPU, no scaling
  *   tsc2nsec MULT SHIFT OFFSET         option TSC2NSEC
  *   stat CPU ENTRIES OVERRUN READ      option CPUSTAT
+ *   instance NAME CPU                  version 7: CPUs from this on are those of a buffer with a name, from 0 on
  *   break CPU                          the next event of this CPU begins a new page
  *   lost CPU COUNT                     so does this, and the page says that COUNT events were lost before it (0: some)
  *   drop CPU                           ends the page; what follows of this CPU is not written, as if pages were lost,
@@ -74,6 +75,8 @@ struct trace {
 	const char *packer;
 	char clock[32];
 	uint32_t page_size;
+	char instance[32];	  /* the name of the second buffer */
+	unsigned int instance_at; /* its first CPU; 0: there is none */
 	struct bytes comms, options;
 	struct formats formats;
 	struct cpu cpu[CPUS];
@@ -267,6 +270,9 @@ static void line_read(struct trace *t, char *line)
 		option_add(t, TSC2NSEC, v, sizeof(v));
 	} else if (!strcmp(word[0], "stat") && nr == 5) {
 		stat_add(t, word);
+	} else if (!strcmp(word[0], "instance") && nr == 3) {
+		snprintf(t->instance, sizeof(t->instance), "%s", word[1]);
+		t->instance_at = (unsigned int)number(word[2]);
 	} else if (!strcmp(word[0], "break") && nr == 2) {
 		page_end(t, cpu_get(t, number(word[1])));
 	} else if (!strcmp(word[0], "drop") && nr == 2) {
@@ -377,8 +383,8 @@ static void pages_pack(const struct trace *t, const struct bytes *pages, FILE *f
 	}
 }
 
-/* The section with the pages of all CPUs, and the option that says where they are. */
-static void buffer_put(struct trace *t, FILE *f, FILE *options)
+/* The section with the pages of these CPUs, and the option that says where they are. */
+static void buffer_put(struct trace *t, FILE *f, FILE *options, unsigned int from, unsigned int to)
 {
 	uint64_t begin = (uint64_t)ftell(f), offset[CPUS], size[CPUS];
 	bool packed = strcmp(t->packer, "none");
@@ -388,7 +394,7 @@ static void buffer_put(struct trace *t, FILE *f, FILE *options)
 	put(f, packed, 2);
 	put(f, 0, 4);
 	put(f, 0, 8); /* patched below */
-	for (unsigned int i = 0; i < t->nr_cpus; i++) {
+	for (unsigned int i = from; i < to; i++) {
 		const struct bytes *pages = &t->cpu[i].pages;
 
 		if (!packed)
@@ -409,12 +415,12 @@ static void buffer_put(struct trace *t, FILE *f, FILE *options)
 	fseek(f, (long)end, SEEK_SET);
 	bytes_begin(&option);
 	put(option.f, begin, 8);
-	put_text(option.f, "");
+	put_text(option.f, from ? t->instance : "");
 	put_text(option.f, t->clock);
 	put(option.f, t->page_size, 4);
-	put(option.f, t->nr_cpus, 4);
-	for (unsigned int i = 0; i < t->nr_cpus; i++) {
-		put(option.f, i, 4);
+	put(option.f, to - from, 4);
+	for (unsigned int i = from; i < to; i++) {
+		put(option.f, i - from, 4);
 		put(option.f, offset[i], 8);
 		put(option.f, size[i], 8);
 	}
@@ -459,7 +465,9 @@ static void v7_write(struct trace *t, FILE *f)
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		v7_part(t, f, options.f, parts[i]);
 	fwrite(t->options.data, 1, t->options.len, options.f);
-	buffer_put(t, f, options.f);
+	buffer_put(t, f, options.f, 0, t->instance_at ? t->instance_at : t->nr_cpus);
+	if (t->instance_at)
+		buffer_put(t, f, options.f, t->instance_at, t->nr_cpus);
 	put(options.f, DONE, 2);
 	put_sized(options.f, &none, sizeof(none), 4);
 	bytes_end(&options);

@@ -427,8 +427,16 @@ static int content_check(struct tracedat *t)
 		return fail(-ENOTSUP, "%s holds the text of a latency tracer, not events",
 			    info->file);
 	if (t->file.instances)
-		trace_info_caveat(info, "%s: %u more buffers (trace-cmd record -B) were skipped",
+		trace_info_caveat(info,
+				  "%s: %u more buffers (trace-cmd record -B) were skipped: they "
+				  "have another clock, or the file is of version 6",
 				  info->file, t->file.instances);
+	if (t->file.nr_buffers > 1 ||
+	    (t->file.nr_buffers && strcmp(t->file.buffers, "main buffer"))) {
+		text_sanitize(t->file.buffers);
+		trace_info_caveat(info, "%s: the events are those of %u buffers: %s", info->file,
+				  t->file.nr_buffers, t->file.buffers);
+	}
 	t->cpu = calloc(t->file.nr_cpus + 1u, sizeof(*t->cpu));
 	t->arena = malloc(ARENA);
 	if (!t->cpu || !t->arena)

@@ -240,7 +240,7 @@ int tracedat_stats_take(struct tracedat_all_stats *all, const char *text)
 void tracedat_stats_give(struct tracedat_file *f, const struct tracedat_all_stats *all)
 {
 	for (unsigned int i = 0; i < f->nr_cpus; i++)
-		if (f->cpu[i].cpu < all->nr) {
+		if (f->cpu[i].cpu < all->nr && !f->cpu[i].is_instance) {
 			f->cpu[i].stats = all->cpu[f->cpu[i].cpu];
 			f->nr_stats += f->cpu[i].stats.known;
 		}

@@ -64,6 +64,7 @@ struct tracedat_cpu {
 	unsigned int cpu;
 	uint64_t offset, size; /* in the file */
 	bool chunked;
+	bool is_instance; /* of a buffer with a name: the statistics are not those of it */
 	struct tracedat_frame *frame; /* owned; instead of offset and size */
 	size_t nr_frames;
 	struct tracedat_kept *kept; /* owned; by chunk; NULL: none is kept */
@@ -103,6 +104,8 @@ struct tracedat_file {
 	unsigned int nr_guests;
 	bool latency;		/* it holds text, not pages */
 	unsigned int instances; /* further buffers, which are not read */
+	unsigned int nr_buffers; /* that are read */
+	char buffers[256];	 /* their names, cut */
 	unsigned int nr_stats;
 	int (*frame_right)(const struct tracedat_file *f, const struct tracedat_frame *frame,
 			    const uint8_t *page); /* is a frame's content what was written? */

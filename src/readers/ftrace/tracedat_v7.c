@@ -76,7 +76,27 @@ static int is_packed(struct tracedat_file *f, uint64_t offset, bool *ret)
 	return err;
 }
 
-/* BUFFER: the first, unnamed one is read; instances are counted. */
+/* Can the buffer's events be put in order with those of the buffers before? Sets what all have in common. */
+static bool buffer_fits(struct tracedat_file *f, const char *clock, uint32_t page)
+{
+	if (f->nr_buffers)
+		return page == f->page_size && (!*clock || !strcmp(clock, f->clock));
+	f->page_size = page;
+	if (strlen(clock) < sizeof(f->clock) && *clock)
+		strcpy(f->clock, clock);
+	return true;
+}
+
+/* The names of the buffers, for notes: "main buffer, kvm, irqs". */
+static void buffer_name(struct tracedat_file *f, const char *name)
+{
+	size_t len = strlen(f->buffers);
+
+	snprintf(f->buffers + len, sizeof(f->buffers) - len, "%s%s", len ? ", " : "",
+		 *name ? name : "main buffer");
+}
+
+/* BUFFER: the main one has no name, those of instances (trace-cmd record -B) have. Each has CPUs of its own. */
 static int buffer_option(struct tracedat_file *f, struct buffer *b)
 {
 	uint64_t offset = buffer_u64(b);
@@ -87,15 +107,12 @@ static int buffer_option(struct tracedat_file *f, struct buffer *b)
 
 	if (err)
 		return err;
-	if (*name || f->nr_cpus) {
+	if (page < 512 || page > FTRACE_PAGE_MAX)
+		return buffer_fail(b, "invalid page size %u", page);
+	if (!buffer_fits(f, clock, page)) {
 		f->instances++;
 		return 0;
 	}
-	if (page < 512 || page > FTRACE_PAGE_MAX)
-		return buffer_fail(b, "invalid page size %u", page);
-	f->page_size = page;
-	if (strlen(clock) < sizeof(f->clock) && *clock)
-		strcpy(f->clock, clock);
 	err = is_packed(f, offset, &packed);
 	for (uint32_t i = 0; i < nr && !err; i++) {
 		uint32_t cpu = buffer_u32(b);
@@ -106,7 +123,11 @@ static int buffer_option(struct tracedat_file *f, struct buffer *b)
 			err = tracedat_region_check(f, cpu, at, size, packed);
 		if (!err && size)
 			err = tracedat_cpu_add(f, cpu, at, size, packed);
+		if (!err && size)
+			f->cpu[f->nr_cpus - 1].is_instance = *name;
 	}
+	buffer_name(f, name);
+	f->nr_buffers++;
 	return err;
 }
 
