@@ -35,4 +35,5 @@ const struct command leaks_command = {
 	.query = &query,
 	.formats = table_formats,
 	.exit_found = &check,
+	.order = true,
 };

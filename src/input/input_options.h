@@ -17,6 +17,7 @@ struct input_options {
 	const char *clock;	 /* "read", "fit" or "OFFSET[,SCALE]"; NULL: the first that passes verification */
 	uint64_t tsc_khz;	 /* rate of the host's timestamps if they are ticks; 0: as the file shows */
 	bool allow_ticks;	 /* the command can print times in ticks; else such an input is an error */
+	bool allow_order;	 /* the order of events is enough: an input without any times will do */
 	struct time_arg since, until, period;
 	bool is_absolute; /* since and until are, whatever their size */
 	struct text_list vms; /* PID, NAME, UUID or glob; each may list several, see vm_filter.h */

@@ -36,6 +36,12 @@ static int ticks_reject(const struct trace_info *info)
 			 "give it with --tsc-khz KHZ");
 }
 
+/* Does the command do with such times? */
+static bool ticks_allowed(const struct input_options *o, const struct trace_info *info)
+{
+	return o->allow_ticks || (o->allow_order && !json_object_get(info->meta, "tsc_map"));
+}
+
 int input_units_check(const struct input_set *set)
 {
 	bool first = trace_info_in_ticks(&set->input[0].reader->info);
@@ -44,7 +50,7 @@ int input_units_check(const struct input_set *set)
 		const struct trace_info *info = &set->input[i].reader->info;
 
 		if (trace_info_in_ticks(info) != first ||
-		    (trace_info_in_ticks(info) && !set->options->allow_ticks))
+		    (trace_info_in_ticks(info) && !ticks_allowed(set->options, info)))
 			return ticks_reject(first ? &set->input[0].reader->info : info);
 	}
 	return 0;

@@ -44,9 +44,13 @@ static int leaks_end(struct result *r)
 {
 	const struct leaks_query *q = r->query->of;
 	struct leaks *l = r->state;
-	int err = elements_end(l->elements, input_set_host_end_ns(r->in),
-			       q ? q->min_age_ns : LEAKS_MIN_AGE_NS, &l->list, &l->nr, &l->totals);
+	uint64_t min_age_ns = q ? q->min_age_ns : LEAKS_MIN_AGE_NS;
+	int err;
 
+	if (trace_info_in_ticks(&r->in->reader->info)) /* an age is not known */
+		min_age_ns = 0;
+	err = elements_end(l->elements, input_set_host_end_ns(r->in), min_age_ns, &l->list,
+			   &l->nr, &l->totals);
 	r->found = l->totals.leaked;
 	return err;
 }
@@ -62,6 +66,10 @@ static int leaks_write(struct result *result, const struct output *out)
 
 	element_totals_print(&l->totals, text, sizeof(text));
 	report.caveats = element_caveats(info, l->elements, &l->totals);
+	if (trace_info_in_ticks(info))
+		json_array_append_new(report.caveats,
+				      json_string("the ages of elements are unknown: those that "
+						  "were not returned count as leaked"));
 	report.extra = element_totals_json(&l->totals);
 	report.extra_text = text;
 	report.answers = l->nr || l->totals.popped || l->totals.before;

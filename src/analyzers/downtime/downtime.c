@@ -17,7 +17,7 @@ enum {
 };
 
 /* The field `step` of migrate_step. */
-enum { STEP_SAVE_RAM = 1, STEP_SAVE_DEVICES, STEP_LOAD, STEP_LOADED };
+enum { STEP_SAVE_RAM = 1, STEP_SAVE_DEVICES, STEP_LOAD, STEP_LOADED, STEP_STOP, STEP_SENT };
 
 struct vm {
 	uint64_t key; /* source, pid */
@@ -86,7 +86,8 @@ bool stop_downtime_ns(const struct vm_stop *s, uint64_t *ret)
 	for (unsigned int i = 0; i < STOP_POINTS; i++)
 		if (stop_phase_ns(s, i, &ns))
 			*ret += ns;
-	return s->at[STOP_STOPPED] && s->at[STOP_STARTED];
+	return s->at[STOP_STOPPED] &&
+	       (s->at[STOP_STARTED] || (s->at[STOP_LOADED] && stop_end(s) == STOP_SENT));
 }
 
 static uint32_t stop_add(struct downtime *d, const struct event *ev, uint32_t state)
@@ -189,14 +190,18 @@ static void on_step(struct downtime *d, const struct event *ev)
 	static const enum stop_point points[] = {[STEP_SAVE_RAM] = STOP_SAVE_RAM,
 						 [STEP_SAVE_DEVICES] = STOP_SAVE_DEVICES,
 						 [STEP_LOAD] = STOP_LOAD,
-						 [STEP_LOADED] = STOP_LOADED};
+						 [STEP_LOADED] = STOP_LOADED,
+						 [STEP_STOP] = STOP_RAN,
+						 [STEP_SENT] = STOP_LOADED};
 	RECORD(migrate_step, r, ev);
 	struct vm *vm = vm_of(d, ev);
 	uint64_t step = r->step;
 
 	d->counts.steps = true;
-	if (!vm || step < STEP_SAVE_RAM || step > STEP_LOADED)
+	if (!vm || step < STEP_SAVE_RAM || step > STEP_SENT)
 		return;
+	if (step == STEP_STOP && vm->open == NO_STOP)
+		vm->left_vmm_ns = ev->time_ns;
 	if (step == STEP_LOAD)
 		vm->load_ns = ev->time_ns;
 	if (step == STEP_LOADED)

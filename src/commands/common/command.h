@@ -52,6 +52,7 @@ struct command {
 	const char *formats;	/* separated by blanks */
 	const bool *exit_found; /* is what the report looks for exit status 3? NULL: no */
 	bool ticks;		/* times may be ticks of an unknown rate */
+	bool order;		/* an input without any times will do */
 
 	/*
 	 * If the first argument makes it another command: the words that take the place of both, separated by

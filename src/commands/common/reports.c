@@ -87,6 +87,7 @@ int report_command_run(int argc, char **argv)
 	if (input_add_args(argc, argv, OPTION_LIST_MAX))
 		return command_failed();
 	input_given.allow_ticks = c->ticks;
+	input_given.allow_order = c->order;
 	return query_run(c->report, &(struct query){.of = c->query}, c->formats,
 			 c->exit_found && *c->exit_found);
 }

@@ -86,6 +86,25 @@ static const struct qemu_event known_events[] = {
 };
 /* clang-format on */
 
+enum { IOCTL_KVM_RUN = 0xae80, RUN_STATE_FINISH_MIGRATE = 7, RUN_STATE_RUNNING = 9 };
+
+/*
+ * "vmstate_downtime_checkpoint NAME": of the source and of the destination of a migration (QEMU 8.2 and newer,
+ * migration/migration.c). step 0: the VM stopped or started.
+ */
+static const struct downtime_point {
+	const char *name;
+	uint64_t step; /* of migrate_step */
+	uint32_t running, state;
+} downtime_points[] = {
+	{"src-downtime-start", 5, 0, 0},
+	{"src-vm-stopped", 0, 0, RUN_STATE_FINISH_MIGRATE},
+	{"src-downtime-end", 6, 0, 0},
+	{"dst-precopy-loadvm-completed", 4, 0, 0},
+	{"dst-precopy-bh-vm-started", 0, 1, RUN_STATE_RUNNING},
+	{"dst-postcopy-bh-vm-started", 0, 1, RUN_STATE_RUNNING},
+};
+
 struct rec_words {
 	struct record_hdr hdr;
 	uint64_t arg[WORDS];
@@ -125,8 +144,6 @@ void qemu_events_deinit(struct qemu_events *e)
 	hash_deinit(&e->elements);
 }
 
-/* ---- names ---- */
-
 static const struct qemu_event *known_find(struct text_slice name)
 {
 	for (size_t i = 0; i < sizeof(known_events) / sizeof(known_events[0]); i++)
@@ -134,6 +151,21 @@ static const struct qemu_event *known_find(struct text_slice name)
 		    !memcmp(known_events[i].name, name.at, name.len))
 			return &known_events[i];
 	return NULL;
+}
+
+bool qemu_event_is_known(struct text_slice name)
+{
+	return known_find(name);
+}
+
+/* ---- names ---- */
+
+static bool word_is(struct text_slice text, const char *word)
+{
+	size_t len = strlen(word);
+
+	return text.len >= len && !memcmp(text.at, word, len) &&
+	       (text.len == len || text.at[len] == ' ');
 }
 
 static const struct event_type *type_make(const struct qemu_events *e, struct text_slice name)
@@ -181,8 +213,12 @@ struct qemu_name *qemu_event_name(struct qemu_events *e, struct text_slice name,
 		return NULL;
 	memcpy(n->name, name.at, name.len);
 	n->known = known_find(name);
+	n->special = word_is(name, "kvm_vcpu_ioctl")	       ? QEMU_IOCTL
+		     : word_is(name, "vmstate_downtime_checkpoint") ? QEMU_CHECKPOINT
+		     : word_is(name, "vmstate_downtime_save")  ? QEMU_SAVED
+							       : 0;
 	n->type = n->known ? event_type_ours(n->known->id) : type_make(e, name);
-	if (n->type && hint && hint->wants)
+	if (n->type && hint && hint->wants && !n->special)
 		n->wanted = hint->wants(n->type->name, hint->arg);
 	if (!n->type || !hash_index_add(&e->by_name, hash, e->nr_names)) {
 		free(n->name);
@@ -336,6 +372,84 @@ static void record_complete(struct qemu_events *e, const struct qemu_event *know
 	}
 }
 
+/* ---- events that are ours only with some arguments ---- */
+
+/* "cpu_index 2, type 0xae80, arg (nil)" of kvm_vcpu_ioctl: KVM_RUN, which pairs with its return by the thread. */
+static bool is_kvm_run(const struct qemu_events *e, const struct qemu_name *n,
+		       struct qemu_head head, struct text_slice args, uint16_t *vcpu)
+{
+	static const struct qemu_event ioctl = {
+		"kvm_vcpu_ioctl",
+		EV_kvm_run,
+		{{"cpu_index", NULL, VCPU, 0, 0}, {"type", NULL, NUMBER, 0, sizeof(uint64_t)}},
+		0,
+		0};
+	uint64_t type = 0;
+
+	if (n->special != QEMU_IOCTL || !head.tid)
+		return false;
+	if (e->binary)
+		args_of_bytes(&ioctl, args, (uint8_t *)&type, vcpu);
+	else
+		args_of_text(&ioctl, args, (uint8_t *)&type, vcpu);
+	return type == IOCTL_KVM_RUN;
+}
+
+/* The event of ours that this one is with its arguments; 0: it is none. */
+static uint16_t special_make(const struct qemu_events *e, const struct qemu_name *n,
+			     struct qemu_head head, struct text_slice args, uint8_t *to,
+			     uint16_t *vcpu)
+{
+	struct rec_migrate_step *step = (void *)to;
+	struct rec_vm_state *state = (void *)to;
+
+	if (is_kvm_run(e, n, head, args, vcpu))
+		return EV_kvm_run;
+	if (n->special == QEMU_SAVED && word_is(args, "type=iterable idstr=ram")) {
+		step->step = 2; /* what is left is written from now on */
+		return EV_migrate_step;
+	}
+	for (size_t i = 0; n->special == QEMU_CHECKPOINT &&
+			   i < sizeof(downtime_points) / sizeof(*downtime_points);
+	     i++) {
+		const struct downtime_point *p = &downtime_points[i];
+
+		if (!word_is(args, p->name))
+			continue;
+		if (p->step) {
+			step->step = p->step;
+			return EV_migrate_step;
+		}
+		state->running = p->running;
+		state->state = p->state;
+		return EV_vm_state;
+	}
+	return 0;
+}
+
+uint64_t qemu_saved_ns(const struct qemu_name *n, struct text_slice args)
+{
+	const char *p = n->special == QEMU_SAVED && word_is(args, "type=iterable idstr=ram")
+				? value_find(args, "downtime")
+				: NULL;
+	uint64_t us = p ? text_number(&p) : 0;
+
+	return us < UINT32_MAX ? us * 1000 : 0;
+}
+
+void qemu_saving_make(struct qemu_head head, uint8_t *to, struct event *ev)
+{
+	struct rec_migrate_step *step = (void *)to;
+	const struct event_type *type = event_type_ours(EV_migrate_step);
+
+	*step = (struct rec_migrate_step){
+		.hdr = {.time = head.time_ns, .pid = head.pid, .tid = head.tid, .type = type->id,
+			.size = type->size, .vcpu = RECORD_NO_VCPU},
+		.step = 1};
+	*ev = (struct event){.time_ns = head.time_ns, .type = type, .data = to, .pid = head.pid,
+			     .tid = head.tid, .size = type->size, .vcpu = RECORD_NO_VCPU};
+}
+
 /* ---- events ---- */
 
 static void unknown_fill(const struct qemu_events *e, struct text_slice args, uint8_t *to)
@@ -354,8 +468,16 @@ void qemu_event_make(struct qemu_events *e, const struct qemu_name *n, struct qe
 				 .vcpu = RECORD_NO_VCPU};
 	const uint64_t one = 1;
 
-	memset(to, 0, n->type->size);
-	if (!n->known) {
+	const struct event_type *type = n->type;
+	uint16_t special;
+
+	memset(to, 0, QEMU_RECORD_MAX);
+	special = n->special ? special_make(e, n, head, args, to, &hdr.vcpu) : 0;
+	if (special) {
+		type = event_type_ours(special);
+		hdr.type = type->id;
+		hdr.size = type->size;
+	} else if (!n->known) {
 		unknown_fill(e, args, to);
 	} else {
 		if (e->binary)
@@ -367,6 +489,6 @@ void qemu_event_make(struct qemu_events *e, const struct qemu_name *n, struct qe
 		record_complete(e, n->known, to);
 	}
 	memcpy(to, &hdr, sizeof(hdr));
-	*ev = (struct event){.time_ns = hdr.time, .type = n->type, .data = to, .pid = hdr.pid,
+	*ev = (struct event){.time_ns = hdr.time, .type = type, .data = to, .pid = hdr.pid,
 			     .tid = hdr.tid, .size = hdr.size, .vcpu = hdr.vcpu};
 }

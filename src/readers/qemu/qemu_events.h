@@ -20,6 +20,7 @@ struct qemu_name {
 	char *name; /* owned */
 	uint32_t len;
 	bool wanted;
+	enum { QEMU_IOCTL = 1, QEMU_CHECKPOINT, QEMU_SAVED } special; /* ours with some arguments; 0: no */
 	const struct qemu_event *known; /* NULL: "qemu:NAME" */
 	const struct event_type *type;
 };
@@ -39,6 +40,9 @@ void qemu_events_deinit(struct qemu_events *e);
 struct qemu_name *qemu_event_name(struct qemu_events *e, struct text_slice name,
 				  const struct read_hint *hint);
 
+/* Is it an event that becomes one of ours? */
+bool qemu_event_is_known(struct text_slice name);
+
 /* What precedes the arguments. */
 struct qemu_head {
 	uint64_t time_ns;
@@ -51,5 +55,12 @@ struct qemu_head {
  */
 void qemu_event_make(struct qemu_events *e, const struct qemu_name *n, struct qemu_head head,
 		     struct text_slice args, uint8_t *to, struct event *ev);
+
+/*
+ * QEMU logs how long the VM's RAM was written when that is over: the time before the event at which it began, and that
+ * begin as an event; 0: it is another event.
+ */
+uint64_t qemu_saved_ns(const struct qemu_name *n, struct text_slice args);
+void qemu_saving_make(struct qemu_head head, uint8_t *to, struct event *ev);
 
 #endif

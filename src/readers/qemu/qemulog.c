@@ -4,6 +4,7 @@
  * QEMU's tapset; simpletrace.py, whose times are us since the line before:
  *
  *   32416@1795357760.223839:virtqueue_pop vq 0x7f332a89e010 elem 0x55b3842a08c0 in_num 2 out_num 1
+ *   2026-11-22T10:29:20.223839Z virtqueue_pop vq 0x7f332a89e010 ...       (QEMU 10.2 and newer)
  *   virtqueue_pop vq 0x7f332a89e010 elem 0x55b3842a08c0 in_num 2 out_num 1
  *   32416@1795357760223839123 virtqueue_pop vq 0x7f332a89e010 ...
  *   virtqueue_pop 12.345 pid=32416 vq=0x7f332a89e010 elem=0x55b3842a08c0 in_num=0x2 out_num=0x1
@@ -21,7 +22,7 @@
 
 enum { ARENA = BATCH_MAX * QEMU_RECORD_MAX, NAME_BYTES_MAX = 64 };
 
-enum form { NO_EVENT, LOG, LOG_BARE, LOG_STAP, SIMPLETRACE_PY };
+enum form { NO_EVENT, LOG, LOG_ISO, LOG_BARE, LOG_STAP, SIMPLETRACE_PY };
 
 struct line {
 	struct qemu_head head;
@@ -88,6 +89,43 @@ static enum form stamped_parse(struct line *l, const char *s, const char *end)
 	return event_parse(l, p + 1, end) ? LOG : NO_EVENT;
 }
 
+/* `nr` digits at *p, which is set behind them and the character `then`; false: it is not so. */
+static bool digits_parse(const char **p, int nr, char then, uint64_t *ret)
+{
+	const char *begin = *p;
+
+	*ret = text_decimal(p);
+	return *p - begin == nr && *(*p)++ == then;
+}
+
+/* Days from 1970-01-01 to a date of the Gregorian calendar, from 1970 on. */
+static uint64_t days_of(uint64_t year, uint64_t month, uint64_t day)
+{
+	uint64_t y = month <= 2 ? year - 1 : year, m = (month + 9) % 12;
+
+	return 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719468;
+}
+
+/* "2026-11-22T10:29:20.223839Z NAME ARGS": real_time_iso8601() of QEMU */
+static bool iso_parse(struct line *l, const char *s, const char *end)
+{
+	const char *p = s;
+	uint64_t year, month, day, hour, minute, second, us;
+
+	if (!digits_parse(&p, 4, '-', &year) || !digits_parse(&p, 2, '-', &month) ||
+	    !digits_parse(&p, 2, 'T', &day) || !digits_parse(&p, 2, ':', &hour) ||
+	    !digits_parse(&p, 2, ':', &minute) || !digits_parse(&p, 2, '.', &second) ||
+	    !digits_parse(&p, 6, 'Z', &us) || *p != ' ' || year < 1970 || year > 2200 ||
+	    month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59 ||
+	    second > 60)
+		return false;
+	l->head = (struct qemu_head){
+		.time_ns = (((days_of(year, month, day) * 24 + hour) * 60 + minute) * 60 + second) *
+				   1000000000 +
+			   us * 1000};
+	return event_parse(l, p + 1, end);
+}
+
 /* "NAME DELTA.NNN pid=N ARGS": head.time_ns is the difference. */
 static bool python_parse(struct line *l, const char *s, const char *end)
 {
@@ -120,6 +158,8 @@ static enum form line_parse(struct line *l, const char *s, const char *end)
 	form = stamped_parse(l, s, end);
 	if (form != NO_EVENT)
 		return form;
+	if (iso_parse(l, s, end))
+		return LOG_ISO;
 	if (python_parse(l, s, end))
 		return SIMPLETRACE_PY;
 	l->head = (struct qemu_head){0};
@@ -135,13 +175,19 @@ static bool decides(enum form form, const struct line *l)
 	static const char *const first[] = {"vq 0x", "vdev 0x", "elem 0x", "cpu_index ", "addr 0x",
 					    "cpu "};
 
+	const char *p = l->args.at;
+
 	if (form != LOG_BARE)
 		return form != NO_EVENT;
+	if (qemu_event_is_known(l->name))
+		return true;
 	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
 		if (l->args.len > strlen(first[i]) &&
 		    !memcmp(l->args.at, first[i], strlen(first[i])))
 			return true;
-	return false;
+	while ((*p >= 'a' && *p <= 'z') || *p == '_')
+		p++;
+	return p > l->args.at && !strncmp(p, " 0x", 3); /* "req 0x..." */
 }
 
 static bool qemulog_probe(const uint8_t *head, size_t len)
@@ -203,12 +249,25 @@ static int qemulog_next(struct reader *r, struct batch *batch)
 	struct line l;
 
 	batch->nr = 0;
-	while (batch->nr < BATCH_MAX && line_next(q, &l)) {
+	while (batch->nr + 1 < BATCH_MAX && line_next(q, &l)) {
 		struct qemu_name *n = qemu_event_name(&q->events, l.name, NULL);
+		uint64_t saved_ns;
 
 		if (!n) {
 			line_skip(q);
 			continue;
+		}
+		saved_ns = qemu_saved_ns(n, l.args);
+		if (saved_ns && saved_ns < l.head.time_ns) {
+			struct qemu_head begin = l.head;
+
+			begin.time_ns -= saved_ns;
+			if (begin.time_ns < q->time_ns) /* it began after the event before */
+				begin.time_ns = q->time_ns;
+			qemu_saving_make(begin, q->arena + batch->nr * QEMU_RECORD_MAX,
+					 &batch->ev[batch->nr]);
+			batch->nr++;
+			r->info.nr_events++;
 		}
 		qemu_event_make(&q->events, n, l.head, l.args,
 				q->arena + batch->nr * QEMU_RECORD_MAX, &batch->ev[batch->nr]);
@@ -257,13 +316,13 @@ static void describe(struct qemulog *q)
 				  "%s: the log has no timestamps (QEMU: -msg timestamp=on): times "
 				  "are the numbers of the events",
 				  info->file);
-	} else if (q->form == LOG || q->form == LOG_STAP) {
+	} else if (q->form != SIMPLETRACE_PY) {
 		trace_info_caveat(info,
 				  "%s: timestamps are from the clock 'realtime', not "
 				  "CLOCK_MONOTONIC",
 				  info->file);
 	}
-	if (q->form == LOG)
+	if (q->form == LOG || q->form == LOG_ISO)
 		trace_info_set_resolution(info, 1000);
 }
 
