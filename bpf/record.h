@@ -32,6 +32,7 @@ typedef int64_t  hr_s64;
 
 #define RECORD_NO_VCPU 0xffff /* the thread is not a vCPU, or it is unknown yet */
 #define RECORD_NO_CPU  0xffffffffu /* of a loss: no buffer was full, the kernel did not run the program */
+#define RECORD_NOT_WRITTEN 0xfffffffeu /* likewise: the event was recorded, but could not be written into the file */
 
 struct record_hdr {
 	hr_u64 time; /* host CLOCK_MONOTONIC, ns */

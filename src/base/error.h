@@ -24,6 +24,12 @@ int error_code(void);
 /* The error message; "" if there is none. Valid until the next fail() of this thread. */
 const char *error_text(void);
 
+/* Of several steps that are all taken, the first failure counts. */
+static inline void error_keep_first(int *err, int next)
+{
+	*err = *err ? *err : next;
+}
+
 /* Appends what to do next to the error message: "; try: ...". Returns err. */
 int fail_hint(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -77,7 +77,7 @@ static int loss_print(const struct loss *l, uint64_t start_ns, char *buf, size_t
 		snprintf(when, sizeof(when), "at %.3f s", from);
 	else
 		snprintf(when, sizeof(when), "between %.3f s and %.3f s", from, until);
-	if (l->cpu == RECORD_NO_CPU)
+	if (l->cpu == RECORD_NO_CPU || l->cpu == RECORD_NOT_WRITTEN)
 		*cpu = '\0';
 	else if (l->cpu != LOSS_CPU_UNKNOWN)
 		snprintf(cpu, sizeof(cpu), "of CPU %u ", l->cpu);
@@ -87,15 +87,26 @@ static int loss_print(const struct loss *l, uint64_t start_ns, char *buf, size_t
 
 const char *losses_reason(const struct loss_sums *l)
 {
-	unsigned int not_run = 0;
+	enum { FULL = 1, NOT_RUN = 2, NOT_WRITTEN = 4 };
+	static const char *const reasons[] = {
+		"buffers were full",
+		"buffers were full",
+		"the kernel did not run the programs that record them",
+		"buffers were full, or the kernel did not run the programs that record them",
+		"the file could not be written",
+		"buffers were full, or the file could not be written",
+		"the kernel did not run the programs that record them, or the file could not be "
+		"written",
+		"buffers were full, the kernel did not run the programs that record them, or the "
+		"file could not be written",
+	};
+	unsigned int why = 0;
 
 	for (unsigned int i = 0; i < l->nr; i++)
-		not_run += l->loss[i].cpu == RECORD_NO_CPU;
-	if (!not_run)
-		return "buffers were full";
-	return not_run < l->nr ? "buffers were full, or the kernel did not run the programs that "
-				 "record them"
-			       : "the kernel did not run the programs that record them";
+		why |= l->loss[i].cpu == RECORD_NO_CPU	      ? NOT_RUN
+		       : l->loss[i].cpu == RECORD_NOT_WRITTEN ? NOT_WRITTEN
+							      : FULL;
+	return reasons[why];
 }
 
 const char *losses_print(struct loss_sums *l, uint64_t start_ns, char *buf, size_t size)

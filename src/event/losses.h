@@ -5,13 +5,13 @@
 
 #include "event/event.h"
 
-#define LOSS_CPU_UNKNOWN (RECORD_NO_CPU - 1) /* not recorded */
+#define LOSS_CPU_UNKNOWN (RECORD_NOT_WRITTEN - 1) /* not recorded */
 
 enum { LOSSES_MAX = 64 }; /* pairs of type and CPU; further ones are summed up without either */
 
 struct loss {
 	const struct event_type *type; /* NULL: the recorder did not store it */
-	uint32_t cpu; /* RECORD_NO_CPU: no buffer was full; LOSS_CPU_UNKNOWN */
+	uint32_t cpu; /* RECORD_NO_CPU, RECORD_NOT_WRITTEN: no buffer was full; LOSS_CPU_UNKNOWN */
 	uint64_t count, first_ns, until_ns;
 };
 

@@ -225,7 +225,11 @@ uint64_t input_set_host_end_ns(const struct input_set *set)
 
 bool input_set_strict_failed(const struct input_set *set)
 {
-	return set->options->strict && (set->reader->info.lost || set->nr_left_out);
+	bool missing = set->reader->info.lost || set->nr_left_out;
+
+	for (unsigned int i = 0; i < input_set_nr(set); i++)
+		missing |= set->input[i].reader->info.truncated;
+	return set->options->strict && missing;
 }
 
 static bool recorded(const json_t *meta, const char *event)

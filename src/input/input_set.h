@@ -146,7 +146,7 @@ bool input_set_foreign(const struct input_set *set);
 /* According to its metadata, did a recording of ours record this event, whether it occurred or not? */
 bool input_set_recorded(const struct input_set *set, const char *event);
 
-/* Was --strict given, and did any input lose events? */
+/* Was --strict given, and did any input lose events, or is one truncated? */
 bool input_set_strict_failed(const struct input_set *set);
 
 enum { SURVEY_REASONS_MAX = 64, SURVEY_TIDS_MAX = 64, SURVEY_VCPUS = 1 << 16 };

@@ -412,14 +412,15 @@ static void sections_fit(json_t *all)
 	fit_one(all, "blame_by_vcpu", BY_VCPU_BYTES);
 }
 
-/* Did an input lose events? `info` has read all. */
+/* Did an input lose events, or is one truncated? `info` has read all. */
 static bool has_lost(const json_t *all)
 {
 	const json_t *data = json_object_get(json_object_get(all, "info"), "data"), *input;
 	size_t i;
 
 	json_array_foreach (json_object_get(data, "inputs"), i, input)
-		if (json_integer_value(json_object_get(input, "lost")))
+		if (json_integer_value(json_object_get(input, "lost")) ||
+		    json_object_get(input, "truncated"))
 			return true;
 	return false;
 }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The file side of the writer: header, chunks, index, trailer, in this order and never rewritten. A payload is packed
- * as columns, then in a zstd frame if that is smaller. Index entries are kept in memory until the end.
+ * as columns, then in a zstd frame if that is smaller. Index entries are kept in memory until the end. Space for the
+ * end is allocated ahead of the chunks with records: a file that fills its file system says what is missing.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <zstd.h>
@@ -12,6 +15,7 @@
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "base/growing_file.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "tracefile/columns.h"
 #include "tracefile/delta.h"
@@ -19,15 +23,17 @@
 
 enum {
 	ZSTD_LEVEL = 1,	    /* the collector must keep up */
-	FEW_BYTES = 4 << 10 /* of records: both packings are tried */
+	FEW_BYTES = 4 << 10, /* of records: both packings are tried */
+	END_BYTES = 64 << 10 /* kept in reserve: counts of what could not be written, metadata */
 };
 
 struct trace_out {
 	struct growing_file file;
 	bool failed; /* a chunk could not be written */
-	bool zstd, whole;
+	bool zstd, whole, ending;
 	unsigned long memory_failures; /* before the file was created */
 	uint64_t offset; /* end of the last whole chunk */
+	uint64_t begin_bytes; /* of the first metadata: those at the end are alike */
 	uint8_t *index;	 /* INDEX_ENTRY_SIZE bytes per chunk written */
 	size_t nr_index, max_index;
 	uint64_t totals[1 << 16]; /* records per type, over all chunks */
@@ -235,6 +241,39 @@ static int chunk_undo(struct trace_out *o, int err)
 	return out_fail(o, err);
 }
 
+/* May a chunk of this length be written, with the end after it? A file system that cannot allocate is not asked. */
+static int end_reserve(struct trace_out *o, uint64_t length)
+{
+	uint64_t need = length + END_BYTES + 2 * o->begin_bytes +
+			(o->nr_index + 2) * (INDEX_ENTRY_SIZE + COUNT_SIZE);
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_FSIZE, &limit) && o->offset + need > limit.rlim_cur)
+		return out_fail(o, -EFBIG);
+	while (fallocate(o->file.fd, FALLOC_FL_KEEP_SIZE, (off_t)o->offset, (off_t)need)) {
+		if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)
+			return out_fail(o, -errno);
+		if (errno != EINTR)
+			break;
+	}
+	return 0;
+}
+
+/* Writes the pieces of a chunk. */
+static int chunk_put(struct trace_out *o, const struct chunk_header *h, struct iovec *iov, int nr)
+{
+	int err = h->kind == CHUNK_RECORDS && !o->whole && !o->ending
+			  ? end_reserve(o, chunk_length(h))
+			  : 0;
+
+	if (err) {
+		o->failed = true;
+		return err;
+	}
+	err = write_all(o->file.fd, iov, nr);
+	return err ? chunk_undo(o, err) : 0;
+}
+
 int trace_out_chunk(struct trace_out *o, struct chunk_header *h, const struct chunk_count *counts,
 		    const struct event_type *const *types, const void *raw, size_t len)
 {
@@ -263,14 +302,16 @@ int trace_out_chunk(struct trace_out *o, struct chunk_header *h, const struct ch
 	h->payload_crc = crc32c(0, iov[2].iov_base, iov[2].iov_len);
 	iov[3].iov_len = chunk_length(h) - CHUNK_HEADER_SIZE - table - h->stored;
 	chunk_header_encode(h, head);
-	err = write_all(o->file.fd, iov, 4);
+	err = chunk_put(o, h, iov, 4);
 	if (err)
-		return chunk_undo(o, err);
+		return err;
 	if (h->kind != CHUNK_INDEX) {
 		sum_add(o, h, counts);
 		err = index_add(o, head);
 	}
 	o->offset += chunk_length(h);
+	if (!o->begin_bytes)
+		o->begin_bytes = chunk_length(h);
 	return err || !h->nr_records || o->whole ? err : growing_file_publish(&o->file);
 }
 
@@ -290,6 +331,11 @@ int trace_out_json(struct trace_out *o, enum chunk_kind kind, const json_t *json
 uint64_t trace_out_bytes(const struct trace_out *o)
 {
 	return o->offset;
+}
+
+void trace_out_ending(struct trace_out *o)
+{
+	o->ending = true;
 }
 
 /* The first index chunk carries the counts of the whole file; the others only continue the list. */
@@ -322,10 +368,20 @@ static int write_index(struct trace_out *o)
 	return err ? chunk_undo(o, err) : 0;
 }
 
+static void reserve_free(const struct trace_out *o)
+{
+	struct stat st;
+
+	if (!fstat(o->file.fd, &st) && ftruncate(o->file.fd, st.st_size))
+		debug("drain", "%s: %s", o->file.path, strerror(errno)); /* it costs space */
+}
+
 static int out_close(struct trace_out *o, bool keep)
 {
-	int err = growing_file_close(&o->file, keep);
+	int err;
 
+	reserve_free(o);
+	err = growing_file_close(&o->file, keep);
 	ZSTD_freeCCtx(o->zstd_ctx);
 	columns_packer_free(o->columns);
 	free(o->index);

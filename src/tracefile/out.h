@@ -26,10 +26,14 @@ struct event_type;
  * Appends a chunk: h's kind, nr_counts, nr_records, times and bloom are the caller's, the rest is filled in here.
  * `types` (by id, NULL for other kinds) describes the fields of records, which pack better by fields than by bytes.
  * A chunk that cannot be written whole is removed again, so that the file stays valid (-ENOSPC, -EIO, ...). -ENOENT,
- * -EIO: the file was deleted or truncated meanwhile.
+ * -EIO: the file was deleted or truncated meanwhile. Records leave space for what follows trace_out_ending(), in files
+ * that are not `whole`: -ENOSPC, -EDQUOT, -EFBIG if there is none.
  */
 int trace_out_chunk(struct trace_out *o, struct chunk_header *h, const struct chunk_count *counts,
 		    const struct event_type *const *types, const void *raw, size_t len);
+
+/* What is written from now on may use the reserve. */
+void trace_out_ending(struct trace_out *o);
 
 /* A chunk of JSON: CHUNK_META or CHUNK_SCHEMA. */
 int trace_out_json(struct trace_out *o, enum chunk_kind kind, const json_t *json);

@@ -18,6 +18,7 @@ struct trace_writer;
 /* What the writer's own file has, without dumps. */
 struct trace_written {
 	uint64_t count[EV_LIMIT]; /* records of each of our types */
+	uint64_t missing;	  /* events that could not be written, which the file reports as lost */
 	uint64_t bytes;		  /* set when the writer is closed; 0: there is no file of that name by it */
 };
 
@@ -45,15 +46,17 @@ int trace_writer_open(const char *path, const struct trace_writer_options *opt, 
 /*
  * Appends a record. Records of one CPU must be nearly in time order; across CPUs any order within a round. A type
  * that is not ours must have been registered (event_type_register) and its schema announced with
- * trace_writer_type() before its first record. Errors: -ENOSPC, -EIO, ... with the error message set; what was
- * written before stays valid.
+ * trace_writer_type() before its first record. Errors: of such a record, with the error message set. Those of the file
+ * come from trace_writer_round() and trace_writer_end().
  */
 int trace_writer_record(struct trace_writer *w, const struct record_hdr *rec);
 int trace_writer_type(struct trace_writer *w, const struct event_type *type, uint16_t *ret_id);
 
 /*
  * Ends a round: every record older than watermark_ns has been added. The reader may sort and return all
- * older ones. Also decides whether the current chunk is written now (large enough, or a second old).
+ * older ones. Also decides whether the current chunk is written now (large enough, or a second old). Errors: -ENOSPC,
+ * -EIO, ..., now or before; what was written before stays valid, and records that are not in the file, later ones too,
+ * are counted: its end reports them as lost.
  */
 int trace_writer_round(struct trace_writer *w, uint64_t watermark_ns);
 
@@ -67,6 +70,9 @@ uint64_t trace_writer_bytes(const struct trace_writer *w);
  */
 int trace_writer_dump(struct trace_writer *w, const char *path, uint64_t since_ns,
 		      json_t *final_meta);
+
+/* No record follows: writes those that are pending. Returns the writer's first error; the file is to be closed. */
+int trace_writer_end(struct trace_writer *w);
 
 /* Writes what is pending, the final metadata (borrowed, may be NULL) and the index; frees w in any case. */
 int trace_writer_close(struct trace_writer *w, json_t *final_meta);

@@ -3,6 +3,8 @@
  * Records are collected to a chunk in memory and go out in one write: when the chunk is large, or at the end of a
  * round if its oldest record has waited for a second, so that a SIGKILL loses no more than that. Before the first
  * chunk in which a type occurs stands a schema chunk that declares it.
+ *
+ * Once the file cannot be written, records are counted only, and the end of the file reports them as lost.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,6 +24,11 @@ enum {
 
 #define WAIT_MAX_NS 1000000000ull /* a record waits no longer in memory, if rounds end in time */
 
+/* Records of a type that are not in the file, and when they were. */
+struct missing {
+	uint64_t count, first_ns, last_ns;
+};
+
 struct trace_writer {
 	char *path;
 	struct trace_header head;
@@ -30,7 +37,10 @@ struct trace_writer {
 	struct trace_writer_options opt;
 	uint64_t synced_ns, synced_bytes; /* time and size of the last sync */
 	json_t *meta;
-	int err; /* the first failure; nothing is written after it */
+	int err; /* the first failure; no record is written after it */
+	struct missing missing[EV_LIMIT]; /* by type; 0: those that are not ours */
+	bool any;			  /* the file has records */
+	bool ended;
 	size_t target;
 
 	struct trace_chunk chunk; /* being filled */
@@ -174,17 +184,58 @@ static int chunk_write(void *arg, const struct trace_chunk *c)
 	return err;
 }
 
-/* Passes the current chunk on. `watermark_ns` is that of the rounds that have ended. */
-static int chunk_flush(struct trace_writer *w)
+/* The current chunk, ready to be passed on. */
+static const struct trace_chunk *chunk_counted(struct trace_writer *w)
 {
-	struct target own = {w, w->out, w->announced};
-
-	if (!w->chunk.h.nr_records || w->err)
-		return w->err;
 	w->chunk.h.watermark_ns = w->watermark_ns;
 	for (unsigned int i = 0; i < w->chunk.h.nr_counts; i++)
 		w->chunk.counts[i].count = w->count[w->chunk.counts[i].type];
-	w->err = w->ring ? trace_ring_push(w->ring, &w->chunk) : chunk_write(&own, &w->chunk);
+	return &w->chunk;
+}
+
+static void missing_count(struct trace_writer *w, const struct record_hdr *rec)
+{
+	const struct rec_lost *lost = rec->type == EV_lost ? (const void *)rec : NULL;
+	unsigned int type = lost ? lost->lost_event : rec->type;
+	struct missing *m = &w->missing[type < EV_LIMIT ? type : 0];
+	uint64_t last = lost && lost->until > rec->time ? lost->until : rec->time;
+
+	m->first_ns = m->count && m->first_ns < rec->time ? m->first_ns : rec->time;
+	m->last_ns = m->count && m->last_ns > last ? m->last_ns : last;
+	m->count += lost ? lost->count : 1;
+	if (w->opt.written)
+		w->opt.written->missing += lost ? lost->count : 1;
+}
+
+/* To the writer's own file; the records are counted if that is not possible, which is no error. */
+static int own_chunk_write(void *arg, const struct trace_chunk *c)
+{
+	struct trace_writer *w = arg;
+	struct target own = {w, w->out, w->announced};
+
+	if (!w->err)
+		w->err = chunk_write(&own, c);
+	if (!w->err)
+		w->any = true;
+	for (size_t at = 0; w->err && at < c->len;) {
+		const struct record_hdr *rec = (const void *)(c->data + at);
+
+		missing_count(w, rec);
+		at += rec->size;
+	}
+	return 0;
+}
+
+/* Passes the current chunk on. `watermark_ns` is that of the rounds that have ended. */
+static int chunk_flush(struct trace_writer *w)
+{
+	if (!w->chunk.h.nr_records || w->err)
+		return w->err;
+	chunk_counted(w);
+	if (w->ring)
+		w->err = trace_ring_push(w->ring, &w->chunk);
+	else
+		own_chunk_write(w, &w->chunk);
 	chunk_reset(w);
 	return w->err;
 }
@@ -204,15 +255,10 @@ static int type_check(struct trace_writer *w, const struct record_hdr *rec)
 	return 0;
 }
 
-int trace_writer_record(struct trace_writer *w, const struct record_hdr *rec)
+static void chunk_add(struct trace_writer *w, const struct record_hdr *rec)
 {
 	struct chunk_header *h = &w->chunk.h;
-	int err = type_check(w, rec);
 
-	if (!err && w->chunk.len + rec->size > RECORDS_RAW_MAX)
-		err = chunk_flush(w);
-	if (err || w->err)
-		return err ? err : w->err;
 	if (!h->nr_records++)
 		w->chunk_since_ns = monotonic_ns();
 	memcpy(w->chunk.data + w->chunk.len, rec, rec->size);
@@ -224,6 +270,20 @@ int trace_writer_record(struct trace_writer *w, const struct record_hdr *rec)
 		h->first_ns = rec->time;
 	if (rec->time > h->last_ns)
 		h->last_ns = rec->time;
+}
+
+int trace_writer_record(struct trace_writer *w, const struct record_hdr *rec)
+{
+	int err = type_check(w, rec);
+
+	if (err)
+		return err;
+	if (w->chunk.len + rec->size > RECORDS_RAW_MAX)
+		chunk_flush(w);
+	if (w->err)
+		missing_count(w, rec);
+	else
+		chunk_add(w, rec);
 	return 0;
 }
 
@@ -275,14 +335,12 @@ uint64_t trace_writer_bytes(const struct trace_writer *w)
 }
 
 /* The number of dropped naming events is stored in the metadata, so that reports can mention it. */
-static int ring_write(struct trace_writer *w, uint64_t since_ns, struct trace_out *out,
-		      bool *announced)
+static int ring_note(const struct trace_writer *w, struct trace_out *out)
 {
-	struct target t = {w, out, announced};
 	uint64_t dropped = trace_ring_names_dropped(w->ring);
-	int err = trace_ring_walk(w->ring, since_ns, chunk_write, &t);
+	int err = 0;
 
-	if (!err && dropped) {
+	if (dropped) {
 		json_t *note = json_pack("{s:I}", "names_dropped", (json_int_t)dropped);
 
 		err = trace_out_json(out, CHUNK_META, note);
@@ -307,10 +365,50 @@ int trace_writer_dump(struct trace_writer *w, const char *path, uint64_t since_n
 	if (!err)
 		err = trace_out_json(out, CHUNK_META, w->meta);
 	if (!err)
-		err = ring_write(w, since_ns, out, announced);
+		err = trace_ring_walk(w->ring, since_ns, chunk_write,
+				      &(struct target){w, out, announced});
+	if (!err)
+		err = ring_note(w, out);
 	if (!err && final_meta)
 		err = trace_out_json(out, CHUNK_META, final_meta);
 	return err ? err : trace_out_finish(take_ptr(out), w->opt.sync, NULL);
+}
+
+int trace_writer_end(struct trace_writer *w)
+{
+	int err;
+
+	if (w->ended)
+		return w->err;
+	w->ended = true;
+	w->watermark_ns = UINT64_MAX;
+	err = chunk_flush(w);
+	if (!err && w->ring)
+		err = trace_ring_walk(w->ring, 0, own_chunk_write, w);
+	return err ? err : w->err;
+}
+
+/* In place of the records that are missing, if the file has any. */
+static int missing_write(struct trace_writer *w)
+{
+	struct target own = {w, w->out, w->announced};
+
+	chunk_reset(w);
+	for (unsigned int type = 0; type < EV_LIMIT; type++) {
+		const struct missing *m = &w->missing[type];
+		struct rec_lost lost = {.hdr = {.time = m->first_ns,
+						.type = EV_lost,
+						.size = sizeof(lost),
+						.vcpu = RECORD_NO_VCPU},
+					.count = m->count,
+					.until = m->last_ns,
+					.lost_cpu = RECORD_NOT_WRITTEN,
+					.lost_event = type};
+
+		if (m->count && w->any && !type_check(w, &lost.hdr))
+			chunk_add(w, &lost.hdr);
+	}
+	return w->chunk.h.nr_records ? chunk_write(&own, chunk_counted(w)) : 0;
 }
 
 int trace_writer_close(struct trace_writer *w, json_t *final_meta)
@@ -319,17 +417,18 @@ int trace_writer_close(struct trace_writer *w, json_t *final_meta)
 
 	if (!w)
 		return 0;
-	w->watermark_ns = UINT64_MAX;
-	err = chunk_flush(w);
-	if (!err && w->ring)
-		err = ring_write(w, 0, w->out, w->announced);
+	err = trace_writer_end(w);
 	if (err && w->opt.whole) {
 		trace_writer_abandon(w);
 		return err;
 	}
-	/* Even after a failure (a full disk) the metadata and the index are tried: they are small. */
-	if (final_meta && (last = trace_out_json(w->out, CHUNK_META, final_meta)) && !err)
-		err = last;
+	/* Also after a failure (a full disk): the file must tell what it lacks. */
+	trace_out_ending(w->out);
+	error_keep_first(&err, missing_write(w));
+	if (w->ring)
+		error_keep_first(&err, ring_note(w, w->out));
+	if (final_meta)
+		error_keep_first(&err, trace_out_json(w->out, CHUNK_META, final_meta));
 	last = trace_out_finish(take_ptr(w->out), w->opt.sync,
 				w->opt.written ? &w->opt.written->bytes : NULL);
 	trace_writer_abandon(w);

@@ -319,39 +319,64 @@ static void only_traces_are_replaced(void **state)
 	assert_int_equal(try_open(other), 0);
 }
 
-/* RLIMIT_FSIZE simulates a full disk: the chunk that does not fit is removed. */
-static void full_disk_leaves_a_valid_file(void **state)
+/* RLIMIT_FSIZE simulates a full disk. Returns the number of records that were passed on. */
+static uint64_t fill(const char *path, struct trace_writer_options opt)
 {
-	const char *path = in_scratch("full.hrt");
-	struct trace_writer *w = writer_open(path, (struct trace_writer_options){0});
+	struct trace_writer *w = writer_open(path, opt);
 	struct rlimit old, small;
-	uint64_t t = 1000, kept;
-	struct seen s;
+	uint64_t t = 1000, more;
 	int err = 0;
 
-	(void)state;
 	signal(SIGXFSZ, SIG_IGN);
 	getrlimit(RLIMIT_FSIZE, &old);
 	small = old;
 	small.rlim_cur = 1000000;
 	setrlimit(RLIMIT_FSIZE, &small);
 	while (!err && t < 1000000) {
-		err = pio_write(w, t++, 0);
-		if (!err && t % 100 == 0)
+		assert_int_equal(pio_write(w, t++, 0), 0);
+		if (t % 100 == 0)
 			err = trace_writer_round(w, t);
 	}
-	assert_int_equal(err, -EFBIG);
-	assert_non_null(strstr(error_text(), "full.hrt"));
-	kept = trace_writer_bytes(w);
-	assert_int_equal(pio_write(w, t, 0), -EFBIG);
+	for (more = 0; more < 17; more++)
+		assert_int_equal(pio_write(w, t++, 0), 0);
+	assert_int_equal(opt.max_bytes ? 0 : -EFBIG, err);
+	assert_int_equal(trace_writer_end(w), -EFBIG);
+	assert_non_null(strstr(error_text(), path));
 	assert_int_equal(trace_writer_close(w, NULL), -EFBIG);
 	setrlimit(RLIMIT_FSIZE, &old);
-	assert_true(kept > 700000);
+	return t - 1000;
+}
+
+/* Its end has space in reserve: what could not be written is counted, and the index is there. */
+static void full_disk_counts_what_is_missing(void **state)
+{
+	const char *path = in_scratch("full.hrt");
+	uint64_t written = fill(path, (struct trace_writer_options){0});
+	struct stat st;
+	struct seen s;
+
+	(void)state;
 	assert_int_equal(trace_read(path, &s), 0);
 	assert_true(s.events > 15000);
 	assert_int_equal(s.backwards + s.wrong, 0);
-	/* Whether the index still fits into what is left depends on where the last chunk ended. */
-	assert_true(!s.nr_caveats || (s.nr_caveats == 1 && strstr(s.caveat, "has no index")));
+	assert_int_equal(s.nr_caveats, 0);
+	assert_int_equal(s.info.lost, written - (s.events - 1)); /* one is the report of the loss */
+	assert_int_equal(stat(path, &st), 0);
+	assert_true(st.st_size > 700000 && st.st_size < 1000000);
+	assert_true(st.st_blocks * 512 < st.st_size + (128 << 10)); /* the reserve was given back */
+}
+
+/* A flight recorder writes at the end; it had counted no record before. */
+static void full_disk_of_a_flight_recorder(void **state)
+{
+	const char *path = in_scratch("flight.hrt");
+	struct seen s;
+
+	(void)state;
+	fill(path, (struct trace_writer_options){.max_bytes = 64 << 20});
+	assert_int_equal(trace_read(path, &s), 0);
+	assert_int_equal(s.backwards + s.wrong + s.nr_caveats, 0);
+	assert_true(s.events > 15000 && s.info.lost > 1000);
 }
 
 /* The clock of the program under test, while it has seconds: the machine may give it no CPU for so long. */
@@ -506,7 +531,8 @@ int main(void)
 		cmocka_unit_test(foreign_types_explain_themselves),
 		cmocka_unit_test(undeclared_and_short_records_are_refused),
 		cmocka_unit_test(only_traces_are_replaced),
-		cmocka_unit_test(full_disk_leaves_a_valid_file),
+		cmocka_unit_test(full_disk_counts_what_is_missing),
+		cmocka_unit_test(full_disk_of_a_flight_recorder),
 		cmocka_unit_test(killed_recorder),
 		cmocka_unit_test(ring_keeps_the_newest_and_the_names),
 		cmocka_unit_test(only_a_ring_can_be_dumped),

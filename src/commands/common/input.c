@@ -29,7 +29,7 @@ const struct option_row input_rows[] = {
 	{0,   "event",  OPT_LIST,     &input_given.globs,    "GLOB[,GLOB]", "only events whose names match"},
 	{0,   "reason", OPT_LIST,     &input_given.reasons,  "GLOB[,GLOB]", "only exits for these reasons, and the events up to "
 									    "the next entry"},
-	{0,   "strict", OPT_FLAG,     &input_given.strict,   NULL,   "exit with status 3 if events were lost"},
+	{0,   "strict", OPT_FLAG,     &input_given.strict,   NULL,   "exit with status 3 if events were lost, or a file is truncated"},
 	{0},
 };
 /* clang-format on */

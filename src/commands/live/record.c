@@ -289,20 +289,22 @@ static void end_look(struct recording *r)
 static int finish(struct recording *r)
 {
 	uint64_t watermark = 0;
-	int err = 0;
+	int err = 0, last;
 
 	end_look(r);
 	collector_stop(r->collector);
-	for (int i = 0; i < FINAL_ROUNDS && !err && watermark <= collector_stop_ns(r->collector);
-	     i++) {
+	/* Also if the file cannot be written: what is missing in it is counted. */
+	for (int i = 0; i < FINAL_ROUNDS && watermark <= collector_stop_ns(r->collector); i++) {
 		usleep(i ? FINAL_PAUSE_US : 0);
-		err = round_once(r, &watermark);
+		error_keep_first(&err, round_once(r, &watermark));
 	}
 
 	record_follow_last(r); /* a VM whose first event was in the last round */
-
-	int last = parts_stop(r);
-
+	last = parts_stop(r);
+	if (!r->flight)
+		error_keep_first(&err, trace_writer_end(r->writer));
+	if (err)
+		r->stop = STOP_ERROR;
 	return err ? err : last;
 }
 
@@ -375,7 +377,6 @@ static struct collector_counts counts_kept(const struct recording *r)
 
 static void summary(struct recording *r)
 {
-	const uint64_t recorded = collector_counts(r->collector)->events;
 	const struct collector_counts counts = counts_kept(r), *n = &counts;
 	unsigned int order[EV_LIMIT];
 	char line[512] = "", kept[DUMP_PATH_MAX + 32] = "";
@@ -394,10 +395,11 @@ static void summary(struct recording *r)
 		snprintf(kept, sizeof(kept), ", no file");
 	command_note("%" PRIu64 " events in %.1f s (%s), %" PRIu64 " lost%s; ended by: %s",
 		     n->events, (double)(monotonic_ns() - r->start_ns) / 1e9, len ? line : "none",
-		     n->lost, kept, record_stop_words[r->stop]);
-	if (n->events < recorded)
-		command_note("warning: %" PRIu64 " more events are not in %s", recorded - n->events,
-			     record_opt.output);
+		     n->lost + r->written.missing, kept, record_stop_words[r->stop]);
+	if (r->written.missing)
+		command_note("warning: %" PRIu64 " events could not be written%s",
+			     r->written.missing,
+			     r->written.bytes ? "; the file counts them as lost" : "");
 	if (n->lost > n->skipped)
 		command_note("warning: %" PRIu64
 			     " events were lost: buffers were full; try: --buffer %" PRIu64
@@ -417,7 +419,7 @@ static void summary(struct recording *r)
 								    : "exits",
 					       kept, sizeof(kept)),
 			     record_opt.output);
-	else if (!recorded)
+	else if (!collector_counts(r->collector)->events)
 		command_note("no events were recorded; 'hostrace doctor --vm PID' lists the "
 			     "available events");
 }
