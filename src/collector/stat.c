@@ -253,6 +253,8 @@ int stat_vm_check(const struct vm *vm)
 	/* one that is just starting may not have opened KVM yet */
 	if (vm->has_kvm || !strncmp(vm->accel, "kvm", 3))
 		return 0;
+	if (vm->kvm_hidden)
+		return vm_kvm_hidden(vm);
 	return fail(-ENOTSUP,
 		    "%s (pid %d) does not use KVM (accelerator %s): it has no VM-exits; "
 		    "'hostrace ps' shows the accelerator of each VM",

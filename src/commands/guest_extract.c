@@ -20,8 +20,9 @@ enum { MODULES_NAMED = 4 };
 /* Without a monitor, KVM has to know the page tables. */
 static int kvm_find(const struct vm *vm, struct osv_live_vm *ret)
 {
-	int err = vm->has_kvm ? kvm_look(&guest_given.kvm)
-			      : fail(-EINVAL, "process %d does not use KVM", vm->pid);
+	int err = vm->has_kvm	   ? kvm_look(&guest_given.kvm)
+		  : vm->kvm_hidden ? vm_kvm_hidden(vm)
+				   : fail(-EINVAL, "process %d does not use KVM", vm->pid);
 
 	ret->kvm = err ? NULL : kvm_state_of(&guest_given.kvm, vm->pid, NULL);
 	if (ret->kvm && ret->kvm->state & KVM_STATE_CHANGED)

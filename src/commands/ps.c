@@ -174,17 +174,22 @@ static void json_print(const struct vm *vms, unsigned int nr, const struct outpu
 /* Those that use KVM come first, and alone without --tcg; the others are counted. Frees those that are not listed. */
 static void emulated_note(struct vm *vms, unsigned int *nr, const struct vm_scope *scope)
 {
-	unsigned int kept = 0;
+	unsigned int kept = 0, hidden = 0;
 
 	for (unsigned int i = 0; i < *nr; i++) {
+		hidden += vms[i].kvm_hidden;
 		if (vms[i].has_kvm || scope->tcg)
 			vms[kept++] = vms[i];
 		else
 			vm_free(&vms[i]);
 	}
-	if (kept < *nr)
+	if (*nr - kept > hidden)
 		command_note("%u processes with QEMU's name do not use KVM; --tcg lists them",
-			     *nr - kept);
+			     *nr - kept - hidden);
+	if (hidden)
+		command_note("whether %u processes with QEMU's name use KVM cannot be seen without "
+			     "root or CAP_SYS_PTRACE%s",
+			     hidden, scope->tcg ? "" : "; try: sudo; --tcg lists them");
 	*nr = kept;
 }
 

@@ -156,6 +156,7 @@ int proc_kvm(pid_t pid, bool *ret_vm, unsigned int *ret_vcpus)
 	_cleanup_closedir_ DIR *dir = proc_opendir(pid, "fd");
 	unsigned int seen = 0;
 	struct dirent *d;
+	int hidden = 0;
 
 	*ret_vm = false;
 	*ret_vcpus = 0;
@@ -165,8 +166,10 @@ int proc_kvm(pid_t pid, bool *ret_vm, unsigned int *ret_vcpus)
 		char target[64];
 		ssize_t n = readlinkat(dirfd(dir), d->d_name, target, sizeof(target) - 1);
 
-		if (n < 0)
+		if (n < 0) {
+			hidden = errno == EACCES || errno == EPERM ? -errno : hidden;
 			continue;
+		}
 		target[n] = '\0';
 		if (!strcmp(target, vm))
 			*ret_vm = true;
@@ -175,7 +178,7 @@ int proc_kvm(pid_t pid, bool *ret_vm, unsigned int *ret_vcpus)
 			++*ret_vcpus; /* "anon_inode:kvm-vcpu:3" since Linux 4.17 */
 	}
 	*ret_vm |= *ret_vcpus > 0; /* whose own descriptor was closed */
-	return 0;
+	return *ret_vm ? 0 : hidden;
 }
 
 /* What the VMMs call their vCPU threads: QEMU (with debug-threads=on), Firecracker, crosvm, Cloud Hypervisor. */

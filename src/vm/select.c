@@ -131,6 +131,8 @@ static int refused(const char *item, const struct vm *vm, const struct vm_scope 
 {
 	char label[VM_LABEL_TEXT];
 
+	if (vm->kvm_hidden && !scope->tcg)
+		return vm_kvm_hidden(vm);
 	vm_label(vm, label, sizeof(label));
 	if (!vm->has_kvm && !scope->tcg)
 		return fail(-EACCES,
@@ -143,24 +145,40 @@ static int refused(const char *item, const struct vm *vm, const struct vm_scope 
 		    item, label, vm->user);
 }
 
+/* Of those that could be meant: one with KVM, or else one that may have it. */
+static const struct vm *likeliest(const struct vm *vms, unsigned int nr)
+{
+	const struct vm *best = vms;
+
+	for (unsigned int i = 1; i < nr; i++)
+		if (vms[i].has_kvm + vms[i].kvm_hidden > best->has_kvm + best->kvm_hidden ||
+		    vms[i].has_kvm > best->has_kvm)
+			best = &vms[i];
+	return best;
+}
+
 static int none_selected(const char *item, const struct vm_scope *scope)
 {
 	const struct vm_scope all = {.tcg = true};
 	struct vm *vms = NULL;
-	unsigned int nr = 0;
+	unsigned int nr = 0, hits;
 	char list[VM_NAMES_TEXT];
 	int err = vm_list(&all, &vms, &nr, NULL);
 
 	if (err)
 		return err;
-	if (matches_first(vms, nr, item, NULL)) {
-		kvm_first(vms, matches_first(vms, nr, item, NULL));
-		err = refused(item, &vms[0], scope);
+	hits = matches_first(vms, nr, item, NULL);
+	if (hits) {
+		err = refused(item, likeliest(vms, hits), scope);
 	} else if (nr) {
 		vm_list_print(vms, scope->tcg ? nr : kvm_first(vms, nr), list, sizeof(list));
 		err = fail(-ESRCH, "no VM %s '%s'; running VMs: %s",
 			   vm_item_is_glob(item) ? "matches" : "named", item,
-			   *list ? list : "none that uses KVM");
+			   *list			     ? list
+			   : likeliest(vms, nr)->kvm_hidden ? "only those of other users, which "
+							      "cannot be looked at without root or "
+							      "CAP_SYS_PTRACE"
+							    : "none that uses KVM");
 	} else {
 		err = fail(-ESRCH, "no VM %s '%s'; no running VM is visible to this user",
 			   vm_item_is_glob(item) ? "matches" : "named", item);

@@ -39,7 +39,7 @@ static const char *accel_of(const struct vm *vm, bool seen, const struct vm_cmdl
 		return "kvm";
 	if (seen && len == 3 && !strncmp(c->accel, "kvm", 3) && c->accel[len])
 		return c->accel + len + 1;
-	return *c->accel ? c->accel : "tcg";
+	return *c->accel ? c->accel : seen ? "tcg" : "unknown";
 }
 
 /* Where vCPUs were plugged in, QEMU's numbers have gaps; the array has none. How many have a thread. */
@@ -180,6 +180,7 @@ static int vm_look(pid_t pid, struct vm *ret)
 			       ? 0
 			       : fail(-EACCES, "process %d (%s) belongs to another user; try: sudo",
 				      pid, comm);
+	vm.kvm_hidden = !vm.has_kvm && (fd_err == -EACCES || fd_err == -EPERM);
 	exe_fill(&vm, path);
 	if (!proc_owner(pid, &vm.uid))
 		vm.uid = VM_USER_UNKNOWN;
@@ -305,6 +306,14 @@ int vm_by_pid(pid_t pid, struct vm *ret)
 		    "process %d (%s) is not a virtual machine: it neither uses KVM nor runs QEMU; "
 		    "'hostrace ps' lists the VMs",
 		    pid, comm);
+}
+
+int vm_kvm_hidden(const struct vm *vm)
+{
+	return fail(-EACCES,
+		    "whether %.60s (pid %d, user %.32s) uses KVM cannot be seen without root or "
+		    "CAP_SYS_PTRACE; try: sudo",
+		    vm->name, vm->pid, vm->user);
 }
 
 void vm_free(struct vm *vm)

@@ -51,11 +51,12 @@ struct vm {
 	char *exe_open; /* a path that opens the very file that runs: /proc/PID/exe */
 	char *cmdline;	/* one line, shell-quoted */
 	char *machine;	/* -machine/-M type, "" if not given */
-	char *accel;	/* "kvm", "tcg", ... */
+	char *accel;	/* "kvm", "tcg", "unknown", ... */
 	char *version;	/* QEMU's version if known, else "" */
 	char *build_id; /* hex of .note.gnu.build-id, "" if none */
 	uint64_t memory_bytes;
 	bool has_kvm;		/* holds a KVM VM or vCPU file descriptor */
+	bool kvm_hidden;	/* unknown: this user may not see its descriptors */
 	bool is_qemu;		/* by the name of its executable */
 	unsigned int nr_vcpus;	/* kvm-vcpu descriptors, or -smp under TCG */
 	unsigned int max_vcpus; /* 0: unknown */
@@ -87,6 +88,9 @@ void vm_list_free(struct vm *vms, unsigned int nr);
  */
 int vm_by_pid(pid_t pid, struct vm *ret);
 void vm_free(struct vm *vm);
+
+/* -EACCES of a VM whose kvm_hidden is set, with the error message. */
+int vm_kvm_hidden(const struct vm *vm);
 
 /*
  * A descriptor of the very process that *vm describes, which reports its end: pidfd_open(2). -ESRCH: it has ended;

@@ -72,7 +72,7 @@ refused() {
 	is "$? $(grep -c "$says" refused.err)" "1 1" "$what" refused.err
 }
 
-plan 37
+plan 44
 fake_start 65534 none
 plain=$fake
 is "$("$HOSTRACE" ps -f json 2>ps.err | jq "[.rows[] | select(.pid == $plain)] | length")" 0 "ps: QEMU's name alone is no VM" ps.err
@@ -134,6 +134,8 @@ kill \$!
 exit \$status
 END
 chmod +x alone
+sed 's/ alone kvm / alone none /' alone >root-vm
+chmod +x root-vm
 for command in stat record; do
 	refused "$command: the only VM is another user's" \
 		'no VM of root or of the caller is running, but alone (pid [0-9]*, user nobody); select it with --vm PID, or with --vm-user nobody' \
@@ -169,6 +171,22 @@ timeout 100 "$HOSTRACE" stat --vm "$name" -d 100ms >stat.out 2>stat.err
 is "$? $(grep -c "watching $name (pid $real)" stat.err)" "0 1" "a name is that of the real one" stat.err
 is "$("$HOSTRACE" doctor --vm "$uuid" -f json | jq '[.result.vms[].pid] == ['"$real"']')" true "so is a UUID"
 is "$("$HOSTRACE" doctor --tcg --vm "$name" -f json | jq '[.result.vms[].pid] == ['"$real"']')" true "KVM is preferred, with --tcg, too"
+
+# Of another user: what cannot be seen is not called a VM without KVM
+cp "$HOSTRACE" "$shared/hostrace"
+chmod 755 "$shared/hostrace"
+as_nobody="setpriv --reuid 65534 --clear-groups -- $shared/hostrace"
+hidden="whether $name (pid [0-9]*, user [a-z]*) uses KVM cannot be seen without root or CAP_SYS_PTRACE; try: sudo"
+$as_nobody ps >ps.out 2>ps.err
+is "$? $(grep -c 'use KVM cannot be seen without root or CAP_SYS_PTRACE' ps.err)" "0 1" "ps of another user: that it cannot see whether it uses KVM" ps.err
+for command in doctor stuck "guest ps"; do
+	refused "$command --vm NAME of another user: likewise" "$hidden" $as_nobody $command --vm "$name"
+done
+refused "guest extract --vm PID of another user: likewise" "$hidden" $as_nobody guest extract --vm "$real"
+refused "... with a name that no VM has" "only those of other users, which cannot be looked at without root or CAP_SYS_PTRACE" \
+	unshare --pid --fork --mount-proc -- ./root-vm $as_nobody doctor --vm no-such-vm
+is "$($as_nobody ps --tcg -f json 2>ps.err | jq -r ".rows[] | select(.pid == $real) | .accelerator")" kvm \
+	"ps --tcg: the accelerator is what its command line says" ps.err
 
 exporter_start --listen 127.0.0.1:0
 until_sample 1 hostrace_vm_info "pid=\"$real\"" 'user="root"'
