@@ -10,8 +10,9 @@
 
 static int targets_make(struct collector *c, const struct vm *vms, unsigned int nr)
 {
-	if (!nr || nr > TARGETS_MAX)
-		return fail(-E2BIG, "cannot trace %u VMs at once, only 1 to %d", nr, TARGETS_MAX);
+	if (!nr || nr > COLLECTOR_VMS_MAX)
+		return fail(-E2BIG, "cannot trace %u VMs at once, only 1 to %d", nr,
+			    COLLECTOR_VMS_MAX);
 	c->max_targets = nr + (c->follow ? VMS_STARTED_MAX : 0);
 	c->targets = calloc(c->max_targets, sizeof(*c->targets));
 	if (!c->targets)

@@ -16,8 +16,11 @@
 #include "guest_task.h"
 #include "pairing/analyzer.h"
 #include "record.h"
+#include "ring.h"
 #include "vm/kvm_state.h"
 #include "vm/vm.h"
+
+enum { COLLECTOR_VMS_MAX = VMS_MAX }; /* VMs of one recording */
 
 struct collector;
 

@@ -15,7 +15,6 @@
 enum {
 	LINKS_MAX = 4096, /* of one recording */
 	VCPUS_MAX = 4096, /* vCPU threads that are remembered */
-	TARGETS_MAX = VMS_MAX,
 };
 
 /* One wanted event, of one VM or of the kernel, and what became of it. */

@@ -99,48 +99,10 @@ static int vms_sort(struct vm *vms, unsigned int nr, const char *column)
 
 /* ---- JSON ---- */
 
-enum {
-	CMDLINE_SHOWN = 16 << 10, /* bytes of a command line */
-	ROWS_WHOLE = 2 << 20,	  /* bytes of rows with command lines, of VMs with KVM and of the others */
-	TEXT_SHOWN = 256,	  /* in the rows that follow */
-};
-
-static void text_shorten(json_t *row, const char *key, size_t len)
-{
-	const char *text = json_string_value(json_object_get(row, key));
-	char shown[CMDLINE_SHOWN + sizeof("...")];
-
-	if (!text || strlen(text) <= len)
-		return;
-	while (len && ((unsigned char)text[len] & 0xc0) == 0x80) /* not within a character */
-		len--;
-	snprintf(shown, sizeof(shown), "%.*s...", (int)len, text);
-	json_object_set_new(row, key, json_string(shown));
-}
-
-/* A process chooses its words, and there may be thousands of it. Is this row beyond the limit? */
-static bool row_cut(json_t *row, size_t *left)
-{
-	static const char *const lists[] = {"cmdline", "devices", "vcpu_threads"};
-	static const char *const texts[] = {"name", "uuid", "machine", "accelerator", "version"};
-	size_t size = json_dumpb(row, NULL, 0, JSON_ENSURE_ASCII);
-
-	if (size <= *left) {
-		*left -= size;
-		return false;
-	}
-	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-		json_object_del(row, lists[i]);
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		text_shorten(row, texts[i], TEXT_SHOWN);
-	return true;
-}
-
 static json_t *row_make(const struct vm *vm)
 {
 	json_t *row = vm_json(vm);
 
-	text_shorten(row, "cmdline", CMDLINE_SHOWN);
 	json_object_set_new(row, "vcpu_threads", json_incref(json_object_get(row, "vcpus")));
 	json_object_set_new(row, "vcpus", json_integer(vm->nr_vcpus));
 	json_object_set_new(row, "accelerator", json_string(vm->accel));
@@ -151,19 +113,21 @@ static json_t *row_make(const struct vm *vm)
 static void json_print(const struct vm *vms, unsigned int nr, const struct output *out)
 {
 	json_t *rows = json_array(), *all;
-	size_t left[2] = {ROWS_WHOLE, ROWS_WHOLE}; /* without, with KVM */
-	unsigned int cut = 0;
+	struct vm_rows fit = {0};
 
 	for (unsigned int i = 0; i < nr; i++) {
 		json_t *row = row_make(&vms[i]);
 
-		cut += row_cut(row, &left[vms[i].has_kvm]);
+		vm_rows_fit(&fit, &vms[i], row);
 		json_array_append_new(rows, row);
 	}
-	if (cut)
+	if (fit.cut)
 		command_note("%u VMs are without command line, devices and threads: those of all "
 			     "exceed %d MiB",
-			     cut, ROWS_WHOLE >> 20);
+			     fit.cut, VM_ROWS_WHOLE >> 20);
+	if (fit.shortened)
+		command_note("%u command lines are shortened to %d KiB", fit.shortened,
+			     VM_CMDLINE_SHOWN >> 10);
 	all = json_pack("{s:{s:s,s:s},s:[],s:{},s:[],s:o}", "hostrace", "version", HOSTRACE_VERSION,
 			"command", "ps", "inputs", "clock", "caveats", "rows", rows);
 	json_text_put(all, out->file, JSON_INDENT(1) | JSON_ENSURE_ASCII);

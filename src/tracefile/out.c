@@ -315,6 +315,22 @@ int trace_out_chunk(struct trace_out *o, struct chunk_header *h, const struct ch
 	return err || !h->nr_records || o->whole ? err : growing_file_publish(&o->file);
 }
 
+/* Readers add the keys of several chunks up. */
+static int json_by_key(struct trace_out *o, const json_t *json)
+{
+	const char *key;
+	json_t *value;
+	int err = 0;
+
+	json_object_foreach ((json_t *)json, key, value) {
+		json_t *one = json_pack("{s:O}", key, value);
+
+		err = err ? err : trace_out_json(o, CHUNK_META, one);
+		json_decref(one);
+	}
+	return err;
+}
+
 int trace_out_json(struct trace_out *o, enum chunk_kind kind, const json_t *json)
 {
 	struct chunk_header h = {.kind = (uint8_t)kind};
@@ -322,6 +338,8 @@ int trace_out_json(struct trace_out *o, enum chunk_kind kind, const json_t *json
 
 	if (!text)
 		return fail(-EINVAL, "%s: the metadata is not valid JSON", o->file.path);
+	if (strlen(text) > OTHER_RAW_MAX && kind == CHUNK_META && json_object_size(json) > 1)
+		return json_by_key(o, json);
 	if (strlen(text) > OTHER_RAW_MAX)
 		return fail(-E2BIG, "%s: more than %d MiB of metadata", o->file.path,
 			    OTHER_RAW_MAX >> 20);

@@ -15,12 +15,15 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/order.h"
 #include "base/process.h"
 #include "base/units.h"
 #include "event/event.h"
 #include "event/exit_reason.h"
 #include "vm/cmdline.h"
 #include "vm/proc.h"
+
+enum { TEXT_CUT = 256 }; /* bytes of a name in a row that is cut */
 
 static bool name_is_qemu(const char *path)
 {
@@ -355,6 +358,85 @@ json_t *vm_json(const struct vm *vm)
 		"vcpus", vcpus, "devices", devices, "encryption", vm->encryption, "hypervisor",
 		vm->hypervisor ? json_true() : NULL, "clock_ahead_ns",
 		vm->clock_ahead_ns ? json_integer(vm->clock_ahead_ns) : NULL);
+}
+
+static bool text_shorten(json_t *row, const char *key, size_t len)
+{
+	const char *text = json_string_value(json_object_get(row, key));
+	char shown[VM_CMDLINE_SHOWN + sizeof("...")];
+
+	if (!text || strlen(text) <= len)
+		return false;
+	while (len && ((unsigned char)text[len] & 0xc0) == 0x80) /* not within a character */
+		len--;
+	snprintf(shown, sizeof(shown), "%.*s...", (int)len, text);
+	json_object_set_new(row, key, json_string(shown));
+	return true;
+}
+
+static size_t row_size(const json_t *row)
+{
+	return json_dumpb(row, NULL, 0, JSON_ENSURE_ASCII);
+}
+
+static void row_cut(json_t *row)
+{
+	static const char *const lists[] = {"cmdline", "devices", "vcpu_threads"};
+	static const char *const texts[] = {"name",	   "uuid",    "machine", "accel",
+					    "accelerator", "version", "exe"};
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		json_object_del(row, lists[i]);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		text_shorten(row, texts[i], TEXT_CUT);
+
+	json_t *vcpus = json_object_get(row, "vcpus");
+
+	for (size_t nr; (nr = json_array_size(vcpus)) && row_size(row) > VM_ROW_CUT;)
+		while (json_array_size(vcpus) > nr / 2)
+			json_array_remove(vcpus, json_array_size(vcpus) - 1);
+}
+
+void vm_rows_fit(struct vm_rows *rows, const struct vm *vm, json_t *row)
+{
+	static const struct vm_scope nobody;
+	size_t *used = &rows->used[vm->has_kvm][vm_is_of_user(vm, &nobody)], size;
+
+	bool shortened = text_shorten(row, "cmdline", VM_CMDLINE_SHOWN);
+
+	size = row_size(row);
+	if (*used + size > VM_ROWS_WHOLE) {
+		row_cut(row);
+		rows->cut++;
+		return;
+	}
+	*used += size;
+	rows->shortened += shortened;
+}
+
+static int by_turn(const void *a, const void *b)
+{
+	const struct vm *x = a, *y = b;
+
+	return x->turn != y->turn ? order_u64(x->turn, y->turn)
+				  : order_u64((uint64_t)x->pid, (uint64_t)y->pid);
+}
+
+unsigned int vm_list_share(struct vm *vms, unsigned int *nr, unsigned int max)
+{
+	static const struct vm_scope nobody;
+	unsigned int left = *nr > max ? *nr - max : 0;
+
+	for (unsigned int i = 0; left && i < *nr; i++) {
+		vms[i].turn = !vm_is_of_user(&vms[i], &nobody);
+		for (unsigned int k = 0; vms[i].turn && k < i; k++)
+			vms[i].turn += vms[k].uid == vms[i].uid;
+	}
+	if (left)
+		qsort(vms, *nr, sizeof(*vms), by_turn);
+	for (unsigned int i = 0; i < left; i++)
+		vm_free(&vms[--*nr]);
+	return left;
 }
 
 static bool cpu_has_flag(const char *flag)

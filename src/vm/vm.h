@@ -65,6 +65,7 @@ struct vm {
 	unsigned int nr_devices;
 	const char *encryption; /* kvm_encryption(); NULL: none is known */
 	bool hypervisor;	/* it runs guests of its own, as far as KVM knows */
+	unsigned int turn;	/* of vm_list_share() */
 };
 
 /*
@@ -104,6 +105,32 @@ int vm_pidfd(const struct vm *vm);
  *  "clock_ahead_ns" (of the host's, in a time namespace)}
  */
 json_t *vm_json(const struct vm *vm);
+
+/*
+ * Keeps the rows of a list of VMs to a size: a process chooses its words, and there may be thousands of it. Command
+ * lines are shortened. Where the rows of VMs with KVM (without) of root and the caller (of others) are VM_ROWS_WHOLE
+ * together, further ones lose their command line, devices and threads, long names their end, and vCPUs those that do
+ * not fit.
+ */
+enum {
+	VM_CMDLINE_SHOWN = 16 << 10, /* bytes */
+	VM_ROWS_WHOLE = 2 << 20,     /* bytes, of each of the four kinds */
+	VM_ROW_CUT = 4 << 10,	     /* bytes of a row that lost them */
+};
+
+struct vm_rows {
+	size_t used[2][2];
+	unsigned int shortened, cut; /* rows */
+};
+
+/* `row` is that of vm_json() of this VM, perhaps with further keys. */
+void vm_rows_fit(struct vm_rows *rows, const struct vm *vm, json_t *row);
+
+/*
+ * Of more than `max` VMs, keeps those of root and the caller first, then of each other user in turn, so that none has
+ * the places of the others. Frees the rest and returns how many they are.
+ */
+unsigned int vm_list_share(struct vm *vms, unsigned int *nr, unsigned int max);
 
 /* The host's ISA as kvm_exit numbers it: 1 VMX, 2 SVM, 0 unknown, from /proc/cpuinfo and /sys/module. */
 unsigned int vm_host_isa(void);

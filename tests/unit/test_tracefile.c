@@ -95,6 +95,28 @@ static void metadata_are_merged(void **state)
 	reader_close(r);
 }
 
+/* Together larger than a chunk may be. */
+static void large_metadata_are_split(void **state)
+{
+	const char *path = in_scratch("large.hrt");
+	struct trace_writer *w = writer_open(path, (struct trace_writer_options){0});
+	char *text = calloc(1, (10 << 20) + 1);
+	struct reader *r;
+
+	(void)state;
+	memset(text, 'x', 10 << 20);
+	json_t *meta = json_pack("{s:s,s:s}", "a", text, "b", text);
+
+	assert_int_equal(pio_write(w, 1, 0), 0);
+	assert_int_equal(trace_writer_close(w, meta), 0);
+	json_decref(meta);
+	assert_int_equal(reader_open(path, NULL, &r), 0);
+	assert_string_equal(json_string_value(json_object_get(r->info.meta, "a")), text);
+	assert_string_equal(json_string_value(json_object_get(r->info.meta, "b")), text);
+	reader_close(r);
+	free(text);
+}
+
 static bool wants_exit(const char *name, void *arg)
 {
 	++*(unsigned int *)arg;
@@ -523,6 +545,7 @@ int main(void)
 		cmocka_unit_test(sorted_over_cpus_and_rounds),
 		cmocka_unit_test(empty_trace),
 		cmocka_unit_test(metadata_are_merged),
+		cmocka_unit_test(large_metadata_are_split),
 		cmocka_unit_test(counts_and_hints_skip_chunks),
 		cmocka_unit_test(names_come_from_before_the_window),
 		cmocka_unit_test(losses_are_counted),

@@ -223,6 +223,54 @@ static void items(void **state)
 	assert_false(vm_item_is_glob("db-1.2"));
 }
 
+/* 600 VMs with words of 100 KB each. */
+static void long_words_of_many(void **state)
+{
+	char *word = calloc(1, 100001);
+	struct vm_rows rows = {0};
+	size_t size = 0, own = 0;
+
+	(void)state;
+	memset(word, 'x', 100000);
+	for (unsigned int i = 0; i < 600; i++) {
+		struct vm vm = {.has_kvm = true, .uid = i < 599 ? getuid() + 4711 : getuid()};
+		json_t *row = json_pack("{s:s,s:s,s:[]}", "name", word, "cmdline", word, "vcpus");
+
+		for (int v = 0; i == 598 && v < 1000; v++)
+			json_array_append_new(json_object_get(row, "vcpus"),
+					      json_pack("{s:i,s:i}", "index", v, "tid", v + 9));
+		if (i == 599)
+			json_object_set_new(row, "name", json_string("web"));
+		vm_rows_fit(&rows, &vm, row);
+		own = i == 599 ? strlen(json_string_value(json_object_get(row, "cmdline"))) : 0;
+		size += json_dumpb(row, NULL, 0, 0);
+		json_decref(row);
+	}
+	assert_true(size < VM_ROWS_WHOLE + 600 * VM_ROW_CUT);
+	assert_int_equal(own, VM_CMDLINE_SHOWN + 3); /* not left out because of others */
+	assert_int_equal(rows.cut + rows.shortened, 600);
+	assert_true(rows.cut > 500);
+	free(word);
+}
+
+/* User 4711 has nine VMs with low pids, 4712 two, the caller one: none has the places of the others. */
+static void places_are_shared(void **state)
+{
+	static const int kept[] = {12, 1, 10, 2, 11};
+	struct vm vms[12];
+	unsigned int nr = 12;
+
+	(void)state;
+	for (int i = 0; i < 12; i++)
+		vms[i] = (struct vm){.pid = i + 1,
+				     .uid = getuid() + (i < 9 ? 4711 : i < 11 ? 4712 : 0)};
+	assert_int_equal(vm_list_share(vms, &nr, 5), 7);
+	assert_int_equal(nr, 5);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(vms[i].pid, kept[i]);
+	assert_int_equal(vm_list_share(vms, &nr, 5), 0);
+}
+
 /* Any user may start programs called qemu-system-x86_64, so many that no place is left for VMs. */
 static void many_others(void **state)
 {
@@ -359,7 +407,8 @@ int main(void)
 		cmocka_unit_test(accelerators), cmocka_unit_test(hostile),
 		cmocka_unit_test(quoting),	cmocka_unit_test(not_found),
 		cmocka_unit_test(executables),	cmocka_unit_test(items),
-		cmocka_unit_test(many_others),
+		cmocka_unit_test(many_others), cmocka_unit_test(long_words_of_many),
+		cmocka_unit_test(places_are_shared),
 		cmocka_unit_test(huge_executable), cmocka_unit_test(reused_pid),
 	};
 

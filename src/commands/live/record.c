@@ -336,6 +336,9 @@ static int setup(struct recording *r)
 		return err;
 	record_vms_ignore_ended(r);
 	r->vms_json = record_vms_describe(r);
+	if (r->vms_shortened)
+		command_note("the command lines of %u VMs are shortened in %s", r->vms_shortened,
+			     record_opt.output);
 	meta = record_meta_begin(r);
 	wopt.max_bytes = record_opt.ring_bytes; /* --trigger has a default */
 	err = trace_writer_open(record_opt.output, &wopt, meta, &r->writer);

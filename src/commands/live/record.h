@@ -152,6 +152,7 @@ struct recording {
 	unsigned int dumps;
 	uint64_t dumps_failed; /* could not be written, or their report */
 	struct trace_written written;
+	unsigned int vms_shortened; /* whose words are too long for the metadata: vm_rows_fit() */
 	int file_err; /* the file is not as it should be */
 	struct vcpu_runs *runs; /* of vCPUs of VMs that have no event; NULL: none is left */
 	struct flight *flight; /* of --trigger, else NULL */
@@ -277,7 +278,7 @@ json_t *record_meta_begin(struct recording *r);
 json_t *record_meta_end(struct recording *r);
 
 /* Array of vm_json(). The caller owns it. */
-json_t *record_vms_describe(const struct recording *r);
+json_t *record_vms_describe(struct recording *r);
 
 extern const char *const record_stop_words[];
 

@@ -15,13 +15,20 @@ const char *const record_stop_words[] = {
 	[STOP_COMMAND] = "command ended", [STOP_ERROR] = "error",
 };
 
-json_t *record_vms_describe(const struct recording *r)
+json_t *record_vms_describe(struct recording *r)
 {
 	json_t *all = json_array();
+	struct vm_rows fit = {0};
 
-	for (unsigned int i = 0; i < r->nr_vms; i++)
-		if (record_vm_counts(r, i))
-			json_array_append_new(all, vm_json(&r->vms[i]));
+	for (unsigned int i = 0; i < r->nr_vms; i++) {
+		json_t *row = record_vm_counts(r, i) ? vm_json(&r->vms[i]) : NULL;
+
+		if (!row)
+			continue;
+		vm_rows_fit(&fit, &r->vms[i], row);
+		json_array_append_new(all, row);
+	}
+	r->vms_shortened = fit.shortened + fit.cut;
 	return all;
 }
 
@@ -48,6 +55,13 @@ static json_t *caveats_make(void)
 				"irqfd workers) are not recorded");
 }
 
+/* What a process chose to be long must not keep the others from being recorded. */
+static void set_shortened(const struct recording *r, json_t *meta)
+{
+	if (r->vms_shortened)
+		json_object_set_new(meta, "vms_shortened", json_integer(r->vms_shortened));
+}
+
 json_t *record_meta_begin(struct recording *r)
 {
 	struct utsname un;
@@ -62,6 +76,7 @@ json_t *record_meta_begin(struct recording *r)
 			 "options", options_describe(), "buffer_bytes",
 			 (json_int_t)collector_ring_bytes(r->collector), "caveats", caveats_make());
 
+	set_shortened(r, meta);
 	parts_meta(r, meta, false);
 	return meta;
 }
@@ -140,6 +155,7 @@ json_t *record_meta_end(struct recording *r)
 				  (json_int_t)collector_host_ios_open(r->collector)));
 	if (r->launch.ended)
 		json_object_set_new(meta, "command_status", json_integer(r->launch.status));
+	set_shortened(r, meta);
 	parts_meta(r, meta, true);
 	return meta;
 }

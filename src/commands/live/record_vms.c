@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "collector/kvm_look.h"
+#include "commands/common/command.h"
 #include "commands/common/vm_options.h"
 #include "commands/live/record.h"
 #include "vm/select.h"
@@ -11,6 +12,7 @@
 static int vms_choose(struct recording *r)
 {
 	char list[VM_NAMES_TEXT];
+	unsigned int left;
 	int err;
 
 	if (record_opt.vms.nr)
@@ -30,6 +32,10 @@ static int vms_choose(struct recording *r)
 		return fail(-ESRCH, "no running VM that uses KVM is visible to this user; try: "
 				    "sudo hostrace ps --tcg, or hostrace record -- "
 				    "qemu-system-x86_64 ...");
+	left = vm_list_share(r->vms, &r->nr_vms, COLLECTOR_VMS_MAX);
+	if (left)
+		command_note("warning: %u VMs are not recorded: at most %d are at once, of other "
+			     "users in turn; --vm selects VMs", left, COLLECTOR_VMS_MAX);
 	if (r->nr_vms == 1 || record_opt.all)
 		return 0;
 	vm_list_print(r->vms, r->nr_vms, list, sizeof(list));
