@@ -497,14 +497,14 @@ int align_guest(struct align *a, const char *path, const struct align_guest **re
 
 /* ---- all ---- */
 
-int align_new(const char *const *hosts, unsigned int nr, const char *clock,
-	      const struct align_selection *selection, struct align **ret)
+/* Without anything read. */
+static int align_make(const char *const *hosts, unsigned int nr, const char *clock,
+		      const struct align_selection *selection, struct align **ret)
 {
-	struct align *a = calloc(1, sizeof(*a));
-	int err = a ? 0 : fail(-ENOMEM, "out of memory");
+	struct align *a = *ret = calloc(1, sizeof(*a));
 
-	if (err)
-		return err;
+	if (!a)
+		return fail(-ENOMEM, "out of memory");
 	a->clock = clock;
 	a->work_max = CLOCK_WORK_MAX;
 	a->tsc_khz = selection ? selection->tsc_khz : 0;
@@ -513,21 +513,50 @@ int align_new(const char *const *hosts, unsigned int nr, const char *clock,
 	a->host = malloc((nr + 1) * sizeof(*a->host));
 	for (unsigned int i = 0; a->host && i < nr; i++)
 		a->host[i] = hosts[i];
-	err = a->host ? align_clock_check(clock) : fail(-ENOMEM, "out of memory");
+	return a->host ? align_clock_check(clock) : fail(-ENOMEM, "out of memory");
+}
+
+static int hosts_end(struct align *a, const struct align_selection *selection)
+{
+	int err;
+
+	align_threads_split(a);
+	err = selection ? align_select(a, selection) : 0;
+	return err ? err : align_host_end(a);
+}
+
+int align_new(const char *const *hosts, unsigned int nr, const char *clock,
+	      const struct align_selection *selection, struct align **ret)
+{
+	int err = align_make(hosts, nr, clock, selection, ret);
+
 	for (unsigned int i = 0; !err && i < nr; i++)
-		err = align_host_read(a, hosts[i]);
-	if (!err) {
-		align_threads_split(a);
-		err = selection ? align_select(a, selection) : 0;
-	}
+		err = align_host_read(*ret, hosts[i]);
 	if (!err)
-		err = align_host_end(a);
-	if (err) {
-		align_free(a);
-		return err;
-	}
-	*ret = a;
-	return 0;
+		err = hosts_end(*ret, selection);
+	if (err)
+		align_free(take_ptr(*ret));
+	return err;
+}
+
+int align_begin(const char *host, const char *clock, const struct align_selection *selection,
+		struct align **ret)
+{
+	int err = align_make(&host, 1, clock, selection, ret);
+
+	if (!err)
+		err = align_host_begin(*ret);
+	if (err)
+		align_free(take_ptr(*ret));
+	return err;
+}
+
+int align_end(struct align *a, const struct align_selection *selection,
+	      const struct trace_info *info)
+{
+	int err = align_host_info(a, info);
+
+	return err ? err : hosts_end(a, selection);
 }
 
 static void guest_deinit(struct align_guest *g)
@@ -554,6 +583,7 @@ void align_free(struct align *a)
 	for (unsigned int i = 0; i < a->nr_vcpus; i++)
 		align_vcpu_deinit(&a->vcpu[i]);
 	free(a->host);
+	free(a->losses);
 	free(a->pair);
 	free(a->hole);
 	free(a->element);

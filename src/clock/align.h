@@ -90,6 +90,17 @@ struct align_selection {
 int align_new(const char *const *hosts, unsigned int nr, const char *clock,
 	      const struct align_selection *selection, struct align **ret);
 
+/*
+ * The same of one host's input that the caller reads by itself: align_begin(), align_host_event() for each event that
+ * align_wants(), and align_end(). The caller frees it.
+ */
+int align_begin(const char *host, const char *clock, const struct align_selection *selection,
+		struct align **ret);
+bool align_wants(const char *event, void *unused);
+int align_host_event(struct align *a, const struct event *ev);
+int align_end(struct align *a, const struct align_selection *selection,
+	      const struct trace_info *info);
+
 /* Is the alignment limited to the vCPUs of selected threads? Then these threads stand for the guest's CPUs, too. */
 bool align_by_tids(const struct align *a);
 

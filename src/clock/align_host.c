@@ -11,11 +11,11 @@
 
 enum { CPUS = 4096 };
 
-struct losses {
+struct align_losses {
 	uint64_t reported_ns[CPUS]; /* the newest report of each host CPU */
 };
 
-static bool wants(const char *event, void *arg)
+bool align_wants(const char *event, void *arg)
 {
 	static const char *const names[] = {"kvm_entry", "kvm_exit", "kvm_run",
 					    "kvm_userspace_exit", "clock_pair", "vcpu_tsc",
@@ -184,9 +184,10 @@ static int gap_add(struct align *a, const struct event *ev)
 /*
  * Intervals with possibly missing entries and exits. Older files lack their start: the CPU's previous report is used.
  */
-static int lost_take(struct align *a, struct losses *l, const struct event *ev)
+static int lost_take(struct align *a, const struct event *ev)
 {
 	RECORD(lost, lost, ev);
+	struct align_losses *l = a->losses;
 	unsigned int cpu = lost->lost_cpu % CPUS;
 	uint64_t what = lost->lost_event, from = ev->time_ns, to = lost->until;
 
@@ -225,7 +226,7 @@ static int elements_begin(struct align *a)
 	return 0;
 }
 
-static int event_take(struct align *a, struct losses *l, const struct event *ev)
+int align_host_event(struct align *a, const struct event *ev)
 {
 	if (!a->first_ns)
 		a->first_ns = ev->time_ns;
@@ -247,7 +248,7 @@ static int event_take(struct align *a, struct losses *l, const struct event *ev)
 	case EV_gap:
 		return gap_add(a, ev);
 	case EV_lost:
-		return lost_take(a, l, ev);
+		return lost_take(a, ev);
 	default:
 		elements_event(a->elements, ev);
 		return 0;
@@ -297,28 +298,41 @@ static void vms_read(struct align *a, const struct trace_info *info)
 	}
 }
 
+int align_host_begin(struct align *a)
+{
+	free(a->losses);
+	a->losses = calloc(1, sizeof(*a->losses));
+	if (!a->losses)
+		return fail(-ENOMEM, "out of memory");
+	return a->elements ? 0 : elements_begin(a);
+}
+
+int align_host_info(struct align *a, const struct trace_info *info)
+{
+	uint64_t resolution = trace_info_resolution(info);
+
+	vms_read(a, info);
+	a->resolution_ns = resolution > a->resolution_ns ? resolution : a->resolution_ns;
+	return map_take(a, info);
+}
+
+static int host_event(void *a, const struct event *ev)
+{
+	return align_host_event(a, ev);
+}
+
 int align_host_read(struct align *a, const char *path)
 {
-	struct read_hint hint = {.until_ns = UINT64_MAX, .wants = wants, .tsc_khz = a->tsc_khz};
+	struct read_hint hint = {
+		.until_ns = UINT64_MAX, .wants = align_wants, .tsc_khz = a->tsc_khz};
 	_cleanup_reader_ struct reader *r = NULL;
-	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
-	_cleanup_free_ struct losses *l = calloc(1, sizeof(*l));
-	uint64_t resolution;
-	int more = 1,
-	    err = batch && l ? reader_open(path, &hint, &r) : fail(-ENOMEM, "out of memory");
+	int err = align_host_begin(a);
 
-	if (!err && !a->elements)
-		err = elements_begin(a);
-	if (err)
-		return err;
-	while (!err && (more = reader_next(r, batch)) > 0)
-		for (unsigned int i = 0; !err && i < batch->nr; i++)
-			err = event_take(a, l, &batch->ev[i]);
-	err = more < 0 ? more : err;
-	vms_read(a, &r->info);
-	resolution = trace_info_resolution(&r->info);
-	a->resolution_ns = resolution > a->resolution_ns ? resolution : a->resolution_ns;
-	return err ? err : map_take(a, &r->info);
+	if (!err)
+		err = reader_open(path, &hint, &r);
+	if (!err)
+		err = reader_each(r, host_event, a);
+	return err ? err : align_host_info(a, &r->info);
 }
 
 /* ---- ticks ---- */

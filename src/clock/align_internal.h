@@ -49,6 +49,7 @@ struct align {
 	size_t nr_holes;
 	uint64_t marks;
 	bool marks_full;
+	struct align_losses *losses; /* of the input that is read */
 	struct elements *elements;
 	struct element_watch watch;
 	struct align_element *element;
@@ -76,8 +77,13 @@ struct align {
 	unsigned int nr_guests;
 };
 
-/* The first pass over one host input. */
+/*
+ * The first pass over one host input, whole or in parts: before the first event, align_host_event() for each, and with
+ * the input's data at its end.
+ */
 int align_host_read(struct align *a, const char *path);
+int align_host_begin(struct align *a);
+int align_host_info(struct align *a, const struct trace_info *info);
 /* After the last input: converts ns to ticks and marks to spans. */
 int align_host_end(struct align *a);
 void align_vcpu_deinit(struct align_vcpu *v);

@@ -297,6 +297,32 @@ static int align_make(const struct input_set *set)
 	return err;
 }
 
+bool input_set_can_align(const struct input_set *set)
+{
+	return set->nr_hosts == 1 && !set->nr_guests && !set->clocks->align &&
+	       !input_options_have_window(set->options) &&
+	       !input_options_have_filter(set->options);
+}
+
+int input_set_align_begin(const struct input_set *set, struct align **ret)
+{
+	return align_begin(set->input[0].path, set->options->clock,
+			   &(struct align_selection){.tsc_khz = set->options->tsc_khz,
+						     .no_guest = true},
+			   ret);
+}
+
+int input_set_align_end(const struct input_set *set, struct align *align)
+{
+	int err = align_end(align, NULL, &set->input[0].reader->info);
+
+	if (err)
+		return err;
+	align_free(set->clocks->align);
+	set->clocks->align = align;
+	return 0;
+}
+
 int input_set_align(const struct input_set *set, int guest, struct align **ret,
 		    const struct align_guest **ret_guest)
 {

@@ -114,6 +114,15 @@ bool input_set_selects(const struct input_set *set, const struct event *ev);
 int input_set_align(const struct input_set *set, int guest, struct align **ret,
 		    const struct align_guest **ret_guest);
 
+/*
+ * Whoever reads all events of the set can make the relation of the vCPUs at the same time, so that it takes no pass of
+ * its own: input_set_align_begin() if input_set_can_align(), align_host_event() for each event that align_wants(), and
+ * input_set_align_end(), which takes ownership unless it fails.
+ */
+bool input_set_can_align(const struct input_set *set);
+int input_set_align_begin(const struct input_set *set, struct align **ret);
+int input_set_align_end(const struct input_set *set, struct align *align);
+
 /* Where the report begins: the first event, or the start of the time window if that is later. */
 uint64_t input_set_start_ns(const struct input_set *set);
 

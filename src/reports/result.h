@@ -44,7 +44,7 @@ enum {
 struct result {
 	const struct report_ops *ops;
 	const struct query *query;
-	struct input_set *in; /* borrowed; read to its end */
+	struct input_set *in; /* borrowed; known from wants() on; read to its end */
 	void *state;	      /* the report's */
 	unsigned int reads;   /* READ_...: its selection of events */
 	unsigned int pass;    /* passes that ended */

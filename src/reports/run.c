@@ -121,8 +121,10 @@ static int pass_open(struct pass *p)
 	bool all = false;
 	int err;
 
-	for (unsigned int i = 0; i < p->nr; i++)
+	for (unsigned int i = 0; i < p->nr; i++) {
 		all |= !p->member[i]->ops->wants;
+		p->member[i]->in = p->in;
+	}
 	p->in->options = &less;
 	err = set_open(p->in, p->reads, all ? NULL : pass_wants, p);
 	p->in->options = given;
@@ -180,7 +182,6 @@ static int result_begin(struct pass *p, struct result *r)
 {
 	int err, done = 0;
 
-	r->in = p->in;
 	err = r->ops->open(r);
 	if (err)
 		return err < 0 ? err : 0;

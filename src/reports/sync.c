@@ -2,7 +2,7 @@
 /*
  * How the clocks of host and guests are related, how well that is known, and the proof: each event that a guest
  * recorded on a vCPU must be between an entry and the following exit of that vCPU. The alignment reads what it needs
- * by itself.
+ * by itself, but for one host without guests and filters: that takes its events from the pass.
  */
 #include <errno.h>
 
@@ -14,11 +14,16 @@
 struct sync {
 	struct clock_report_rows clocks;
 	json_t *caveats;
+	struct align *align; /* in the making; NULL: it reads by itself */
 };
 
 static bool sync_wants(const char *event, void *result)
 {
-	(void)result;
+	const struct result *r = result;
+	const struct sync *s = r->state;
+
+	if (s ? s->align != NULL : input_set_can_align(r->in))
+		return align_wants(event, NULL);
 	return !strcmp(event, "lost");
 }
 
@@ -29,13 +34,16 @@ static int sync_open(struct result *r)
 	r->state = s;
 	if (s)
 		s->caveats = json_array();
-	return s && s->caveats ? 0 : fail(-ENOMEM, "out of memory");
+	if (!s || !s->caveats)
+		return fail(-ENOMEM, "out of memory");
+	return input_set_can_align(r->in) ? input_set_align_begin(r->in, &s->align) : 0;
 }
 
 static int sync_event(void *state, const struct event *ev)
 {
-	(void)state, (void)ev;
-	return 0;
+	struct sync *s = state;
+
+	return s->align ? align_host_event(s->align, ev) : 0;
 }
 
 /* -1: the host, without a guest's trace. */
@@ -59,11 +67,15 @@ static int guest_add(struct sync *s, const struct input_set *in, int i)
 
 static int sync_end(struct result *r)
 {
-	int nr = (int)r->in->nr_guests, err = nr ? 0 : guest_add(r->state, r->in, -1);
-	const struct sync *s = r->state;
+	int nr = (int)r->in->nr_guests, err = 0;
+	struct sync *s = r->state;
 
+	if (s->align && !(err = input_set_align_end(r->in, s->align)))
+		s->align = NULL;
+	if (!err && !nr)
+		err = guest_add(s, r->in, -1);
 	for (int i = 0; !err && i < nr; i++)
-		err = guest_add(r->state, r->in, i);
+		err = guest_add(s, r->in, i);
 	r->found = s->clocks.verdicts[CLOCK_UNRELIABLE];
 	if (!r->found && s->clocks.verdicts[CLOCK_NOT_CHECKED])
 		r->not_checked = nr ? "the guest's clock is not checked: too few guest events, or "
@@ -103,6 +115,7 @@ static void sync_close(struct result *r)
 		return;
 	json_decref(s->clocks.rows);
 	json_decref(s->caveats);
+	align_free(s->align);
 	free(s);
 }
 

@@ -13,23 +13,36 @@ enum { PARTS_MAX = 200 }; /* of one exit */
 
 /* ---- size ---- */
 
-static int count(const char *buf, size_t len, void *arg)
-{
-	size_t *bytes = arg;
+struct dump {
+	size_t bytes, max;
+};
 
-	*bytes += len;
+static int dump_count(const char *buf, size_t len, void *arg)
+{
+	struct dump *d = arg;
+
+	d->bytes += len;
 	for (size_t i = 0; i < len; i++)
 		if (page_byte_is_escaped(buf[i]))
-			*bytes += PAGE_ESCAPE_BYTES - 1;
-	return 0;
+			d->bytes += PAGE_ESCAPE_BYTES - 1;
+	return d->bytes > d->max ? -1 : 0;
 }
 
 size_t page_json_bytes(const json_t *value)
 {
-	size_t bytes = 0;
+	struct dump d = {.max = SIZE_MAX};
 
-	json_dump_callback(value, count, &bytes, PAGE_JSON_FLAGS | JSON_ENCODE_ANY);
-	return bytes;
+	json_dump_callback(value, dump_count, &d, PAGE_JSON_FLAGS | JSON_ENCODE_ANY);
+	return d.bytes;
+}
+
+/* As soon as that is certain. */
+static bool is_larger(const json_t *value, size_t max)
+{
+	struct dump d = {.max = max};
+
+	json_dump_callback(value, dump_count, &d, PAGE_JSON_FLAGS | JSON_ENCODE_ANY);
+	return d.bytes > max;
 }
 
 static void cut_add(json_t *cut, const char *what, size_t shown, size_t of)
@@ -74,28 +87,29 @@ static json_int_t nodes_of(const json_t *node)
 /* Children below `least` become one. */
 static void tree_prune(json_t *node, json_int_t least)
 {
-	json_t *children = json_object_get(node, "children");
+	json_t *children = json_object_get(node, "children"), *kept = json_array(), *child;
 	json_int_t hits = 0, time = 0, more = 0;
+	size_t i;
 
-	for (size_t i = 0; i < json_array_size(children);) {
-		json_t *child = json_array_get(children, i);
-
+	json_array_foreach (children, i, child) {
 		if (weight(child) >= least && !json_object_get(child, "more")) {
 			tree_prune(child, least);
-			i++;
+			json_array_append(kept, child);
 			continue;
 		}
 		hits += number_of(child, "hits");
 		time += number_of(child, "time_ns");
 		more += nodes_of(child);
-		json_array_remove(children, i);
 	}
-	if (more)
-		json_array_append_new(children, json_pack("{s:o,s:I,s:I,s:I,s:[],s:[]}", "name",
-							  json_sprintf("(%lld more)",
-								       (long long)more),
-							  "more", more, "hits", hits, "time_ns",
-							  time, "tail", "children"));
+	if (more) {
+		json_array_append_new(kept, json_pack("{s:o,s:I,s:I,s:I,s:[],s:[]}", "name",
+						      json_sprintf("(%lld more)", (long long)more),
+						      "more", more, "hits", hits, "time_ns", time,
+						      "tail", "children"));
+		json_array_clear(children);
+		json_array_extend(children, kept);
+	}
+	json_decref(kept);
 }
 
 static bool is_tree(const json_t *rows)
@@ -113,7 +127,7 @@ static void trees_fit(json_t *data, json_t *rows, size_t max, json_t *cut)
 		all += nodes_in(tree);
 		total += weight(tree);
 	}
-	for (double part = 1e-5; part < 1 && page_json_bytes(data) > max; part *= 2)
+	for (double part = 1e-5; part < 1 && is_larger(data, max); part *= 2)
 		json_array_foreach (rows, i, tree)
 			tree_prune(tree, int64_of_double(part * (double)total) + 1);
 	json_array_foreach (rows, i, tree)
@@ -170,7 +184,7 @@ static void array_fit(json_t *data, const char *name, json_t *array, size_t max,
 {
 	size_t all = json_array_size(array);
 
-	while (page_json_bytes(data) > max && json_array_size(array) > 1)
+	while (is_larger(data, max) && json_array_size(array) > 1)
 		for (size_t n = json_array_size(array) / 2; json_array_size(array) > n;)
 			json_array_remove(array, json_array_size(array) - 1);
 	cut_add(cut, name, json_array_size(array), all);
@@ -204,9 +218,9 @@ void section_fit(json_t *data, size_t max, json_t *section)
 	parts_fit(rows, cut);
 	if (is_tree(rows))
 		trees_fit(data, rows, max, cut);
-	while (page_json_bytes(data) > max && (array = array_largest(data, &name)))
+	while (is_larger(data, max) && (array = array_largest(data, &name)))
 		array_fit(data, name, array, max, cut);
-	if (page_json_bytes(data) > max) { /* one member that is too large, as a long command line */
+	if (is_larger(data, max)) { /* one member that is too large, as a long command line */
 		json_object_clear(data);
 		json_array_append_new(
 			cut, json_pack("{s:s,s:i,s:i}", "what", "sections", "shown", 0, "of", 1));
