@@ -449,7 +449,7 @@ static int unrelated(const struct align_guest *g, int err)
 static int guest_make(struct align *a, struct align_guest *g)
 {
 	struct clock_options opt = {.host_error_ticks = a->host_error_ticks, .work = &g->work};
-	struct read_hint hint = {.until_ns = UINT64_MAX, .guest = true};
+	struct read_hint hint = {.until_ns = UINT64_MAX, .files = a->files, .guest = true};
 	_cleanup_reader_ struct reader *r = NULL;
 	int err = clock_parse(a->clock, &opt);
 
@@ -508,6 +508,7 @@ static int align_make(const char *const *hosts, unsigned int nr, const char *clo
 	a->clock = clock;
 	a->work_max = CLOCK_WORK_MAX;
 	a->tsc_khz = selection ? selection->tsc_khz : 0;
+	a->files = selection ? selection->files : NULL;
 	a->no_guest = selection && selection->no_guest;
 	a->nr_hosts = nr;
 	a->host = malloc((nr + 1) * sizeof(*a->host));

@@ -79,6 +79,7 @@ struct align_selection {
 	const uint32_t *pids, *vcpus, *tids;
 	unsigned int nr_pids, nr_vcpus, nr_tids;
 	uint64_t tsc_khz; /* as in struct read_hint */
+	struct open_files *files; /* likewise */
 	bool no_guest; /* align_guest() will only be called with NULL: guest mode is only remembered as one span */
 };
 

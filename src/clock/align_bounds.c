@@ -317,7 +317,7 @@ static bool write_key(const struct event *ev, uint64_t *ret)
 
 static int writes_read(const struct align *a, const char *path, uint32_t pid, struct sequences *s)
 {
-	struct read_hint hint = {.until_ns = UINT64_MAX, .wants = wants};
+	struct read_hint hint = {.until_ns = UINT64_MAX, .wants = wants, .files = a->files};
 	_cleanup_reader_ struct reader *r = NULL;
 	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
 	int more = 0, err = batch ? reader_open(path, &hint, &r) : fail(-ENOMEM, "out of memory");

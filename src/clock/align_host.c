@@ -323,8 +323,10 @@ static int host_event(void *a, const struct event *ev)
 
 int align_host_read(struct align *a, const char *path)
 {
-	struct read_hint hint = {
-		.until_ns = UINT64_MAX, .wants = align_wants, .tsc_khz = a->tsc_khz};
+	struct read_hint hint = {.until_ns = UINT64_MAX,
+				 .wants = align_wants,
+				 .tsc_khz = a->tsc_khz,
+				 .files = a->files};
 	_cleanup_reader_ struct reader *r = NULL;
 	int err = align_host_begin(a);
 

@@ -61,6 +61,7 @@ struct align {
 	double host_error_ticks; /* of a host event's time as ticks */
 	uint64_t resolution_ns;	 /* of the host's timestamps, if it is coarser than a ns */
 	uint64_t tsc_khz;	 /* as in struct read_hint */
+	struct open_files *files; /* likewise */
 	bool no_guest; /* as in struct align_selection */
 	const char *clock;
 	const char **host; /* the inputs' paths, not owned */

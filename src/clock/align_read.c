@@ -108,6 +108,7 @@ static int lane_open(const struct align *a, const struct align_guest *g,
 	if (err)
 		return err;
 	raw.guest = true;
+	raw.files = a->files;
 	raw.since_ns = 0; /* the hint's times are the host's */
 	raw.until_ns = UINT64_MAX;
 	*l = (struct lane){.reader.ops = &lane_ops, .align = a, .guest = g, .only = only};

@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "base/cleanup.h"
+#include "base/open_files.h"
 #include "base/progress.h"
 #include "event/rows.h"
 
@@ -49,6 +50,7 @@ struct read_hint {
 	bool (*wants)(const char *event, void *arg); /* by event name; NULL: all */
 	void *arg;
 	uint64_t tsc_khz; /* of a host whose timestamps are ticks of an unknown rate; 0: as the file shows */
+	struct open_files *files; /* outlives the reader; NULL: the file is opened for this one alone */
 	bool guest; /* a guest's own trace: types are "guest:NAME", times remain those of the guest's clock */
 };
 

@@ -4,7 +4,6 @@
  * names and sizes (doc/format.md, "guests").
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,17 +18,14 @@
 enum { PATH_BYTES = 4096 };
 
 /* A regular file in our format: it can be opened twice. */
-static bool is_recording(const char *path)
+static bool is_recording(const char *path, struct open_files *files)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	uint8_t head[READER_PROBE_BYTES];
 	struct stat st;
-	ssize_t n = -1;
+	_cleanup_close_ int fd =
+		!stat(path, &st) && S_ISREG(st.st_mode) ? open_files_get(files, path) : -1;
+	ssize_t n = fd < 0 ? -1 : pread_full(fd, head, sizeof(head), 0);
 
-	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode))
-		n = read_full(fd, head, sizeof(head));
-	if (fd >= 0)
-		close(fd);
 	return n > 0 && (tracefile_reader.probe(head, (size_t)n) ||
 			 textfile_reader.probe(head, (size_t)n));
 }
@@ -100,15 +96,16 @@ static char *guest_find(const char *recording, const char *file, size_t nr, uint
 }
 
 unsigned int companions_find(const char *recording, void (*note)(const char *fmt, ...), char **ret,
-			     unsigned int max)
+			     unsigned int max, struct open_files *files)
 {
-	const struct read_hint hint = {.until_ns = UINT64_MAX, .wants = wants_nothing};
+	const struct read_hint hint = {
+		.until_ns = UINT64_MAX, .wants = wants_nothing, .files = files};
 	_cleanup_reader_ struct reader *r = NULL;
 	unsigned int nr = 0;
 	json_t *guest;
 	size_t i;
 
-	if (!is_recording(recording) || reader_open(recording, &hint, &r))
+	if (!is_recording(recording, files) || reader_open(recording, &hint, &r))
 		return 0;
 	json_array_foreach (json_object_get(r->info.meta, "guests"), i, guest) {
 		const char *file = json_string_value(json_object_get(guest, "file")),
@@ -130,6 +127,7 @@ static int names_open(const struct input_set *set, unsigned int i, struct reader
 {
 	struct read_hint hint = {.until_ns = UINT64_MAX,
 				 .tsc_khz = set->options->tsc_khz,
+				 .files = &set->clocks->files,
 				 .wants = thread_names_wants};
 	const struct input *in = &set->input[i];
 	const struct align_guest *guest;

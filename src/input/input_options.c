@@ -159,9 +159,10 @@ static int losses_read(const char *path, const struct read_hint *hint, struct wi
 
 int input_losses(const struct input_set *set, struct loss_sums *ret)
 {
-	struct read_hint hint = {
-		.since_ns = set->since_ns, .until_ns = set->until_ns, .wants = wants_lost};
-
+	struct read_hint hint = {.since_ns = set->since_ns,
+				 .until_ns = set->until_ns,
+				 .files = &set->clocks->files,
+				 .wants = wants_lost};
 	struct window window = {set->since_ns, set->until_ns, ret};
 	struct input_clocks *known = set->clocks;
 	int err = 0;

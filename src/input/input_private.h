@@ -9,6 +9,7 @@
 struct input_clocks {
 	struct align *align;
 	struct survey *survey;
+	struct open_files files;
 	struct loss_sums losses; /* from since_ns to until_ns */
 	uint64_t since_ns, until_ns;
 	bool has_losses;
@@ -54,6 +55,6 @@ int input_trim_open(struct input_set *set, struct reader *all, const struct read
  * found; 0 as well if the recording cannot be opened, is not in our format, or can be read only once.
  */
 unsigned int companions_find(const char *recording, void (*note)(const char *fmt, ...), char **ret,
-			     unsigned int max);
+			     unsigned int max, struct open_files *files);
 
 #endif

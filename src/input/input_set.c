@@ -101,7 +101,8 @@ void input_set_add_companions(struct input_set *set, void (*note)(const char *fm
 	unsigned int nr = 0;
 
 	if (!set->nr_guests && !o->no_guest && set->nr_hosts == 1 && guests_selected(o))
-		nr = companions_find(set->input[0].path, note, found, OPTION_LIST_MAX);
+		nr = companions_find(set->input[0].path, note, found, OPTION_LIST_MAX,
+				     &set->clocks->files);
 	set->note = note;
 	for (unsigned int i = 0; i < nr; i++)
 		companion_add(set, found[i]);
@@ -142,6 +143,7 @@ void input_set_close(struct input_set *set)
 	if (!--set->clocks->nr_users) {
 		align_free(set->clocks->align);
 		survey_free(set->clocks->survey);
+		open_files_close(&set->clocks->files);
 		free(set->clocks);
 	}
 	for (unsigned int i = 0; i < set->nr_companions; i++)
@@ -291,6 +293,7 @@ static int align_make(const struct input_set *set)
 						  .nr_vcpus = o->vcpus.nr,
 						  .tids = o->tids.item,
 						  .nr_tids = o->tids.nr,
+						  .files = &set->clocks->files,
 						  .no_guest = !set->nr_guests},
 			&set->clocks->align);
 	free(pids);
@@ -308,6 +311,7 @@ int input_set_align_begin(const struct input_set *set, struct align **ret)
 {
 	return align_begin(set->input[0].path, set->options->clock,
 			   &(struct align_selection){.tsc_khz = set->options->tsc_khz,
+						     .files = &set->clocks->files,
 						     .no_guest = true},
 			   ret);
 }
@@ -475,6 +479,7 @@ static int set_open(struct input_set *set, bool (*wants)(const char *event, void
 	struct selection s = {wants, arg, globs, set->options->reasons.nr > 0, set->thread_names};
 	struct read_hint hint = {.until_ns = UINT64_MAX,
 				 .tsc_khz = set->options->tsc_khz,
+				 .files = &set->clocks->files,
 				 .from_start = window == WINDOW_BEFORE,
 				 .wants = wants || globs ? selection_wants : NULL,
 				 .arg = &s};
@@ -485,7 +490,8 @@ static int set_open(struct input_set *set, bool (*wants)(const char *event, void
 		window = WINDOW_NONE;
 	if (window != WINDOW_NONE) { /* times count from the start, which is known once the inputs are open */
 		err = inputs_open(set, &(struct read_hint){.until_ns = UINT64_MAX,
-							   .tsc_khz = hint.tsc_khz});
+							   .tsc_khz = hint.tsc_khz,
+							   .files = hint.files});
 		if (!err)
 			err = input_window_make(set, &hint);
 		inputs_close(set);

@@ -159,7 +159,8 @@ static bool reason_wants(const char *event, void *arg)
 /* A pass over the hosts' inputs for the reasons of returns to the VMM. */
 static int reasons_look(const struct input_set *set, struct trim_reason *reasons)
 {
-	struct read_hint hint = {.until_ns = UINT64_MAX, .wants = reason_wants};
+	struct read_hint hint = {
+		.until_ns = UINT64_MAX, .wants = reason_wants, .files = &set->clocks->files};
 	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
 	int err = batch ? 0 : fail(-ENOMEM, "out of memory"), more = 1;
 

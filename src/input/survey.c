@@ -141,10 +141,11 @@ static int all_add(void *arg, const struct event *ev)
 }
 
 /* A guest's own trace has times of its own clock; its events count, its times are not compared. */
-static int input_read(struct surveying *g, const struct input *in)
+static int input_read(struct surveying *g, const struct input *in, struct open_files *files)
 {
 	_cleanup_reader_ struct reader *r = NULL;
-	struct read_hint hint = {.until_ns = UINT64_MAX, .guest = in->is_guest};
+	struct read_hint hint = {
+		.until_ns = UINT64_MAX, .files = files, .guest = in->is_guest};
 	struct stat st;
 	int err;
 
@@ -209,7 +210,7 @@ static int surveying_run(struct surveying *g, const struct input_set *set)
 	if (globs && *globs)
 		g->reasons = trim_reason_new(globs);
 	for (unsigned int i = 0; !err && i < input_set_nr(set); i++)
-		err = input_read(g, &set->input[i]);
+		err = input_read(g, &set->input[i], &set->clocks->files);
 	trim_reason_free(g->reasons);
 	if (err)
 		return err;

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/error.h"
@@ -38,16 +39,17 @@ const struct reader_ops *const readers[] = {
 
 enum { LATER_MAX = 16 << 20 }; /* bytes of text before the first event: perf script --header of a large machine */
 
-static int read_head(const char *path, uint8_t *head, size_t *ret_len)
+static int read_head(const char *path, struct open_files *files, uint8_t *head, size_t *ret_len)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	struct stat st;
+	_cleanup_close_ int fd = open_files_get(files, path);
+	struct stat st = {0};
 
 	if (fd < 0)
 		return fail(-errno, "%s: %s", path, strerror(errno));
 	if (!fstat(fd, &st) && S_ISDIR(st.st_mode))
 		return fail(-EISDIR, "%s is a directory, not a trace", path);
-	ssize_t n = read_full(fd, head, READER_PROBE_BYTES);
+	ssize_t n = S_ISREG(st.st_mode) ? pread_full(fd, head, READER_PROBE_BYTES, 0)
+					: read_full(fd, head, READER_PROBE_BYTES);
 
 	if (n < 0)
 		return fail((int)n, "%s: %s", path, strerror((int)-n));
@@ -125,9 +127,10 @@ static const struct reader_ops *reader_find(const uint8_t *head, size_t len, boo
  * Looks for an event in the text after its first bytes, which are `head`: in parts of READER_PROBE_BYTES, of which each
  * begins with a line. NULL: there is none, or it is no text.
  */
-static const struct reader_ops *reader_find_later(const char *path, uint8_t *head, size_t len)
+static const struct reader_ops *reader_find_later(const char *path, struct open_files *files,
+						  uint8_t *head, size_t len)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	_cleanup_close_ int fd = open_files_get(files, path);
 	const struct reader_ops *found = NULL;
 	ssize_t n = (ssize_t)len;
 
@@ -157,8 +160,8 @@ int reader_open(const char *path, const struct read_hint *hint, struct reader **
 	const struct reader_ops *ops;
 	size_t len = 0;
 	bool directory = is_directory(path);
-	int err = directory ? 0 : read_head(path, head, &len);
 	const char *program;
+	int err = directory ? 0 : read_head(path, hint ? hint->files : NULL, head, &len);
 
 	if (err)
 		return err;
@@ -166,7 +169,7 @@ int reader_open(const char *path, const struct read_hint *hint, struct reader **
 	text_decode(text_encoding_of(head, len), head, &len);
 	ops = directory ? directory_reader() : reader_find(head, len, false);
 	if (!ops && !directory && !program)
-		ops = reader_find_later(path, head, len);
+		ops = reader_find_later(path, hint ? hint->files : NULL, head, len);
 	if (ops)
 		return open_as(ops, path, hint, ret);
 	fail(-EINVAL, "%s: unrecognized trace format", path);

@@ -208,7 +208,7 @@ static int tracefile_open(const char *path, const struct read_hint *hint, struct
 	if (!r)
 		return fail(-ENOMEM, "%s: out of memory", path);
 	r->ops = &tracefile_reader;
-	t->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	t->fd = open_files_get(hint ? hint->files : NULL, path);
 	if (t->fd < 0)
 		return fail(-errno, "%s: %s", path, strerror(errno));
 	err = trace_info_init(&r->info, path, "hrt");

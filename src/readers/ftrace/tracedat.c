@@ -478,6 +478,7 @@ static int tracedat_fill(struct tracedat *t, const struct tracedat_container *co
 	t->events = ftrace_events_new(guest ? FTRACE_GUEST : FTRACE_HOST, NULL, NULL);
 	if (!t->events)
 		return -ENOMEM;
+	t->file.files = hint ? hint->files : NULL;
 	err = container->open(&t->file, &t->reader.info, t->events);
 	if (!err)
 		err = content_check(t);

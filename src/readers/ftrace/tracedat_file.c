@@ -308,9 +308,11 @@ int tracedat_file_open(struct tracedat_file *f, const char *path, struct ftrace_
 	struct stat st;
 	int err;
 
-	*f = (struct tracedat_file){
-		.path = path, .commit_size = 8, .want_symbols = f->want_symbols};
-	f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	*f = (struct tracedat_file){.path = path,
+				    .commit_size = 8,
+				    .files = f->files,
+				    .want_symbols = f->want_symbols};
+	f->fd = open_files_get(f->files, path);
 	if (f->fd < 0 || fstat(f->fd, &st))
 		return fail(-errno, "%s: %s", path, strerror(errno));
 	f->bytes = (uint64_t)st.st_size;

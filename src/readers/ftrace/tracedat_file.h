@@ -89,6 +89,7 @@ struct tracedat_file {
 	char *cmdlines; /* "PID COMM\n" ..., or NULL */
 	size_t cmdlines_len;
 	uint32_t parts; /* of version 7: a bit by option, of those that are read */
+	struct open_files *files; /* set before the file is opened: as in struct read_hint */
 	bool want_symbols; /* set before the file is opened: also its kallsyms, not terminated */
 	char *symbols;
 	size_t symbols_len;

@@ -517,6 +517,7 @@ static int perfdata_fill(struct perfdata *p, const char *path, const struct read
 	if (err)
 		return err;
 	p->guest = hint && hint->guest;
+	p->file.files = hint ? hint->files : NULL;
 	p->pending.since_ns = hint ? hint->since_ns : 0;
 	p->pending.until_ns = hint ? hint->until_ns : UINT64_MAX;
 	p->scratch = malloc(EVENT_RECORD_MAX + sizeof(uint64_t));

@@ -7,7 +7,6 @@
  *   file:  head | attrs | data: record record ...  | features        pipe:  head | record record ...
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <sys/stat.h>
 
@@ -345,8 +344,8 @@ int perfdata_file_open(struct perfdata_file *f, const char *path, struct ftrace_
 	uint64_t size;
 	int err;
 
-	*f = (struct perfdata_file){.path = path};
-	f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	*f = (struct perfdata_file){.path = path, .files = f->files};
+	f->fd = open_files_get(f->files, path);
 	if (f->fd < 0 || fstat(f->fd, &st))
 		return fail(-errno, "%s: %s", path, strerror(errno));
 	f->bytes = (uint64_t)st.st_size;
@@ -376,5 +375,5 @@ void perfdata_file_deinit(struct perfdata_file *f)
 		close(f->fd);
 	free(f->attr);
 	free(f->id);
-	*f = (struct perfdata_file){.fd = -1};
+	*f = (struct perfdata_file){.fd = -1, .files = f->files};
 }

@@ -68,6 +68,7 @@ struct perfdata_id {
 struct perfdata_file {
 	int fd;
 	const char *path; /* borrowed */
+	struct open_files *files; /* set before the file is opened: as in struct read_hint */
 	uint64_t bytes;
 	bool pipe;
 	uint64_t data_at, data_end;

@@ -312,9 +312,12 @@ static int stream_file_open(struct tracedat_file *f, struct trace_info *info,
 	struct stat st;
 	int err;
 
-	*f = (struct tracedat_file){
-		.path = info->file, .commit_size = 8, .page_size = 4096, .frame_right = page_right};
-	f->fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	*f = (struct tracedat_file){.path = info->file,
+				    .commit_size = 8,
+				    .page_size = 4096,
+				    .files = f->files,
+				    .frame_right = page_right};
+	f->fd = open_files_get(f->files, f->path);
 	if (f->fd < 0 || fstat(f->fd, &st))
 		return fail(-errno, "%s: %s", f->path, strerror(errno));
 	if (!S_ISREG(st.st_mode))
