@@ -154,6 +154,38 @@ void *hash_add_words(struct hash_table *t, const uint64_t *key, bool *ret_new);
 /* The new entry's key is `key` itself: the caller may replace it by a copy. */
 void *hash_add_text(struct hash_table *t, const char *key, bool *ret_new);
 
+/*
+ * The entries that were used last, for keys that repeat: one comparison instead of a hash value and a search. Zero at
+ * first; for one table, from which nothing is removed. hash_clear() takes a new one.
+ */
+enum { HASH_RECENT = 64 };
+
+struct hash_recent {
+	uint64_t *entry[HASH_RECENT];
+};
+
+/* As hash_add_words(); `words`: as the table's keys have, a constant. */
+static inline void *hash_add_recent(struct hash_table *t, struct hash_recent *recent,
+				    const uint64_t *key, unsigned int words, bool *ret_new)
+{
+	uint64_t sum = 0, **entry;
+
+	for (unsigned int i = 0; i < words; i++)
+		sum += key[i] * (HASH_FACTOR_2 + 2 * i); /* not one after the other */
+	entry = &recent->entry[sum >> 32 & (HASH_RECENT - 1)];
+	*ret_new = false;
+	if (*entry && !memcmp(*entry, key, words * sizeof(*key)))
+		return *entry;
+	*entry = hash_add_words(t, key, ret_new);
+	if (*ret_new) { /* others may have moved */
+		uint64_t *added = *entry;
+
+		*recent = (struct hash_recent){0};
+		*entry = added;
+	}
+	return *entry;
+}
+
 /* ---- remove, iterate ---- */
 
 /*

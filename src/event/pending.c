@@ -182,17 +182,35 @@ static size_t runs_find(struct pending *p)
 	return nr_runs;
 }
 
-/* Branch-free, because the order of two CPUs is unpredictable. */
+/*
+ * Branch-free, because the order of two CPUs is unpredictable, and from both ends at once, as each step has to wait for
+ * the one before it. Neither end is checked for half as many steps as the shorter one has elements. Of equal times a's
+ * come first.
+ */
 static void merge(const struct pending_slot *a, const struct pending_slot *a_end,
 		  const struct pending_slot *b, const struct pending_slot *b_end,
 		  struct pending_slot *out)
 {
-	while (a < a_end && b < b_end) {
-		size_t take_b = b->time_ns < a->time_ns;
+	struct pending_slot *out_end = out + (a_end - a) + (b_end - b);
 
-		*out++ = *(take_b ? b : a);
-		a += !take_b;
-		b += take_b;
+	while (a < a_end && b < b_end) {
+		ptrdiff_t steps = (a_end - a < b_end - b ? a_end - a : b_end - b) / 2;
+		size_t take_b = b->time_ns < a->time_ns, take_a;
+
+		if (!steps) {
+			*out++ = *(take_b ? b++ : a++);
+			continue;
+		}
+		for (; steps; steps--) {
+			take_b = b->time_ns < a->time_ns;
+			take_a = b_end[-1].time_ns < a_end[-1].time_ns;
+			*out++ = *(take_b ? b : a);
+			*--out_end = *(take_a ? a_end - 1 : b_end - 1);
+			a += !take_b;
+			b += take_b;
+			a_end -= take_a;
+			b_end -= !take_a;
+		}
 	}
 	memcpy(out, a, (size_t)(a_end - a) * sizeof(*a));
 	memcpy(out + (a_end - a), b, (size_t)(b_end - b) * sizeof(*b));

@@ -332,14 +332,19 @@ void column_decode(const struct columns *c, unsigned int column, uint64_t *out, 
 		words_decode(col, rows, out);
 }
 
-/* Converts columns back to records: the order gives each record's offset, then each column is filled in. */
+/*
+ * Converts columns back to records: the order gives each record's offset, then its header is filled in with time and
+ * CPU, then each column.
+ */
 
-/* Arrays by record, thread by thread, but `row`: by kind. */
+/* Arrays by record, thread by thread, but `row`, `step` and `cpu`: by kind. */
 struct unpacking {
 	uint32_t at[COLUMNS_RECORDS_MAX], row[COLUMNS_RECORDS_MAX];
+	uint64_t step[COLUMNS_RECORDS_MAX], cpu[COLUMNS_RECORDS_MAX];
 	uint64_t value[COLUMNS_RECORDS_MAX], scratch[COLUMNS_RECORDS_MAX];
 	uint32_t start[COLUMNS_KINDS_MAX]; /* of a kind's rows */
 	uint32_t fill[COLUMNS_KINDS_MAX];
+	bool filled[COLUMNS_KINDS_MAX]; /* by its columns */
 };
 
 /* Where each record begins. False: together they are not `raw` bytes long. */
@@ -361,28 +366,61 @@ static bool places_find(const struct columns *c, struct unpacking *u, uint32_t *
 	return at == raw;
 }
 
-static void headers_fill(const struct columns *c, struct unpacking *u, uint8_t *out)
+/* Do the columns fill the whole record, one after the other? */
+static bool is_filled(const struct columns *c, const struct column_kind *k)
+{
+	size_t end = sizeof(struct record_hdr);
+
+	for (unsigned int i = 2; i < k->nr; i++) {
+		const struct column *col = &c->column[k->first + i];
+
+		if (col->offset != end)
+			return false;
+		end += col->size;
+	}
+	return end == k->size;
+}
+
+static void kinds_begin(const struct columns *c, struct unpacking *u)
 {
 	uint32_t start = 0;
 
-	for (unsigned int k = 0; k < c->nr_kinds; k++) {
-		u->start[k] = u->fill[k] = start;
-		start += c->kind[k].rows;
-	}
-	for (uint32_t t = 0; t < c->nr_threads; t++) {
-		const struct column_thread *th = &c->thread[t];
+	for (unsigned int i = 0; i < c->nr_kinds; i++) {
+		const struct column_kind *k = &c->kind[i];
 
-		for (uint32_t i = th->start; i < th->start + th->nr; i++) {
-			const struct column_kind *k = &c->kind[c->sequence[i]];
-			struct record_hdr h = {.pid = th->pid,
-					       .tid = th->tid,
-					       .type = k->type,
-					       .size = k->size,
-					       .vcpu = th->vcpu};
-
-			memcpy(out + u->at[i], &h, sizeof(h));
-			u->row[u->fill[c->sequence[i]]++] = u->at[i];
+		u->start[i] = u->fill[i] = start;
+		u->filled[i] = is_filled(c, k);
+		if (k->rows) {
+			column_decode(c, k->first, u->step + start, u->scratch);
+			column_decode(c, k->first + 1u, u->cpu + start, u->scratch);
 		}
+		start += k->rows;
+	}
+}
+
+/* Of one thread's records. Times are steps from the record before. */
+static void headers_fill(const struct columns *c, struct unpacking *u,
+			 const struct column_thread *th, uint8_t *out)
+{
+	struct record_hdr h = {
+		.time = th->first_ns, .pid = th->pid, .tid = th->tid, .vcpu = th->vcpu};
+
+	for (uint32_t i = th->start, end = i + th->nr; i < end; i++) {
+		uint8_t kind = c->sequence[i];
+		const struct column_kind *k = &c->kind[kind];
+		uint32_t at = u->at[i], row = u->fill[kind]++;
+		struct record_hdr *to = (struct record_hdr *)(void *)(out + at);
+
+		if (!u->filled[kind])
+			memset(to, 0, k->size);
+		to->time = h.time += u->step[row];
+		to->pid = h.pid;
+		to->tid = h.tid;
+		to->type = k->type;
+		to->size = k->size;
+		to->cpu = (uint16_t)u->cpu[row];
+		to->vcpu = h.vcpu;
+		u->row[row] = at;
 	}
 }
 
@@ -409,22 +447,6 @@ static void column_fill(const struct column *col, const uint32_t *row, uint32_t 
 	}
 }
 
-/* Times were filled in as steps from the thread's record before. */
-static void times_sum(const struct columns *c, const struct unpacking *u, uint8_t *out)
-{
-	for (uint32_t t = 0; t < c->nr_threads; t++) {
-		uint64_t time = c->thread[t].first_ns, step;
-
-		for (uint32_t i = 0; i < c->thread[t].nr; i++) {
-			uint8_t *at = out + u->at[c->thread[t].start + i];
-
-			memcpy(&step, at, sizeof(step));
-			time += step;
-			memcpy(at, &time, sizeof(time));
-		}
-	}
-}
-
 bool columns_unpack(struct columns *c, const uint8_t *payload, size_t len, uint8_t *out, size_t raw)
 {
 	if (!columns_parse(c, payload, len))
@@ -434,17 +456,17 @@ bool columns_unpack(struct columns *c, const uint8_t *payload, size_t len, uint8
 
 	if (!u || !cursor || !places_find(c, u, cursor, raw))
 		return false;
-	memset(out, 0, raw);
-	headers_fill(c, u, out);
-	for (unsigned int i = 0; i < c->nr_columns; i++) {
-		const struct column *col = &c->column[i];
-		const struct column_kind *k = &c->kind[col->kind];
+	kinds_begin(c, u);
+	for (uint32_t t = 0; t < c->nr_threads; t++)
+		headers_fill(c, u, &c->thread[t], out);
+	for (unsigned int i = 0; i < c->nr_kinds; i++) {
+		const struct column_kind *k = &c->kind[i];
 
-		if (!k->rows)
-			continue;
-		column_decode(c, i, u->value, u->scratch);
-		column_fill(col, u->row + u->start[col->kind], k->rows, u->value, out);
+		for (unsigned int n = 2; k->rows && n < k->nr; n++) {
+			column_decode(c, k->first + n, u->value, u->scratch);
+			column_fill(&c->column[k->first + n], u->row + u->start[i], k->rows,
+				    u->value, out);
+		}
 	}
-	times_sum(c, u, out);
 	return true;
 }

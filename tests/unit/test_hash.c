@@ -150,6 +150,29 @@ static void test_growth_keeps_entries(void **state)
 	hash_deinit(&t);
 }
 
+/* Entries that move when the table grows are found where they are. */
+static void test_recent(void **state)
+{
+	struct hash_table t = HASH_TABLE(struct entry, 3, KEYS);
+	struct hash_recent recent = {0};
+
+	(void)state;
+	for (unsigned int i = 0; i < 20 * KEYS; i++) {
+		unsigned int k = (unsigned int)random() % (1 + i / 20);
+		uint64_t key[3];
+		struct entry *e;
+		bool fresh;
+
+		key_of(k, 3, key);
+		e = hash_add_recent(&t, &recent, key, 3, &fresh);
+		assert_non_null(e);
+		assert_ptr_equal(e, find(&t, k));
+		assert_int_equal(e->value, fresh ? 0 : k);
+		e->value = k;
+	}
+	hash_deinit(&t);
+}
+
 static void test_remove_while_iterating(void **state)
 {
 	struct hash_table t = HASH_TABLE(struct entry, 1, 10000);
@@ -335,6 +358,7 @@ int main(void)
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_growth_keeps_entries),
+		cmocka_unit_test(test_recent),
 		cmocka_unit_test(test_remove_while_iterating),
 		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_functions),

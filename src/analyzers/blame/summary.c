@@ -124,7 +124,7 @@ static struct blame_group *group_of(struct blame_summary *s, const struct blame_
 		key[1] = (uint64_t)x->isa << 32 | x->reason;
 	if (code)
 		key[2] = text_number(s, code);
-	g = hash_add_words(&s->groups, key, &first);
+	g = hash_add_recent(&s->groups, &s->recent_groups, key, 3, &first);
 	if (first) {
 		g->code = code;
 		g->index = s->groups.nr;
@@ -170,7 +170,7 @@ static void total_add(struct blame_summary *s, const struct blame_group *g,
 	bool first;
 
 	total_key(s, g, p, key);
-	t = hash_add_words(&s->totals, key, &first);
+	t = hash_add_recent(&s->totals, &s->recent_totals, key, 6, &first);
 	if (!t)
 		return; /* counted by the table */
 	if (first) {
@@ -223,6 +223,7 @@ static void summary_restart(void *arg)
 	hash_clear(&s->groups);
 	hash_clear(&s->totals);
 	hash_clear(&s->texts);
+	s->recent_groups = s->recent_totals = (struct hash_recent){0};
 	kept_free(s);
 }
 

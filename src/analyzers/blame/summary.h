@@ -53,6 +53,7 @@ struct blame_summary {
 	uint64_t nested; /* ... of nested guests (L2) */
 	uint64_t not_kept; /* beyond BLAME_KEPT_MAX */
 	struct hash_table groups, totals;
+	struct hash_recent recent_groups, recent_totals;
 	struct hash_table texts; /* names of code and regions: equal ones have one number */
 	struct blame_exit *kept; /* with copies of their parts; a heap until blame_summary_end() */
 	size_t nr_kept;
