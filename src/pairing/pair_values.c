@@ -2,6 +2,7 @@
 /* Where keys and labels come from: fields of the event, its header, names in earlier events. */
 
 #include "base/array.h"
+#include "event/records.h"
 #include "event/vm_names.h"
 #include "pairing/pair_private.h"
 
@@ -225,10 +226,9 @@ static uint64_t exit_rip(const struct pairing *p, uint32_t tid)
 
 static struct exit_access access_of(struct pairing *p, const struct event *ev)
 {
-	struct exit_info exit = {.reason = (uint32_t)pairing_field(p, ev, "reason"),
-				 .isa = (uint32_t)pairing_field(p, ev, "isa"),
-				 .info1 = pairing_field(p, ev, "info1"),
-				 .info2 = pairing_field(p, ev, "info2")};
+	RECORD(kvm_exit, r, ev);
+	struct exit_info exit = {
+		.reason = r->reason, .isa = r->isa, .info1 = r->info1, .info2 = r->info2};
 
 	p->has_info |= exit.info1 != 0;
 	return exit_access(&exit);

@@ -157,6 +157,7 @@ static int part_init(struct part *p, const struct page *page, const char *comman
 	p->query = (struct query){.command = p->command,
 				  .input = page->q->input,
 				  .symbols = page->q->symbols,
+				  .events = p->query.events,
 				  .out = &p->out,
 				  .of = of};
 	return result_init(&p->result, ops, &p->query);
@@ -172,11 +173,14 @@ static int parts_init(struct page *page)
 	page->blame_query = (struct page_blame_query){
 		.heatmap = heatmap_get, .arg = &page->part[section_find("heatmap")]};
 	page->closeups_query = (struct page_closeups_query){.slowest = slowest_get, .arg = page};
-	for (unsigned int i = 0; i < NR_SECTIONS && !err; i++)
-		if (sections[i].ops)
-			err = part_init(&page->part[i], page, sections[i].command, sections[i].ops,
-					sections[i].ops == &host_profile_report ? &page->host
-										: sections[i].of);
+	for (unsigned int i = 0; i < NR_SECTIONS && !err; i++) {
+		const struct section *s = &sections[i];
+
+		page->part[i].query.events = s->guests ? NULL : s->events; /* has_data() */
+		if (s->ops)
+			err = part_init(&page->part[i], page, s->command, s->ops,
+					s->ops == &host_profile_report ? &page->host : s->of);
+	}
 	if (!err)
 		err = part_init(blame, page, "blame", &page_blame_report, &page->blame_query);
 	if (!err)

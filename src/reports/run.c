@@ -21,6 +21,7 @@ struct pass {
 	struct result *member[RESULTS_MAX];
 	unsigned int nr;
 	bool alone; /* there are no others, in no pass */
+	uint64_t *counts; /* by event type; NULL: they are not known before reading */
 	uint64_t lost; /* known before anything is read: each who reads counts them anew */
 	uint32_t *takers; /* by event type: a bit for each member, and DECIDED */
 };
@@ -174,6 +175,43 @@ static int columns_run(const struct pass *p, struct result *r)
 	return done;
 }
 
+/* ---- what nobody will ask for ---- */
+
+/* The counts of all inputs, if each knows its own and nothing is wrong with it. */
+static uint64_t *counts_of(const struct input_set *in)
+{
+	uint64_t *counts = calloc(EVENT_TYPES_MAX, sizeof(*counts));
+
+	for (unsigned int i = 0; i < input_set_nr(in); i++) {
+		struct reader *r = in->input[i].reader;
+
+		if (counts && r->ops->counts && !json_array_size(r->info.caveats) &&
+		    !r->ops->counts(r, counts))
+			continue;
+		free(counts);
+		return NULL;
+	}
+	return counts;
+}
+
+/* Is the answer used only with events that the inputs do not have? */
+static bool is_unused(const struct pass *p, const struct result *r)
+{
+	const char *names = r->query->events;
+	char name[EVENT_NAME_MAX];
+
+	for (size_t len; p->counts && names && *names; names += len + (names[len] == ',')) {
+		const struct event_type *type;
+
+		len = strcspn(names, ",");
+		snprintf(name, sizeof(name), "%.*s", (int)len, names);
+		type = event_type_named(name);
+		if (type && p->counts[type->index])
+			return false;
+	}
+	return p->counts && names;
+}
+
 /*
  * Opens the report, and runs it from columns if it can be. The only cursor of a foreign file is for a report that is
  * alone. 1: it is to be fed with events.
@@ -182,6 +220,10 @@ static int result_begin(struct pass *p, struct result *r)
 {
 	int err, done = 0;
 
+	if (is_unused(p, r)) {
+		r->done = true;
+		return 0;
+	}
 	err = r->ops->open(r);
 	if (err)
 		return err < 0 ? err : 0;
@@ -332,7 +374,9 @@ static void pass_run(struct pass *p, struct result_sets *sets)
 	if (!err)
 		err = pass_open(p);
 	if (!err) {
+		p->counts = counts_of(p->in);
 		members_begin(p);
+		free(p->counts);
 		err = pass_feed(p);
 	}
 	members_end(p, err);

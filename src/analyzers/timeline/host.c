@@ -141,11 +141,11 @@ static void on_exit_event(struct timeline_host *h, struct vcpu *v, const struct 
 
 	v->exits = true;
 	if (name)
-		run_begin(h->t, &v->main, ev->time_ns, kind, "%s", name);
+		run_begin_named(h->t, &v->main, ev->time_ns, kind, name);
 	else if (record_has(ev, kvm_exit, reason))
 		run_begin(h->t, &v->main, ev->time_ns, kind, "exit %u", r->reason);
 	else
-		run_begin(h->t, &v->main, ev->time_ns, kind, "exit");
+		run_begin_named(h->t, &v->main, ev->time_ns, kind, "exit");
 	run_links(h->t, &v->main, LINK_EXIT, v->pid, ev->vcpu);
 }
 
@@ -218,14 +218,14 @@ static void on_entry(struct timeline_host *h, struct vcpu *v, const struct event
 {
 	v->exits = true;
 	run_end(h->t, &v->user, ev->time_ns);
-	run_begin(h->t, &v->main, ev->time_ns, SLICE_GUEST, "guest");
+	run_begin_named(h->t, &v->main, ev->time_ns, SLICE_GUEST, "guest");
 }
 
 static void on_run(struct timeline_host *h, struct vcpu *v, const struct event *ev)
 {
 	run_end(h->t, &v->user, ev->time_ns);
 	if (!v->exits)
-		run_begin(h->t, &v->main, ev->time_ns, SLICE_GUEST, "KVM_RUN");
+		run_begin_named(h->t, &v->main, ev->time_ns, SLICE_GUEST, "KVM_RUN");
 }
 
 static const HANDLERS_OF(struct timeline_host, struct vcpu) of_vcpus = {{

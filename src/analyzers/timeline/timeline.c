@@ -233,7 +233,7 @@ void run_end(struct timeline *t, struct timeline_run *run, uint64_t ns)
 				   .kind = run->kind,
 				   .start_ns = run->since_ns,
 				   .end_ns = ns > run->since_ns ? ns : run->since_ns,
-				   .name = run->name,
+				   .name = run->fixed ?: run->name,
 				   .nr_flows = run->nr_flows};
 
 	if (!run->on)
@@ -244,15 +244,22 @@ void run_end(struct timeline *t, struct timeline_run *run, uint64_t ns)
 	timeline_slice(t, &s);
 }
 
+void run_begin_named(struct timeline *t, struct timeline_run *run, uint64_t ns,
+		     enum slice_kind kind, const char *name)
+{
+	run_end(t, run, ns);
+	run->on = true;
+	run->kind = kind;
+	run->since_ns = ns;
+	run->fixed = name;
+}
+
 void run_begin(struct timeline *t, struct timeline_run *run, uint64_t ns, enum slice_kind kind,
 	       const char *fmt, ...)
 {
 	va_list args;
 
-	run_end(t, run, ns);
-	run->on = true;
-	run->kind = kind;
-	run->since_ns = ns;
+	run_begin_named(t, run, ns, kind, NULL);
 	va_start(args, fmt);
 	vsnprintf(run->name, sizeof(run->name), fmt, args);
 	va_end(args);

@@ -183,6 +183,7 @@ struct timeline_run {
 	bool on;
 	enum slice_kind kind;
 	uint64_t since_ns;
+	const char *fixed; /* its name; NULL: that is in `name` */
 	char name[TIMELINE_NAME_BYTES];
 	uint64_t flow[TIMELINE_FLOWS];
 	unsigned int nr_flows;
@@ -191,6 +192,9 @@ struct timeline_run {
 /* Ends what is on, and begins. */
 void run_begin(struct timeline *t, struct timeline_run *run, uint64_t ns, enum slice_kind kind,
 	       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+/* The same with a name that needs no formatting and is not freed. */
+void run_begin_named(struct timeline *t, struct timeline_run *run, uint64_t ns,
+		     enum slice_kind kind, const char *name);
 void run_end(struct timeline *t, struct timeline_run *run, uint64_t ns);
 void run_flow(struct timeline_run *run, uint64_t flow);
 /* The arrows of all requests that are linked to what has just begun. */
