@@ -52,12 +52,18 @@ struct host_profile {
 	struct calltree *tree;
 	struct hash_table groups;
 	struct hash_table pending;
+	struct hash_table paths; /* of hits without callers */
 	struct guest_tasks tasks;
 	uint64_t hits, unknown_ends, blind_until_ns; /* end of the newest window of loss */
 	int err;
 };
 
-enum { PENDING_MAX = 1 << 16, LATE_NS = 1000000 };
+enum { PENDING_MAX = 1 << 16, PATHS_MAX = 1 << 20, LATE_NS = 1000000 };
+
+struct rip_path {
+	uint64_t rip;
+	uint32_t path;
+};
 
 static bool is_interrupt(uint64_t reason, uint64_t isa)
 {
@@ -201,6 +207,7 @@ void host_profile_free(struct host_profile *p)
 	backtraces_close(p->stacks);
 	hash_deinit(&p->groups);
 	hash_deinit(&p->pending);
+	hash_deinit(&p->paths);
 	guest_tasks_deinit(&p->tasks);
 	free(p);
 }
@@ -214,6 +221,7 @@ static int profile_init(struct host_profile *p, const struct reader *r)
 	p->groups = HASH_TABLE(struct group, GROUP_KEYS, HOST_GROUPS_MAX);
 	guest_tasks_init(&p->tasks);
 	p->pending = HASH_TABLE(struct pending, 1, PENDING_MAX);
+	p->paths = HASH_TABLE(struct rip_path, 1, PATHS_MAX);
 	if (!err)
 		err = calltree_open(&p->opt->tree, &p->tree);
 	return err ? err : frames_open(&p->trace, &p->opt->frames, p->tree, &p->frames);
@@ -281,21 +289,46 @@ static int group_of(struct host_profile *p, const struct hit *h, uint32_t *ret)
 	return first && !err ? group_title(p, h, *ret) : err;
 }
 
-/* Addresses in backtraces are return addresses; an instruction pointer is not, so 1 is added. */
-static int hit_add(struct host_profile *p, const struct hit *h)
+/*
+ * The hit's call path: 1; 0: it has none. Addresses in backtraces are return addresses; an instruction pointer is not, so
+ * 1 is added.
+ */
+static int path_make(struct host_profile *p, const struct hit *h, uint32_t *ret)
 {
 	uint64_t address[FRAMES + 1];
 	struct sample s = {0};
 	unsigned int nr = 0;
-	uint32_t path, root = 0;
 	int r;
 
 	address[nr++] = h->rip ? h->rip + 1 : backtrace_address(p->stacks, "(not known)") + 1;
 	for (unsigned int i = 0; i < h->nr_frames && i < FRAMES; i++)
 		address[nr++] = h->frame[i];
 	r = backtrace_set(p->stacks, &s, address, nr);
-	if (!r)
-		r = frames_path(p->frames, &s, &path);
+	return r ? r : frames_path(p->frames, &s, ret);
+}
+
+/* Most hits have one address, and many the same. */
+static int path_find(struct host_profile *p, const struct hit *h, uint32_t *ret)
+{
+	const struct rip_path *known = h->nr_frames ? NULL : hash_find_u64(&p->paths, h->rip);
+	struct rip_path *added;
+	int r;
+
+	if (known) {
+		*ret = known->path;
+		return 1;
+	}
+	r = path_make(p, h, ret);
+	if (r > 0 && !h->nr_frames && (added = hash_add_u64(&p->paths, h->rip, NULL)))
+		added->path = *ret;
+	return r;
+}
+
+static int hit_add(struct host_profile *p, const struct hit *h)
+{
+	uint32_t path, root = 0;
+	int r = path_find(p, h, &path);
+
 	if (r <= 0)
 		return r;
 	r = group_of(p, h, &root);
