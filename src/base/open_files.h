@@ -12,7 +12,7 @@ struct open_files {
 };
 
 /*
- * A descriptor of the file for reading, which the caller closes; -1: errno has the reason. Descriptors of a regular file
+ * A descriptor of the file for reading, which the caller closes; -1: errno has the reason. Those of a regular file
  * share their position: only for pread() and mmap(). NULL: the file is opened anew.
  */
 int open_files_get(struct open_files *files, const char *path);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The first pass: reads the host's clock and its vCPUs. */
+/* The first pass: reads the host's clock and its vCPUs, by itself or by the events that its caller reads. */
 #include <errno.h>
 
 #include "base/array.h"
@@ -408,4 +408,69 @@ void align_vcpu_deinit(struct align_vcpu *v)
 	free(v->report);
 	free(v->pv);
 	clock_spans_deinit(&v->spans);
+}
+
+/* ---- all ---- */
+
+/* Without anything read. */
+static int align_make(const char *const *hosts, unsigned int nr, const char *clock,
+		      const struct align_selection *selection, struct align **ret)
+{
+	struct align *a = *ret = calloc(1, sizeof(*a));
+
+	if (!a)
+		return fail(-ENOMEM, "out of memory");
+	a->clock = clock;
+	a->work_max = CLOCK_WORK_MAX;
+	a->tsc_khz = selection ? selection->tsc_khz : 0;
+	a->files = selection ? selection->files : NULL;
+	a->no_guest = selection && selection->no_guest;
+	a->nr_hosts = nr;
+	a->host = malloc((nr + 1) * sizeof(*a->host));
+	for (unsigned int i = 0; a->host && i < nr; i++)
+		a->host[i] = hosts[i];
+	return a->host ? align_clock_check(clock) : fail(-ENOMEM, "out of memory");
+}
+
+static int hosts_end(struct align *a, const struct align_selection *selection)
+{
+	int err;
+
+	align_threads_split(a);
+	err = selection ? align_select(a, selection) : 0;
+	return err ? err : align_host_end(a);
+}
+
+int align_new(const char *const *hosts, unsigned int nr, const char *clock,
+	      const struct align_selection *selection, struct align **ret)
+{
+	int err = align_make(hosts, nr, clock, selection, ret);
+
+	for (unsigned int i = 0; !err && i < nr; i++)
+		err = align_host_read(*ret, hosts[i]);
+	if (!err)
+		err = hosts_end(*ret, selection);
+	if (err)
+		align_free(take_ptr(*ret));
+	return err;
+}
+
+int align_begin(const char *host, const char *clock, const struct align_selection *selection,
+		struct align **ret)
+{
+	int err = align_make(&host, 1, clock, selection, ret);
+
+	if (!err)
+		err = align_host_begin(*ret);
+	if (err)
+		align_free(take_ptr(*ret));
+	return err;
+}
+
+int align_end(struct align *a, const struct align_selection *selection,
+	      const struct trace_info *info)
+{
+	int err = align_host_info(a, info);
+
+	return err ? err : hosts_end(a, selection);
 }

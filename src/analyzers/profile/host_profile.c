@@ -290,8 +290,8 @@ static int group_of(struct host_profile *p, const struct hit *h, uint32_t *ret)
 }
 
 /*
- * The hit's call path: 1; 0: it has none. Addresses in backtraces are return addresses; an instruction pointer is not, so
- * 1 is added.
+ * The hit's call path: 1; 0: it has none. Addresses in backtraces are return addresses; an instruction pointer is not,
+ * so 1 is added.
  */
 static int path_make(struct host_profile *p, const struct hit *h, uint32_t *ret)
 {
