@@ -253,7 +253,7 @@ int http_refused(uint32_t status, const char *url, const char *body)
 
 /* ---- requests whose reply is kept ---- */
 
-static int body_keep(void *arg, uint32_t status, const void *data, size_t len)
+int http_body_keep(void *arg, uint32_t status, const void *data, size_t len)
 {
 	struct http_reply *r = arg;
 	char *more = r->len + len > HTTP_REPLY_MAX ? NULL : realloc(r->body, r->len + len + 1);
@@ -270,7 +270,7 @@ static int body_keep(void *arg, uint32_t status, const void *data, size_t len)
 
 int http_request(struct http *h, const char *method, const char *url, struct http_reply *ret)
 {
-	struct http_transfer t = {.method = method, .url = url, .body = body_keep, .arg = ret};
+	struct http_transfer t = {.method = method, .url = url, .body = http_body_keep, .arg = ret};
 	struct http_end end;
 	int err;
 

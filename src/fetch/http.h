@@ -125,6 +125,9 @@ struct http_reply {
 int http_request(struct http *h, const char *method, const char *url, struct http_reply *ret);
 void http_reply_deinit(struct http_reply *r);
 
+/* `body` of a transfer whose reply is kept: `arg` is the struct http_reply. -E2BIG with the error message set. */
+int http_body_keep(void *arg, uint32_t status, const void *data, size_t len);
+
 /* The error message for a status that is not wanted; `body` (may be NULL) may hold the server's own words. */
 int http_refused(uint32_t status, const char *url, const char *body);
 

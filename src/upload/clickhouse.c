@@ -176,21 +176,6 @@ struct clickhouse {
 
 /* ---- one query ---- */
 
-static int body_keep(void *arg, uint32_t status, const void *data, size_t len)
-{
-	struct http_reply *r = arg;
-	char *more = r->len + len > HTTP_REPLY_MAX ? NULL : realloc(r->body, r->len + len + 1);
-
-	(void)status;
-	if (!more)
-		return fail(-E2BIG, "the reply exceeds %d MiB", HTTP_REPLY_MAX >> 20);
-	r->body = more;
-	memcpy(r->body + r->len, data, len);
-	r->len += len;
-	r->body[r->len] = 0;
-	return 0;
-}
-
 /* "Code: 60, ..." or "Code: 60. ...", which may come with any status. */
 static bool is_code(const char *body, const char *code)
 {
@@ -237,7 +222,7 @@ static int query(struct clickhouse *c, const char *database, const char *sql, co
 	struct http_transfer t = {.method = "POST",
 				  .post = data,
 				  .post_bytes = len,
-				  .body = body_keep,
+				  .body = http_body_keep,
 				  .arg = &reply};
 	int err;
 
