@@ -179,6 +179,20 @@ static const char *clickhouse_option_given(void)
 	return NULL;
 }
 
+static int schema_print(struct destination *to, int nr_files)
+{
+	int err;
+
+	if (nr_files)
+		return command_usage("--print-schema reads no file");
+	if (options_used_check("print-schema output", "together with --print-schema"))
+		return command_failed();
+	err = destination_open(to);
+	if (!err)
+		export_clickhouse_schema(output_path ? to->file.file : stdout);
+	return destination_close(to, err) ? command_failed() : EXIT_FINE;
+}
+
 static int run(int argc, char **argv)
 {
 	_cleanup_input_set_ struct input_set *in = NULL;
@@ -200,16 +214,16 @@ static int run(int argc, char **argv)
 	if (input_add_args(argc - 1, argv + 1, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
 	to.is_clickhouse = !strcmp(to.format, "clickhouse");
+	if (to.is_clickhouse && clickhouse.schema)
+		return schema_print(&to, argc - 1);
 	if (!to.is_clickhouse && clickhouse_option_given())
 		return command_usage("--%s has no effect on format '%s' (supported: clickhouse)",
 				     clickhouse_option_given(), to.format);
-	if (to.is_clickhouse && output_path && !clickhouse.schema &&
+	if (to.is_clickhouse && output_path &&
 	    options_unused_check("user cacert create-tables database", "without --url"))
 		return command_failed();
 	if (!clickhouse.database)
 		clickhouse.database = "hostrace";
-	if (to.is_clickhouse && clickhouse.schema)
-		return export_clickhouse_schema();
 	if (to.is_clickhouse && !clickhouse.url == !output_path)
 		return command_usage("clickhouse: give either the server's --url URL, or -o FILE");
 	if (to.is_clickhouse && export_clickhouse_check(&clickhouse))

@@ -76,11 +76,10 @@ struct target {
 
 /* ---- options ---- */
 
-int export_clickhouse_schema(void)
+void export_clickhouse_schema(FILE *f)
 {
 	for (size_t i = 0; clickhouse_schema[i]; i++)
-		printf("%s%s;\n", i ? "\n" : "", clickhouse_schema[i]);
-	return EXIT_FINE;
+		fprintf(f, "%s%s;\n", i ? "\n" : "", clickhouse_schema[i]);
 }
 
 int export_clickhouse_check(struct export_clickhouse *to)

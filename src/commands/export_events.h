@@ -33,8 +33,8 @@ struct export_clickhouse {
 	struct clickhouse *server; /* NULL: not open */
 };
 
-/* Prints the definitions of the tables. Returns the exit status. */
-int export_clickhouse_schema(void);
+/* Prints the definitions of the tables. */
+void export_clickhouse_schema(FILE *f);
 
 /* Are the options valid? 0 or -EINVAL with the error message set. */
 int export_clickhouse_check(struct export_clickhouse *to);

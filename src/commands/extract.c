@@ -44,6 +44,7 @@ const struct command extract_command = {
 		"it succeeds. `hostrace guest extract` is the same and prints more.",
 	.examples = "  hostrace extract -r localhost:1234 -e loader.elf",
 	.options = (const struct option_row *const[]){extract_options, NULL},
+	.rules = (const struct option_rule[]){{"debug", .unless = "exe"}, {0}},
 	.run = extract_run,
 };
 

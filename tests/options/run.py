@@ -27,14 +27,14 @@ environment = {"PATH": os.environ.get("PATH", ""), "HOME": "/", "TZ": "UTC", "LC
 
 
 def table_read(path):
-    """COMMAND: ARGUMENTS; COMMAND + ARGUMENTS; COMMAND = ARGUMENTS; COMMAND --OPTION[=VALUE][: ARGUMENTS];
-    COMMAND - REASON; COMMAND --OPTION - REASON. '*' is every command."""
+    """COMMAND: ARGUMENTS; COMMAND + ARGUMENTS; COMMAND = ARGUMENTS; COMMAND ! ARGUMENTS;
+    COMMAND --OPTION[=VALUE][: ARGUMENTS]; COMMAND - REASON; COMMAND --OPTION - REASON. '*' is every command."""
     base, value, exempt, modes = {}, {}, {}, {}
     for line in open(path):
         line = line.rstrip("\n")
         if not line or line.startswith("#"):
             continue
-        m = re.fullmatch(r"(\S+) ([+=]) (.*)", line)
+        m = re.fullmatch(r"(\S+) ([+=!]) (.*)", line)
         if m:
             modes.setdefault(m[1], []).append((m[2], m[3]))
             continue
@@ -68,7 +68,7 @@ def options_of(command):
 VALUES = {"T": "1s", "TIME": "1s", "SIZE": "1M", "N": "3", "FILE": "x", "HZ": "97"}
 
 
-def live_check(command):
+def live_check(command, refused):
     """Of a live command, which is not run: an option that --help calls one "with --OTHER" is an error without that."""
     text = subprocess.run([hostrace, command, "--help"], capture_output=True, text=True, check=True).stdout
     text = re.sub(r"\n {20,}", " ", text[text.index("\nOptions\n"):])
@@ -79,7 +79,12 @@ def live_check(command):
         r = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=SECONDS)
         if r.returncode != 2:
             yield f"--{option} alone is no error: {' '.join(words[1:])}: {r.stderr}"
-    yield len(found)
+    for arguments in refused:
+        words = [hostrace, command, *arguments.split()]
+        r = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=SECONDS)
+        if r.returncode != 2:
+            yield f"not refused: {' '.join(words[1:])}: {r.stderr}"
+    yield len(found) + len(refused)
 
 
 def inputs_make(work):
@@ -177,8 +182,8 @@ def main():
         inputs_make(work)
         for nr, command in enumerate(names, 1):
             if (command, None) in table[2]:
-                *wrong, found = live_check(command)
-                print(f"{'not ok' if wrong else 'ok'} {nr} - {command}: {table[2][command, None]}; {found} options with another")
+                *wrong, found = live_check(command, [a for kind, a in table[3].get(command, []) if kind == "!"])
+                print(f"{'not ok' if wrong else 'ok'} {nr} - {command}: {table[2][command, None]}; {found} uses of options")
                 for w in wrong:
                     print("#", w.replace("\n", "\n# "))
                 bad += bool(wrong)

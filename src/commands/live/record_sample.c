@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/error.h"
+#include "commands/common/command.h"
 #include "commands/live/record.h"
 
 enum { SAMPLE_HZ_MAX = 20000 };
@@ -23,6 +24,8 @@ static int sample_choose(struct collector_options *c)
 	if (sample_hz > SAMPLE_HZ_MAX)
 		return fail_usage(-EINVAL, "--sample: the rate must not exceed %d Hz",
 				  SAMPLE_HZ_MAX);
+	if (!sample_hz && option_is_given(command_given, record_sample_options))
+		return fail_usage(-EINVAL, "--sample: the rate must be at least 1 Hz");
 	if (frames && !sample_hz)
 		return fail_usage(-EINVAL, "--frames requires --sample HZ");
 	c->sample_hz = sample_hz;

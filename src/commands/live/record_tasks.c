@@ -22,13 +22,25 @@ const struct option_row record_tasks_options[] = {
 };
 /* clang-format on */
 
+/* The events that call bpf/guest_task.bpf.h. */
+static const unsigned int with_task[] = {EV_kvm_exit,	   EV_kvm_userspace_exit, EV_kvm_pio,
+					 EV_kvm_mmio,	   EV_kvm_msr,		  EV_kvm_hypercall,
+					 EV_kvm_page_fault, EV_guest_sample,	  EV_guest_stack};
+
 static int choose(struct collector_options *c)
 {
+	bool used = false;
+
 	c->guest_tasks = wanted;
 	if (wanted && c->follow) /* its children may be started only before privileges are given up */
 		return fail_usage(-EINVAL,
 				  "--guest-tasks requires a VM that already runs: start the VM, "
 				  "then record it with --vm");
+	for (size_t i = 0; i < sizeof(with_task) / sizeof(with_task[0]); i++)
+		used |= c->wants[with_task[i]];
+	if (wanted && !used)
+		return fail_usage(-EINVAL, "--guest-tasks has no effect without events of exits, "
+					   "at which the task is read; see --events");
 	return 0;
 }
 

@@ -548,6 +548,9 @@ static int run(int argc, char **argv)
 	if (opt.interval_ns && output_sort())
 		return command_usage("--sort and --interval exclude each other: lines are in the "
 				     "order of time");
+	if (opt.interval_ns && output_is("csv") &&
+	    options_unused_check("limit", "on the lines of --interval in csv"))
+		return command_failed();
 	common.no_pager = true; /* it would wait for the end, too */
 	if (output_open(table_formats, &w.out))
 		return command_failed();
