@@ -95,13 +95,11 @@ static void types_close(struct kernel_types *t)
 	btf__free(t->vmlinux);
 }
 
-/* Bit i: rows[i] is there. One walk over the types, of which there are 100,000. */
-static uint64_t rows_find(const struct btf *btf)
+/* found[i]: rows[i] is there. One walk over the types, of which there are 100,000. */
+static void rows_find(const struct btf *btf, bool found[NR_ROWS])
 {
 	static const char prefix[] = "btf_trace_";
-	uint64_t found = 0;
 
-	_Static_assert(NR_ROWS <= 64, "a bit each");
 	for (uint32_t id = 1; btf && id < btf__type_cnt(btf); id++) {
 		const struct btf_type *type = btf__type_by_id(btf, id);
 		const char *name =
@@ -111,9 +109,8 @@ static uint64_t rows_find(const struct btf *btf)
 			continue;
 		for (unsigned int i = 0; i < NR_ROWS; i++)
 			if (!strcmp(name + sizeof(prefix) - 1, rows[i].name))
-				found |= UINT64_C(1) << i;
+				found[i] = true;
 	}
-	return found;
 }
 
 /* bio.bi_bdev came with v5.12; before v5.11 these tracepoints had the queue as their first argument. */
@@ -231,13 +228,12 @@ static void row_plan(struct plan *plan, const struct kernel_row *row,
 void plan_kernel(struct plan *plan)
 {
 	struct kernel_types types;
-	uint64_t found;
+	bool found[NR_ROWS] = {false};
 
 	types_open(&types);
-	found = rows_find(types.kvm ? types.kvm
-				    : types.vmlinux); /* a module's types contain vmlinux' */
+	rows_find(types.kvm ? types.kvm : types.vmlinux, found); /* a module's contain vmlinux' */
 	for (unsigned int i = 0; i < NR_ROWS; i++)
-		row_plan(plan, &rows[i], &types, found >> i & 1);
+		row_plan(plan, &rows[i], &types, found[i]);
 	types_close(&types);
 }
 

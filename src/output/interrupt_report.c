@@ -44,6 +44,16 @@ json_t *interrupt_report_caveats(const struct interrupt_report *r)
 		  "interrupts injected without a recorded accept (of the PIC or a thread of the "
 		  "kernel, from before the recording, or lost)",
 		  n->unaccepted);
+	if (n->inhibits || n->allowed)
+		caveat_add(list, "APICv or AVIC was inhibited %" PRIu64 " times, and %" PRIu64
+				 " times no longer for a reason: while it is, interrupts cause "
+				 "exits (hostrace list --event kvm_apicv_inhibit_changed)",
+			   n->inhibits, n->allowed);
+	caveat_count(list, "IPIs that AVIC could not deliver by itself", n->ipis);
+	caveat_count(list, "accesses to local APICs that AVIC does not handle", n->accesses);
+	caveat_count(list,
+		     "interrupts of devices that are posted to a vCPU by the IOMMU from then on",
+		     n->posted);
 	caveat_count(list, "losses, at which interrupts under way were dropped", n->losses);
 	caveat_count(list, "events ignored, as there are too many vCPUs", n->refused);
 	return list;

@@ -57,8 +57,8 @@ struct cycle *exit_begin(struct blame *b, struct thread *t, const struct event *
 }
 
 /*
- * Without events of the scheduler or KVM, that a vCPU halted shows in the exit's reason only. One that continues so soon
- * has not slept, as something was pending: its CPU is busy.
+ * Without events of the scheduler or KVM, that a vCPU halted shows in the exit's reason only. One that continues so
+ * soon has not slept, as something was pending: its CPU is busy.
  */
 static void halt_assume(struct blame *b, struct cycle *c, uint64_t ns)
 {

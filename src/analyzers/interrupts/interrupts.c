@@ -285,6 +285,35 @@ static void on_pv_eoi(struct interrupts *x, const struct event *ev)
 		v->late++;
 }
 
+/* ---- interrupts without exits ---- */
+
+static void on_inhibit(struct interrupts *x, const struct event *ev)
+{
+	RECORD(kvm_apicv_inhibit_changed, r, ev);
+
+	x->counts.inhibits += r->set;
+	x->counts.allowed += !r->set && record_has(ev, kvm_apicv_inhibit_changed, set);
+}
+
+static void on_incomplete_ipi(struct interrupts *x, const struct event *ev)
+{
+	(void)ev;
+	x->counts.ipis++;
+}
+
+static void on_access(struct interrupts *x, const struct event *ev)
+{
+	(void)ev;
+	x->counts.accesses++;
+}
+
+static void on_posted(struct interrupts *x, const struct event *ev)
+{
+	RECORD(kvm_pi_irte_update, r, ev);
+
+	x->counts.posted += r->set;
+}
+
 /* ---- timers ---- */
 
 static void on_timer(struct interrupts *x, const struct event *ev)
@@ -406,6 +435,10 @@ static const HANDLERS(struct interrupts) handlers = {{
 	[EV_kvm_eoi] = on_eoi,
 	[EV_kvm_pv_eoi] = on_pv_eoi,
 	[EV_kvm_entry] = on_entry,
+	[EV_kvm_apicv_inhibit_changed] = on_inhibit,
+	[EV_kvm_avic_incomplete_ipi] = on_incomplete_ipi,
+	[EV_kvm_avic_unaccelerated_access] = on_access,
+	[EV_kvm_pi_irte_update] = on_posted,
 	[EV_clock_pair] = on_clock,
 	[EV_kvm_write_tsc_offset] = on_clock,
 	[EV_vcpu_tsc] = on_clock,

@@ -57,6 +57,9 @@ struct irq_counts {
 	uint64_t lines;	 /* raised: kvm_set_irq */
 	uint64_t nameless; /* EOIs without a vector */
 	uint64_t unnamed;  /* events whose vector or APIC the trace does not have: they are not counted elsewhere */
+	uint64_t inhibits, allowed; /* APICv or AVIC is inhibited, or no longer */
+	uint64_t ipis, accesses; /* that AVIC does not handle: kvm_avic_incomplete_ipi, _unaccelerated_access */
+	uint64_t posted; /* entries of the interrupt remapping table that were set */
 	uint64_t losses;
 	uint64_t refused;
 };

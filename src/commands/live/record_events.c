@@ -18,14 +18,27 @@ struct event_set {
 #define NO_APIC                                                                                    \
 	"-kvm_apic_accept_irq", "-kvm_eoi", "-kvm_pv_eoi", "-kvm_timer_irq", "-kvm_ioapic_set_irq"
 
+/* bpf/events_kvm.def */
+#define NO_MORE                                                                                    \
+	"-kvm_apicv_*", "-kvm_avic_*", "-kvm_pi_*", "-kvm_try_async_*", "-kvm_async_*",            \
+		"-kvm_hv_*", "-kvm_update_master_clock", "-kvm_track_tsc", "-kvm_dirty_ring_*",    \
+		"-kvm_nested_vmenter*", "-kvm_nested_int*"
+
 /* Not kvm_emulate_insn: one record per emulated instruction is a flood of little use. */
 static const struct event_set sets[] = {
-	{"default", GLOBS("kvm_*", "-kvm_emulate_insn", NO_APIC, "sched_switch", "sched_wakeup",
-			  "virtqueue_*", "virtio_*", "vm_state", "vhost_start", "qemu_pio")},
+	{"default",
+	 GLOBS("kvm_*", "-kvm_emulate_insn", NO_APIC, NO_MORE, "sched_switch", "sched_wakeup",
+	       "virtqueue_*", "virtio_*", "vm_state", "vhost_start", "qemu_pio")},
 	{"kvm", GLOBS("kvm_*", "-kvm_emulate_insn")},
 	{"sched", GLOBS("sched_switch", "sched_wakeup")},
 	{"waits", GLOBS("sched_switch", "sched_block", "sched_ran", "sched_woken", "sched_holder")},
 	{"qemu", GLOBS("virtqueue_*", "virtio_*", "vm_state", "vhost_start", "qemu_pio")},
+	{"avic", GLOBS("kvm_apicv_*", "kvm_avic_*", "kvm_pi_*")},
+	{"async-pf", GLOBS("kvm_try_async_*", "kvm_async_*")},
+	{"hyperv", GLOBS("kvm_hv_*")},
+	{"clock", GLOBS("kvm_update_master_clock", "kvm_track_tsc", "kvm_pvclock_update",
+			"kvm_write_tsc_offset")},
+	{"dirty-ring", GLOBS("kvm_dirty_ring_*")},
 	{"irq", GLOBS("kvm_inj_virq", "kvm_set_irq", "kvm_msi_set_irq", "virtio_notify")},
 	/* QEMU internals, by the groups of probes/inside.def. Mutexes are a flood. */
 	{"devices", GLOBS("vblk_*", "vscsi_*", "scsi_*", "net_*")},
@@ -39,8 +52,7 @@ static const struct event_set sets[] = {
 	{"migration", GLOBS("migrate_*")},
 	{"inside", GLOBS("vblk_*", "vscsi_*", "scsi_*", "net_*", "block_*", "aio_*", "uring_*",
 			 "pool_*", "co_*", "poll_*", "qemu_poll*", "bh_*", "timer*", "bql_*",
-			 "vcpu_ioctl*", "vcpu_run_exit", "region_*", "heap_*",
-			 "migrate_*")},
+			 "vcpu_ioctl*", "vcpu_run_exit", "region_*", "heap_*", "migrate_*")},
 	{"all", GLOBS("*")},
 };
 

@@ -336,6 +336,39 @@ static void from_virtio(struct found *f)
 		from_queue(f, row);
 }
 
+/* ---- what events alone say ---- */
+
+/* Events that have no share of the time, but that say why exits happen. After all shares. */
+static const struct {
+	const char *event, *sentence;
+} told[] = {
+	{"kvm_apicv_inhibit_changed",
+	 "APICv or AVIC was inhibited, or no longer, %llu times: interrupts cause exits while it "
+	 "is."},
+	{"kvm_avic_incomplete_ipi", "AVIC could not deliver %llu IPIs by itself."},
+	{"kvm_async_pf_not_present",
+	 "vCPUs accessed pages that the host had to fetch %llu times (async page faults): the "
+	 "host swaps, or the VM is being restored."},
+	{"kvm_hv_flush_tlb", "The guest flushed TLBs by %llu Hyper-V hypercalls."},
+	{"kvm_dirty_ring_exit", "vCPUs left KVM_RUN %llu times because their dirty ring was full."},
+};
+
+static void from_events(struct found *f)
+{
+	const json_t *info = json_object_get(data_of(f->sections, "info"), "result"),
+		     *events = json_object_get(info, "events");
+
+	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
+		unsigned long long n = number(events, told[i].event);
+
+		if (n && json_array_size(f->list) < CANDIDATES_MAX)
+			json_array_append_new(
+				f->list, json_pack("{s:s,s:s,s:f,s:o}", "kind", told[i].event,
+						   "section", "info", "share", 0.0, "text",
+						   json_sprintf(told[i].sentence, n)));
+	}
+}
+
 /* ---- the list ---- */
 
 static int compare(const void *a, const void *b)
@@ -432,6 +465,7 @@ json_t *findings_make(const json_t *sections)
 	from_exits(&f, explained);
 	from_halts(&f);
 	from_virtio(&f);
+	from_events(&f);
 
 	json_t *result = sorted(f.list);
 

@@ -445,6 +445,8 @@ static const struct kernel_field *key_find(const struct kernel_event *kind, unsi
 		if (end) {
 			*at = i + 1;
 			*p = text_skip_blanks(end + 1);
+			if (**p == '=') /* "gva = 0x1000" */
+				*p = text_skip_blanks(*p + 1);
 			return &kind->field[i];
 		}
 	}
@@ -573,7 +575,8 @@ uint64_t text_kind_fill(const struct kernel_event *kind, struct text_reasons *re
 		    present & RECORD_BIT(kvm_exit, info2))
 			break; /* what follows info2 is not ours */
 	}
-	return present | (rest_of[kind->id] ? rest_of[kind->id](text, record) : 0);
+	return present | (rest_of[kind->id] ? rest_of[kind->id](text, record)
+					    : text_more(kind->id, text, record));
 }
 
 bool text_kind_own_vcpu(const struct kernel_event *kind, struct text_slice text, uint16_t *ret)

@@ -20,6 +20,9 @@ extern const struct reader_ops tracetext_reader;
 uint64_t text_sched_switch(struct text_slice text, uint8_t *record);
 uint64_t text_sched_wakeup(struct text_slice text, uint8_t *record);
 
+/* The same for those of bpf/events_kvm.def, after their words and values. */
+uint64_t text_more(unsigned int id, struct text_slice text, uint8_t *record);
+
 /*
  * The events of KVM and the scheduler that are ours (bpf/events.def), from the text that the kernel (print fmt of their
  * format file), trace-cmd's plugins and trace-cmd report -R ("name=value") print. Kernels differ: fields come and go,

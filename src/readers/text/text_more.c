@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What the texts of bpf/events_kvm.def's events have besides words with values: "set reason=1, ...", "trap, write",
+ * "hostclock tsc".
+ */
+#include "event/records.h"
+#include "readers/text/tracetext.h"
+
+static bool has(struct text_slice text, const char *word)
+{
+	return memmem(text.at, text.len, word, strlen(word)) != NULL;
+}
+
+/* The hexadecimal number after the word, or after the one that follows it; false: there is none. */
+static bool hex_after(struct text_slice text, const char *word, uint32_t *ret)
+{
+	const char *p = memmem(text.at, text.len, word, strlen(word)), *begin;
+
+	if (!p)
+		return false;
+	p += strlen(word);
+	p += p[0] == '0' && p[1] == 'x' ? 2 : 0;
+	begin = p;
+	*ret = (uint32_t)text_hex(&p);
+	return p > begin;
+}
+
+/* "icrh:icrl=0x00000001:000000fd" */
+static bool icr_parse(struct text_slice text, uint32_t *icrh, uint32_t *icrl)
+{
+	const char *colon = memmem(text.at, text.len, "icrh:icrl=", 10);
+
+	if (!hex_after(text, "icrh:icrl=", icrh))
+		return false;
+	colon = memchr(colon + 10, ':', (size_t)(text.at + text.len - colon - 10));
+	if (!colon++)
+		return false;
+	*icrl = (uint32_t)text_hex(&colon);
+	return true;
+}
+
+static uint64_t inhibit_rest(struct text_slice text, uint8_t *record)
+{
+	struct rec_kvm_apicv_inhibit_changed *rec = (void *)record;
+	bool set = !memcmp(text.at, "set ", 4);
+
+	if (!set && memcmp(text.at, "cleared ", 8))
+		return 0;
+	rec->set = set;
+	return RECORD_BIT(kvm_apicv_inhibit_changed, set);
+}
+
+static uint64_t ipi_rest(struct text_slice text, uint8_t *record)
+{
+	struct rec_kvm_avic_incomplete_ipi *rec = (void *)record;
+	uint32_t icrh, icrl;
+
+	if (!icr_parse(text, &icrh, &icrl))
+		return 0;
+	rec->icrh = icrh;
+	rec->icrl = icrl;
+	return RECORD_BIT(kvm_avic_incomplete_ipi, icrh) |
+	       RECORD_BIT(kvm_avic_incomplete_ipi, icrl);
+}
+
+static uint64_t kick_rest(struct text_slice text, uint8_t *record)
+{
+	struct rec_kvm_avic_kick_vcpu_slowpath *rec = (void *)record;
+	uint32_t icrh, icrl;
+
+	if (!icr_parse(text, &icrh, &icrl))
+		return 0;
+	rec->icrh = icrh;
+	rec->icrl = icrl;
+	return RECORD_BIT(kvm_avic_kick_vcpu_slowpath, icrh) |
+	       RECORD_BIT(kvm_avic_kick_vcpu_slowpath, icrl);
+}
+
+static uint64_t access_rest(struct text_slice text, uint8_t *record)
+{
+	struct rec_kvm_avic_unaccelerated_access *rec = (void *)record;
+	bool trap = has(text, " trap,"), write = has(text, " write,");
+
+	if ((!trap && !has(text, " fault,")) || (!write && !has(text, " read,")))
+		return 0;
+	rec->ft = trap;
+	rec->rw = write;
+	return RECORD_BIT(kvm_avic_unaccelerated_access, ft) |
+	       RECORD_BIT(kvm_avic_unaccelerated_access, rw);
+}
+
+static uint64_t irte_rest(struct text_slice text, uint8_t *record)
+{
+	struct rec_kvm_pi_irte_update *rec = (void *)record;
+
+	if (!has(text, "PI is "))
+		return 0;
+	rec->set = has(text, "PI is enabled");
+	return RECORD_BIT(kvm_pi_irte_update, set);
+}
+
+static uint64_t hypercall_rest(struct text_slice text, uint8_t *record)
+{
+	struct rec_kvm_hv_hypercall *rec = (void *)record;
+	bool fast = has(text, " fast ");
+
+	if (!fast && !has(text, " slow "))
+		return 0;
+	rec->fast = fast;
+	return RECORD_BIT(kvm_hv_hypercall, fast);
+}
+
+static uint64_t flush_rest(struct text_slice text, uint8_t *record)
+{
+	struct rec_kvm_hv_flush_tlb *rec = (void *)record;
+
+	if (has(text, "="))
+		return 0;
+	rec->guest_mode = has(text, "(L2)");
+	return RECORD_BIT(kvm_hv_flush_tlb, guest_mode);
+}
+
+static uint64_t flush_ex_rest(struct text_slice text, uint8_t *record)
+{
+	struct rec_kvm_hv_flush_tlb_ex *rec = (void *)record;
+
+	if (has(text, "="))
+		return 0;
+	rec->guest_mode = has(text, "(L2)");
+	return RECORD_BIT(kvm_hv_flush_tlb_ex, guest_mode);
+}
+
+/* VDSO_CLOCKMODE_NONE, VDSO_CLOCKMODE_TSC */
+static bool clock_parse(struct text_slice text, uint32_t *ret)
+{
+	*ret = has(text, "hostclock tsc");
+	return *ret || has(text, "hostclock none");
+}
+
+static uint64_t master_rest(struct text_slice text, uint8_t *record)
+{
+	struct rec_kvm_update_master_clock *rec = (void *)record;
+	uint32_t clock;
+
+	if (!clock_parse(text, &clock))
+		return 0;
+	rec->host_clock = clock;
+	return RECORD_BIT(kvm_update_master_clock, host_clock);
+}
+
+static uint64_t track_rest(struct text_slice text, uint8_t *record)
+{
+	struct rec_kvm_track_tsc *rec = (void *)record;
+	uint32_t clock;
+
+	if (!clock_parse(text, &clock))
+		return 0;
+	rec->host_clock = clock;
+	return RECORD_BIT(kvm_track_tsc, host_clock);
+}
+
+static uint64_t vmenter_rest(struct text_slice text, uint8_t *record)
+{
+	struct rec_kvm_nested_vmenter *rec = (void *)record;
+	bool vmx = has(text, " vmcs: ");
+
+	if (!vmx && !has(text, " vmcb: "))
+		return 0;
+	rec->isa = vmx ? 1 : 2;
+	rec->tdp_enabled = has(text, " nested_ept=y") || has(text, " nested_npt=y");
+	return RECORD_BIT(kvm_nested_vmenter, isa) | RECORD_BIT(kvm_nested_vmenter, tdp_enabled);
+}
+
+/* "intercepts: 00000001 00000002 00000003", the first of which is a word's value. */
+static uint64_t intercepts_rest(struct text_slice text, uint8_t *record)
+{
+	struct rec_kvm_nested_intercepts *rec = (void *)record;
+	const char *p = memmem(text.at, text.len, "intercepts: ", 12);
+
+	if (!p)
+		return 0;
+	p += 12;
+	text_hex(&p);
+	p += *p == ' ';
+	rec->intercept2 = (uint32_t)text_hex(&p);
+	p += *p == ' ';
+	rec->intercept3 = (uint32_t)text_hex(&p);
+	return RECORD_BIT(kvm_nested_intercepts, intercept2) |
+	       RECORD_BIT(kvm_nested_intercepts, intercept3);
+}
+
+uint64_t text_more(unsigned int id, struct text_slice text, uint8_t *record)
+{
+	static uint64_t (*const rest_of[EV_LIMIT])(struct text_slice text, uint8_t *record) = {
+		[EV_kvm_apicv_inhibit_changed] = inhibit_rest,
+		[EV_kvm_avic_incomplete_ipi] = ipi_rest,
+		[EV_kvm_avic_kick_vcpu_slowpath] = kick_rest,
+		[EV_kvm_avic_unaccelerated_access] = access_rest,
+		[EV_kvm_pi_irte_update] = irte_rest,
+		[EV_kvm_hv_hypercall] = hypercall_rest,
+		[EV_kvm_hv_flush_tlb] = flush_rest,
+		[EV_kvm_hv_flush_tlb_ex] = flush_ex_rest,
+		[EV_kvm_update_master_clock] = master_rest,
+		[EV_kvm_track_tsc] = track_rest,
+		[EV_kvm_nested_vmenter] = vmenter_rest,
+		[EV_kvm_nested_intercepts] = intercepts_rest,
+	};
+
+	return rest_of[id] ? rest_of[id](text, record) : 0;
+}
