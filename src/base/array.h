@@ -10,6 +10,7 @@
 #ifndef HOSTRACE_ARRAY_H
 #define HOSTRACE_ARRAY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -29,6 +30,24 @@
 				to_ = i;                                                           \
 		}                                                                                  \
 		from_;                                                                             \
+	})
+
+/* Does any of the elements satisfy the condition, in which `i` is its index? */
+#define array_any(nr, i, condition)                                                                \
+	({                                                                                         \
+		bool any_ = false;                                                                 \
+		for (size_t i = 0; i < (size_t)(nr) && !any_; i++)                                 \
+			any_ = (condition);                                                        \
+		any_;                                                                              \
+	})
+
+/* The first element that does; NULL: there is none. */
+#define array_find(array, nr, i, condition)                                                        \
+	({                                                                                         \
+		size_t found_ = 0;                                                                 \
+		for (size_t i = 0; i < (size_t)(nr) && !(condition); i++)                          \
+			found_++;                                                                  \
+		found_ < (size_t)(nr) ? &(array)[found_] : NULL;                                   \
 	})
 
 /* 0, or -ENOMEM with the error message set and the array unchanged. An empty array is NULL with length 0; free() it. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/json_text.h"
 
@@ -127,10 +128,7 @@ static char *real_put(char *to, const char *p, size_t len)
 /* Is the number of `len` bytes at p a real? */
 static bool is_real(const char *p, size_t len)
 {
-	for (size_t i = 0; i < len; i++)
-		if (strchr(".eE", p[i]))
-			return true;
-	return false;
+	return array_any(len, i, strchr(".eE", p[i]));
 }
 
 char *json_text_shorten(char *text)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "base/suggest.h"
@@ -342,8 +343,5 @@ bool word_is_listed(const char *list, const char *word)
 
 bool option_is_given(const struct options_given *given, const struct option_row *o)
 {
-	for (unsigned int i = 0; i < given->nr; i++)
-		if (given->row[i] == o)
-			return true;
-	return false;
+	return array_any(given->nr, i, given->row[i] == o);
 }

@@ -205,12 +205,10 @@ void align_threads_split(struct align *a)
 /* Does any vCPU pass these? */
 static bool any_selected(const struct align *a, const struct align_selection *s)
 {
-	for (unsigned int i = 0; i < a->nr_vcpus; i++)
-		if (listed(s->pids, s->nr_pids, a->vcpu[i].pid) &&
-		    listed(s->vcpus, s->nr_vcpus, a->vcpu[i].vcpu) &&
-		    listed(s->tids, s->nr_tids, a->vcpu[i].tid))
-			return true;
-	return false;
+	return array_any(a->nr_vcpus, i,
+			 listed(s->pids, s->nr_pids, a->vcpu[i].pid) &&
+				 listed(s->vcpus, s->nr_vcpus, a->vcpu[i].vcpu) &&
+				 listed(s->tids, s->nr_tids, a->vcpu[i].tid));
 }
 
 int align_select(struct align *a, const struct align_selection *selection)

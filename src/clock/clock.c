@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "clock/protocols.h"
 
@@ -36,10 +37,7 @@ static int make_given(const struct clock_input *in, unsigned int nr,
 
 static bool any_reports(const struct clock_input *in, unsigned int nr)
 {
-	for (unsigned int v = 0; v < nr; v++)
-		if (in[v].nr_reports)
-			return true;
-	return false;
+	return array_any(nr, v, in[v].nr_reports);
 }
 
 /*
@@ -136,10 +134,7 @@ static bool missed(const struct clock_proof *proof, const struct clock_input *in
 {
 	if (proof->checked || !proof->unchecked)
 		return false;
-	for (unsigned int v = 0; v < nr; v++)
-		if (in[v].nr_stamps && in[v].nr_spans > 1)
-			return true;
-	return false;
+	return array_any(nr, v, in[v].nr_stamps && in[v].nr_spans > 1);
 }
 
 /* A relation that is not verified, and how well it would do; more is better. */

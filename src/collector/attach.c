@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <sys/syscall.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "collector/internal.h"
@@ -158,10 +159,7 @@ static bool usable(const struct probe_result *r)
 
 static struct program *program_find(struct program *programs, unsigned int nr, const char *name)
 {
-	for (unsigned int i = 0; i < nr; i++)
-		if (!strcmp(programs[i].name, name))
-			return &programs[i];
-	return NULL;
+	return array_find(programs, nr, i, !strcmp(programs[i].name, name));
 }
 
 static void program_want(struct collector *c, const char *name, const char *instead)
@@ -287,10 +285,7 @@ static void result_failed(struct probe_result *r, const char *what, int err)
 
 static const struct target *target_of(const struct collector *c, pid_t pid)
 {
-	for (unsigned int i = 0; i < c->nr_targets; i++)
-		if (c->targets[i].pid == pid)
-			return &c->targets[i];
-	return NULL;
+	return array_find(c->targets, c->nr_targets, i, c->targets[i].pid == pid);
 }
 
 static void attach_places(struct collector *c, struct probe_result *r)
@@ -392,10 +387,8 @@ static int targets_register(struct collector *c)
 
 static struct probe_result *result_of(struct collector *c, const struct target *t, unsigned int id)
 {
-	for (unsigned int i = 0; i < c->nr_results; i++)
-		if (c->results[i].pid == t->pid && c->results[i].id == id)
-			return &c->results[i];
-	return NULL;
+	return array_find(c->results, c->nr_results, i,
+			  c->results[i].pid == t->pid && c->results[i].id == id);
 }
 
 void collector_attach_vm(struct collector *c, const struct target *t)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -139,10 +140,9 @@ json_t *collector_probes(const struct collector *c)
 
 bool collector_exit_reasons(const struct collector *c)
 {
-	for (unsigned int i = 0; i < c->nr_results; i++)
-		if (c->results[i].program && !strcmp(c->results[i].program, "tp_kvm_exit_vmx"))
-			return true;
-	return false;
+	return array_any(c->nr_results, i,
+			 c->results[i].program &&
+				 !strcmp(c->results[i].program, "tp_kvm_exit_vmx"));
 }
 
 struct guest_kernel *collector_guest_kernel(const struct collector *c, unsigned int i)

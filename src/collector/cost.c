@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -296,10 +297,8 @@ const char *collector_result_program(const struct probe_result *r, unsigned int 
 
 bool collector_result_repeats(const struct probe_result *r, unsigned int i)
 {
-	for (unsigned int k = 0; k < i; k++)
-		if (!strcmp(collector_result_program(r, k), collector_result_program(r, i)))
-			return true;
-	return false;
+	return array_any(i, k,
+			 !strcmp(collector_result_program(r, k), collector_result_program(r, i)));
 }
 
 static void program_cost(const struct collector *c, const char *name, struct collector_cost *cost,

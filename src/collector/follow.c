@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -128,10 +129,7 @@ unsigned int collector_followed(const struct collector *c)
 
 static struct target *target_find(struct collector *c, pid_t pid)
 {
-	for (unsigned int i = 0; i < c->nr_targets; i++)
-		if (c->targets[i].pid == pid)
-			return &c->targets[i];
-	return NULL;
+	return array_find(c->targets, c->nr_targets, i, c->targets[i].pid == pid);
 }
 
 unsigned int collector_vm_probes(const struct collector *c, pid_t pid)

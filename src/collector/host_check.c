@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <sys/syscall.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "collector/collector.h"
 #include "confine/confine.h"
@@ -312,8 +313,6 @@ void host_check(struct host_checks *ret, const char *state_error)
 
 const struct check *host_obstacle(const struct host_checks *checks)
 {
-	for (unsigned int i = 0; i < checks->nr; i++)
-		if (checks->check[i].needed && checks->check[i].state == CHECK_MISSING)
-			return &checks->check[i];
-	return NULL;
+	return array_find(checks->check, checks->nr, i,
+			  checks->check[i].needed && checks->check[i].state == CHECK_MISSING);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
+#include "base/array.h"
 #include "collector/internal.h"
 #include "collector/kvm_look.h"
 #include "event/exit_reason.h"
@@ -68,10 +69,7 @@ static int state_read(struct bpf_link *link, struct kvm_state *ret)
 
 static bool state_changed(const struct kvm_state *s)
 {
-	for (size_t i = 0; i < s->nr; i++)
-		if (s->vm[i].state & KVM_STATE_CHANGED)
-			return true;
-	return false;
+	return array_any(s->nr, i, s->vm[i].state & KVM_STATE_CHANGED);
 }
 
 struct kvm_looker {

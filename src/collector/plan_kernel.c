@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "collector/plan_internal.h"
 #include "event/exit_reason.h"
@@ -145,10 +146,8 @@ static void place_program(struct probe_place *place, const char *event, bool svm
 /* Is the formatted record read because the tracepoint's arguments are sufficient with SVM only? */
 static bool form_is_costly(const char *event, bool svm)
 {
-	for (unsigned int i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
-		if (!strcmp(forms[i].event, event) && forms[i].svm && !svm)
-			return true;
-	return false;
+	return array_any(sizeof(forms) / sizeof(forms[0]), i,
+			 !strcmp(forms[i].event, event) && forms[i].svm && !svm);
 }
 
 static void places_add(struct probe_plan *p)
@@ -335,10 +334,7 @@ void plan_free(struct plan *plan)
 
 const struct probe_plan *plan_of(const struct plan *plan, const char *event)
 {
-	for (unsigned int i = 0; i < plan->nr; i++)
-		if (!strcmp(plan->probe[i].event, event))
-			return &plan->probe[i];
-	return NULL;
+	return array_find(plan->probe, plan->nr, i, !strcmp(plan->probe[i].event, event));
 }
 
 const char *plan_how(const struct probe_plan *probe)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/units.h"
 #include "commands/common/command.h"
@@ -238,11 +239,9 @@ static int draw(const struct recording *r, const struct comparison *c, json_t *n
 /* Did a figure change by more than --fail-over? */
 static bool exceeds(const struct comparison *c, double limit, bool only_up)
 {
-	for (size_t i = 0; i < c->nr; i++)
-		if (c->figure[i].changed &&
-		    (only_up ? c->figure[i].change : fabs(c->figure[i].change)) > limit)
-			return true;
-	return false;
+	return array_any(c->nr, i,
+			 c->figure[i].changed && (only_up ? c->figure[i].change
+							  : fabs(c->figure[i].change)) > limit);
 }
 
 static int report_make(struct recording *r, struct comparison *c, const struct output *out)

@@ -2,6 +2,7 @@
 /* What hostrace diff compares: spans of analyzers by key. */
 #include <errno.h>
 
+#include "base/array.h"
 #include "commands/diff.h"
 #include "pairing/run.h"
 
@@ -92,18 +93,12 @@ static bool wants(const char *event, void *arg)
 {
 	const struct spans_run *run = arg;
 
-	for (unsigned int i = 0; i < run->nr; i++)
-		if (pairing_wants(run->analyzer[i], run->kind->keys, event))
-			return true;
-	return false;
+	return array_any(run->nr, i, pairing_wants(run->analyzer[i], run->kind->keys, event));
 }
 
 static bool needs_before(const struct spans_run *run)
 {
-	for (unsigned int i = 0; i < run->nr; i++)
-		if (pairing_needs_before(run->analyzer[i], run->kind->keys))
-			return true;
-	return false;
+	return array_any(run->nr, i, pairing_needs_before(run->analyzer[i], run->kind->keys));
 }
 
 static void run_init(struct spans_run *run, const struct diff_kind *kind)

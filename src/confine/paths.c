@@ -302,10 +302,7 @@ bool paths_allow(const struct confine_paths *p, const char *path, enum path_use 
 
 bool paths_given(const struct confine_paths *p, const char *path)
 {
-	for (unsigned int i = 0; i < p->nr; i++)
-		if (!strcmp(path, p->rule[i].path))
-			return true;
-	return false;
+	return array_any(p->nr, i, !strcmp(path, p->rule[i].path));
 }
 
 bool paths_allow_temporary(const struct confine_paths *p, const char *path, bool named)

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "event/guest_fields.h"
@@ -372,10 +373,7 @@ unsigned int event_types_count(void)
 
 const struct field *event_field(const struct event_type *type, const char *name)
 {
-	for (unsigned int i = 0; i < type->nr_fields; i++)
-		if (!strcmp(type->fields[i].name, name))
-			return &type->fields[i];
-	return NULL;
+	return array_find(type->fields, type->nr_fields, i, !strcmp(type->fields[i].name, name));
 }
 
 uint64_t event_u64(const struct event *ev, const struct field *f)

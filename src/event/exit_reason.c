@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/array.h"
 #include "event/event.h"
 #include "event/exit_reason.h"
 
@@ -294,10 +295,7 @@ const char *exit_reason_synonyms(const char *name)
 
 static bool knows(const struct number_name *table, size_t nr, const char *name)
 {
-	for (size_t i = 0; i < nr; i++)
-		if (!strcasecmp(table[i].name, name))
-			return true;
-	return false;
+	return array_any(nr, i, !strcasecmp(table[i].name, name));
 }
 
 bool exit_reason_known(const char *name)

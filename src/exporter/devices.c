@@ -47,10 +47,8 @@ static unsigned int nr_of_vm(const struct exported_devices *d, pid_t pid)
 
 static struct exported_device *device_find(struct exported_devices *d, pid_t pid, const char *name)
 {
-	for (unsigned int i = 0; i < d->nr; i++)
-		if (d->list[i].pid == pid && !strcmp(d->list[i].name, name))
-			return &d->list[i];
-	return NULL;
+	return array_find(d->list, d->nr, i,
+			  d->list[i].pid == pid && !strcmp(d->list[i].name, name));
 }
 
 static struct exported_device *device_add(struct exported_devices *d, pid_t pid, const char *name)

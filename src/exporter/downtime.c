@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "exporter/page_private.h"
@@ -40,10 +41,8 @@ static bool exported_state_is_common(unsigned int state)
 {
 	static const char *const common[] = {"paused", "finish-migrate", "io-error"};
 
-	for (unsigned int i = 0; i < sizeof(common) / sizeof(*common); i++)
-		if (!strcmp(exported_state_name(state), common[i]))
-			return true;
-	return false;
+	return array_any(sizeof(common) / sizeof(*common), i,
+			 !strcmp(exported_state_name(state), common[i]));
 }
 
 /* ---- stops ---- */

@@ -128,10 +128,8 @@ static void file_read(const struct exported_dumps *d, struct file *f)
 
 static struct file *file_find(struct exported_dumps *d, const struct dirent *e)
 {
-	for (unsigned int i = 0; i < d->nr; i++)
-		if (d->list[i].inode == e->d_ino && !strcmp(d->list[i].name, e->d_name))
-			return &d->list[i];
-	return NULL;
+	return array_find(d->list, d->nr, i,
+			  d->list[i].inode == e->d_ino && !strcmp(d->list[i].name, e->d_name));
 }
 
 static int file_add(struct exported_dumps *d, const struct dirent *e)

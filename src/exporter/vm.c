@@ -94,10 +94,7 @@ unsigned int top_k_merge(struct top_k_key *keys, unsigned int nr)
 
 static struct top_k_key *shown_find(const struct top_k *t, uint64_t key)
 {
-	for (unsigned int i = 0; i < t->nr; i++)
-		if (t->shown[i].key == key)
-			return &t->shown[i];
-	return NULL;
+	return array_find(t->shown, t->nr, i, t->shown[i].key == key);
 }
 
 /* The new counts of what is shown. Returns by how much they grew. */

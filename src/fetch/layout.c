@@ -179,11 +179,9 @@ static bool wanted_below(const struct layout *l, const char *scope)
 {
 	size_t len = strlen(scope);
 
-	for (unsigned int i = 0; i < l->nr_types; i++)
-		if (!l->type[i].found && !strncmp(l->type[i].name, scope, len) &&
-		    !strncmp(l->type[i].name + len, "::", 2))
-			return true;
-	return false;
+	return array_any(l->nr_types, i,
+			 !l->type[i].found && !strncmp(l->type[i].name, scope, len) &&
+				 !strncmp(l->type[i].name + len, "::", 2));
 }
 
 static void type_met(struct layout *l, const char *name, Dwarf_Die *die)
@@ -218,10 +216,7 @@ static void scope_search(struct layout *l, Dwarf_Die *parent, const char *scope,
 
 static bool all_found(const struct layout *l)
 {
-	for (unsigned int i = 0; i < l->nr_types; i++)
-		if (!l->type[i].found)
-			return false;
-	return true;
+	return !array_any(l->nr_types, i, !l->type[i].found);
 }
 
 static void types_search(struct layout *l)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "clock/align.h"
 #include "event/region_names.h"
@@ -260,10 +261,7 @@ bool input_set_foreign(const struct input_set *set)
 
 bool input_set_recorded(const struct input_set *set, const char *event)
 {
-	for (unsigned int i = 0; i < set->nr_hosts; i++)
-		if (recorded(set->input[i].reader->info.meta, event))
-			return true;
-	return false;
+	return array_any(set->nr_hosts, i, recorded(set->input[i].reader->info.meta, event));
 }
 
 unsigned int input_set_nr_vms(const struct input_set *set)

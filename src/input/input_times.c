@@ -20,10 +20,7 @@ static int vm_filter_pids(const struct text_list *wanted, const json_t *vms, uin
 /* Has one of the hosts' inputs, which are open, times in ticks of an unknown rate? */
 static bool any_in_ticks(const struct input_set *set)
 {
-	for (unsigned int i = 0; i < set->nr_hosts; i++)
-		if (trace_info_in_ticks(&set->input[i].reader->info))
-			return true;
-	return false;
+	return array_any(set->nr_hosts, i, trace_info_in_ticks(&set->input[i].reader->info));
 }
 
 static int ticks_reject(const struct trace_info *info)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "event/trim_reason.h"
@@ -93,10 +94,7 @@ static void tid_add(struct survey *s, uint32_t tid)
 
 static bool listed(const struct number_list *list, uint32_t v)
 {
-	for (unsigned int i = 0; i < list->nr; i++)
-		if (list->item[i] == v)
-			return true;
-	return false;
+	return array_any(list->nr, i, list->item[i] == v);
 }
 
 static bool is_named(struct surveying *g, const struct event *ev)

@@ -292,10 +292,8 @@ int event_csv_row(struct event_csv *csv, const struct event_row *row)
 
 static bool is_own(const char *name)
 {
-	for (size_t i = 0; i < sizeof(own_columns) / sizeof(own_columns[0]); i++)
-		if (!strcmp(name, own_columns[i]))
-			return true;
-	return false;
+	return array_any(sizeof(own_columns) / sizeof(own_columns[0]), i,
+			 !strcmp(name, own_columns[i]));
 }
 
 static void put_head(const struct event_csv *csv, FILE *out)

@@ -5,6 +5,7 @@
  */
 #include <inttypes.h>
 
+#include "base/array.h"
 #include "base/units.h"
 #include "output/report.h"
 #include "output/stuck_report.h"
@@ -228,10 +229,7 @@ static void thread_print(const struct stuck_report *r, const struct thread_state
 
 static bool has_finding(const struct stuck_report *r, pid_t tid)
 {
-	for (unsigned int i = 0; i < r->nr_findings; i++)
-		if (r->finding[i].tid == tid)
-			return true;
-	return false;
+	return array_any(r->nr_findings, i, r->finding[i].tid == tid);
 }
 
 /* With spaces, at which lines can be broken. */

@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "output/event_formats.h"
 #include "readers/ftrace/kernel_events.h"
 
@@ -47,10 +48,8 @@ static bool has_vcpu(const struct event_type *type)
 {
 	if (!type->id || !begins(type->name, "kvm_"))
 		return false;
-	for (unsigned int i = 0; i < type->nr_fields; i++)
-		if (!strcmp(their_name(type, &type->fields[i]), "vcpu_id"))
-			return false;
-	return true;
+	return !array_any(type->nr_fields, i,
+			  !strcmp(their_name(type, &type->fields[i]), "vcpu_id"));
 }
 
 static size_t vcpu_offset(const struct event_type *type)

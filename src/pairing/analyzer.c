@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/suggest.h"
 #include "pairing/analyzer.h"
@@ -31,10 +32,8 @@ bool analyzer_wants_guests(const struct analyzer *a)
 {
 	const char *const lists[] = {a->begin, a->end, a->mark, a->needs};
 
-	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-		if (lists[i] && strstr(lists[i], "guest:"))
-			return true;
-	return false;
+	return array_any(sizeof(lists) / sizeof(lists[0]), i,
+			 lists[i] && strstr(lists[i], "guest:"));
 }
 
 static int unknown(const char *what, const char *word, const struct suggestion *s)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "pairing/groups.h"
 
@@ -70,10 +71,7 @@ int groups_add(struct groups *g, const struct span *s)
 
 static bool labels_equal(const uint64_t *a, const uint64_t *b, unsigned int nr)
 {
-	for (unsigned int i = 0; i < nr; i++)
-		if (a[i] != b[i])
-			return false;
-	return true;
+	return !array_any(nr, i, a[i] != b[i]);
 }
 
 /* A trace has few different labels, which recur. */

@@ -19,10 +19,7 @@ static const char *const tell_vm[] = {"vm", "pid", "tid"};
 
 static bool has_any(const char *list, const char *const *key, size_t nr)
 {
-	for (size_t i = 0; i < nr; i++)
-		if (name_in_list(list, key[i]))
-			return true;
-	return false;
+	return array_any(nr, i, name_in_list(list, key[i]));
 }
 
 static unsigned int nr_keys(const char *list)

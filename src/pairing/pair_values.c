@@ -99,10 +99,7 @@ static uint16_t roles_of(const struct analyzer *a, const struct event_type *t)
 
 bool pair_groups_by(const struct pairing *p, const char *key)
 {
-	for (unsigned int i = 0; i < p->nr_labels; i++)
-		if (!strcmp(p->names[i], key))
-			return true;
-	return false;
+	return array_any(p->nr_labels, i, !strcmp(p->names[i], key));
 }
 
 static void label_set_access(struct label *l, enum access_part part)

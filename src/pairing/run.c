@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "pairing/pair_private.h"
 #include "pairing/run.h"
@@ -83,10 +84,8 @@ static bool has_begins(struct reader *r, const struct analyzer *a)
 
 	if (!counts || events_count(r, counts))
 		return false;
-	for (unsigned int i = 0; i < event_types_count(); i++)
-		if (counts[i] && name_in_list(a->begin, event_type_at(i)->name))
-			return true;
-	return false;
+	return array_any(event_types_count(), i,
+			 counts[i] && name_in_list(a->begin, event_type_at(i)->name));
 }
 
 bool pairing_run_columns(struct pairing_run *run, struct reader *r,

@@ -3,6 +3,7 @@
  * What the time of each exit went into (analyzers/blame): causes, groups of exits, or the longest exits with their
  * parts. With around_ns the inputs are read once more, for the events around those exits (blame_around.c).
  */
+#include "base/array.h"
 #include "reports/blame.h"
 
 #include <errno.h>
@@ -33,11 +34,10 @@ static bool reason_selected(const struct text_list *globs, const struct blame_ex
 		return true;
 	blame_reason_print(x->reason, x->isa, name, sizeof(name));
 	others = exit_reason_synonyms(name);
-	for (unsigned int i = 0; i < globs->nr; i++)
-		if (trim_glob_matches(globs->item[i], name, FNM_CASEFOLD) ||
-		    (others && trim_glob_matches(others, globs->item[i], FNM_CASEFOLD)))
-			return true;
-	return false;
+	return array_any(
+		globs->nr, i,
+		trim_glob_matches(globs->item[i], name, FNM_CASEFOLD) ||
+			(others && trim_glob_matches(others, globs->item[i], FNM_CASEFOLD)));
 }
 
 bool blame_exit_selected(void *arg, const struct blame_exit *x)

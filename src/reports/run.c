@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "reports/head.h"
 #include "reports/result.h"
@@ -83,10 +84,7 @@ static bool pass_wants(const char *event, void *arg)
 {
 	const struct pass *p = arg;
 
-	for (unsigned int i = 0; i < p->nr; i++)
-		if (wants_event(p->member[i], event))
-			return true;
-	return false;
+	return array_any(p->nr, i, wants_event(p->member[i], event));
 }
 
 /* Filters that select rows are not applied to events. */

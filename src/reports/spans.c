@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "pairing/run.h"
 #include "reports/reports.h"
@@ -63,10 +64,7 @@ static bool spans_wants(const char *event, void *result)
 {
 	const struct spans_state *s = ((const struct result *)result)->state;
 
-	for (unsigned int i = 0; i < s->nr; i++)
-		if (pairing_wants(s->analyzer[i], s->by, event))
-			return true;
-	return false;
+	return array_any(s->nr, i, pairing_wants(s->analyzer[i], s->by, event));
 }
 
 /* The format takes the number, and nothing else. */
@@ -136,10 +134,7 @@ static bool groups_by(const struct pairing *p, const char *key)
 	unsigned int nr;
 	const struct label *label = pairing_labels(p, &nr);
 
-	for (unsigned int i = 0; i < nr; i++)
-		if (!strcmp(label[i].name, key))
-			return true;
-	return false;
+	return array_any(nr, i, !strcmp(label[i].name, key));
 }
 
 /* Rows of a trace of several VMs that are of all VMs. */

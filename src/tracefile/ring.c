@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "record.h"
 #include "tracefile/out.h"
@@ -161,10 +162,7 @@ int trace_ring_push(struct trace_ring *ring, const struct trace_chunk *chunk)
 
 static bool chunk_has(const struct trace_chunk *c, uint16_t type)
 {
-	for (unsigned int i = 0; i < c->h.nr_counts; i++)
-		if (c->counts[i].type == type)
-			return true;
-	return false;
+	return array_any(c->h.nr_counts, i, c->counts[i].type == type);
 }
 
 /* Where naming events go, and what becomes of them. */

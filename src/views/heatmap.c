@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "views/view.h"
 
@@ -120,10 +121,7 @@ static int heatmap_merge(void *state, void *from)
 
 static bool row_used(const struct heatmap *m, unsigned int row)
 {
-	for (unsigned int x = 0; x < m->nr_columns; x++)
-		if (m->cell[row][x])
-			return true;
-	return false;
+	return array_any(m->nr_columns, x, m->cell[row][x]);
 }
 
 /* Cuts away the rows below the lowest and above the highest in use; columns that doubled may lie

@@ -35,10 +35,7 @@ static bool has_label(const struct table *t, const char *name)
 	unsigned int nr;
 	const struct label *l = pairing_labels(f->pairing, &nr);
 
-	for (unsigned int i = 0; i < nr; i++)
-		if (!strcmp(l[i].name, name))
-			return true;
-	return false;
+	return array_any(nr, i, !strcmp(l[i].name, name));
 }
 
 static bool needs_pid(const struct table *t)

@@ -14,6 +14,7 @@
  */
 #include <ctype.h>
 
+#include "base/array.h"
 #include "event/event.h"
 #include "vm/virtq_requests.h"
 
@@ -144,10 +145,7 @@ static void holders_add(struct walk *w, const char *driver, uint64_t opaque)
 
 static bool seen(const struct walk *w, uint64_t bs)
 {
-	for (unsigned int i = 0; i < w->ret->nr; i++)
-		if (w->seen[i] == bs)
-			return true;
-	return false;
+	return array_any(w->ret->nr, i, w->seen[i] == bs);
 }
 
 /* The name after the flags and pointers: the first text that is no part of a pointer, which has 6 bytes in use. */

@@ -159,10 +159,7 @@ struct parse {
 
 static struct kvm_vm *vm_search(const struct kvm_state *s, const struct kvm_record *r)
 {
-	for (size_t i = 0; i < s->nr; i++)
-		if (s->vm[i].pid == (pid_t)r->pid && s->vm[i].id == r->kvm)
-			return &s->vm[i];
-	return NULL;
+	return array_find(s->vm, s->nr, i, s->vm[i].pid == (pid_t)r->pid && s->vm[i].id == r->kvm);
 }
 
 /* The VM of a record; a new one if it is the first. */

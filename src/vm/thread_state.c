@@ -233,10 +233,7 @@ static const struct call {
 
 static const struct call *call_find(long nr)
 {
-	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-		if (calls[i].nr == nr)
-			return &calls[i];
-	return NULL;
+	return array_find(calls, sizeof(calls) / sizeof(calls[0]), i, calls[i].nr == nr);
 }
 
 const char *syscall_name(long nr)

@@ -383,10 +383,7 @@ static unsigned int packed_between(const struct virtq_state *s)
 
 static bool packed_has(const struct reading *r, uint16_t id)
 {
-	for (unsigned int i = 0; i < r->nr; i++)
-		if (r->list[i].head == id)
-			return true;
-	return false;
+	return array_any(r->nr, i, r->list[i].head == id);
 }
 
 /* Popped requests whose descriptors the device has overwritten with those that it returned before: blocks only. */

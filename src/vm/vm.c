@@ -226,10 +226,7 @@ bool vm_is_of_user(const struct vm *vm, const struct vm_scope *scope)
 		return true;
 	if (sudo && !parse_u64(sudo, &caller) && vm->uid == caller)
 		return true;
-	for (unsigned int i = 0; i < scope->nr_users; i++)
-		if (scope->user[i] == vm->uid)
-			return true;
-	return false;
+	return array_any(scope->nr_users, i, scope->user[i] == vm->uid);
 }
 
 static bool is_listed(const struct vm *vm, const struct vm_scope *scope)

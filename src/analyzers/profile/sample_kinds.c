@@ -6,6 +6,7 @@
 #include <ctype.h>
 
 #include "analyzers/profile/samples_internal.h"
+#include "base/array.h"
 
 #define ALLOC_FORMAT "buf=%p, req_len=%d, alloc_len=%d, align=%d"
 
@@ -98,10 +99,7 @@ const char *sample_event_name(const struct event_type *type)
 
 static bool is_of_cpu(const char *base)
 {
-	for (size_t i = 0; i < sizeof(of_cpu) / sizeof(of_cpu[0]); i++)
-		if (!strcmp(base, of_cpu[i]))
-			return true;
-	return false;
+	return array_any(sizeof(of_cpu) / sizeof(of_cpu[0]), i, !strcmp(base, of_cpu[i]));
 }
 
 static void pair_by_suffix(const char *name, struct sample_kind *ret)

@@ -5,6 +5,7 @@
  */
 
 #include "analyzers/sched/internal.h"
+#include "base/array.h"
 #include "event/records.h"
 
 enum { STACK_BYTES = 1024, HANDLERS_MAX = 1 << 16, NAMES = 3 };
@@ -27,10 +28,8 @@ static bool is_dispatcher(const char *name, size_t len)
 		"__libc_start_call_main", "qemu_clock_run_timers", "qemu_clock_run_all_timers",
 	};
 
-	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strlen(names[i]) == len && !memcmp(names[i], name, len))
-			return true;
-	return false;
+	return array_any(sizeof(names) / sizeof(names[0]), i,
+			 strlen(names[i]) == len && !memcmp(names[i], name, len));
 }
 
 /*

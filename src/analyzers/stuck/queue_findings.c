@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "analyzers/stuck/stuck.h"
+#include "base/array.h"
 
 struct judged {
 	struct stuck_report *report;
@@ -116,10 +117,8 @@ static bool kick_was_due(const struct virtq_state *s)
 
 static bool process_stopped(const struct stuck_report *r)
 {
-	for (unsigned int i = 0; i < r->now->nr_threads; i++)
-		if (r->now->thread[i].state == 'T' || r->now->thread[i].state == 't')
-			return true;
-	return false;
+	return array_any(r->now->nr_threads, i,
+			 r->now->thread[i].state == 'T' || r->now->thread[i].state == 't');
 }
 
 /*

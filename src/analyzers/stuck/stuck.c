@@ -140,8 +140,5 @@ void stuck_report_free(struct stuck_report *r)
 
 bool stuck_report_found(const struct stuck_report *r, uint64_t min_age_ns)
 {
-	for (unsigned int i = 0; i < r->nr_findings; i++)
-		if (r->finding[i].age_ns >= min_age_ns)
-			return true;
-	return false;
+	return array_any(r->nr_findings, i, r->finding[i].age_ns >= min_age_ns);
 }

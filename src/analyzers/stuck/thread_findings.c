@@ -3,6 +3,7 @@
 #include <sys/syscall.h>
 
 #include "analyzers/stuck/stuck.h"
+#include "base/array.h"
 
 enum { KVM_RUN = 0xae80 };
 
@@ -27,10 +28,8 @@ const char *stuck_thread_role(const struct stuck_report *r, const struct thread_
 
 const struct thread_state *stuck_thread_before(const struct stuck_report *r, pid_t tid)
 {
-	for (unsigned int i = 0; i < r->before->nr_threads; i++)
-		if (r->before->thread[i].tid == tid)
-			return &r->before->thread[i];
-	return NULL;
+	return array_find(r->before->thread, r->before->nr_threads, i,
+			  r->before->thread[i].tid == tid);
 }
 
 static uint64_t age_of(const struct stuck_report *r, const struct thread_state *t)

@@ -89,18 +89,12 @@ struct exporter {
 
 static struct exported_vm *exported_find(struct exporter *x, uint64_t number)
 {
-	for (unsigned int i = 0; i < x->nr; i++)
-		if (x->vm[i].number == number)
-			return &x->vm[i];
-	return NULL;
+	return array_find(x->vm, x->nr, i, x->vm[i].number == number);
 }
 
 static const struct top_watched *watched_find(const struct exporter *x, uint64_t number)
 {
-	for (unsigned int i = 0; i < x->vms.nr; i++)
-		if (x->vms.vm[i].number == number)
-			return &x->vms.vm[i];
-	return NULL;
+	return array_find(x->vms.vm, x->vms.nr, i, x->vms.vm[i].number == number);
 }
 
 /* Keeps the order, which decides which VMs a limit leaves out. */

@@ -53,10 +53,7 @@ static bool devices_need(const char *event)
 
 static struct probed_vm *vm_of(const struct exporter_events *e, pid_t pid)
 {
-	for (unsigned int i = 0; i < e->nr; i++)
-		if (e->vm[i].pid == pid)
-			return &e->vm[i];
-	return NULL;
+	return array_find(e->vm, e->nr, i, e->vm[i].pid == pid);
 }
 
 static int probe_note(struct exporter_events *e, const json_t *probe)

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -382,10 +383,7 @@ void record_follow_round(struct recording *r)
 
 static bool ran_before(const struct recording *r, pid_t pid)
 {
-	for (unsigned int i = 0; i < r->follow.before; i++)
-		if (r->follow.vms_before[i] == pid)
-			return true;
-	return false;
+	return array_any(r->follow.before, i, r->follow.vms_before[i] == pid);
 }
 
 static bool named_by_command(const struct recording *r, const struct vm *vm)
@@ -402,11 +400,9 @@ static bool named_by_command(const struct recording *r, const struct vm *vm)
 
 static bool vm_known(const struct recording *r)
 {
-	for (unsigned int i = 0; i < r->nr_vms; i++)
-		if (r->watch[i].is_vm || r->watch[i].has_run ||
-		    (r->watch[i].is_qemu && !r->watch[i].replaced))
-			return true;
-	return false;
+	return array_any(r->nr_vms, i,
+			 r->watch[i].is_vm || r->watch[i].has_run ||
+				 (r->watch[i].is_qemu && !r->watch[i].replaced));
 }
 
 /* VMs that appeared since the recording began and are not of the command's processes. *ret is to be freed. */

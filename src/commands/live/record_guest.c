@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "commands/common/command.h"
 #include "commands/live/record.h"
@@ -24,10 +25,7 @@ const struct option_row record_guest_options[] = {
 
 bool record_guest_pending(const struct recording *r)
 {
-	for (unsigned int i = 0; i < r->nr_guests; i++)
-		if (!guest_source_found(r->guest[i].source))
-			return true;
-	return false;
+	return array_any(r->nr_guests, i, !guest_source_found(r->guest[i].source));
 }
 
 int record_guest_paths(const struct recording *r, struct confine_paths *paths)

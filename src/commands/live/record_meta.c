@@ -83,10 +83,7 @@ json_t *record_meta_begin(struct recording *r)
 
 static struct vm *vm_of(const struct recording *r, pid_t pid)
 {
-	for (unsigned int i = 0; i < r->nr_vms; i++)
-		if (r->vms[i].pid == pid)
-			return &r->vms[i];
-	return NULL;
+	return array_find(r->vms, r->nr_vms, i, r->vms[i].pid == pid);
 }
 
 /* The VM's entry of this vCPU, which may have been plugged in since; NULL: out of memory. */

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -317,10 +318,7 @@ void top_tasks_close(struct top_tasks *t)
 
 static bool is_watched(const struct top_vms *vms, pid_t pid)
 {
-	for (unsigned int i = 0; i < vms->nr; i++)
-		if (vms->vm[i].vm.pid == pid)
-			return true;
-	return false;
+	return array_any(vms->nr, i, vms->vm[i].vm.pid == pid);
 }
 
 void top_tasks_look(struct top_tasks *t, const struct top_vms *vms)

@@ -75,10 +75,7 @@ static void unwatch(struct top_vms *t, unsigned int i)
 
 static struct top_watched *watched_find(struct top_vms *t, pid_t pid)
 {
-	for (unsigned int i = 0; i < t->nr; i++)
-		if (t->vm[i].vm.pid == pid)
-			return &t->vm[i];
-	return NULL;
+	return array_find(t->vm, t->nr, i, t->vm[i].vm.pid == pid);
 }
 
 /* ---- VMs that come and go ---- */

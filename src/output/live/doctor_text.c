@@ -5,6 +5,7 @@
  */
 #include <sys/utsname.h>
 
+#include "base/array.h"
 #include "output/live/doctor.h"
 
 enum {
@@ -121,10 +122,7 @@ static void group_print(const struct plan *plan, const struct probe_plan *first,
 
 static bool group_is_new(const struct plan *plan, unsigned int nr)
 {
-	for (unsigned int i = 0; i < nr; i++)
-		if (!strcmp(plan->probe[i].group, plan->probe[nr].group))
-			return false;
-	return true;
+	return !array_any(nr, i, !strcmp(plan->probe[i].group, plan->probe[nr].group));
 }
 
 static void groups_print(const struct vm_report *p, bool kernels, const struct output *out)
@@ -174,10 +172,8 @@ static void analyzers_print(const struct vm_report *p, const struct output *out)
 /* vhost and vhost-user serve a device's rings outside QEMU. */
 static bool vm_has_vhost(const struct vm *vm)
 {
-	for (unsigned int i = 0; i < vm->nr_devices; i++)
-		if (strstr(vm->devices[i], "vhost=on") || strstr(vm->devices[i], "vhost-"))
-			return true;
-	return false;
+	return array_any(vm->nr_devices, i,
+			 strstr(vm->devices[i], "vhost=on") || strstr(vm->devices[i], "vhost-"));
 }
 
 static bool is_qemu(const struct vm_report *p)

@@ -121,10 +121,7 @@ static bool is_plain(const char *text, size_t len)
 		if ((word | low | high) & 0x8080808080808080ull)
 			break; /* not certain; the bytes are compared */
 	}
-	for (size_t i = 0; i < len; i++)
-		if ((uint8_t)text[i] - 0x20u >= 0x5fu)
-			return false;
-	return true;
+	return !array_any(len, i, (uint8_t)text[i] - 0x20u >= 0x5fu);
 }
 
 static char *put_thread(const struct sample_lines *l, char *p, const struct sample *s)

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <traceevent/event-parse.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/order.h"
 #include "event/reader.h"
@@ -483,10 +484,8 @@ void ftrace_events_count_made(const struct ftrace_events *e, const uint64_t *nr,
 
 bool ftrace_events_occurs(const struct ftrace_events *e, const uint64_t *nr, const char *name)
 {
-	for (unsigned int id = 0; id < e->ids_end; id++)
-		if (nr[id] && e->format[id] && !strcmp(e->format[id]->name, name))
-			return true;
-	return false;
+	return array_any(e->ids_end, id,
+			 nr[id] && e->format[id] && !strcmp(e->format[id]->name, name));
 }
 
 bool ftrace_events_is(const struct ftrace_events *e, unsigned int id, const struct event_type *type)

@@ -155,10 +155,8 @@ int perfdata_sample_losses(struct perfdata *p, const struct perfdata_attr *a,
 
 bool perfdata_is_partial(const struct perfdata_file *f)
 {
-	for (uint32_t i = 0; i < f->nr_attrs; i++)
-		if (f->attr[i].partial && f->attr[i].type == PERFDATA_TYPE_TRACEPOINT)
-			return true;
-	return false;
+	return array_any(f->nr_attrs, i,
+			 f->attr[i].partial && f->attr[i].type == PERFDATA_TYPE_TRACEPOINT);
 }
 
 /* ---- the pass before ---- */

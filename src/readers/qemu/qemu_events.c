@@ -7,6 +7,7 @@
  * an element's descriptor head: elements are numbered by their address, which is unique while they are in flight.
  */
 
+#include "base/array.h"
 #include "readers/qemu/qemu_events.h"
 #include "readers/text/lines.h"
 
@@ -146,11 +147,9 @@ void qemu_events_deinit(struct qemu_events *e)
 
 static const struct qemu_event *known_find(struct text_slice name)
 {
-	for (size_t i = 0; i < sizeof(known_events) / sizeof(known_events[0]); i++)
-		if (strlen(known_events[i].name) == name.len &&
-		    !memcmp(known_events[i].name, name.at, name.len))
-			return &known_events[i];
-	return NULL;
+	return array_find(known_events, sizeof(known_events) / sizeof(known_events[0]), i,
+			  strlen(known_events[i].name) == name.len &&
+				  !memcmp(known_events[i].name, name.at, name.len));
 }
 
 bool qemu_event_is_known(struct text_slice name)

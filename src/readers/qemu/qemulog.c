@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "readers/qemu/qemu_events.h"
 #include "readers/qemu/qemu_reader.h"
@@ -181,10 +182,10 @@ static bool decides(enum form form, const struct line *l)
 		return form != NO_EVENT;
 	if (qemu_event_is_known(l->name))
 		return true;
-	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
-		if (l->args.len > strlen(first[i]) &&
-		    !memcmp(l->args.at, first[i], strlen(first[i])))
-			return true;
+	if (array_any(sizeof(first) / sizeof(first[0]), i,
+		      l->args.len > strlen(first[i]) &&
+			      !memcmp(l->args.at, first[i], strlen(first[i]))))
+		return true;
 	while ((*p >= 'a' && *p <= 'z') || *p == '_')
 		p++;
 	return p > l->args.at && !strncmp(p, " 0x", 3); /* "req 0x..." */

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "readers/text/tracetext.h"
 
@@ -88,10 +89,7 @@ bool tracetext_other_unit(struct tracetext *t)
 /* Is "cycles:u" an event with modifiers (perf-list(1)), and not SYSTEM:NAME? */
 static bool has_modifiers(struct text_slice name)
 {
-	for (uint32_t i = 0; i < name.len; i++)
-		if (!memchr("ukhIGHpPSDWeb", name.at[i], 13))
-			return false;
-	return true;
+	return !array_any(name.len, i, !memchr("ukhIGHpPSDWeb", name.at[i], 13));
 }
 
 static struct text_slice name_key(const struct text_line *l)

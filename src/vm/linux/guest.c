@@ -23,10 +23,8 @@ static bool is_encrypted(const struct vm *vm)
 {
 	static const char *const objects[] = {"sev-guest", "sev-snp-guest", "tdx-guest"};
 
-	for (size_t i = 0; i < sizeof(objects) / sizeof(*objects); i++)
-		if (vm->cmdline && strstr(vm->cmdline, objects[i]))
-			return true;
-	return false;
+	return array_any(sizeof(objects) / sizeof(*objects), i,
+			 vm->cmdline && strstr(vm->cmdline, objects[i]));
 }
 
 /* The page tables of the first vCPU, as KVM has them cached, and the slots. */

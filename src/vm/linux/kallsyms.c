@@ -502,10 +502,7 @@ void kallsyms_write(const struct kallsyms *k, FILE *out)
 
 const struct kallsym *kallsyms_find(const struct kallsyms *k, const char *name)
 {
-	for (size_t i = 0; i < k->nr; i++)
-		if (!strcmp(kallsym_name(k, &k->symbol[i]), name))
-			return &k->symbol[i];
-	return NULL;
+	return array_find(k->symbol, k->nr, i, !strcmp(kallsym_name(k, &k->symbol[i]), name));
 }
 
 /* Names are bytes of the guest's: what is not a graphic character becomes '?'. */

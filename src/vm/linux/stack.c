@@ -410,10 +410,8 @@ static bool frame_pop(struct walk *w, const struct orc_entry *e)
 
 static bool is_unseen(const struct linux_unwinder *u, uint64_t ip)
 {
-	for (size_t i = 0; i < sizeof(u->unseen) / sizeof(*u->unseen); i++)
-		if (ip >= u->unseen[i].from && ip < u->unseen[i].to)
-			return true;
-	return false;
+	return array_any(sizeof(u->unseen) / sizeof(*u->unseen), i,
+			 ip >= u->unseen[i].from && ip < u->unseen[i].to);
 }
 
 static enum linux_stack_state unwind(struct walk *w, struct linux_stack *ret)
