@@ -189,6 +189,9 @@ static int refused(const struct clickhouse *c, const struct http_end *end, char 
 {
 	int err;
 
+	if (end->status == 200 && !body)
+		return fail(-EREMOTEIO, "%s: the server reports an exception without a text",
+			    c->url);
 	if (!body || strncmp(body, "Code: ", strlen("Code: ")))
 		return http_refused(end->status, c->url, body);
 	body[strcspn(body, "\r\n")] = 0;
@@ -199,17 +202,31 @@ static int refused(const struct clickhouse *c, const struct http_end *end, char 
 	return err;
 }
 
-static int transfer(struct clickhouse *c, const struct http_transfer *t, struct http_reply *reply)
+struct answer {
+	struct http_reply reply; /* first: the argument of http_body_keep() */
+	bool exception;
+};
+
+/* Of an exception that a header names the status may be 200. */
+static void header_look(void *arg, char *line)
+{
+	static const char name[] = "X-ClickHouse-Exception-Code:";
+	struct answer *a = arg;
+
+	a->exception |= !strncasecmp(line, name, sizeof(name) - 1);
+}
+
+static int transfer(struct clickhouse *c, const struct http_transfer *t, struct answer *a)
 {
 	struct http_end end;
 	int err = http_perform(c->http, t, &end);
 
-	reply->status = end.status;
+	a->reply.status = end.status;
 	if (!err && end.err)
 		err = *end.why ? fail(end.err, "%s: %s", c->url, end.why)
 			       : fail(end.err, "%s", end.message);
-	if (!err && end.status != 200)
-		err = refused(c, &end, reply->body);
+	if (!err && (end.status != 200 || a->exception))
+		err = refused(c, &end, a->reply.body);
 	return err;
 }
 
@@ -218,12 +235,13 @@ static int query(struct clickhouse *c, const char *database, const char *sql, co
 		 size_t len, struct http_reply *ret)
 {
 	_cleanup_free_ char *escaped = http_escape(sql), *in = http_escape(database), *url = NULL;
-	struct http_reply reply = {0};
+	struct answer a = {0};
 	struct http_transfer t = {.method = "POST",
 				  .post = data,
 				  .post_bytes = len,
+				  .header = header_look,
 				  .body = http_body_keep,
-				  .arg = &reply};
+				  .arg = &a};
 	int err;
 
 	if (!escaped || !in ||
@@ -232,11 +250,11 @@ static int query(struct clickhouse *c, const char *database, const char *sql, co
 		     c->version >= ASYNC_VERSION ? "&async_insert=0" : "", escaped) < 0)
 		return fail(-ENOMEM, "out of memory");
 	t.url = url;
-	err = transfer(c, &t, &reply);
+	err = transfer(c, &t, &a);
 	if (!err && ret)
-		*ret = reply;
+		*ret = a.reply;
 	else
-		http_reply_deinit(&reply);
+		http_reply_deinit(&a.reply);
 	return err;
 }
 
