@@ -113,7 +113,7 @@ uint8_t field_printer(const char *fmt);
 /* The same for a value alone: `fmt` as in events.def; `aux` is what it depends on (reason: the isa). */
 const char *value_print(const char *fmt, uint64_t value, uint64_t aux, char *buf, size_t size);
 
-/* Replaces control characters (also bidirectional ones) and broken UTF-8 in place: hostile names reach terminals. */
+/* Replaces characters that are controls or not shown, and broken UTF-8, in place: hostile names reach terminals. */
 void text_sanitize(char *text);
 
 #endif

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/array.h"
 #include "base/digits.h"
 #include "event/exit_reason.h"
 #include "event/records.h"
@@ -279,19 +280,30 @@ static size_t utf8_length(const unsigned char *p)
 }
 
 /*
- * C1 controls (U+0080-U+009F) drive terminals like C0 ones do; line and paragraph separators end a line in some; marks,
- * embeddings, overrides and isolates of the bidirectional algorithm (UAX #9) let text look like other text.
+ * Characters that drive a terminal, or that let text look like other text: C0 and C1 controls, marks, embeddings,
+ * overrides and isolates of the bidirectional algorithm (UAX #9), line and paragraph separators, which end a line in
+ * some terminals, and what is not shown (Default_Ignorable_Code_Point, interlinear annotations; Unicode 15).
  */
-static bool is_control(const unsigned char *p, size_t len)
+static const struct {
+	uint32_t first, last;
+} unsafe[] = {
+	{0, 0x1f},	    {0x7f, 0x9f},	{0xad, 0xad},	    {0x34f, 0x34f},
+	{0x61c, 0x61c},	    {0x115f, 0x1160},	{0x17b4, 0x17b5},   {0x180b, 0x180f},
+	{0x200b, 0x200f},   {0x2028, 0x202e},	{0x2060, 0x206f},   {0x3164, 0x3164},
+	{0xfe00, 0xfe0f},   {0xfeff, 0xfeff},	{0xffa0, 0xffa0},   {0xfff0, 0xfffb},
+	{0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
+};
+
+static bool is_unsafe(const unsigned char *p, size_t len)
 {
-	if (len == 1)
-		return *p < 0x20 || *p == 0x7f;
-	if (len == 2)
-		return (p[0] == 0xc2 && p[1] < 0xa0) || (p[0] == 0xd8 && p[1] == 0x9c);
-	if (len != 3 || p[0] != 0xe2)
+	uint32_t c = len == 1 ? *p : *p & (0x7fu >> len);
+
+	for (size_t i = 1; i < len; i++)
+		c = c << 6 | (p[i] & 0x3f);
+	if (c >= 0x20 && c < 0x7f)
 		return false;
-	return (p[1] == 0x80 && (p[2] == 0x8e || p[2] == 0x8f || (p[2] >= 0xa8 && p[2] <= 0xae))) ||
-	       (p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9);
+	return array_any(sizeof(unsafe) / sizeof(unsafe[0]), i,
+			 c >= unsafe[i].first && c <= unsafe[i].last);
 }
 
 void text_sanitize(char *text)
@@ -299,7 +311,7 @@ void text_sanitize(char *text)
 	for (unsigned char *p = (unsigned char *)text; *p;) {
 		size_t len = utf8_length(p);
 
-		if (!len || is_control(p, len)) {
+		if (!len || is_unsafe(p, len)) {
 			size_t bad = len ? len : 1;
 
 			memset(p, '?', bad);

@@ -187,7 +187,9 @@ static void names_cannot_control_a_terminal(void **state)
 		 "???|???|????|????"},
 		{"\u0800\ud7ff\ue000\U00010000\U0010ffff",
 		 "\u0800\ud7ff\ue000\U00010000\U0010ffff"},
-		{"\u2027\u202f\u2065", "\u2027\u202f\u2065"},
+		{"\u2027\u202f\u2070\u3163\ufefe", "\u2027\u202f\u2070\u3163\ufefe"},
+		{"we\u200db1\ufeff", "we???b1???"}, /* not shown */
+		{"web1\U000e0001\U000e0fff\u00ad", "web1??????????"},
 	};
 
 	(void)state;

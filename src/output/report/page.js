@@ -3,7 +3,9 @@
 // markup. All scripts of this folder share one scope (report.mk).
 
 // Names without controls of the text's direction, and others, as text_sanitize() removes them elsewhere.
-const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+const CONTROLS = new RegExp("[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f"
+  + "\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufffb"
+  + "\\u{1bca0}-\\u{1bca3}\\u{1d173}-\\u{1d17a}\\u{e0000}-\\u{e0fff}]", "gu");
 const data = JSON.parse(document.getElementById("data").textContent,
 	(key, value) => typeof value === "string" ? value.replace(CONTROLS, "?") : value);
 
