@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -157,6 +158,18 @@ static bool is_guest_trace(const uint8_t *head, size_t len)
 	       (len >= sizeof(stream) && !memcmp(head, &stream, sizeof(stream)));
 }
 
+/* A trace that is read must not be replaced by its own copy. */
+static int output_check(const char *text, const char *to)
+{
+	struct stat in, out;
+
+	if (strncmp(text, "file:", 5) || stat(text + 5, &in) || stat(to, &out) ||
+	    in.st_dev != out.st_dev || in.st_ino != out.st_ino)
+		return 0;
+	return fail(-EINVAL, "%s is the guest's trace and would be replaced; choose another -o",
+		    to);
+}
+
 int guest_source_open(const char *text, pid_t pid, const char *to, bool must,
 		      struct guest_source **ret)
 {
@@ -173,7 +186,9 @@ int guest_source_open(const char *text, pid_t pid, const char *to, bool must,
 				   .fd = -1,
 				   .stop_ms = GUEST_SOURCE_STOP_MS};
 	s->ops = kind_of(text, &s->arg);
-	err = growing_file_create(&s->out, to, false, is_guest_trace);
+	err = output_check(text, to);
+	if (!err)
+		err = growing_file_create(&s->out, to, false, is_guest_trace);
 	if (!err && s->ops->prepare)
 		err = s->ops->prepare(s);
 	if (!err) {

@@ -25,7 +25,7 @@ refused() {
 	is "$(grep -cE "$regexp" refused.err)" 1 "$name: the error message" refused.err
 }
 
-plan 38
+plan 41
 vmm_start 500
 
 echo part >two.guest.kallsyms.4194999.tmp # no process has this pid
@@ -116,6 +116,11 @@ umask 022
 is "$(find tree -mindepth 1 -printf '%M\n' | sort | uniq -c | tr -s ' ' | tr '\n' ,)" " 5 -rw-------, 1 drwx------," \
 	"what is written is its owner's only: files 0600, directories 0700" report.err
 chmod 700 .
+cp "$ROOT/tests/cases/guest-stream/small.guest" own.guest
+refused "own.guest is the guest's trace and would be replaced" "a guest's trace that is also the output" \
+	-o own.hrt --guest "file:$PWD/own.guest"
+is "$(cmp own.guest "$ROOT/tests/cases/guest-stream/small.guest" && ls own.hrt 2>&1)" \
+	"ls: cannot access 'own.hrt': No such file or directory" "... is not touched"
 "$HOSTRACE" record --vm "$vmm" -d 200ms -o much.hrt --guest "file:$ROOT/tests/cases/guest-stream/small.guest" \
 	--guest-size 1000 2>record.err
 is "$(grep -c 'the guest sent more than 1000 bytes (--guest-size); the rest was discarded' record.err)" 1 \
