@@ -36,6 +36,18 @@ struct walk {
 	size_t nr;
 };
 
+/* The tracker is an option of OSv's build. */
+static int tracker_symbol(const struct layout *l, const char *name, uint64_t *ret)
+{
+	uint64_t cpus;
+	int err = layout_symbol(l, name, ret);
+
+	if (err && !layout_symbol(l, "_ZN5sched4cpusE", &cpus))
+		err = fail(err, "this OSv was built without the tracker of allocations, which "
+				"'guest leaks' reads");
+	return err;
+}
+
 static int places_find(void *walk)
 {
 	struct walk *w = walk;
@@ -53,10 +65,10 @@ static int places_find(void *walk)
 		{info, "nbacktrace", &at->nr_frames, NULL},
 		{info, "backtrace", &at->frames, &at->frames_size},
 	};
-	int err = layout_symbol(l, "_ZN6memory7trackerE", &at->tracker);
+	int err = tracker_symbol(l, "_ZN6memory7trackerE", &at->tracker);
 
 	if (!err)
-		err = layout_symbol(l, "_ZN6memory15tracker_enabledE", &at->enabled);
+		err = tracker_symbol(l, "_ZN6memory15tracker_enabledE", &at->enabled);
 	if (!err)
 		err = layout_members(l, members, sizeof(members) / sizeof(*members));
 	if (err)
@@ -90,8 +102,8 @@ static int alive_add(struct walk *w, const uint8_t *element)
 	memcpy(&nr, element + at->nr_frames, 4);
 	max = max < BACKTRACE_MAX ? max : BACKTRACE_MAX;
 	a = &w->alive[w->nr++];
-	*a = (struct allocation){.birth = birth, .size = size,
-				 .nr_frames = nr < max ? nr : (unsigned int)max};
+	*a = (struct allocation){
+		.birth = birth, .size = size, .nr_frames = nr < max ? nr : (unsigned int)max};
 	memcpy(a->frame, element + at->frames, 8ul * a->nr_frames);
 	return 0;
 }
@@ -137,10 +149,10 @@ static int tracker_read(void *walk)
 
 	if (!err)
 		err = osv_guest_read(&w->g, tracker + w->at.size_allocations, &nr,
-			       w->at.size_size < 8 ? w->at.size_size : 8);
+				     w->at.size_size < 8 ? w->at.size_size : 8);
 	if (!err)
 		err = osv_guest_read(&w->g, tracker + w->at.seq, &ret->seq,
-			       w->at.seq_size < 8 ? w->at.seq_size : 8);
+				     w->at.seq_size < 8 ? w->at.seq_size : 8);
 	if (!err)
 		err = osv_guest_read(&w->g, w->at.enabled, &enabled, 1);
 	if (err)
@@ -242,7 +254,7 @@ int osv_leaks_switch(const struct osv_guest_options *opt, bool on, struct osv_pa
 		err = fail(-EOPNOTSUPP, "cannot write to the memory of a running guest; use its "
 					"gdb stub (--remote)");
 	if (!err)
-		err = layout_symbol(g.layout, "_ZN6memory15tracker_enabledE", &address);
+		err = tracker_symbol(g.layout, "_ZN6memory15tracker_enabledE", &address);
 	if (!err)
 		err = osv_guest_stop(opt, &g);
 	if (!err)

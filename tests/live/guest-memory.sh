@@ -12,7 +12,7 @@ ask() {
 	timeout 200 "$HOSTRACE" guest "$@" -e "$BUILD/osvguest.elf" -r "$gdb" >out 2>err
 }
 
-plan 71
+plan 73
 vm '' unix:gdb.sock
 
 # The location's function, of the thread with this number, in out.
@@ -115,6 +115,12 @@ for command in threads virtio leaks "leaks off" "extract -o other"; do
 done
 ask leaks
 is "$(grep -c 'tracking is off' err)" 0 "... which was not written to" err
+# A build of the same kernel without the tracker.
+objcopy --strip-symbol=_ZN6memory7trackerE --strip-symbol=_ZN6memory15tracker_enabledE "$BUILD/osvguest.elf" untracked.elf
+for command in leaks "leaks on"; do
+	timeout 200 "$HOSTRACE" guest $command -e untracked.elf -r "$gdb" >out 2>err
+	is "$? $(status) $(grep -c 'built without the tracker of allocations' err)" "1 running 1" "no tracker: guest $command" err
+done
 # elsewhere ADDRESS: the list of threads is said to be there
 elsewhere() {
 	objcopy --strip-symbol=_ZN5sched10thread_mapE "$BUILD/osvguest.elf" step.elf
