@@ -128,20 +128,22 @@ static const struct reader_ops *reader_find(const uint8_t *head, size_t len, boo
  * begins with a line. NULL: there is none, or it is no text.
  */
 static const struct reader_ops *reader_find_later(const char *path, struct open_files *files,
-						  uint8_t *head, size_t len)
+						  const uint8_t *head, size_t len)
 {
 	_cleanup_close_ int fd = open_files_get(files, path);
 	const struct reader_ops *found = NULL;
+	uint8_t part[READER_PROBE_BYTES];
 	ssize_t n = (ssize_t)len;
 
 	if (fd < 0 || memchr(head, '\0', len))
 		return NULL;
+	memcpy(part, head, len);
 	for (off_t at = 0; !found && n == READER_PROBE_BYTES && at < LATER_MAX;) {
-		const uint8_t *line = memrchr(head, '\n', (size_t)n);
+		const uint8_t *line = memrchr(part, '\n', (size_t)n);
 
-		at += line ? line + 1 - head : n;
-		n = pread(fd, head, READER_PROBE_BYTES, at);
-		found = n > 0 ? reader_find(head, (size_t)n, true) : NULL;
+		at += line ? line + 1 - part : n;
+		n = pread(fd, part, READER_PROBE_BYTES, at);
+		found = n > 0 ? reader_find(part, (size_t)n, true) : NULL;
 	}
 	return found;
 }
@@ -163,6 +165,8 @@ int reader_open(const char *path, const struct read_hint *hint, struct reader **
 	const char *program;
 	int err = directory ? 0 : read_head(path, hint ? hint->files : NULL, head, &len);
 
+	if (!err && directory)
+		err = other_directory_refuse(path);
 	if (err)
 		return err;
 	program = directory ? NULL : unpacker(head, len);
@@ -172,6 +176,9 @@ int reader_open(const char *path, const struct read_hint *hint, struct reader **
 		ops = reader_find_later(path, hint ? hint->files : NULL, head, len);
 	if (ops)
 		return open_as(ops, path, hint, ret);
+	err = directory || program ? 0 : other_format_refuse(path, head, len);
+	if (err)
+		return err;
 	fail(-EINVAL, "%s: unrecognized trace format", path);
 	if (program)
 		return fail_hint(-EINVAL, "the file is compressed; decompress it with %s", program);

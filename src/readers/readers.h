@@ -2,6 +2,9 @@
 #ifndef HOSTRACE_READERS_H
 #define HOSTRACE_READERS_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 struct read_hint;
 struct reader;
 struct reader_ops;
@@ -11,5 +14,12 @@ extern const struct reader_ops *const readers[];
 
 /* Opens a file with the reader whose probe() accepts its first bytes. -ENOENT, -EINVAL (unknown format), ... */
 int reader_open(const char *path, const struct read_hint *hint, struct reader **ret);
+
+/*
+ * Is it what another tool wrote and no reader reads (other_formats.c)? -EINVAL with an error message that says what it
+ * is and what to do; 0: it is not known. A file by its first bytes, a directory by the files in it.
+ */
+int other_format_refuse(const char *path, const uint8_t *head, size_t len);
+int other_directory_refuse(const char *path);
 
 #endif
