@@ -162,6 +162,18 @@ static int gone(pid_t pid)
 	return fail(-ESTALE, "process %d has ended, and its pid is another process's now", pid);
 }
 
+/* Also from root, if the process has capabilities that root has not: in containers. */
+static int files_hidden(pid_t pid, const char *comm)
+{
+	if (geteuid())
+		return fail(-EACCES, "process %d (%s) belongs to another user; try: sudo", pid,
+			    comm);
+	return fail(-EACCES,
+		    "process %d (%s) has capabilities that this one has not: its open files, which "
+		    "show whether it is a VM, cannot be read",
+		    pid, comm);
+}
+
 /* 1: it is a VM and *ret describes it; 0: it is none; -errno with the error message set. */
 static int vm_look(pid_t pid, struct vm *ret)
 {
@@ -179,10 +191,7 @@ static int vm_look(pid_t pid, struct vm *ret)
 		return 0; /* a kernel thread, a zombie */
 	fd_err = proc_kvm(pid, &vm.has_kvm, &nr_fds);
 	if (!is_qemu && !vm.has_kvm)
-		return fd_err != -EACCES
-			       ? 0
-			       : fail(-EACCES, "process %d (%s) belongs to another user; try: sudo",
-				      pid, comm);
+		return fd_err == -EACCES ? files_hidden(pid, comm) : 0;
 	vm.kvm_hidden = !vm.has_kvm && (fd_err == -EACCES || fd_err == -EPERM);
 	exe_fill(&vm, path);
 	if (!proc_owner(pid, &vm.uid))

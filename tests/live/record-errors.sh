@@ -22,7 +22,7 @@ refuses() {
 
 plan 36
 refuses 1 'no process' "a pid that is not there" "$HOSTRACE" record --vm 999999999
-refuses 1 'not a virtual machine' "a pid that is not a VM" "$HOSTRACE" record --vm 1
+refuses 1 'not a virtual machine' "a pid that is not a VM" "$HOSTRACE" record --vm $$
 refuses 1 'no VM named' "a name that nobody has" "$HOSTRACE" record --vm no-such-vm-name
 refuses 2 'mutually exclusive' "--vm with --all" "$HOSTRACE" record --vm 1 --all
 refuses 2 'unexpected argument' "a stray word" "$HOSTRACE" record 4711
