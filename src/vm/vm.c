@@ -100,6 +100,18 @@ static void exe_fill(struct vm *vm, const char *path)
 		text_sanitize(vm->exe);
 }
 
+/* As much as is shown, and what tells that it is more: any user may have many processes with words of megabytes. */
+static char *cmdline_keep(char *const *words, unsigned int nr)
+{
+	char *text = vm_cmdline_quote(words, nr), *kept;
+
+	if (!text || strlen(text) <= VM_CMDLINE_SHOWN)
+		return text;
+	text[VM_CMDLINE_SHOWN + 1] = '\0';
+	kept = realloc(text, VM_CMDLINE_SHOWN + 2);
+	return kept ? kept : text;
+}
+
 static int cmdline_fill(struct vm *vm, bool is_qemu, bool fds_seen, unsigned int nr_fds)
 {
 	_cleanup_free_ char *text = NULL;
@@ -115,7 +127,7 @@ static int cmdline_fill(struct vm *vm, bool is_qemu, bool fds_seen, unsigned int
 	if (err)
 		return err;
 	vm->is_qemu = is_qemu;
-	vm->cmdline = vm_cmdline_quote(words, nr);
+	vm->cmdline = cmdline_keep(words, nr);
 	vm->accel = strdup(is_qemu ? accel_of(vm, fds_seen, &c) : "kvm");
 	vm->name = take_ptr(c.name);
 	vm->uuid = take_ptr(c.uuid);

@@ -49,7 +49,7 @@ struct vm {
 	char *uuid;	/* -uuid, "" if not given */
 	char *exe;	/* path of the executable, without "(deleted)" */
 	char *exe_open; /* a path that opens the very file that runs: /proc/PID/exe */
-	char *cmdline;	/* one line, shell-quoted */
+	char *cmdline;	/* one line, shell-quoted; longer than VM_CMDLINE_SHOWN: its beginning */
 	char *machine;	/* -machine/-M type, "" if not given */
 	char *accel;	/* "kvm", "tcg", "unknown", ... */
 	char *version;	/* QEMU's version if known, else "" */

@@ -271,16 +271,18 @@ static void places_are_shared(void **state)
 	assert_int_equal(vm_list_share(vms, &nr, 5), 0);
 }
 
-/* Any user may start programs called qemu-system-x86_64, so many that no place is left for VMs. */
+/* Any user may start programs called qemu-system-x86_64, so many that no place is left for VMs, with long words. */
 static void many_others(void **state)
 {
+	static char word[100001];
 	static const struct vm_scope scope = {.tcg = true, .max_others = 2};
 	char dir[] = "/tmp/hostrace-vm-XXXXXX", path[64], command[128];
-	unsigned int nr = 0, left = 0, emulated = 0;
+	unsigned int nr = 0, left = 0, emulated = 0, shown = 0;
 	struct vm *vms = NULL;
 	pid_t child[3];
 
 	(void)state;
+	memset(word, '0', sizeof(word) - 1);
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/qemu-system-x86_64", dir);
 	snprintf(command, sizeof(command), "cp /bin/sleep %s", path);
@@ -288,15 +290,17 @@ static void many_others(void **state)
 	for (int i = 0; i < 3; i++) {
 		child[i] = fork();
 		if (!child[i])
-			_exit(execl(path, "qemu-system-x86_64", "100", NULL));
+			_exit(execl(path, "qemu-system-x86_64", "100", word, NULL));
 	}
 	for (int i = 0; i < 1000 && !left; i++, usleep(10000)) { /* until they are executed */
 		vm_list_free(vms, nr);
 		vms = NULL;
 		assert_int_equal(0, vm_list(&scope, &vms, &nr, &left));
 	}
-	for (unsigned int i = 0; i < nr; i++)
+	for (unsigned int i = 0; i < nr; i++) {
 		emulated += !vms[i].has_kvm;
+		shown += strlen(vms[i].cmdline) <= VM_CMDLINE_SHOWN + 1;
+	}
 	vm_list_free(vms, nr);
 	for (int i = 0; i < 3; i++) {
 		kill(child[i], SIGKILL);
@@ -305,6 +309,7 @@ static void many_others(void **state)
 	unlink(path);
 	rmdir(dir);
 	assert_int_equal(emulated, 2);
+	assert_int_equal(shown, nr);
 	assert_true(left >= 1);
 }
 
