@@ -28,6 +28,8 @@ const volatile hr_u64 ring_mask __weak = 4095; /* ring_bytes - 1 */
 const volatile hr_u64 ring_secret __weak = 0;
 const volatile hr_u32 only_pid __weak = 0; /* the only traced VM; 0: look it up in vms */
 
+hr_u32 only_pid_reused __weak = 0; /* 1: it has ended, and its pid is another process's */
+
 /* All rings; the real value size is set before loading: head, ring, spill. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -79,7 +81,7 @@ struct emit {
 static __always_inline bool vm_traced(hr_u32 pid)
 {
 	if (only_pid)
-		return pid == only_pid;
+		return pid == only_pid && !only_pid_reused;
 	return bpf_map_lookup_elem(&vms, &pid) != NULL;
 }
 
@@ -89,7 +91,7 @@ static __always_inline bool vm_scheduled(hr_u32 pid)
 	struct vm_settings *s;
 
 	if (only_pid)
-		return pid == only_pid;
+		return pid == only_pid && !only_pid_reused;
 	s = bpf_map_lookup_elem(&vms, &pid);
 	return s && s->follow != FOLLOW_WRAPPER;
 }

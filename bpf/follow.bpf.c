@@ -38,7 +38,9 @@ static __always_inline struct vm_settings *followed(hr_u32 pid)
 /* A VM that has ended stays in the map, because its threads are still to be switched out, until its pid is reused. */
 static __always_inline void pid_reused(hr_u32 pid)
 {
-	if (bpf_map_lookup_elem(&vms, &pid))
+	if (only_pid)
+		only_pid_reused |= pid == only_pid;
+	else if (bpf_map_lookup_elem(&vms, &pid))
 		bpf_map_delete_elem(&vms, &pid);
 }
 

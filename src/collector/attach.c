@@ -430,13 +430,13 @@ static int programs_load(struct collector *c, const struct collector_options *op
 		program_want(c, "pe_sched_holder", NULL);
 	if (c->wants[EV_sched_stack])
 		program_want(c, "pe_sched_stack", NULL);
-	if (c->follow)
-		programs_want_follow(c);
-	else if (c->nr_targets > 1)
-		program_want(c, REUSE_PROGRAM, NULL);
 	if (!c->nr_programs)
 		return fail(-ENOTSUP, "none of the requested events is available on this host; run "
 				      "'hostrace doctor' for the reasons");
+	if (c->follow)
+		programs_want_follow(c);
+	else
+		program_want(c, REUSE_PROGRAM, NULL);
 	return collector_load(c, c->programs, c->nr_programs, opt->ring_bytes);
 }
 
@@ -456,13 +456,13 @@ static bool holder_possible(const struct collector *c)
 	       !program_error(program_find(c->programs, c->nr_programs, "pe_sched_holder"));
 }
 
-/* With one VM the recording ends with it. With a command, follow_fork does this, too. */
+/* With a command, follow_fork does this, too. */
 static int attach_reuse(struct collector *c)
 {
 	const char *error;
 	int err;
 
-	if (c->follow || c->nr_targets == 1)
+	if (c->follow)
 		return 0;
 	error = program_error(program_find(c->programs, c->nr_programs, REUSE_PROGRAM));
 	err = error ? -ENOTSUP : collector_link(c, c->skel->progs.reuse_fork);

@@ -31,7 +31,7 @@ stranger_start() {
 	return 1
 }
 
-plan 11
+plan 13
 vmm_start 100
 first=$vmm
 first_waiter=$vmm_waiter
@@ -53,6 +53,33 @@ wait "$recorder_waiter"
 is $? 0 "the recording ends with the second VM" record.err
 is "$("$HOSTRACE" list --wide -i pid.hrt 2>list.err | grep -c stranger)" 0 "nothing of the other process is recorded" list.err
 is "$("$HOSTRACE" list --wide -i pid.hrt --event kvm_pio 2>list.err | grep -c kvm_pio)" 302 "all of the VMs is"
+
+# One VM, whose recorder does not see in time that it has ended: another VM gets the pid.
+cat >again <<'END'
+#!/bin/bash
+[ $$ = "$1" ] || exit
+exec "${@:2}"
+END
+chmod +x again
+vmm_start 100
+record_start --vm "$vmm" -o one.hrt
+stopped="$recorder $(pgrep -P "$recorder" | tr '\n' ' ')"
+# shellcheck disable=SC2086 # several
+kill -s STOP $stopped
+vmm_go
+vmm_end
+for _ in $(seq 200); do
+	echo $((vmm - 1)) >/proc/sys/kernel/ns_last_pid
+	./again "$vmm" "$BUILD/minivmm" outb=50 inb=0 mmio=0 hlt=0 >again.out 2>&1 &
+	again=$!
+	wait "$again"
+	[ "$again" != "$vmm" ] || break
+done
+is "$again $(grep -c '^outb 50' again.out)" "$vmm 1" "another VM gets the pid of the only one" again.out
+# shellcheck disable=SC2086 # several
+kill -s CONT $stopped
+wait "$recorder_waiter"
+is "$("$HOSTRACE" list --wide -i one.hrt --event kvm_pio 2>list.err | grep -c kvm_pio)" 101 "nothing of that VM is recorded" list.err
 
 # Between the two looks of stuck: it ends with an error, not with a report about the other process.
 # reused_while WHAT: the VM ends, and another process gets its pid
