@@ -8,7 +8,7 @@ live_needs_kvm
 live_needs_root
 . "$ROOT/tests/live/record-lib.inc"
 
-plan 12
+plan 13
 name=life$$
 cp "$BUILD/minivmm" "$name"
 
@@ -66,7 +66,8 @@ vmm_go
 vmm_end
 until_line 'triggers: 1, dumps written: 0' gone.err
 is $? 0 "a dump whose directory was removed is given up" gone.err
-until_line 'waiting for VM' gone.err
+until [ "$(tail -n 1 gone.err | grep -c 'waiting for VM')" = 1 ] || [ -z "$(pgrep -P "$recorder_waiter")" ]; do sleep .1; done
+is "$(tail -n 1 gone.err | grep -c 'waiting for VM')" 1 "... and the VM's next run is waited for" gone.err
 recorder=$(pgrep -P "$recorder_waiter" | head -n 1)
 child=$(pgrep -P "$recorder" | head -n 1)
 kill -s KILL "$recorder"

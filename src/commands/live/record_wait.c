@@ -16,7 +16,8 @@
 #include "vm/select.h"
 
 enum {
-	STATUS_AGAIN = 100, /* of a child: its VM has ended */
+	STATUS_AGAIN = 100,	   /* of a child: its VM has ended */
+	STATUS_AGAIN_FAILED = 101, /* the same, and a dump was not written: the next ones may be */
 };
 
 static bool waits;
@@ -85,7 +86,9 @@ static int child_run(struct recording *r, int (*once)(struct recording *r), cons
 	setpgid(0, 0); /* ^C reaches the parent, which passes it on */
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	status = vm_wait() ? command_failed() : once(r);
-	return !status && r->stop == STOP_VM ? STATUS_AGAIN : status;
+	if (r->stop != STOP_VM || (status && !r->dumps_failed))
+		return status;
+	return status ? STATUS_AGAIN_FAILED : STATUS_AGAIN;
 }
 
 /* Until the child ends; *ret_ended is set by a signal that ends the recording. */
@@ -108,10 +111,10 @@ static int child_watch(pid_t child, const sigset_t *set, bool *ret_ended)
 int record_wait(struct recording *r, int (*once)(struct recording *r))
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD};
-	bool ended = false;
+	bool ended = false, again;
 	sigset_t set, old;
 	pid_t self = getpid();
-	int status;
+	int status, result = EXIT_FINE;
 
 	sigemptyset(&set);
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
@@ -128,8 +131,12 @@ int record_wait(struct recording *r, int (*once)(struct recording *r))
 			return command_failed();
 		}
 		status = child_watch(child, &set, &ended);
-	} while (!ended && WIFEXITED(status) && WEXITSTATUS(status) == STATUS_AGAIN);
-	if (WIFEXITED(status))
-		return WEXITSTATUS(status) == STATUS_AGAIN ? EXIT_FINE : WEXITSTATUS(status);
-	return ended ? EXIT_FINE : EXIT_FAILED;
+		again = WIFEXITED(status) && (WEXITSTATUS(status) == STATUS_AGAIN ||
+					      WEXITSTATUS(status) == STATUS_AGAIN_FAILED);
+		if (WIFEXITED(status) ? WEXITSTATUS(status) == STATUS_AGAIN_FAILED : !ended)
+			result = EXIT_FAILED;
+		else if (WIFEXITED(status) && !again && WEXITSTATUS(status))
+			result = WEXITSTATUS(status);
+	} while (!ended && again);
+	return result;
 }
