@@ -419,10 +419,12 @@ void collector_calibrate(struct collector *c, struct rec_clock_pair *rec)
 static int calibrate(struct collector *c, uint64_t now, collector_sink *sink, void *arg)
 {
 	struct rec_clock_pair rec;
+	bool is_needed = c->stop_ns && c->nr_pairs < 2; /* two make a rate */
 
-	if (now < c->pair_due_ns)
+	if (now < c->pair_due_ns && !is_needed)
 		return 0;
 	c->pair_due_ns = now + PAIR_EVERY_MS * NS_PER_MS;
+	c->nr_pairs++;
 	collector_calibrate(c, &rec);
 	return sink(arg, &rec.hdr);
 }

@@ -107,6 +107,7 @@ struct collector {
 	uint64_t start_ns, stop_ns; /* all probes were there; 0: not yet, not stopped */
 	uint64_t watermark_ns, pause_ns, round_ns;
 	uint64_t first_tsc, first_tsc_ns, last_tsc, last_tsc_ns, pair_due_ns;
+	uint64_t nr_pairs; /* that were handed over */
 	uint64_t outside; /* events of this round whose time is none of this recording */
 	int64_t outside_ns; /* of the last of them, from now */
 	struct collector_counts counts;

@@ -25,7 +25,7 @@ refused() {
 	is "$(grep -cE "$regexp" refused.err)" 1 "$name: the error message" refused.err
 }
 
-plan 41
+plan 42
 vmm_start 500
 
 echo part >two.guest.kallsyms.4194999.tmp # no process has this pid
@@ -116,6 +116,9 @@ umask 022
 is "$(find tree -mindepth 1 -printf '%M\n' | sort | uniq -c | tr -s ' ' | tr '\n' ,)" " 5 -rw-------, 1 drwx------," \
 	"what is written is its owner's only: files 0600, directories 0700" report.err
 chmod 700 .
+"$HOSTRACE" record --vm "$vmm" -d 1ms -o short.hrt 2>record.err
+is "$("$HOSTRACE" list -f csv -i short.hrt --event clock_pair 2>>record.err | grep -c ,clock_pair,)" 2 \
+	"the shortest recording relates TSC and time twice" record.err
 cp "$ROOT/tests/cases/guest-stream/small.guest" own.guest
 refused "own.guest is the guest's trace and would be replaced" "a guest's trace that is also the output" \
 	-o own.hrt --guest "file:$PWD/own.guest"
