@@ -430,7 +430,7 @@ static int programs_load(struct collector *c, const struct collector_options *op
 		program_want(c, "pe_sched_holder", NULL);
 	if (c->wants[EV_sched_stack])
 		program_want(c, "pe_sched_stack", NULL);
-	if (!c->nr_programs)
+	if (!c->nr_programs && !c->follow) /* VMs that are followed may have some */
 		return fail(-ENOTSUP, "none of the requested events is available on this host; run "
 				      "'hostrace doctor' for the reasons");
 	if (c->follow)
