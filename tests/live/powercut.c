@@ -5,7 +5,9 @@
  *
  *   powercut entries LOG             prints the number of entries (writes and flushes) of the log
  *   powercut cut LOG IMAGE N SEED    IMAGE becomes what a power failure after N entries leaves: all that was written
- *                                    before the last flush, and of what came later some sectors, chosen at random
+ *                                    before the last flush, and of what came later some sectors, chosen at random.
+ *                                    Of ext4's superblock both or none: its checksum is over two sectors, so half of
+ *                                    it cannot be mounted; disks write 4096 bytes at once, if not more
  *   powercut write LOG TRACE ROUNDS  writes a trace with a sync after each round of a hundred numbers, and prints
  *                                    "ENTRIES NUMBERS" after it: from now on the disk has them
  */
@@ -24,7 +26,7 @@
 
 #define LOG_MAGIC 0x6a736677736872ull
 
-enum { SECTOR = 512, FLUSH = 1, DISCARD = 4, ROUND = 2000, PAUSE_US = 20000 };
+enum { SECTOR = 512, FLUSH = 1, DISCARD = 4, SUPERBLOCK = 2, ROUND = 2000, PAUSE_US = 20000 };
 
 struct log_super {
 	uint64_t magic, version, nr_entries;
@@ -76,10 +78,12 @@ static void apply(int fd, int image, const struct log_entry *e, uint64_t data, b
 {
 	static const char zeros[SECTOR];
 	char sector[SECTOR];
-	bool whole = safe || random() % 2;
+	bool whole = safe || random() % 2, written = true;
 
 	for (uint64_t i = 0; i < e->nr_sectors; i++) {
-		if (!whole && random() % 2)
+		if (!whole && e->sector + i != SUPERBLOCK + 1)
+			written = random() % 2;
+		if (!written)
 			continue;
 		if (!(e->flags & DISCARD))
 			read_at(fd, sector, SECTOR, data + i * SECTOR);
