@@ -3,6 +3,7 @@
 #ifndef HOSTRACE_GDB_H
 #define HOSTRACE_GDB_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -87,7 +88,7 @@ struct gdb_vcpu {
 enum { GDB_RBP = 6, GDB_RSP = 7, GDB_RIP = 16 };
 int gdb_vcpus(struct gdb *g, struct gdb_vcpu **ret, unsigned int *ret_nr);
 
-/* ---- gdb_guard.c ---- */
+/* ---- the guard ---- */
 
 struct gdb_guard {
 	int pid;
@@ -95,6 +96,7 @@ struct gdb_guard {
 	int socket;
 	uint64_t timeout_ns;
 	bool keeps_paused;
+	struct sigaction on_acts; /* of this process before */
 	struct gdb_parser parser; /* here, as it is too large for a small stack */
 };
 

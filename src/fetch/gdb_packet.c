@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "fetch/gdb.h"
+#include "vm/proc.h"
 
 enum { IDLE, DATA, SUM_HIGH, SUM_LOW };
 
@@ -169,6 +170,10 @@ bool gdb_hex_bytes(const char *hex, size_t digits, uint8_t *ret, size_t len)
  * process; when the other end is closed, this process is done or was killed, and the guard detaches. It is in a session
  * of its own, so that what ends our process group does not end it.
  *
+ * It also acts if this process is stopped (SIGSTOP) for STOPPED_MAX_NS. Whenever this process continues, nothing it
+ * does may come after the detach request; so it is first sent the signal GUARD_ACTS, whose handler runs before
+ * anything else then, and ends it. If it continued just before the signal, the line's end follows.
+ *
  * One detach request is sent: QEMU crashes on a second one (7.2 to 11.1: it has no current vCPU then), and any byte
  * after the reply, even a confirmation, stops the VM again. It is "D;1": once a gdb was connected, QEMU answers a plain
  * "D" with an error, also to later clients. A stub that rejects "D;1" is not detached yet, and gets "D".
@@ -178,6 +183,13 @@ bool gdb_hex_bytes(const char *hex, size_t digits, uint8_t *ret, size_t len)
  * a socket that has some discards what was sent. Before it, "?" is asked, whose answer is like no other: it separates
  * the reply from those to earlier commands.
  */
+
+/*
+ * The guard sends GUARD_ACTS to a process that was stopped (SIGSTOP) for so long, and detaches; its handler ends the
+ * process before that does anything else.
+ */
+#define STOPPED_MAX_NS (2ull * 1000000000)
+enum { STOPPED_LOOK_MS = 100, GUARD_ACTS = SIGUSR1 };
 
 /* "#00" ends a packet that was cut (the stub rejects it), "+" confirms an answer that was not. */
 static const char detach_process[] = "#00+$?#3f+$D;1#b0", detach_all[] = "+$D#44";
@@ -259,13 +271,42 @@ static bool detach(struct gdb_guard *g, uint64_t timeout_ns)
 	return confirmed;
 }
 
-static void guard_run(struct gdb_guard *g, int line) __attribute__((noreturn));
+/* True: this process has been stopped for so long, and ends before it does anything else. */
+static bool is_stopped_too_long(pid_t process, uint64_t *since_ns)
+{
+	if (getppid() != process || proc_state(process) != 'T') {
+		*since_ns = 0;
+		return false;
+	}
+	if (!*since_ns)
+		*since_ns = monotonic_ns();
+	return monotonic_ns() - *since_ns >= STOPPED_MAX_NS && !kill(process, GUARD_ACTS) &&
+	       proc_state(process) == 'T';
+}
 
-static void guard_run(struct gdb_guard *g, int line)
+/* The next word of the process; false: there is none to come. */
+static bool word_get(int line, pid_t process, char *ret)
+{
+	struct pollfd in = {.fd = line, .events = POLLIN};
+	uint64_t stopped_since_ns = 0;
+
+	for (;;) {
+		int ready = poll(&in, 1, STOPPED_LOOK_MS);
+		ssize_t n = ready > 0 ? recv(line, ret, 1, 0) : -1;
+
+		if (n >= 0 || (ready && errno != EINTR))
+			return n == 1;
+		if (!ready && is_stopped_too_long(process, &stopped_since_ns))
+			return false;
+	}
+}
+
+static void guard_run(struct gdb_guard *g, int line, pid_t process) __attribute__((noreturn));
+
+static void guard_run(struct gdb_guard *g, int line, pid_t process)
 {
 	bool keep_paused = false, blind = false;
 	char word;
-	ssize_t n;
 
 	setsid();
 	signal(SIGINT, SIG_IGN);
@@ -275,16 +316,26 @@ static void guard_run(struct gdb_guard *g, int line)
 	signal(SIGPIPE, SIG_IGN);
 	descriptors_keep(g->socket, line);
 	say(line, "R"); /* nothing that is sent to our process group reaches this process any more */
-	while ((n = recv(line, &word, 1, 0)) == 1 || (n < 0 && errno == EINTR)) {
-		if (n == 1 && word == GUARD_HAS_NOTHING)
+	while (word_get(line, process, &word)) {
+		if (word == GUARD_HAS_NOTHING)
 			_exit(0);
-		keep_paused |= n == 1 && word == GUARD_KEEPS_PAUSED;
-		blind |= n == 1 && word == GUARD_IS_BLIND;
+		keep_paused |= word == GUARD_KEEPS_PAUSED;
+		blind |= word == GUARD_IS_BLIND;
 	}
 	if (keep_paused)
 		_exit(0);
 	say(line, "D"); /* before the request, of which there must be one */
 	_exit(detach(g, blind ? 0 : g->timeout_ns) ? 0 : 1);
+}
+
+static void guard_acted(int nr)
+{
+	static const char text[] = "hostrace: the VM was resumed, as hostrace was stopped "
+				   "(SIGSTOP) for too long; try again\n";
+
+	(void)nr;
+	(void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+	_exit(1);
 }
 
 void gdb_guard_tell(struct gdb_guard *g, enum gdb_guard_word word)
@@ -316,6 +367,7 @@ bool gdb_guard_stop(struct gdb_guard *g)
 		status = g->keeps_paused || detach(g, g->timeout_ns) ? 0 : 1;
 	close(g->line);
 	g->pid = -1;
+	sigaction(GUARD_ACTS, &g->on_acts, NULL);
 	return !status;
 }
 
@@ -331,6 +383,8 @@ static bool is_ready(int line)
 
 int gdb_guard_start(int socket, uint64_t timeout_ns, struct gdb_guard *ret)
 {
+	struct sigaction acted = {.sa_handler = guard_acted};
+	pid_t process = getpid();
 	int end[2];
 
 	ret->pid = ret->line = -1;
@@ -346,9 +400,10 @@ int gdb_guard_start(int socket, uint64_t timeout_ns, struct gdb_guard *ret)
 		close(end[1]);
 		return fail(-errno, "fork: %s", strerror(errno));
 	}
+	sigaction(GUARD_ACTS, &acted, &ret->on_acts);
 	if (!ret->pid) {
 		close(end[1]);
-		guard_run(ret, end[0]);
+		guard_run(ret, end[0], process);
 	}
 	close(end[0]);
 	ret->line = end[1];

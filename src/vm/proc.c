@@ -56,6 +56,15 @@ bool proc_exists(pid_t pid, pid_t *ret_leader)
 	return *ret_leader == pid;
 }
 
+char proc_state(pid_t pid)
+{
+	_cleanup_fclose_ FILE *f = proc_open(pid, "stat");
+	char line[512], state = 0;
+	const char *end = f && fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+
+	return end && sscanf(end, ") %c", &state) == 1 ? state : 0;
+}
+
 /* Field 22 of "PID (NAME) STATE ..."; the name may hold anything. */
 uint64_t proc_start(pid_t pid)
 {

@@ -10,6 +10,9 @@
 /* Is there such a process? A thread that does not lead its process is none; *ret_leader is then its process. */
 bool proc_exists(pid_t pid, pid_t *ret_leader);
 
+/* 'R', 'S', 'D', 'T' (stopped by a signal), 'Z', ...: proc_pid_stat(5); 0: it has ended. */
+char proc_state(pid_t pid);
+
 /*
  * When it was started, in ticks of 10 ms since boot; 0: there is no such process. Together with the pid it identifies a
  * process: pids are reused.

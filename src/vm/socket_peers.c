@@ -181,17 +181,6 @@ static int sockets_each(pid_t pid, int (*fn)(void *arg, pid_t pid, int fd, uint3
 	return err;
 }
 
-static char state_of(pid_t pid)
-{
-	char path[64], line[512], state = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	_cleanup_fclose_ FILE *f = fopen(path, "re");
-	const char *end = f && fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
-
-	return end && sscanf(end, ") %c", &state) == 1 ? state : 0;
-}
-
 struct reading {
 	struct table table;
 	struct end end[SOCKET_PEERS_MAX];
@@ -234,7 +223,7 @@ static int peer_found(void *arg, pid_t pid, int fd, uint32_t inode)
 		if (r->end[i].peer != inode || p->pid)
 			continue;
 		p->pid = pid;
-		p->state = state_of(pid);
+		p->state = proc_state(pid);
 		proc_comm(pid, p->comm, sizeof(p->comm));
 		text_sanitize(p->comm);
 	}

@@ -101,6 +101,28 @@ ended_queued() {
 	echo '{"execute":"cont"}' >&4
 }
 
+# hostrace is stopped while it holds the VM: the VM runs on before hostrace does, and nothing that hostrace does when it
+# continues stops the VM again.
+stopped() { # WHEN
+	local stops resumes resumed code
+	for _ in 1 2 3 4 5 6 7 8 9; do
+		stops=$(happened STOP)
+		resumes=$(happened RESUME)
+		"$HOSTRACE" guest extract -e "$elf" -r "$gdb" -o t10 >out 2>err &
+		job=$!
+		until_happened STOP $((stops + 1)) || bail "the VM was not stopped"
+		kill -STOP $job
+		until_happened RESUME $((resumes + 1))
+		resumed="$? $(status)"
+		kill -CONT $job
+		wait $job
+		code=$?
+		[ $code = 0 ] || break
+	done
+	is "$resumed $code $(grep -c 'the VM was resumed' err)" "0 running 1 1" "$1: hostrace is stopped: the VM is resumed" err
+	is "$(status) $(qemu_alive)" "running yes" "$1: ... and runs on when hostrace continues" qmp.log
+}
+
 # QEMU itself stands still until hostrace has given up.
 ended_stopped() { # WHEN
 	local stops code
@@ -135,7 +157,7 @@ by_terminal() {
 	rm hold
 }
 
-plan 92
+plan 96
 
 # ---- each command ----
 vm '' unix:gdb.sock
@@ -345,10 +367,12 @@ sys.stdin.read()
 ask(b"+$D;1#b0", b"$OK#9a")
 PYTHON
 endings "plain session"
+stopped "plain session"
 ended_stopped "plain session"
 ended_queued "plain session" TERM
 real_gdb
 endings "after gdb"
+stopped "after gdb"
 ended_stopped "after gdb"
 ended_queued "after gdb" KILL
 
