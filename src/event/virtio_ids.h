@@ -17,7 +17,7 @@ enum {
 	RUN_STATE_FINISH_MIGRATE = 7,
 };
 
-/* 0: the event, or the recording, does not have it. */
+/* 0: the event, or the recording, does not have it: no object of QEMU is at address 0. */
 struct virtio_ids {
 	uint64_t vdev, vq, elem;
 	uint32_t queue, head;

@@ -50,11 +50,23 @@ static inline bool lost_since(const struct loss_state *l, const struct loss_mark
 	return m->nr != l->nr;
 }
 
-/* end_cpu: that of the end, or of the begin if there is none yet. */
 static inline bool gap_since(const struct loss_state *l, const struct loss_mark *m,
 				    uint16_t end_cpu)
 {
 	return l->gap_ns && (l->gap_ns[m->cpu] > m->ns || l->gap_ns[end_cpu] > m->ns);
+}
+
+/* Is what ended on this CPU unknown? */
+static inline bool end_is_unknown(const struct loss_state *l, const struct loss_mark *m,
+				  uint16_t end_cpu)
+{
+	return lost_since(l, m) || gap_since(l, m, end_cpu);
+}
+
+/* And what has no end yet? It may have ended on any CPU. */
+static inline bool end_may_be_missing(const struct loss_state *l, const struct loss_mark *m)
+{
+	return lost_since(l, m) || l->newest_gap_ns > m->ns;
 }
 
 #endif

@@ -131,6 +131,12 @@ void element_caveats_unchecked(json_t *list, const struct element_totals *t)
 			   "events of elements without head or vq in this trace, which are not "
 			   "followed: %" PRIu64,
 			   t->unidentified);
+	if (t->incomplete)
+		caveat_add(list,
+			   "events that may have ended elements, but lack the queue, device or "
+			   "number of elements in this trace: %" PRIu64
+			   "; those that they may have ended have the verdict unknown",
+			   t->incomplete);
 	caveat_unchecked(list, t->unchecked_devices, "of devices", ELEMENT_DEVICES_MAX);
 	caveat_unchecked(list, t->unchecked_vms, "of VMs", ELEMENT_VMS_MAX);
 	caveat_unchecked(list, t->unchecked_threads, "(virtqueue_drop_all) of threads",

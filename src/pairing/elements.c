@@ -157,7 +157,6 @@ static struct pair_key key_of(uint32_t pid, uint64_t vq, uint32_t head)
 static void watch_left(const struct elements *e, const struct open_element *o, enum element_end how,
 		      const struct event *ev)
 {
-	bool gap = gap_since(&e->losses, &o->mark, ev->cpu);
 	struct element el = {.pid = o->pid,
 			     .queue = o->queue,
 			     .head = o->head,
@@ -165,7 +164,7 @@ static void watch_left(const struct elements *e, const struct open_element *o, e
 			     .vdev = o->vdev,
 			     .address = o->address,
 			     .popped_ns = o->popped_ns,
-			     .unknown = gap || lost_since(&e->losses, &o->mark),
+			     .unknown = end_is_unknown(&e->losses, &o->mark, ev->cpu),
 			     .device = ""};
 
 	if (e->watch && e->watch->left)
@@ -296,11 +295,47 @@ static void on_unpop(struct elements *e, const struct event *ev)
 		on_leave(e, ev, &e->totals.unpopped, ELEMENT_UNPOPPED);
 }
 
+/* All in flight may have ended by this event: the recording lacks what it is about. */
+static void all_doubt(struct elements *e)
+{
+	e->totals.incomplete++;
+	e->losses.nr++;
+}
+
+/* So may those whose device is not known, by an event of a device. They are doubted once. */
+static void unnamed_doubt(struct elements *e, uint32_t pid)
+{
+	struct open_element *o;
+
+	while ((o = element_chain_end(e, CHAIN_DEVICE, pid, 0, 0, false))) {
+		o->mark.nr = UINT64_MAX;
+		unlink_from(e, o, CHAIN_DEVICE);
+		o->link[CHAIN_DEVICE] = (struct chain_link){0};
+	}
+}
+
+/* Or those of a VirtQueue: from the newest on, as older ones than one that is doubted are, too. */
+static void vq_doubt(const struct elements *e, uint32_t pid, uint64_t vq)
+{
+	struct open_element *o = element_chain_end(e, CHAIN_VQ, pid, vq, 0, true);
+
+	for (uint32_t older; o && o->mark.nr != UINT64_MAX;
+	     o = older ? open_numbered(&e->open, older, struct open_element) : NULL) {
+		older = o->link[CHAIN_VQ].older;
+		o->mark.nr = UINT64_MAX;
+	}
+}
+
 static void on_rewind(struct elements *e, const struct event *ev)
 {
 	RECORD(virtqueue_rewind, r, ev);
 	struct open_element *o;
 
+	if (!record_has(ev, virtqueue_rewind, count)) {
+		e->totals.incomplete++;
+		vq_doubt(e, ev->pid, r->vq);
+		return;
+	}
 	for (uint32_t left = r->count;
 	     left && (o = element_chain_end(e, CHAIN_VQ, ev->pid, r->vq, 0, true)); left--)
 		element_end(e, o, ELEMENT_UNPOPPED, ev, &e->totals.unpopped);
@@ -310,6 +345,11 @@ static void on_drop_all(struct elements *e, const struct event *ev)
 {
 	RECORD(virtqueue_drop_all, r, ev);
 	bool enter = !r->leave;
+
+	if (!record_has(ev, virtqueue_drop_all, leave)) { /* its fills end elements that are in flight, if any */
+		e->totals.incomplete++;
+		return;
+	}
 	struct dropping *d = enter ? hash_add_u64(&e->dropping, ev->tid, NULL)
 				   : hash_find_u64(&e->dropping, ev->tid);
 
@@ -328,6 +368,8 @@ static void clear(struct elements *e, const struct event *ev, uint64_t vdev, uin
 	enum element_chain which = vq ? CHAIN_VQ : queue == ~0ull ? CHAIN_DEVICE : CHAIN_QUEUE;
 	struct open_element *o;
 
+	if (!vq)
+		unnamed_doubt(e, ev->pid);
 	while ((o = element_chain_end(e, which, ev->pid, vq ? vq : vdev, (uint32_t)queue, false)))
 		element_end(e, o, ELEMENT_RESET, ev, &e->totals.reset);
 	if (e->watch && e->watch->cleared)
@@ -345,7 +387,7 @@ static void on_reset(struct elements *e, const struct event *ev)
 	struct device *d = elements_device(e, ev->pid, r->vdev);
 
 	e->sees_resets = true;
-	if (!r->leave)
+	if (!r->leave && record_has(ev, virtio_reset, leave))
 		return;
 	clear(e, ev, d->vdev, 0, ~0ull);
 	d->broken = d->resetting = d->vhost = false;
@@ -356,6 +398,10 @@ static void on_status(struct elements *e, const struct event *ev)
 	RECORD(virtio_set_status, r, ev);
 	struct device *d = elements_device(e, ev->pid, r->vdev);
 
+	if (!record_has(ev, virtio_set_status, status)) {
+		all_doubt(e);
+		return;
+	}
 	if (d->status_known && d->status == r->status)
 		return;
 	d->status = r->status;
@@ -380,9 +426,9 @@ static void on_queue_reset(struct elements *e, const struct event *ev)
 
 static void on_queue_gone(struct elements *e, const struct event *ev)
 {
-	RECORD(virtio_delete_queue, r, ev);
+	struct virtio_ids ids = virtio_ids_of(ev);
 
-	clear(e, ev, r->vdev, r->vq, r->queue);
+	clear(e, ev, ids.vdev, ids.vq, ids.queue == VIRTIO_NO_QUEUE ? ~0ull : ids.queue);
 }
 
 /* Unplugged: another device may get this address. */
@@ -510,6 +556,11 @@ static bool is_checked(struct elements *e, const struct event *ev)
 		e->totals.unidentified++;
 		return false;
 	}
+	if (ids.of_device && !ids.vdev && !ids.vq) {
+		if (ev->type->id != EV_virtio_device && ev->type->id != EV_virtio_kind)
+			all_doubt(e);
+		return false;
+	}
 	fits = !ids.of_device || elements_device(e, ev->pid, ids.vdev);
 	e->totals.unchecked_devices += !fits;
 	return fits;
@@ -526,6 +577,7 @@ void elements_window_begin(struct elements *e)
 	e->totals = (struct element_totals){.at_start = e->open.nr,
 					    .overflow = e->totals.overflow,
 					    .unidentified = e->totals.unidentified,
+					    .incomplete = e->totals.incomplete,
 					    .unchecked_devices = e->totals.unchecked_devices,
 					    .unchecked_vms = e->totals.unchecked_vms,
 					    .unchecked_threads = e->totals.unchecked_threads};

@@ -23,6 +23,8 @@
  * - the elements of a device that goes away (virtio_cleanup) end; its address may be used again.
  * - while the VM is stopped no element ages (QEMU drains, or keeps failed requests for `cont`).
  * - the balloon's statistics queue keeps one element by design (virtio 1.2, 5.5.6.3): "held".
+ * - an event that may have ended elements, and lacks which (a reset without vdev, a rewind without count, a reset of a
+ * device while that of an element is not known), makes these "unknown".
  * - virtio_error: nothing is returned until a reset: "broken device". vhost: pops do not happen in QEMU: "not visible".
  */
 #ifndef HOSTRACE_ELEMENTS_H
@@ -49,7 +51,7 @@ enum element_verdict {
 	ELEMENT_MIGRATED,
 	ELEMENT_BROKEN_DEVICE,
 	ELEMENT_NOT_VISIBLE,
-	ELEMENT_UNKNOWN, /* events were lost while it was in flight: its return may be among them */
+	ELEMENT_UNKNOWN, /* it may have ended: events were lost since its pop, or lack what they are about */
 };
 
 struct element {
@@ -72,6 +74,7 @@ struct element_totals {
 	uint64_t overflow; /* popped while ELEMENTS_MAX were in flight: not checked */
 	struct loss_sums lost; /* events lost that may be of virtqueues: those of unknown type as well */
 	uint64_t unidentified; /* events of elements in a recording without head or vq: not checked */
+	uint64_t incomplete;   /* events that may have ended elements, and the recording lacks which ones */
 	/* Events that were not checked: of devices and VMs above the limits, or threads in virtqueue_drop_all. */
 	uint64_t unchecked_devices, unchecked_vms, unchecked_threads;
 };

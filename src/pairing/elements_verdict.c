@@ -17,7 +17,7 @@ static enum element_verdict judge(struct elements *e, const struct open_element 
 		return ELEMENT_BROKEN_DEVICE;
 	if (d->vhost)
 		return ELEMENT_NOT_VISIBLE;
-	if (lost_since(&e->losses, &o->mark) || e->losses.newest_gap_ns > o->popped_ns)
+	if (end_may_be_missing(&e->losses, &o->mark))
 		return ELEMENT_UNKNOWN;
 	return age_ns >= min_age_ns ? ELEMENT_LEAKED : ELEMENT_IN_FLIGHT;
 }

@@ -424,8 +424,7 @@ int pairing_open_spans(struct pairing *p, uint64_t end_ns)
 		struct span s = o->span;
 
 		s.end_ns = end_ns > s.start_ns ? end_ns : s.start_ns;
-		if (!lost_since(&p->losses, &o->mark) &&
-		    !gap_since(&p->losses, &o->mark, o->mark.cpu))
+		if (!end_may_be_missing(&p->losses, &o->mark))
 			p->err = p->fn(p->arg, &s);
 	}
 	return p->err;
