@@ -15,6 +15,7 @@
 #include "event/handlers.h"
 #include "event/records.h"
 #include "event/vm_names.h"
+#include "model/loss_state.h"
 #include "pairing/guest_tasks.h"
 
 enum { REASON_VMX_INTERRUPT = 1, REASON_SVM_INTERRUPT = 0x60 }; /* SDM vol. 3 appendix C; APM 2 appendix C */
@@ -40,7 +41,7 @@ struct pending {
 	uint64_t tid; /* of the vCPU thread */
 	uint64_t rip, since_ns, reason_key, task;
 	char reason[48];
-	bool unknown;	 /* its end may be among lost events */
+	struct loss_mark mark;
 	struct event ev; /* only its header is valid */
 };
 
@@ -54,7 +55,8 @@ struct host_profile {
 	struct hash_table pending;
 	struct hash_table paths; /* of hits without callers */
 	struct guest_tasks tasks;
-	uint64_t hits, unknown_ends, blind_until_ns; /* end of the newest window of loss */
+	uint64_t hits, unknown_ends;
+	struct loss_state losses;
 	int err;
 };
 
@@ -207,6 +209,7 @@ void host_profile_free(struct host_profile *p)
 	backtraces_close(p->stacks);
 	hash_deinit(&p->groups);
 	hash_deinit(&p->pending);
+	loss_state_deinit(&p->losses);
 	hash_deinit(&p->paths);
 	guest_tasks_deinit(&p->tasks);
 	free(p);
@@ -381,16 +384,18 @@ static void exit_begin(struct host_profile *p, const struct event *ev)
 		return; /* counted by the table */
 	*x = (struct pending){.tid = ev->tid, .rip = r->rip,
 			      .since_ns = ev->time_ns, .ev = *ev,
-			      .unknown = ev->time_ns < p->blind_until_ns};
+			      .mark = loss_mark_of(&p->losses, ev)};
 	x->reason_key = (uint64_t)r->isa << 32 | r->reason;
 	x->task = guest_tasks_label(&p->tasks, ev);
 	if (record_has(ev, kvm_exit, reason))
 		value_print("reason", r->reason, r->isa, x->reason, sizeof(x->reason));
 }
 
-/* An exit without a following entry still counts. */
+/* An exit without a following entry still counts. Its time is unknown where events are missing in it. */
 static int exit_end(struct host_profile *p, struct pending *x, const struct event *ev)
 {
+	bool unknown = ev ? end_is_unknown(&p->losses, &x->mark, ev->cpu)
+			  : end_may_be_missing(&p->losses, &x->mark);
 	int err;
 	struct hit h = {.ev = &x->ev,
 			.rip = x->rip,
@@ -398,9 +403,9 @@ static int exit_end(struct host_profile *p, struct pending *x, const struct even
 			.reason_key = x->reason_key,
 			.task = x->task};
 
-	if (ev && ev->type->id == EV_kvm_entry && !x->unknown)
+	if (ev && ev->type->id == EV_kvm_entry && !unknown)
 		h.time_ns = (double)(ev->time_ns - x->since_ns);
-	p->unknown_ends += x->unknown;
+	p->unknown_ends += unknown;
 	err = hit_add(p, &h);
 	hash_remove(&p->pending, x);
 	return err;
@@ -419,21 +424,17 @@ static void on_cause(struct host_profile *p, const struct event *ev)
 		exit_begin(p, ev);
 }
 
-/* What is not known of exits after lost events: as in pairing/pair.c. */
 static void on_lost(struct host_profile *p, const struct event *ev)
 {
-	RECORD(lost, lost, ev);
-	RECORD(gap, hole, ev);
-	const struct event_type *type = event_type_ours(lost->lost_event);
-	bool gap = ev->type->id == EV_gap;
-	struct pending *x;
+	unsigned int id = loss_event_type(ev) ? loss_event_type(ev)->id : 0;
 
-	if (!gap && type && type->id != EV_kvm_exit && type->id != EV_kvm_entry)
-		return;
-	for (uint32_t at = 0; (x = hash_next(&p->pending, &at));)
-		x->unknown |= !gap || !record_has(ev, gap, gap_cpu) || x->ev.cpu == hole->gap_cpu;
-	if (lost->until > p->blind_until_ns)
-		p->blind_until_ns = lost->until;
+	if (!id || id == EV_kvm_exit || id == EV_kvm_entry)
+		loss_state_add(&p->losses, ev);
+}
+
+static void on_gap(struct host_profile *p, const struct event *ev)
+{
+	p->err = loss_state_add_gap(&p->losses, ev);
 }
 
 static void on_entry(struct host_profile *p, const struct event *ev)
@@ -485,7 +486,7 @@ static const HANDLERS(struct host_profile) handlers[] = {
 	[HOST_CAUSES] = {{[EV_kvm_exit] = on_cause,
 			  [EV_kvm_entry] = on_cause,
 			  [EV_lost] = on_lost,
-			  [EV_gap] = on_lost,
+			  [EV_gap] = on_gap,
 			  [EV_guest_task] = on_task}},
 	[HOST_OTHERS] = {{[EV_kvm_page_fault] = on_other,
 			  [EV_kvm_emulate_insn] = on_other,

@@ -351,14 +351,12 @@ static void lost_handle(struct timeline_host *h, const struct event *ev)
 
 	if (!loss_event_type(ev) || lost->lost_event == EV_guest_task)
 		loss_state_add(&h->tasks, ev);
-	timeline_queues_lost(h->queues, ev->time_ns);
 }
 
 bool timeline_wants(const char *event, void *arg)
 {
 	return !strncmp(event, "guest:", 6) || handlers_want(&of_vcpus, event) ||
-	       timeline_queues_wants(event) || elements_wants(event, arg) ||
-	       model_wants(event, false);
+	       timeline_queues_wants(event, arg) || model_wants(event, false);
 }
 
 void timeline_host_event(struct timeline_host *h, const struct event *ev)
@@ -376,8 +374,11 @@ void timeline_host_event(struct timeline_host *h, const struct event *ev)
 		if (handlers_have(&of_vcpus, ev))
 			vcpu_event(h, ev);
 	}
-	if (id >= EV_virtqueue_pop && id <= EV_virtio_device)
-		timeline_queues_event(h->queues, ev, group_of(h, ev->pid));
+	if (timeline_queues_take(ev))
+		timeline_queues_event(h->queues, ev,
+				      id >= EV_virtqueue_pop && id <= EV_virtio_device
+					      ? group_of(h, ev->pid)
+					      : UINT32_MAX);
 }
 
 void timeline_host_end(struct timeline_host *h, uint64_t ns)

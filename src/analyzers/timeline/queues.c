@@ -13,6 +13,7 @@
 #include "event/handlers.h"
 #include "event/records.h"
 #include "event/virtio_ids.h"
+#include "model/loss_state.h"
 #include "pairing/elements.h"
 
 enum {
@@ -29,7 +30,7 @@ struct arrow {
 
 struct lane {
 	struct timeline_run run;
-	uint32_t head;
+	uint32_t head, losses; /* losses: of its queue, when it was popped */
 	struct arrow arrow;
 };
 
@@ -43,13 +44,15 @@ struct queue {
 	struct arrow done[TIMELINE_FLOWS]; /* of elements that were returned since the last interrupt */
 	unsigned int nr_done, nr_lanes;
 	struct lane *lane;
+	uint32_t losses; /* number of those that it was touched before: what was popped before them is not counted */
 	bool is_touched; /* had an event since the last loss */
-	struct queue *next_touched;
+	struct queue *next_touched, *next_of_device;
 };
 
-struct named_device {
+struct device {
 	uint64_t key[2]; /* pid, vdev */
-	char name[DEVICE_BYTES];
+	char name[DEVICE_BYTES]; /* "": unknown */
+	struct queue *queues;
 };
 
 struct queue_place {
@@ -70,19 +73,21 @@ struct timeline_queues {
 	struct queue *touched;
 };
 
+static struct device *device_get(struct timeline_queues *q, uint32_t pid, uint64_t vdev)
+{
+	return hash_add_words(&q->devices, (uint64_t[]){pid, vdev}, NULL);
+}
+
 /* "/machine/peripheral/disk0/virtio-backend" -> "disk0" */
 static void on_device(struct timeline_queues *q, const struct event *ev)
 {
 	static const char tail[] = "/virtio-backend";
 	RECORD(virtio_device, r, ev);
-	struct named_device *d;
+	struct device *d = record_has(ev, virtio_device, path) ? device_get(q, ev->pid, r->vdev)
+							       : NULL;
 	char path[128], *end, *name;
-	bool first;
 
-	d = record_has(ev, virtio_device, path)
-		    ? hash_add_words(&q->devices, (uint64_t[]){ev->pid, r->vdev}, &first)
-		    : NULL;
-	if (!d || !first)
+	if (!d || *d->name)
 		return;
 	RECORD_TEXT(r, path, path);
 	end = strstr(path, tail);
@@ -90,13 +95,6 @@ static void on_device(struct timeline_queues *q, const struct event *ev)
 		*end = '\0';
 	name = strrchr(path, '/');
 	snprintf(d->name, DEVICE_BYTES, "%.39s", name ? name + 1 : path);
-}
-
-static const char *device_name(const struct timeline_queues *q, uint32_t pid, uint64_t vdev)
-{
-	const struct named_device *d = hash_find_words(&q->devices, (uint64_t[]){pid, vdev});
-
-	return d ? d->name : "virtio";
 }
 
 /* NULL: there is none. */
@@ -126,6 +124,16 @@ static void queue_place(struct timeline_queues *q, uint32_t pid, uint64_t addres
 		p->number = q->nr_queues - 1;
 }
 
+static void place_forget(struct timeline_queues *q, const struct queue *queue, uint64_t address,
+			 uint64_t index)
+{
+	struct queue_place *p =
+		hash_find_words(&q->places, (uint64_t[]){queue->pid, address, index});
+
+	if (p && &q->queue[p->number] == queue)
+		hash_remove(&q->places, p);
+}
+
 /* By address of the VirtQueue; where only the index is known, by device and index. */
 static struct queue *queue_get(struct timeline_queues *q, const struct event *ev, bool make)
 {
@@ -134,6 +142,7 @@ static struct queue *queue_get(struct timeline_queues *q, const struct event *ev
 	uint32_t index = ids.queue;
 	char number[16];
 	struct queue *known = queue_find(q, ev->pid, vq ? vq : vdev, vq ? QUEUE_BY_VQ : index);
+	struct device *d;
 	struct queue *new;
 
 	if (known)
@@ -143,7 +152,12 @@ static struct queue *queue_get(struct timeline_queues *q, const struct event *ev
 	new = &q->queue[q->nr_queues++];
 	*new = (struct queue){.pid = ev->pid, .index = index, .group = q->group, .vq = vq,
 			      .vdev = vdev};
-	snprintf(new->device, sizeof(new->device), "%s", device_name(q, ev->pid, vdev));
+	d = device_get(q, ev->pid, vdev);
+	snprintf(new->device, sizeof(new->device), "%s", d && *d->name ? d->name : "virtio");
+	if (d) {
+		new->next_of_device = d->queues;
+		d->queues = new;
+	}
 	virtio_queue_print(index, number, sizeof(number));
 	new->points = timeline_track(q->t, q->group, TRACK_QUEUE, (q->nr_queues - 1) * 512, 0,
 				     "%s q%s", new->device, number);
@@ -192,6 +206,7 @@ static void popped(void *arg, const struct event *ev)
 		return;
 	}
 	lane->run.nr_flows = 0;
+	lane->losses = queue->losses;
 	lane->head = virtio_ids_of(ev).head;
 	link = timeline_link_find(q->t, LINK_POP, ev->pid, ev->time_ns, lane->head);
 	lane->arrow = link ? (struct arrow){link->flow, link->complete_ns}
@@ -199,6 +214,13 @@ static void popped(void *arg, const struct event *ev)
 	run_begin(q->t, &lane->run, ev->time_ns, SLICE_REQUEST, "head %u", lane->head);
 	run_flow(&lane->run, lane->arrow.flow);
 	run_flow(&queue->kick, lane->arrow.flow);
+}
+
+static struct lane *lane_of(const struct queue *queue, uint32_t head)
+{
+	return queue ? array_find(queue->lane, queue->nr_lanes, i,
+				  queue->lane[i].run.on && queue->lane[i].head == head)
+		     : NULL;
 }
 
 static void left(void *arg, const struct element *el, enum element_end how, const struct event *ev)
@@ -209,22 +231,19 @@ static void left(void *arg, const struct element *el, enum element_end how, cons
 					  [ELEMENT_REPLACED] = "replaced"};
 	struct timeline_queues *q = arg;
 	struct queue *queue = queue_find(q, el->pid, el->vq, QUEUE_BY_VQ);
+	struct lane *lane = lane_of(queue, el->head);
 
-	if (queue && queue->in_flight)
+	if (queue && queue->in_flight && (!lane || lane->losses == queue->losses))
 		timeline_count(q->t, queue->depth, ev->time_ns, --queue->in_flight);
-	for (unsigned int i = 0; queue && i < queue->nr_lanes; i++) {
-		struct lane *lane = &queue->lane[i];
-
-		if (!lane->run.on || lane->head != el->head)
-			continue;
-		if (how == ELEMENT_RETURNED && queue->nr_done < TIMELINE_FLOWS)
-			queue->done[queue->nr_done++] = lane->arrow;
-		else if (how != ELEMENT_RETURNED)
-			snprintf(lane->run.name, sizeof(lane->run.name), "head %u %s", el->head,
-				 why[how]);
-		run_end(q->t, &lane->run, ev->time_ns);
+	if (!lane)
 		return;
-	}
+	if (el->unknown)
+		lane->run.on = false;
+	else if (how == ELEMENT_RETURNED && queue->nr_done < TIMELINE_FLOWS)
+		queue->done[queue->nr_done++] = lane->arrow;
+	else if (how != ELEMENT_RETURNED)
+		snprintf(lane->run.name, sizeof(lane->run.name), "head %u %s", el->head, why[how]);
+	run_end(q->t, &lane->run, ev->time_ns);
 }
 
 /* ---- points ---- */
@@ -262,42 +281,91 @@ static void on_notify(struct timeline_queues *q, const struct event *ev)
 	timeline_slice(q->t, &s);
 }
 
-static const HANDLERS(struct timeline_queues) handlers = {{
-	[EV_virtio_device] = on_device,
-	[EV_virtio_queue_notify] = on_kick,
-	[EV_virtio_notify] = on_notify,
-}};
-
-bool timeline_queues_wants(const char *event)
+/* Unplugged: another device may get these addresses. */
+static void on_cleanup(struct timeline_queues *q, const struct event *ev)
 {
-	return handlers_want(&handlers, event);
+	struct device *d = device_get(q, ev->pid, virtio_ids_of(ev).vdev);
+
+	for (struct queue *queue = d ? d->queues : NULL; queue; queue = queue->next_of_device) {
+		place_forget(q, queue, queue->vq, QUEUE_BY_VQ);
+		place_forget(q, queue, queue->vdev, queue->index);
+	}
+	if (d)
+		hash_remove(&q->devices, d);
 }
 
-void timeline_queues_event(struct timeline_queues *q, const struct event *ev, uint32_t group)
-{
-	q->group = group;
-	handlers_call(&handlers, q, ev);
-	elements_event(q->elements, ev);
-}
-
-void timeline_queues_lost(struct timeline_queues *q, uint64_t ns)
+/* What is in flight may have ended among these events: the elements know it when they end. */
+static void on_gap(struct timeline_queues *q, const struct event *ev)
 {
 	struct queue *queue;
 
 	while ((queue = q->touched)) {
 		q->touched = queue->next_touched;
 		queue->is_touched = false;
+		queue->losses++;
 		run_end(q->t, &queue->kick, queue->kick.since_ns);
 		queue->nr_done = 0;
 		if (queue->in_flight)
-			timeline_count(q->t, queue->depth, ns, queue->in_flight = 0);
-		for (unsigned int l = 0; l < queue->nr_lanes; l++)
-			queue->lane[l].run.on = false;
+			timeline_count(q->t, queue->depth, ev->time_ns, queue->in_flight = 0);
 	}
+}
+
+static void on_lost(struct timeline_queues *q, const struct event *ev)
+{
+	const struct event_type *type = loss_event_type(ev);
+
+	if (!type || timeline_queues_wants(type->name, NULL))
+		on_gap(q, ev);
+}
+
+static const HANDLERS(struct timeline_queues) handlers = {{
+	[EV_virtio_device] = on_device,
+	[EV_virtio_queue_notify] = on_kick,
+	[EV_virtio_notify] = on_notify,
+	[EV_virtio_cleanup] = on_cleanup,
+	[EV_lost] = on_lost,
+	[EV_gap] = on_gap,
+}};
+
+bool timeline_queues_wants(const char *event, void *arg)
+{
+	return handlers_want(&handlers, event) || elements_wants(event, arg);
+}
+
+bool timeline_queues_take(const struct event *ev)
+{
+	return handlers_have(&handlers, ev) || elements_take(ev);
+}
+
+void timeline_queues_event(struct timeline_queues *q, const struct event *ev, uint32_t group)
+{
+	q->group = group;
+	elements_event(q->elements, ev);
+	handlers_call(&handlers, q, ev);
+}
+
+/* What may have ended among missing events is not drawn. */
+static void unknown_drop(struct timeline_queues *q, uint64_t ns)
+{
+	struct element_totals totals;
+	struct element *list;
+	size_t nr;
+
+	if (elements_end(q->elements, ns, UINT64_MAX, &list, &nr, &totals))
+		return;
+	for (size_t i = 0; i < nr; i++) {
+		struct lane *lane = lane_of(queue_find(q, list[i].pid, list[i].vq, QUEUE_BY_VQ),
+					    list[i].head);
+
+		if (lane && list[i].verdict == ELEMENT_UNKNOWN)
+			lane->run.on = false;
+	}
+	free(list);
 }
 
 void timeline_queues_end(struct timeline_queues *q, uint64_t ns)
 {
+	unknown_drop(q, ns);
 	for (unsigned int i = 0; i < q->nr_queues; i++) {
 		struct queue *queue = &q->queue[i];
 
@@ -321,7 +389,7 @@ struct timeline_queues *timeline_queues_new(struct timeline *t)
 		return NULL;
 	q->t = t;
 	q->places = HASH_TABLE(struct queue_place, 3, 2 * QUEUES_MAX);
-	q->devices = HASH_TABLE(struct named_device, 2, DEVICES_MAX);
+	q->devices = HASH_TABLE(struct device, 2, DEVICES_MAX);
 	q->elements = elements_new();
 	if (!q->elements) {
 		free(q);

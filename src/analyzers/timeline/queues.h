@@ -11,14 +11,16 @@ struct timeline;
 struct timeline_queues;
 
 struct timeline_queues *timeline_queues_new(struct timeline *t);
-/* group: where the tracks of this event's VM belong. */
+/*
+ * group: where the tracks of this event's VM belong, if it is of a queue. What is in flight while events are missing is
+ * not drawn.
+ */
 void timeline_queues_event(struct timeline_queues *q, const struct event *ev, uint32_t group);
-/* Events were lost: what is in flight may have ended among them, and is not drawn. */
-void timeline_queues_lost(struct timeline_queues *q, uint64_t ns);
 void timeline_queues_end(struct timeline_queues *q, uint64_t ns);
 void timeline_queues_free(struct timeline_queues *q);
 
-/* Besides the events of elements. */
-bool timeline_queues_wants(const char *event);
+/* Does it look at this event? By name as struct read_hint has it, and of an event. */
+bool timeline_queues_wants(const char *event, void *arg);
+bool timeline_queues_take(const struct event *ev);
 
 #endif
