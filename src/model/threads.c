@@ -6,7 +6,7 @@
 #include "event/records.h"
 #include "model/waits.h"
 
-enum { TASK_INTERRUPTIBLE = 1, TASK_DEAD = 0x80, RECENT = 64 };
+enum { TASK_INTERRUPTIBLE = 1, TASK_DEAD = 0x80 };
 
 struct thread_entry {
 	uint64_t key;
@@ -70,19 +70,12 @@ static struct model_thread *thread_get(struct model *m, const struct event *ev, 
 	return t ? thread_touch(m, t) : NULL;
 }
 
-struct model_thread *model_thread_get(struct model *m, const struct event *ev)
+struct model_thread *model_thread_search(struct model *m, const struct event *ev)
 {
-	struct model_thread **recent = &m->recent[ev->cpu % RECENT], *t = *recent;
+	struct model_thread *t = thread_get(m, ev, ev->tid);
 
-	if (!t || t->key != key_of(ev->source, ev->tid))
-		t = *recent = thread_get(m, ev, ev->tid);
-	if (!t)
-		return NULL;
-	if (m->foreign)
-		t->pid = ev->pid;
-	if (ev->vcpu != RECORD_NO_VCPU)
-		t->vcpu = ev->vcpu;
-	return thread_touch(m, t);
+	m->recent[ev->cpu % RECENT_CPUS] = t;
+	return t ? model_thread_get(m, ev) : NULL;
 }
 
 struct model_thread *model_thread_next(const struct model *m, uint32_t *at)
@@ -246,19 +239,19 @@ static bool is_halt(const struct event *ev)
 	return exit_is_halt(exit->reason, exit->isa);
 }
 
-static bool phase_is_lost(const struct model *m, const struct phase *p, const struct loss_state *of,
-			  uint16_t end_cpu)
+static inline bool phase_is_lost(const struct model *m, const struct phase *p,
+				 const struct loss_state *of, uint16_t end_cpu)
 {
 	return !p->has_begun || lost_since(of, &p->mark) ||
 	       gap_since(&m->losses.exits, &p->mark, end_cpu);
 }
 
-static void phase_next(const struct model *m, struct phase *p, const struct loss_state *of,
-		       const struct event *ev)
+static inline void phase_next(const struct model *m, struct phase *p, const struct loss_state *of,
+			      const struct event *ev)
 {
-	*p = (struct phase){.mark = loss_mark_of(of, ev),
-			    .has_begun = true,
-			    .is_lost = phase_is_lost(m, p, of, ev->cpu)};
+	p->is_lost = phase_is_lost(m, p, of, ev->cpu);
+	p->mark = loss_mark_of(of, ev);
+	p->has_begun = true;
 }
 
 bool model_exit_lost(const struct model *m, const struct model_thread *t)
@@ -275,10 +268,11 @@ bool model_vmm_lost(const struct model *m, const struct model_thread *t)
 	return phase_is_lost(m, p, &m->losses.places, p->mark.cpu);
 }
 
-static void place_set(struct model *m, struct model_thread *t, const struct event *ev)
+/* `id`: the event's, a constant. */
+static inline __attribute__((always_inline)) void
+place_set(struct model *m, struct model_thread *t, const struct event *ev, unsigned int id)
 {
 	struct vcpu_place *p = &t->place;
-	unsigned int id = ev->type->id;
 
 	m->counts.exits |= id == EV_kvm_exit;
 	if (id == EV_kvm_exit || id == EV_kvm_entry)
@@ -316,13 +310,41 @@ static void place_set(struct model *m, struct model_thread *t, const struct even
 }
 
 /* An event of KVM, in the vCPU's own thread. */
-static void on_vcpu(struct model *m, struct model_thread *t, const struct event *ev)
+static inline __attribute__((always_inline)) void
+vcpu_event(struct model *m, const struct event *ev, unsigned int id)
 {
+	struct model_thread *t = model_thread_get(m, ev);
+
+	if (!t)
+		return;
+	place_set(m, t, ev, id);
+	if (model_is_blind(m, ev->time_ns))
+		return;
 	t->woken_early_ns = 0;
 	if (t->state == THREAD_RUNNING)
 		return;
 	had_cpu(m, t, ev->time_ns);
 	state_change(m, t, THREAD_RUNNING, ev);
+}
+
+static void on_exit_event(struct model *m, const struct event *ev)
+{
+	vcpu_event(m, ev, EV_kvm_exit);
+}
+
+static void on_entry(struct model *m, const struct event *ev)
+{
+	vcpu_event(m, ev, EV_kvm_entry);
+}
+
+static void on_userspace(struct model *m, const struct event *ev)
+{
+	vcpu_event(m, ev, EV_kvm_userspace_exit);
+}
+
+static void on_run(struct model *m, const struct event *ev)
+{
+	vcpu_event(m, ev, EV_kvm_run);
 }
 
 /* Of the threads that had no event since the previous loss nothing more is lost. */
@@ -352,20 +374,16 @@ static void on_loss(struct model *m, const struct event *ev)
 	m->counts.task_losses += (what & LOST_TASKS) != 0;
 }
 
-static void on_thread_event(struct model *m, const struct event *ev)
+static void on_own_event(struct model *m, const struct event *ev)
 {
 	struct model_thread *t = model_thread_get(m, ev);
 
-	if (t && ev->type->id <= EV_kvm_run)
-		place_set(m, t, ev);
 	if (!t || model_is_blind(m, ev->time_ns))
 		return;
 	if (ev->type->id == EV_sched_block)
 		on_block(m, t, ev);
-	else if (ev->type->id == EV_sched_woken)
-		on_wake(m, t, ev);
 	else
-		on_vcpu(m, t, ev);
+		on_wake(m, t, ev);
 }
 
 /* In the thread that wakes the other. */
@@ -396,14 +414,14 @@ static void on_name(struct model *m, const struct event *ev)
 }
 
 static const HANDLERS(struct model) handlers = {{
-	[EV_kvm_exit] = on_thread_event,
-	[EV_kvm_entry] = on_thread_event,
-	[EV_kvm_userspace_exit] = on_thread_event,
-	[EV_kvm_run] = on_thread_event,
+	[EV_kvm_exit] = on_exit_event,
+	[EV_kvm_entry] = on_entry,
+	[EV_kvm_userspace_exit] = on_userspace,
+	[EV_kvm_run] = on_run,
 	[EV_sched_switch] = on_switch,
 	[EV_sched_wakeup] = on_wakeup,
-	[EV_sched_block] = on_thread_event,
-	[EV_sched_woken] = on_thread_event,
+	[EV_sched_block] = on_own_event,
+	[EV_sched_woken] = on_own_event,
 	[EV_probe_dropped] = on_loss,
 	[EV_lost] = on_loss,
 	[EV_thread] = on_name,

@@ -164,7 +164,7 @@ struct model {
 	} recent_cpu[RECENT_CPUS];
 	unsigned int nr_waits; /* of threads whose CPU is known */
 	struct model_thread *touched;
-	struct model_thread *recent[64]; /* by the lowest bits of the CPU: found without a hash */
+	struct model_thread *recent[RECENT_CPUS]; /* by the lowest bits of the CPU: found without a hash */
 };
 
 /* Threads are unknown from start_ns on. `foreign`: model_set_foreign(). */
@@ -193,7 +193,21 @@ const struct runner *model_runner(const struct model *m, const struct model_thre
 struct model_thread *model_thread_find(const struct model *m, uint16_t source, uint32_t tid);
 
 /* The thread in which the event happened; it is made if it is new. NULL: tid 0, or there are too many. */
-struct model_thread *model_thread_get(struct model *m, const struct event *ev);
+struct model_thread *model_thread_search(struct model *m, const struct event *ev);
+
+/* The same; it is mostly that of the CPU's event before. */
+static inline struct model_thread *model_thread_get(struct model *m, const struct event *ev)
+{
+	struct model_thread *t = m->recent[ev->cpu % RECENT_CPUS];
+
+	if (!t || t->tid != ev->tid || t->source != ev->source || !t->is_touched)
+		return model_thread_search(m, ev);
+	if (m->foreign)
+		t->pid = ev->pid;
+	if (ev->vcpu != RECORD_NO_VCPU)
+		t->vcpu = ev->vcpu;
+	return t;
+}
 
 /* Iterates: *at is 0 at first. NULL at the end. */
 struct model_thread *model_thread_next(const struct model *m, uint32_t *at);
