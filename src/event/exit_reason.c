@@ -303,21 +303,6 @@ bool exit_reason_known(const char *name)
 	return KNOWS(vmx, name) || KNOWS(svm, name) || KNOWS(arm64, name);
 }
 
-bool exit_is_halt(uint32_t reason, uint32_t isa)
-{
-	enum { VMX_HLT = 12, SVM_HLT = 0x78 };
-
-	return (isa == EXIT_ISA_VMX && (reason & 0xffff) == VMX_HLT) ||
-	       (isa == EXIT_ISA_SVM && reason == SVM_HLT);
-}
-
-bool exit_is_idle(uint32_t reason, uint32_t isa)
-{
-	enum { SVM_MWAIT = 0x8b };
-
-	return exit_is_halt(reason, isa) || (isa == EXIT_ISA_SVM && reason == SVM_MWAIT);
-}
-
 bool exit_reason_is_idle(const char *name)
 {
 	return !strcasecmp(name, "hlt") || !strcmp(name, "KVM_EXIT_HLT") ||

@@ -41,18 +41,30 @@ bool exit_reason_known(const char *name);
  */
 const char *exit_reason_synonyms(const char *name);
 
-/* Is it that of a vCPU which has nothing to do: a halt? By name, and by number. */
+/* A HLT instruction, and no MWAIT. */
+static inline bool exit_is_halt(uint32_t reason, uint32_t isa)
+{
+	enum { VMX_HLT = 12, SVM_HLT = 0x78 };
+
+	return (isa == EXIT_ISA_VMX && (reason & 0xffff) == VMX_HLT) ||
+	       (isa == EXIT_ISA_SVM && reason == SVM_HLT);
+}
+
+/* Is it that of a vCPU which has nothing to do: a halt? By number, and by name. */
+static inline bool exit_is_idle(uint32_t reason, uint32_t isa)
+{
+	enum { SVM_MWAIT = 0x8b };
+
+	return exit_is_halt(reason, isa) || (isa == EXIT_ISA_SVM && reason == SVM_MWAIT);
+}
+
 bool exit_reason_is_idle(const char *name);
-bool exit_is_idle(uint32_t reason, uint32_t isa);
 
 /*
  * A vCPU that halts for less has not slept (two switches of threads and a wake-up take longer): something was pending
  * when it halted, or KVM's polling found it. Its CPU is busy.
  */
 enum { EXIT_IDLE_MIN_NS = 5000 };
-
-/* A HLT instruction, and no MWAIT. */
-bool exit_is_halt(uint32_t reason, uint32_t isa);
 
 /* KVM_EXIT_*; NULL if unknown. */
 const char *userspace_reason_name(uint32_t reason);

@@ -44,6 +44,8 @@ bool blame_exit_selected(void *arg, const struct blame_exit *x)
 {
 	const struct input_options *given = arg;
 
+	if (!(given->vcpus.nr | given->tids.nr | given->reasons.nr))
+		return true;
 	return number_selected(&given->vcpus, x->vcpu) && number_selected(&given->tids, x->tid) &&
 	       reason_selected(&given->reasons, x);
 }

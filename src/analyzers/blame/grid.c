@@ -98,8 +98,8 @@ static int ended(void *arg, const struct blame_exit *x)
 		return 0;
 	}
 	c->exits++;
-	for (unsigned int i = 0; i < BLAME_CAUSES; i++)
-		c->causes[i] += x->causes[i];
+	for (unsigned int i = 0; i < x->nr_parts; i++)
+		c->causes[x->part[i].cause] += x->part[i].end_ns - x->part[i].start_ns;
 	cell_keep(c, x);
 	return 0;
 }

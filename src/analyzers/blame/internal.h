@@ -145,7 +145,13 @@ void owner_learn(struct blame *b, struct thread *t, uint64_t pid_key, uint32_t n
 void owner_changes(struct blame *b, struct thread *t, uint64_t ns);
 
 /* losses.c: events of this thread show something that a loss makes unknown. */
-void losses_touch(struct blame *b, struct thread *t);
+void losses_touch_all(struct blame *b, struct thread *t);
+
+static inline void losses_touch(struct blame *b, struct thread *t)
+{
+	if (t->touched != LOST_ALL)
+		losses_touch_all(b, t);
+}
 
 /* As struct model_reader has it. */
 void losses_found(void *arg, unsigned int what, uint64_t ns);

@@ -20,9 +20,9 @@ static void thread_is_lost(struct blame *b, struct thread *t, unsigned int what,
 		b->counts.lost += exit_drop(t);
 }
 
-void losses_touch(struct blame *b, struct thread *t)
+void losses_touch_all(struct blame *b, struct thread *t)
 {
-	for (unsigned int i = 0; t->touched != LOST_ALL && i < LOSSES; i++) {
+	for (unsigned int i = 0; i < LOSSES; i++) {
 		if (t->touched & 1u << i)
 			continue;
 		t->touched |= 1u << i;

@@ -196,6 +196,8 @@ static void part_room(struct blame *b, struct cycle *c)
 {
 	unsigned int before = c->max;
 
+	if (c->nr < before)
+		return;
 	b->err = b->err ? b->err : array_room_kept(c->part, c->nr, c->max);
 	b->nr_parts += c->max - before;
 }
@@ -231,11 +233,12 @@ static void part_add(struct blame *b, struct cycle *c, struct blame_part *p)
 void part_cut(struct blame *b, struct thread *t, uint64_t ns)
 {
 	struct cycle *c = t->cycle;
-	struct blame_part p = {.end_ns = ns};
+	struct blame_part p;
 
 	if (!c || !c->open || ns <= c->since_ns)
 		return;
 	p.start_ns = c->since_ns;
+	p.end_ns = ns;
 	part_classify(&b->model, t, &p);
 	part_add(b, c, &p);
 	c->since_ns = ns;

@@ -74,7 +74,7 @@ static int keep_exit(struct blame_summary *s, const struct blame_exit *x)
 
 	if (s->nr_kept == max) {
 		s->not_kept += s->keep > max;
-		if (!max || !is_shorter(&s->kept[0], x))
+		if (!max || length_of(x) < length_of(&s->kept[0]) || !is_shorter(&s->kept[0], x))
 			return 0;
 		free((void *)s->kept[0].part);
 		err = exit_copy(x, &s->kept[0]);
@@ -162,6 +162,15 @@ static void total_key(struct blame_summary *s, const struct blame_group *g,
 	}
 }
 
+/* Most parts are such; those of other tasks that ran have a key of their own. */
+static bool names_nothing(const struct blame_part *p)
+{
+	const struct blame_who *who = &p->who;
+
+	return !(who->kind | who->tid | who->stack | who->number | who->access) && !*who->comm &&
+	       p->cause != BLAME_PREEMPTED && p->cause != BLAME_RUNQUEUE;
+}
+
 static void total_add(struct blame_summary *s, const struct blame_group *g,
 		      const struct blame_part *p)
 {
@@ -185,6 +194,20 @@ static void total_add(struct blame_summary *s, const struct blame_group *g,
 	t->last_exit = s->exits;
 }
 
+static void part_sum(struct blame_summary *s, struct blame_group *g, const struct blame_part *p)
+{
+	struct blame_plain *plain = &g->plain[p->cause];
+
+	g->causes[p->cause] += p->end_ns - p->start_ns;
+	if (!names_nothing(p)) {
+		total_add(s, g, p);
+		return;
+	}
+	plain->time_ns += p->end_ns - p->start_ns;
+	plain->exits += plain->last_exit != s->exits;
+	plain->last_exit = s->exits;
+}
+
 static int summary_exit(void *arg, const struct blame_exit *x)
 {
 	struct blame_summary *s = arg;
@@ -200,10 +223,8 @@ static int summary_exit(void *arg, const struct blame_exit *x)
 		g->exits++;
 		g->time_ns += length_of(x);
 		g->max_ns = length_of(x) > g->max_ns ? length_of(x) : g->max_ns;
-		for (unsigned int i = 0; i < BLAME_CAUSES; i++)
-			g->causes[i] += x->causes[i];
 		for (unsigned int i = 0; i < x->nr_parts; i++)
-			total_add(s, g, &x->part[i]);
+			part_sum(s, g, &x->part[i]);
 	}
 	return keep_exit(s, x);
 }
@@ -246,6 +267,26 @@ void blame_summary_free(struct blame_summary *s)
 
 /* ---- results ---- */
 
+static void plain_end(struct blame_summary *s, struct blame_group *g)
+{
+	for (unsigned int i = 0; i < BLAME_CAUSES; i++) {
+		struct blame_part p = {.cause = i};
+		struct blame_total *t;
+		uint64_t key[6];
+
+		if (!g->plain[i].exits)
+			continue;
+		total_key(s, g, &p, key);
+		t = hash_add_words(&s->totals, key, NULL);
+		if (!t)
+			continue; /* counted by the table */
+		t->cause = p.cause;
+		t->time_ns += g->plain[i].time_ns;
+		t->exits += g->plain[i].exits;
+		g->plain[i] = (struct blame_plain){0};
+	}
+}
+
 int blame_summary_end(struct blame_summary *s)
 {
 	_cleanup_free_ struct blame_group **by_index =
@@ -257,8 +298,10 @@ int blame_summary_end(struct blame_summary *s)
 		return fail(-ENOMEM, "out of memory");
 	if (s->nr_kept)
 		qsort(s->kept, s->nr_kept, sizeof(*s->kept), longest_exit);
-	for (uint32_t at = 0; (g = hash_next(&s->groups, &at));)
+	for (uint32_t at = 0; (g = hash_next(&s->groups, &at));) {
 		by_index[g->index] = g;
+		plain_end(s, g);
+	}
 	for (uint32_t at = 0; (t = hash_next(&s->totals, &at));)
 		t->group = by_index[t->key[0]];
 	return 0;

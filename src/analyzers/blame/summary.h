@@ -31,6 +31,9 @@ struct blame_group {
 	uint32_t index;
 	uint64_t exits, time_ns, max_ns;
 	uint64_t causes[BLAME_CAUSES];
+	struct blame_plain {
+		uint64_t time_ns, exits, last_exit;
+	} plain[BLAME_CAUSES]; /* parts that name nothing: totals of their own from blame_summary_end() on */
 };
 
 struct blame_total {
