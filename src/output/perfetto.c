@@ -33,15 +33,26 @@ struct perfetto {
 	struct hash_table names;
 };
 
-static void packet_write(struct timeline *t, Perfetto__Protos__TracePacket *packet)
+/* `bytes`: they have not more; 0: unknown. */
+static void packets_write(struct timeline *t, Perfetto__Protos__TracePacket **packets, size_t nr,
+			  size_t bytes)
 {
 	Perfetto__Protos__Trace trace = PERFETTO__PROTOS__TRACE__INIT;
 
-	packet->has_trusted_packet_sequence_id = true;
-	packet->trusted_packet_sequence_id = SEQUENCE;
-	trace.n_packet = 1;
-	trace.packet = &packet;
-	protobuf_put(&trace.base, t->report->out->file);
+	for (size_t i = 0; i < nr; i++) {
+		packets[i]->has_trusted_packet_sequence_id = true;
+		packets[i]->trusted_packet_sequence_id = SEQUENCE;
+	}
+	trace.n_packet = nr;
+	trace.packet = packets;
+	protobuf_put_sized(&trace.base,
+			   bytes ? bytes : protobuf_c_message_get_packed_size(&trace.base),
+			   t->report->out->file);
+}
+
+static void packet_write(struct timeline *t, Perfetto__Protos__TracePacket *packet)
+{
+	packets_write(t, &packet, 1, 0);
 }
 
 static uint64_t group_uuid(uint32_t group)
@@ -170,11 +181,9 @@ static uint32_t name_number(struct perfetto *p, const char *name, bool *ret_new)
 	return n->iid = p->names.nr;
 }
 
-/* interned: NULL, or what the packet has to have besides the event. */
-static void event_write(struct timeline *t, uint64_t ns, uint32_t track,
-			Perfetto__Protos__TrackEvent__Type type,
-			Perfetto__Protos__TrackEvent *event,
-			Perfetto__Protos__InternedData *interned)
+static Perfetto__Protos__TracePacket packet_of(uint64_t ns, uint32_t track,
+					       Perfetto__Protos__TrackEvent__Type type,
+					       Perfetto__Protos__TrackEvent *event)
 {
 	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
 
@@ -185,13 +194,17 @@ static void event_write(struct timeline *t, uint64_t ns, uint32_t track,
 	packet.timestamp = ns;
 	packet.sequence_flags = NEEDS_STATE;
 	packet.track_event = event;
-	packet.interned_data = interned;
-	packet_write(t, &packet);
+	return packet;
 }
 
-static void begin_write(struct timeline *t, const struct timeline_slice *s)
+/* Its begin, or the instant, and its end: their lengths need not be counted, but for the name's. */
+enum { SLICE_BYTES = 512 };
+
+static void perfetto_slice(struct timeline *t, const struct timeline_slice *s)
 {
-	Perfetto__Protos__TrackEvent event = PERFETTO__PROTOS__TRACK_EVENT__INIT;
+	Perfetto__Protos__TrackEvent event = PERFETTO__PROTOS__TRACK_EVENT__INIT,
+				     end = PERFETTO__PROTOS__TRACK_EVENT__INIT;
+	Perfetto__Protos__TracePacket packet[2], *packets[] = {&packet[0], &packet[1]};
 	Perfetto__Protos__EventName name = PERFETTO__PROTOS__EVENT_NAME__INIT, *names = &name;
 	Perfetto__Protos__InternedData interned = PERFETTO__PROTOS__INTERNED_DATA__INIT;
 	uint64_t flows[TIMELINE_FLOWS], ends[TIMELINE_FLOWS];
@@ -214,29 +227,25 @@ static void begin_write(struct timeline *t, const struct timeline_slice *s)
 		event.name = name.name;
 	interned.n_event_names = 1;
 	interned.event_names = &names;
-	event_write(t, s->start_ns, s->track,
-		    instant ? PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_INSTANT
-			    : PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN,
-		    &event, name.iid && is_new ? &interned : NULL);
-}
-
-static void perfetto_slice(struct timeline *t, const struct timeline_slice *s)
-{
-	Perfetto__Protos__TrackEvent end = PERFETTO__PROTOS__TRACK_EVENT__INIT;
-
-	begin_write(t, s);
-	if (s->kind != SLICE_INSTANT)
-		event_write(t, s->end_ns, s->track,
-			    PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_END, &end, NULL);
+	packet[0] = packet_of(s->start_ns, s->track,
+			      instant ? PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_INSTANT
+				      : PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN,
+			      &event);
+	packet[0].interned_data = name.iid && is_new ? &interned : NULL;
+	packet[1] = packet_of(s->end_ns, s->track,
+			      PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_END, &end);
+	packets_write(t, packets, 2 - instant, SLICE_BYTES + strlen(s->name));
 }
 
 static void perfetto_count(struct timeline *t, uint32_t track, uint64_t ns, uint64_t value)
 {
 	Perfetto__Protos__TrackEvent event = PERFETTO__PROTOS__TRACK_EVENT__INIT;
+	Perfetto__Protos__TracePacket packet;
 
 	event.has_counter_value = true;
 	event.counter_value = (int64_t)value;
-	event_write(t, ns, track, PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_COUNTER, &event, NULL);
+	packet = packet_of(ns, track, PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_COUNTER, &event);
+	packet_write(t, &packet);
 }
 
 static int perfetto_close(struct timeline *t)
