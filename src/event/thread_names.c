@@ -227,13 +227,6 @@ static const HANDLERS_OF(struct thread_names, learn_fn) handlers = {{
 	[EV_sched_wakeup] = wakeup_shows,
 }};
 
-/* Calls fn() for each thread that the event names. */
-static void event_shows(struct thread_names *names, const struct event *ev, learn_fn *fn)
-{
-	if (handlers_have(&handlers, ev))
-		handlers.on[ev->type->id](names, fn, ev);
-}
-
 bool thread_names_wants(const char *event, void *arg)
 {
 	(void)arg;
@@ -254,7 +247,8 @@ bool thread_names_wants(const char *event, void *arg)
 
 void thread_names_look(struct thread_names *names, const struct event *ev)
 {
-	event_shows(names, ev, look);
+	if (handlers_have(&handlers, ev))
+		handlers.on[ev->type->id](names, look, ev);
 }
 
 void thread_names_looked(struct thread_names *names, unsigned int source)
@@ -271,9 +265,11 @@ void thread_names_event(struct thread_names *names, const struct event *ev)
 		if (t)
 			t->vcpu = ev->vcpu;
 	}
+	if (!handlers_have(&handlers, ev))
+		return;
 	if (ev->source > UINT8_MAX || !names->looked[ev->source])
-		event_shows(names, ev, look);
-	event_shows(names, ev, learn);
+		handlers.on[ev->type->id](names, look, ev);
+	handlers.on[ev->type->id](names, learn, ev);
 }
 
 /* ---- metadata ---- */

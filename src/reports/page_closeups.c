@@ -77,16 +77,18 @@ static void longest_ignore(struct timeline *t, uint32_t index)
 
 static void longest_add(struct timeline *t, struct longest *l, const struct timeline_slice *s)
 {
+	size_t len = strnlen(s->name, sizeof(l->slice->name) - 1);
 	struct slice *one;
 
 	if (l->nr == 2 * SLICES_MAX)
 		longest_keep(t, l);
 	one = &l->slice[l->nr++];
-	*one = (struct slice){.track = s->track,
-			      .kind = s->kind,
-			      .start_ns = s->start_ns,
-			      .ns = s->end_ns - s->start_ns};
-	snprintf(one->name, sizeof(one->name), "%s", s->name);
+	one->track = s->track;
+	one->kind = s->kind;
+	one->start_ns = s->start_ns;
+	one->ns = s->end_ns - s->start_ns;
+	memcpy(one->name, s->name, len);
+	one->name[len] = '\0';
 }
 
 static void longest_slice(struct timeline *t, const struct timeline_slice *whole)
@@ -94,10 +96,14 @@ static void longest_slice(struct timeline *t, const struct timeline_slice *whole
 	struct windows *w = t->state;
 
 	for (unsigned int i = 0; i < w->nr; i++) {
-		struct timeline_slice s = *whole;
+		struct longest *l = &w->window[i];
+		struct timeline_slice s;
 
-		if (timeline_clip(&s, w->window[i].since_ns, w->window[i].until_ns))
-			longest_add(t, &w->window[i], &s);
+		if (whole->end_ns < l->since_ns || whole->start_ns >= l->until_ns)
+			continue;
+		s = *whole;
+		if (timeline_clip(&s, l->since_ns, l->until_ns))
+			longest_add(t, l, &s);
 	}
 }
 

@@ -115,10 +115,11 @@ static void test_flows(void **state)
 		uint64_t ns = i % 100 ? 1000000 : 50000000, start = 1000 + i * 1000000;
 		struct timeline_slice kick = {.kind = SLICE_INSTANT, .start_ns = start,
 					      .end_ns = start, .name = "kick", .nr_flows = 1,
-					      .flow = {i + 1}},
+					      .flow = (uint64_t[]){i + 1}},
 				      request = {.track = 1, .kind = SLICE_REQUEST,
 						 .start_ns = start + 10, .end_ns = start + ns,
-						 .name = "head", .nr_flows = 1, .flow = {i + 1}};
+						 .name = "head", .nr_flows = 1,
+						 .flow = (uint64_t[]){i + 1}};
 
 		assert_int_equal(bands_add(b, &request), 0);
 		assert_int_equal(bands_add(b, &kick), 0); /* late */

@@ -291,7 +291,7 @@ static void test_arrows(void **state)
 	struct report r;
 	struct timeline *t = drawing("perfetto", &r, &out);
 	struct timeline_slice s = {.kind = SLICE_INSTANT, .start_ns = 1500, .end_ns = 1500,
-				   .name = "interrupt", .flow = {1, 2}, .nr_flows = 2,
+				   .name = "interrupt", .flow = (uint64_t[]){1, 2}, .nr_flows = 2,
 				   .flows_end = 1 << 1};
 
 	(void)state;

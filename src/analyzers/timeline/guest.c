@@ -162,7 +162,7 @@ static void arrow_end(struct timeline_guest *g, const struct block_lane *lane,
 				   .start_ns = ev->time_ns,
 				   .end_ns = ev->time_ns,
 				   .name = name,
-				   .flow = {lane->flow},
+				   .flow = &lane->flow,
 				   .nr_flows = 1,
 				   .flows_end = 1};
 

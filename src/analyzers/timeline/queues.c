@@ -261,10 +261,12 @@ static void on_kick(struct timeline_queues *q, const struct event *ev)
 static void on_notify(struct timeline_queues *q, const struct event *ev)
 {
 	struct queue *queue = queue_get(q, ev, false);
+	uint64_t flow[TIMELINE_FLOWS];
 	struct timeline_slice s = {.kind = SLICE_INSTANT,
 				   .start_ns = ev->time_ns,
 				   .end_ns = ev->time_ns,
-				   .name = "interrupt"};
+				   .name = "interrupt",
+				   .flow = flow};
 
 	if (!queue)
 		return;
@@ -275,7 +277,7 @@ static void on_notify(struct timeline_queues *q, const struct event *ev)
 		if (arrow->complete_ns && arrow->complete_ns < ev->time_ns)
 			continue; /* the guest found it without this interrupt */
 		s.flows_end |= (unsigned int)!arrow->complete_ns << s.nr_flows;
-		s.flow[s.nr_flows++] = arrow->flow;
+		flow[s.nr_flows++] = arrow->flow;
 	}
 	queue->nr_done = 0;
 	timeline_slice(q->t, &s);

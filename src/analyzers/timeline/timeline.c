@@ -135,30 +135,32 @@ static void track_write(struct timeline *t, uint32_t track)
 	struct timeline_track *tr = &t->track[track];
 	struct timeline_group *g = &t->group[tr->group];
 
+	if (tr->written)
+		return;
 	if (!g->written && t->ops->group)
 		t->ops->group(t, tr->group);
-	if (!tr->written && t->ops->track)
+	if (t->ops->track)
 		t->ops->track(t, track);
 	g->written = tr->written = true;
 }
 
-void timeline_slice(struct timeline *t, const struct timeline_slice *whole)
+void timeline_slice(struct timeline *t, struct timeline_slice *s)
 {
-	struct timeline_slice s = *whole;
+	bool cut = s->start_ns < t->since_ns ||
+		   (s->end_ns >= t->until_ns && t->until_ns != UINT64_MAX);
 
-	if (!timeline_clip(&s, t->since_ns, t->until_ns))
+	if (!timeline_clip(s, t->since_ns, t->until_ns))
 		return;
-	if (s.track >= t->nr_tracks) {
+	if (s->track >= t->nr_tracks) {
 		t->not_drawn++;
 		return;
 	}
 	t->nr_slices++;
-	t->nr_cut += whole->start_ns < t->since_ns ||
-		     (whole->end_ns >= t->until_ns && t->until_ns != UINT64_MAX);
-	track_write(t, s.track);
-	if (s.end_ns > t->end_ns)
-		t->end_ns = s.end_ns;
-	t->ops->slice(t, &s);
+	t->nr_cut += cut;
+	track_write(t, s->track);
+	if (s->end_ns > t->end_ns)
+		t->end_ns = s->end_ns;
+	t->ops->slice(t, s);
 }
 
 /* A value that the window begins with is written with the first one in it. */
@@ -234,13 +236,13 @@ void run_end(struct timeline *t, struct timeline_run *run, uint64_t ns)
 				   .start_ns = run->since_ns,
 				   .end_ns = ns > run->since_ns ? ns : run->since_ns,
 				   .name = run->fixed ?: run->name,
+				   .flow = run->flow,
 				   .nr_flows = run->nr_flows};
 
 	if (!run->on)
 		return;
 	run->on = false;
 	run->nr_flows = 0;
-	memcpy(s.flow, run->flow, sizeof(s.flow));
 	timeline_slice(t, &s);
 }
 
@@ -275,7 +277,8 @@ void run_flow(struct timeline_run *run, uint64_t flow)
 void run_links(const struct timeline *t, struct timeline_run *run, enum link_kind kind,
 	       uint32_t pid, uint64_t number)
 {
-	const struct timeline_link *first = timeline_link_find(t, kind, pid, run->since_ns, number);
+	const struct timeline_link *first =
+		t->nr_links ? timeline_link_find(t, kind, pid, run->since_ns, number) : NULL;
 
 	for (const struct timeline_link *l = first; l && l < t->link + t->nr_links; l++) {
 		if (link_compare(l, first))

@@ -74,7 +74,7 @@ struct timeline_slice {
 	enum slice_kind kind;
 	uint64_t start_ns, end_ns;
 	const char *name;
-	uint64_t flow[TIMELINE_FLOWS]; /* arrows that pass through it, by number */
+	const uint64_t *flow; /* arrows that pass through it, by number */
 	unsigned int nr_flows;
 	unsigned int flows_end; /* bit i: flow[i] ends here */
 };
@@ -153,7 +153,8 @@ uint32_t timeline_counter(struct timeline *t, uint32_t group, enum track_rank ra
 			  const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 void timeline_count(struct timeline *t, uint32_t track, uint64_t ns, uint64_t value);
 
-void timeline_slice(struct timeline *t, const struct timeline_slice *s);
+/* It is cut at the ends of the window. */
+void timeline_slice(struct timeline *t, struct timeline_slice *s);
 
 /* Cuts it at the ends of a window. False: it is outside. */
 bool timeline_clip(struct timeline_slice *s, uint64_t since_ns, uint64_t until_ns);
