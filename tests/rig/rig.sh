@@ -260,6 +260,7 @@ box_svm() { # DIR
 	khz=$("$here/tsc-khz.sh") || khz=
 	exec timeout -k 5 "$run_seconds" "$emulator" -accel tcg -cpu max -smp 2 -m "$l1_mb" \
 		-nodefaults -nographic -vga none -serial "file:$1/console.log" -no-reboot \
+		-d cpu_reset -D "$1/resets.log" \
 		-kernel "$cache/vmlinuz" -initrd "$cache/boot.svm.cpio" \
 		-append "$l1_append rig_in=/dev/vda rig_out=/dev/vdb rig_root=/dev/vdc tsc=reliable ${khz:+tsc_early_khz=$khz} softlockup_panic=1 sysctl.kernel.watchdog_thresh=50 ${RIG_APPEND:-}" \
 		-drive "file=$scratch/in.tar,if=virtio,format=raw,readonly=on" \
@@ -325,8 +326,12 @@ l1_boot() { # DIR
 }
 
 # Prints why the boot that has just ended is repeated; status 1 if it is not.
-l1_failure() { # CONSOLE STATUS
-	if boot_failure "$1"; then
+l1_failure() { # DIR STATUS
+	if boot_failure "$1/console.log"; then
+		return 0
+	fi
+	if grep -qs '^Triple fault' "$1/resets.log"; then
+		echo "the emulated CPU shut down: triple fault"
 		return 0
 	fi
 	case $2 in
@@ -335,14 +340,14 @@ l1_failure() { # CONSOLE STATUS
 		return 0
 		;;
 	esac
-	[ "$l1_stalled" = 1 ] && echo "no progress for $stall_seconds s, after: $(grep -a '^L1 ' "$1" | tail -n 1 | tr -d '\r')"
+	[ "$l1_stalled" = 1 ] && echo "no progress for $stall_seconds s, after: $(grep -a '^L1 ' "$1/console.log" | tail -n 1 | tr -d '\r')"
 }
 
 run() { # DIR
 	local dir=${1:?usage: rig.sh run DIR} status boots=0 reason
 	[ -f "$dir/in/main.sh" ] || die "$dir/in/main.sh is missing"
 	tar -cf "$scratch/in.tar" -C "$dir/in" .
-	rm -f "$dir"/console*.log "$dir/repeated"
+	rm -f "$dir"/console*.log "$dir"/resets*.log "$dir/repeated"
 	while :; do
 		rm -rf "$dir/out" "$scratch/out.tar"
 		mkdir "$dir/out"
@@ -354,10 +359,11 @@ run() { # DIR
 		boots=$((boots + 1))
 		[ ! -f "$dir/out/status" ] || break
 		[ $boots -lt "$BOOTS_MAX" ] || break
-		reason=$(l1_failure "$dir/console.log" "$status") || break
+		reason=$(l1_failure "$dir" "$status") || break
 		echo "$reason" >>"$dir/repeated"
 		echo "rig: the boot is repeated: $reason" >&2
 		mv "$dir/console.log" "$dir/console.$boots.log"
+		[ ! -f "$dir/resets.log" ] || mv "$dir/resets.log" "$dir/resets.$boots.log"
 	done
 	[ -f "$dir/out/status" ] && status=$(cat "$dir/out/status") || status=${status/#0/1}
 	[ "$status" = 0 ] || {
