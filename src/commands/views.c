@@ -4,6 +4,7 @@
  * daily: a view and an analyzer each.
  */
 #include <errno.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "commands/common/command.h"
@@ -133,8 +134,19 @@ VIEW_COMMAND_ROW(summary, "summary", "ANALYZER [FILE...] | OSV-TRACE",
 		 "pair:kvm_msi_set_irq,kvm_entry,pid"
 		 "\n  hostrace summary --timed tracefile",
 		 summary_options, .check = keys_check);
-VIEW_COMMAND(count, "count", "Count spans or events by group.",
-	     "  hostrace count irq-inject -i vm.hrt --by vcpu", .check = keys_check);
+/* Without an analyzer it counts exits: also those of a table that another tool printed. */
+static int run_count(int argc, char **argv)
+{
+	struct pair_analyzer own;
+
+	if (argc ? access(argv[0], F_OK) || analyzer_find(argv[0], &own) : !input_given.files.nr)
+		return run_view(&count_view, argc, argv);
+	return run_report(&count_view, "exit-latency", by, argc, argv);
+}
+
+VIEW_COMMAND_ROW(count, "count", "[ANALYZER] [FILE...]", "Count spans or events by group.",
+		 "  hostrace count irq-inject -i vm.hrt --by vcpu",
+		 options, .check = keys_check);
 VIEW_COMMAND(histogram, "histogram", "Show a histogram of durations, by powers of two.",
 	     "  hostrace histogram exit-latency -i vm.hrt", .unused = NO_TABLE);
 static int run_heatmap(int argc, char **argv)

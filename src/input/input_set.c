@@ -228,8 +228,11 @@ uint64_t input_set_host_end_ns(const struct input_set *set)
 
 bool input_set_strict_failed(const struct input_set *set)
 {
-	bool missing = set->reader->info.lost || set->nr_left_out;
+	bool missing = set->nr_left_out;
 
+	if (!set->reader) /* a table of another tool */
+		return false;
+	missing |= set->reader->info.lost != 0;
 	for (unsigned int i = 0; i < input_set_nr(set); i++)
 		missing |= set->input[i].reader->info.truncated;
 	return set->options->strict && missing;

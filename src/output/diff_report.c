@@ -36,7 +36,10 @@ static struct cell value_text(struct table *t, enum figure_of of, double v)
 
 	if (of == FIGURE_LATENCY)
 		return text_of(t, duration_print(uint64_of_double(v + 0.5), buf, sizeof(buf)));
-	snprintf(buf, sizeof(buf), v < 100 ? "%.3g/s" : "%.0f/s", v);
+	if (of == FIGURE_SHARE)
+		snprintf(buf, sizeof(buf), "%.3g%%", v);
+	else
+		snprintf(buf, sizeof(buf), v < 100 ? "%.3g/s" : "%.0f/s", v);
 	return text_of(t, buf);
 }
 
@@ -96,7 +99,10 @@ static struct cell get_key_short(struct table *t, const void *at)
 	return text_of(t, key_print(f->key, key, sizeof(key)));
 }
 
-GET_TEXT(get_figure, const struct figure *f, f->of == FIGURE_RATE ? "rate" : "latency")
+GET_TEXT(get_figure, const struct figure *f,
+	 f->of == FIGURE_RATE	 ? "rate"
+	 : f->of == FIGURE_SHARE ? "share"
+				 : "latency")
 GET_CELL(get_a_text, const struct figure *f, value_text(t, f->of, f->value[0]))
 GET_CELL(get_b_text, const struct figure *f, value_text(t, f->of, f->value[1]))
 GET_CELL(get_a, const struct figure *f, value_real(t, f->of, f->value[0]))
@@ -114,10 +120,15 @@ GET_TEXT(get_verdict, const struct figure *f,
 	 : f->changed ? "changed"
 	 : f->small   ? "small"
 		      : "no difference")
-GET_NUMBER_IF(get_p50_a, const struct figure *f, f->of == FIGURE_LATENCY, f->p50_ns[0])
-GET_NUMBER_IF(get_p50_b, const struct figure *f, f->of == FIGURE_LATENCY, f->p50_ns[1])
-GET_NUMBER_IF(get_p99_a, const struct figure *f, f->of == FIGURE_LATENCY, f->p99_ns[0])
-GET_NUMBER_IF(get_p99_b, const struct figure *f, f->of == FIGURE_LATENCY, f->p99_ns[1])
+static bool has_quantile(const struct figure *f, uint64_t ns)
+{
+	return f->of == FIGURE_LATENCY && ns != SERIES_UNKNOWN_NS;
+}
+
+GET_NUMBER_IF(get_p50_a, const struct figure *f, has_quantile(f, f->p50_ns[0]), f->p50_ns[0])
+GET_NUMBER_IF(get_p50_b, const struct figure *f, has_quantile(f, f->p50_ns[1]), f->p50_ns[1])
+GET_NUMBER_IF(get_p99_a, const struct figure *f, has_quantile(f, f->p99_ns[0]), f->p99_ns[0])
+GET_NUMBER_IF(get_p99_b, const struct figure *f, has_quantile(f, f->p99_ns[1]), f->p99_ns[1])
 
 static const struct column_def figure_columns[] = {
 	{"by", "by", COL_TEXT, .get = get_by, .doc = "what the key is: reason, device, ..."},
@@ -125,10 +136,11 @@ static const struct column_def figure_columns[] = {
 	{NULL, "key", COL_TEXT, .get = get_key_short,
 	 .doc = "the same, with the device's name only"},
 	{"figure", "figure", COL_TEXT, .get = get_figure,
-	 .doc = "rate (per second) or latency (ns)"},
+	 .doc = "rate (per second), latency (ns), or share (percent of all)"},
 	{NULL, "A", COL_COUNT, .get = get_a_text, .doc = "its value in A"},
 	{NULL, "B", COL_COUNT, .get = get_b_text, .doc = "its value in B"},
-	{"a", NULL, COL_REAL, .get = get_a, .nullable = true, .doc = "in A: a rate, or ns"},
+	{"a", NULL, COL_REAL, .get = get_a, .nullable = true,
+	 .doc = "in A: a rate, ns, or percent"},
 	{"b", NULL, COL_REAL, .get = get_b, .nullable = true, .doc = "in B"},
 	{NULL, "change", COL_COUNT, .get = get_change_text, .doc = "from A to B"},
 	{NULL, "95% interval", COL_COUNT, .get = get_interval, .spare = 1,
@@ -150,7 +162,7 @@ static const struct column_def figure_columns[] = {
 	{"count_b", "count B", COL_COUNT, MEMBER(struct figure, nr[1]), .spare = 3,
 	 .doc = "events in B"},
 	{"p50_a_ns", "p50 A", COL_NS, .get = get_p50_a, 3, true,
-	 .doc = "median latency in A; null: it is a rate"},
+	 .doc = "median latency in A; null: no latency, or not known"},
 	{"p50_b_ns", "p50 B", COL_NS, .get = get_p50_b, 3, true, .doc = "in B"},
 	{"p99_a_ns", "p99 A", COL_NS, .get = get_p99_a, 3, true, .doc = "99th percentile in A"},
 	{"p99_b_ns", "p99 B", COL_NS, .get = get_p99_b, 3, true, .doc = "in B"},
@@ -172,7 +184,9 @@ int diff_report_table(const struct comparison *c, bool all, struct table *t)
 
 const char *diff_report_first_line(const struct comparison *c, char *buf, size_t size)
 {
-	if (!c->nr_tested)
+	if (c->untested)
+		snprintf(buf, size, "%zu figures, not tested: a table has no times", c->nr);
+	else if (!c->nr_tested)
 		snprintf(buf, size,
 			 "nothing could be compared: %zu figures, too few measurements of each",
 			 c->nr);
@@ -219,6 +233,12 @@ void diff_report_caveats(const struct comparison *c, bool all, json_t *list)
 	       untested = c->nr - c->nr_tested, beside = beside_interval(c, all);
 	char block[16];
 
+	if (c->untested) {
+		if (c->shares)
+			caveat_add(list, "it is not known for how long one of them counted: shares "
+					 "of all counts are compared, not rates");
+		return;
+	}
 	caveat_add(list,
 		   "Mann-Whitney test of %u and %u blocks of %s (latencies: or t-test); p is "
 		   "Holm-corrected; a figure "

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * What other tools write and no reader reads, recognized to say what it is and how to get what is read: tables of
- * counts, which have no times and no threads, and traces that another program prints as text.
+ * counts, which have no times and no threads (tool_table.h), and traces that another program prints as text.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,26 +11,16 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "readers/readers.h"
+#include "readers/text/tool_table.h"
 
 struct other_format {
 	const char *mark; /* in the first bytes of the file */
 	const char *what, *instead;
 };
 
-static const char counts_instead[] =
-	"it has no times and no threads; record the events: hostrace record --vm PID, trace-cmd "
-	"record -e kvm, or perf record -a -e 'kvm:*'";
 static const char ctf_instead[] = "record with trace-cmd or perf, or convert it to text of tracefs";
 
 static const struct other_format formats[] = {
-	{"kvm statistics - summary", "a table of kvm_stat", counts_instead},
-	{"CurAvg/s", "a table of kvm_stat", counts_instead},
-	{"Timestamp,kvm_", "a table of kvm_stat in CSV", counts_instead},
-	{"Analyze events for", "a table of perf kvm stat", counts_instead},
-	{"Samples%     Time%", "a table of perf kvm stat", counts_instead},
-	{"Samples  Samples%", "a table of perf kvm stat", counts_instead},
-	{"Performance counter stats for", "a table of perf stat", counts_instead},
-	{"kvm:kvm_", "a table of perf stat", counts_instead},
 	{"\xc1\x1f\xfc\xc1", "a stream of a CTF trace (LTTng)", ctf_instead},
 	{"/* CTF 1.8 */", "the metadata of a CTF trace (LTTng)", ctf_instead},
 	{"] (+0.", "an LTTng trace as babeltrace2 prints it", ctf_instead},
@@ -41,6 +31,17 @@ static const struct other_format formats[] = {
 
 int other_format_refuse(const char *path, const uint8_t *head, size_t len)
 {
+	const char *tool = tool_table_probe((const char *)head, len);
+
+	if (tool)
+		return fail_hint(fail(-EMEDIUMTYPE,
+				      "%s is a table of %s, not a trace: it has no times and no "
+				      "threads",
+				      path, tool),
+				 "show its counts: hostrace exits %s; or record the events: "
+				 "hostrace record --vm PID, trace-cmd record -e kvm, or perf "
+				 "record -a -e 'kvm:*'",
+				 path);
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
 		const struct other_format *f = &formats[i];
 

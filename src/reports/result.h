@@ -16,6 +16,7 @@
 #include "output/report.h"
 
 struct addresses;
+struct tool_table;
 
 /* What is asked. All is borrowed for as long as the result. */
 struct query {
@@ -55,6 +56,7 @@ struct result {
 	const char *not_checked; /* why it could not be looked for; NULL: it was */
 	int err;	      /* of reports_run(), with its error message */
 	char *error;	      /* owned */
+	struct tool_table *tool; /* the only input is a table of another tool, of which this is the result; owned */
 };
 
 struct report_ops {
@@ -88,6 +90,9 @@ struct report_ops {
 
 	/* After the last event. 1: all are to be read once more. NULL: nothing to do. */
 	int (*end)(struct result *r);
+
+	/* Can it be the report of r->tool, with this query? 0, or -errno with the error message. NULL: it cannot. */
+	int (*tool)(const struct result *r);
 
 	/* Writes the result as out->format has it. Once. */
 	int (*write)(struct result *r, const struct output *out);

@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "readers/text/tool_table.h"
 #include "reports/head.h"
 #include "reports/result.h"
 
@@ -69,6 +70,10 @@ void result_close(struct result *r)
 {
 	if (r->ops)
 		r->ops->close(r);
+	if (r->tool)
+		tool_table_free(r->tool);
+	free(r->tool);
+	r->tool = NULL;
 	free(r->error);
 	r->error = NULL;
 }
@@ -277,6 +282,21 @@ static int pass_feed(struct pass *p)
 
 /* ---- one report ---- */
 
+/* The only input is a table of another tool, which is read if the report can show it. */
+static int tool_run(struct result *r, const struct input_set *in)
+{
+	int err = -EMEDIUMTYPE; /* with the message of who found it */
+
+	if (!r->ops->tool || input_set_nr(in) != 1)
+		return err;
+	r->in = (struct input_set *)in;
+	r->tool = calloc(1, sizeof(*r->tool));
+	if (!r->tool)
+		return fail(-ENOMEM, "out of memory");
+	err = tool_table_read(in->input[0].path, r->tool);
+	return err ? err : r->ops->tool(r);
+}
+
 int report_run(struct result *r, struct input_set *in)
 {
 	int err = 0;
@@ -286,6 +306,8 @@ int report_run(struct result *r, struct input_set *in)
 			.reads = r->reads, .in = in, .member = {r}, .nr = 1, .alone = true};
 
 		err = pass_open(&p);
+		if (err == -EMEDIUMTYPE)
+			return tool_run(r, in);
 		if (!err)
 			err = result_begin(&p, r);
 		if (err <= 0)

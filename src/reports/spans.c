@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "pairing/run.h"
 #include "reports/reports.h"
+#include "reports/tool_counts.h"
 
 struct spans_state {
 	const struct view *view;
@@ -208,9 +209,41 @@ static char *fallback_note(const struct result *r, unsigned int used, char *buf,
 	return buf;
 }
 
+/* A table of another tool has what these analyzers count, if its rows are of it. */
+static int spans_tool(const struct result *r)
+{
+	static const struct {
+		const char *analyzer, *keys;
+	} of[] = {{"exit-latency", NULL}, {"pio", "port"}, {"mmio", "mmio"}, {"msr", "msr"}};
+	const struct spans_state *s = r->state;
+	const struct input_options *o = r->query->input;
+	const char *file = r->in->input[0].path, *tool = r->tool->tool, *keys = r->tool->keys;
+
+	if (input_options_have_filter(o) || input_options_have_window(o) || s->by)
+		return fail(-EINVAL,
+			    "%s is a table of %s: it cannot be filtered, cut to a time window, or "
+			    "grouped by other keys",
+			    file, tool);
+	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++)
+		if (!strcmp(s->analyzer[0]->name, of[i].analyzer) &&
+		    (!of[i].keys || (keys && !strcmp(keys, of[i].keys))) &&
+		    (!strcmp(s->view->name, "summary") || !strcmp(s->view->name, "count")))
+			return 0;
+	return fail_hint(fail(-EMEDIUMTYPE,
+			      "%s is a table of %s, which does not have what '%s' shows", file,
+			      tool, r->query->command),
+			 "show its counts: hostrace exits %s", file);
+}
+
 static int spans_write(struct result *result, const struct output *out)
 {
 	struct spans_state *s = result->state;
+
+	if (result->tool)
+		return tool_counts_write(result->tool, result->in->input[0].path,
+					 result->query->command, !strcmp(s->view->name, "count"),
+					 out);
+
 	unsigned int used = pairing_run_used(&s->run);
 	struct pairing_job *job = &s->job[used];
 	char text[160], *why = fallback_note(result, used, text, sizeof(text));
@@ -318,6 +351,7 @@ const struct report_ops spans_report = {
 	.columns = spans_columns,
 	.event = spans_event,
 	.end = spans_end,
+	.tool = spans_tool,
 	.write = spans_write,
 	.close = spans_close,
 };

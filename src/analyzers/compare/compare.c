@@ -92,6 +92,7 @@ static int figure_test(const struct comparison *c, struct figure *f, const struc
 	f->tested = nr_a >= RANK_TEST_MIN && nr_b >= RANK_TEST_MIN;
 	f->low = f->high = NAN;
 	f->p_value = f->p_adjusted = 1;
+	f->tested &= !c->untested;
 	if (!f->tested)
 		return 0;
 	int err = rank_test(value[0], nr_a, value[1], nr_b, &t);
@@ -109,6 +110,20 @@ static int figure_test(const struct comparison *c, struct figure *f, const struc
 	return err;
 }
 
+static double mean_ns_of(const struct series *s)
+{
+	if (!s || s->mean_ns > 0)
+		return s ? s->mean_ns : 0;
+	return s->ns.count ? (double)s->ns.sum / (double)s->ns.count : 0;
+}
+
+static uint64_t quantile_of(struct series *s, double fraction)
+{
+	if (!s)
+		return 0;
+	return s->mean_ns > 0 ? SERIES_UNKNOWN_NS : quantiles_at(&s->ns, fraction);
+}
+
 static void figure_values(const struct comparison *c, struct figure *f, struct series *const *s)
 {
 	for (unsigned int i = 0; i < 2; i++) {
@@ -118,10 +133,13 @@ static void figure_values(const struct comparison *c, struct figure *f, struct s
 				c->span_ns[i] ? (double)f->nr[i] * 1e9 / (double)c->span_ns[i] : 0;
 			continue;
 		}
-		f->value[i] =
-			s[i] && s[i]->ns.count ? (double)s[i]->ns.sum / (double)s[i]->ns.count : 0;
-		f->p50_ns[i] = s[i] ? quantiles_at(&s[i]->ns, .5) : 0;
-		f->p99_ns[i] = s[i] ? quantiles_at(&s[i]->ns, .99) : 0;
+		if (f->of == FIGURE_SHARE) {
+			f->value[i] = c->all[i] ? 100 * (double)f->nr[i] / (double)c->all[i] : 0;
+			continue;
+		}
+		f->value[i] = mean_ns_of(s[i]);
+		f->p50_ns[i] = quantile_of(s[i], .5);
+		f->p99_ns[i] = quantile_of(s[i], .99);
 	}
 	f->change = f->value[0] > 0   ? f->value[1] / f->value[0] - 1
 		    : f->value[1] > 0 ? INFINITY
@@ -151,9 +169,19 @@ struct named {
 static int add_key(struct comparison *c, const char *by, struct series *a, struct series *b,
 		   bool rate, bool latency)
 {
-	int err = rate ? figure_add(c, by, FIGURE_RATE, a, b) : 0;
+	int err = rate ? figure_add(c, by, c->shares ? FIGURE_SHARE : FIGURE_RATE, a, b) : 0;
 
-	return !err && latency && a && b ? figure_add(c, by, FIGURE_LATENCY, a, b) : err;
+	latency &= a && b && (!c->untested || (mean_ns_of(a) > 0 && mean_ns_of(b) > 0));
+	return !err && latency ? figure_add(c, by, FIGURE_LATENCY, a, b) : err;
+}
+
+static uint64_t series_sum_of(const struct series_set *s)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < s->nr; i++)
+		sum += s->list[i]->nr;
+	return sum;
 }
 
 int comparison_add(struct comparison *c, const char *by, struct series_set *a, struct series_set *b,
@@ -165,6 +193,9 @@ int comparison_add(struct comparison *c, const char *by, struct series_set *a, s
 
 	series_widen(a, c->shift);
 	series_widen(b, c->shift);
+	c->shares = !c->span_ns[0] || !c->span_ns[1];
+	c->all[0] = series_sum_of(a);
+	c->all[1] = series_sum_of(b);
 	for (unsigned int i = 0; i < b->nr; i++) {
 		n = hash_add_text(&of_b, b->list[i]->key, NULL);
 		if (n)

@@ -19,8 +19,9 @@ enum {
 	COMPARE_BLOCKS = 64, /* the shorter recording has so many, up to twice that */
 };
 
-/* What of a key is compared. */
-enum figure_of { FIGURE_RATE, FIGURE_LATENCY };
+/* What of a key is compared. A share is the percentage of all measurements of its kind: for lengths
+ * that are unknown. */
+enum figure_of { FIGURE_RATE, FIGURE_LATENCY, FIGURE_SHARE };
 
 /* Index 0: of the first recording, 1: of the second one. */
 struct figure {
@@ -28,9 +29,9 @@ struct figure {
 	const char *key; /* borrowed from the set */
 	enum figure_of of;
 	uint64_t nr[2];
-	uint64_t p50_ns[2], p99_ns[2];
-	double value[2]; /* events per second, or mean in ns */
-	double change;	 /* value[1] / value[0] - 1; infinite if value[0] is 0 */
+	uint64_t p50_ns[2], p99_ns[2]; /* SERIES_UNKNOWN_NS: only the mean is known */
+	double value[2];	       /* events per second, mean in ns, or percent */
+	double change;		       /* value[1] / value[0] - 1; infinite if value[0] is 0 */
 
 	/* Of the blocks; only if tested. */
 	bool tested; /* else there are too few blocks with measurements */
@@ -42,7 +43,10 @@ struct figure {
 
 struct comparison {
 	double margin, level, min_share; /* set by the caller */
-	uint64_t span_ns[2];
+	bool untested;	     /* also: one of them is a table, which has no blocks of time */
+	uint64_t span_ns[2]; /* 0: a table does not say it */
+	bool shares;	     /* for that reason shares are compared, not rates */
+	uint64_t all[2];     /* measurements of the kind that is being added */
 	uint64_t block_ns;
 	unsigned int blocks[2], shift;
 	struct figure *figure;

@@ -25,7 +25,7 @@ struct series_set *series_new(uint64_t start_ns, unsigned int nr_labels)
 	return s;
 }
 
-static void one_free(struct series *s)
+void series_free_one(struct series *s)
 {
 	quantiles_free(&s->ns);
 	free(s->key);
@@ -35,7 +35,7 @@ static void one_free(struct series *s)
 void series_clear(struct series_set *s)
 {
 	for (unsigned int i = 0; i < s->nr; i++)
-		one_free(s->list[i]);
+		series_free_one(s->list[i]);
 	s->nr = 0;
 	s->refused = 0;
 	hash_clear(&s->places);
@@ -122,6 +122,26 @@ static int series_sum(struct series *to, struct series *from)
 	return quantiles_merge(&to->ns, &from->ns);
 }
 
+int series_add_sum(struct series_set *s, const char *key, uint64_t nr, double mean_ns)
+{
+	struct series *one = s->nr < SERIES_MAX ? calloc(1, sizeof(*one)) : NULL;
+
+	if (s->nr >= SERIES_MAX) {
+		s->refused += nr;
+		return 0;
+	}
+	if (one)
+		one->key = strdup(key);
+	if (!one || !one->key) {
+		free(one);
+		return fail(-ENOMEM, "out of memory");
+	}
+	one->nr = nr;
+	one->mean_ns = mean_ns;
+	s->list[s->nr++] = one;
+	return 0;
+}
+
 int series_merge(struct series_set *s, struct series_set *from)
 {
 	int err = s->refused || from->refused ? -E2BIG : 0;
@@ -180,7 +200,7 @@ int series_name(struct series_set *s, series_name_fn *name, void *arg)
 		}
 		if (!err && same)
 			err = series_sum(same, one);
-		one_free(one);
+		series_free_one(one);
 	}
 	hash_deinit(&names);
 	return err;

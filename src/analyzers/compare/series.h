@@ -19,6 +19,8 @@ enum {
 	SERIES_FIRST_SHIFT = 16, /* the first blocks have 65 us */
 };
 
+#define SERIES_UNKNOWN_NS UINT64_MAX
+
 struct series_block {
 	uint64_t nr, sum_ns;
 };
@@ -28,6 +30,7 @@ struct series {
 	char *key; /* text of the labels; NULL before series_name() */
 	uint64_t nr;
 	struct quantiles ns;
+	double mean_ns; /* of a table, which has only that; 0: `ns` has all */
 	struct series_block block[SERIES_BLOCKS];
 };
 
@@ -44,7 +47,11 @@ struct series_set {
 /* NULL with the error message set: out of memory. */
 struct series_set *series_new(uint64_t start_ns, unsigned int nr_labels);
 void series_free(struct series_set *s);
+void series_free_one(struct series *s);
 DEFINE_CLEANUP(series, struct series_set *, series_free);
+
+/* Adds a series of which only this is known: how many, and their mean (0: not). -ENOMEM. */
+int series_add_sum(struct series_set *s, const char *key, uint64_t nr, double mean_ns);
 
 /* Removes all measurements. */
 void series_clear(struct series_set *s);

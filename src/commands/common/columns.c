@@ -18,6 +18,7 @@
 #include "output/sched_report.h"
 #include "output/stuck_report.h"
 #include "output/virtq_list.h"
+#include "reports/tool_counts.h"
 #include "views/stat_rows.h"
 #include "views/view.h"
 
@@ -35,6 +36,7 @@ static const struct table_def *const tables[] = {
 	&summary_table,
 	&spans_table,
 	&count_table,
+	&tool_counts_table,
 	&stat_table,
 	&requests_table,
 	&path_stages_table,

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Tables with a heading, whose words say what the columns are; a row is a name and, up to the
+ * line's end, numbers. What precedes the name (a quote's mark, a line number, a thread's name) does
+ * not matter. A mailer may have wrapped heading and rows: a line that has only words of a heading,
+ * or only numbers, continues what lacks them.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/saturate.h"
+#include "readers/text/tool_line.h"
+
+struct tool_heading {
+	const char *name; /* of the column of names */
+	const char *tool, *keys;
+	enum tool_row_of of;
+	bool running;	/* totals since the tool began: a later table has those of an earlier one */
+	double unit_ns; /* of durations without a unit */
+};
+
+static const struct tool_heading headings[] = {
+	{"VM-EXIT", "perf kvm stat", NULL, ROW_OF_REASON, false, 1},
+	{"Event name", "perf kvm stat", NULL, ROW_OF_REASON, false, 1},
+	{"MMIO Access", "perf kvm stat", "mmio", ROW_OF_OTHER, false, 1},
+	{"IO Port Access", "perf kvm stat", "port", ROW_OF_OTHER, false, 1},
+	{"MSR Access", "perf kvm stat", "msr", ROW_OF_OTHER, false, 1},
+	{"Event", "kvm_stat", NULL, ROW_OF_EVENT, true, 1},
+	{"Guest Name", "kvm_stat", "guest", ROW_OF_OTHER, true, 1},
+	{"KVM_EXIT_REASON", "kvmexit", NULL, ROW_OF_REASON, false, 1},
+	{"syscall", "perf trace -s", "syscall", ROW_OF_OTHER, false, 1e6},
+};
+
+static const struct {
+	const char *name;
+	enum tool_column_of of;
+} columns[] = {
+	{"Samples%", COLUMN_SKIP}, {"Sample%", COLUMN_SKIP},   {"Samples", COLUMN_COUNT},
+	{"Time%", COLUMN_SKIP},	   {"Min Time", COLUMN_MIN},   {"Max Time", COLUMN_MAX},
+	{"Avg time", COLUMN_MEAN}, {"Mean Time", COLUMN_MEAN}, {"Time", COLUMN_TOTAL},
+	{"%Total", COLUMN_SKIP},   {"Total", COLUMN_COUNT},    {"CurAvg/s", COLUMN_RATE},
+	{"Current", COLUMN_RATE},  {"COUNT", COLUMN_COUNT},    {"AVG_TIME", COLUMN_MEAN},
+	{"calls", COLUMN_COUNT},   {"errors", COLUMN_SKIP},    {"total", COLUMN_TOTAL},
+	{"min", COLUMN_MIN},	   {"avg", COLUMN_MEAN},       {"max", COLUMN_MAX},
+	{"stddev", COLUMN_SKIP},
+};
+
+/* Does `s` begin with these words, whatever blanks are between them? Their end, or NULL. */
+static const char *words_skip(const char *s, const char *words)
+{
+	for (; *words; words++) {
+		if (*words == ' ') {
+			if (!strchr(" \t\n", *s) || !*s)
+				return NULL;
+			s += strspn(s, " \t\n");
+		} else if (*s++ != *words) {
+			return NULL;
+		}
+	}
+	return !*s || strchr(" \t\n|(", *s) ? s : NULL;
+}
+
+/* The columns after the names, of which one is the count. */
+static bool columns_parse(struct tool_lines *l, const struct tool_heading *h, const char *s)
+{
+	bool counts = false;
+
+	l->nr_columns = 0;
+	for (s += strspn(s, " \t|\n"); *s; s += strspn(s, " \t>|\n")) {
+		struct tool_column *c = &l->column[l->nr_columns];
+		const char *end = NULL, *close;
+
+		for (size_t i = 0; i < sizeof(columns) / sizeof(*columns) && !end; i++)
+			if ((end = words_skip(s, columns[i].name)))
+				*c = (struct tool_column){columns[i].of, h->unit_ns};
+		if (!end || l->nr_columns + 1 >= sizeof(l->column) / sizeof(*l->column))
+			return counts;
+		counts |= c->of == COLUMN_COUNT;
+		s = tool_blanks_skip(end);
+		close = *s == '(' ? strchr(s, ')') : NULL;
+		if (close && tool_unit_parse(s + 1, (size_t)(close - s - 1)) > 0)
+			c->unit_ns = tool_unit_parse(s + 1, (size_t)(close - s - 1));
+		s = close ? close + 1 : s;
+		l->nr_columns++;
+	}
+	return counts;
+}
+
+static bool heading_parse(struct tool_lines *l, const char *text)
+{
+	for (size_t i = 0; i < sizeof(headings) / sizeof(*headings); i++) {
+		const struct tool_heading *h = &headings[i];
+		char first[2] = {*h->name};
+
+		for (const char *s = strstr(text, first); s; s = strstr(s + 1, first)) {
+			const char *end = s == text || strchr(" \t>|#", s[-1])
+						  ? words_skip(s, h->name)
+						  : NULL;
+
+			if (end && columns_parse(l, h, end)) {
+				l->heading = h;
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* The row that was read, if it has all that it needs. */
+int tool_row_flush(struct tool_lines *l)
+{
+	struct tool_row r = tool_no_figures;
+	bool counted = false;
+	unsigned int nr = l->row.nr;
+
+	l->row.nr = 0;
+	for (unsigned int i = 0; i < nr && i < l->nr_columns; i++) {
+		uint64_t v = uint64_of_double(l->row.value[i] + 0.5);
+
+		switch (l->column[i].of) {
+		case COLUMN_COUNT:
+			r.count = v;
+			counted = true;
+			break;
+		case COLUMN_RATE:
+			r.per_s = v;
+			break;
+		case COLUMN_TOTAL:
+			r.total_ns = v;
+			break;
+		case COLUMN_MIN:
+			r.min_ns = v;
+			break;
+		case COLUMN_MEAN:
+			r.mean_ns = v;
+			r.total_ns =
+				r.total_ns == TOOL_TABLE_UNKNOWN
+					? uint64_of_double(l->row.value[i] * (double)r.count + 0.5)
+					: r.total_ns;
+			break;
+		case COLUMN_MAX:
+			r.max_ns = v;
+			break;
+		case COLUMN_SKIP:
+			break;
+		}
+	}
+	if (!counted || !l->heading || !strcmp(l->row.name, "Total"))
+		return 0;
+	if (l->heading->keys)
+		l->table->keys = l->heading->keys;
+	return tool_row_put(l, l->heading->tool, l->heading->of, l->row.name, &r);
+}
+
+/* Numbers of the row from word `at` on. */
+static void values_add(struct tool_lines *l, const struct tool_words *w, unsigned int at)
+{
+	for (; at < w->nr && l->row.nr < l->nr_columns; at++) {
+		const struct tool_column *c = &l->column[l->row.nr];
+		uint64_t count;
+		double v, unit = at + 1 < w->nr
+					 ? tool_unit_parse(w->word[at + 1], strlen(w->word[at + 1]))
+					 : 0;
+
+		if (c->of == COLUMN_COUNT || c->of == COLUMN_RATE) {
+			if (!tool_count_parse(w->word[at], &count))
+				return;
+			v = (double)count;
+		} else if (!tool_value_parse(w->word[at], unit > 0 ? unit : c->unit_ns, &v)) {
+			return;
+		}
+		at += unit > 0;
+		l->row.value[l->row.nr++] = v;
+	}
+}
+
+/* Is it a number, or the unit of the one before? */
+static bool is_value(const struct tool_words *w, unsigned int i)
+{
+	double v;
+
+	return tool_value_parse(w->word[i], 1, &v) ||
+	       (i && tool_unit_parse(w->word[i], strlen(w->word[i])) > 0 &&
+		tool_value_parse(w->word[i - 1], 1, &v));
+}
+
+int tool_heading_row(struct tool_lines *l, const struct tool_words *w)
+{
+	unsigned int first = w->nr; /* of the numbers up to the line's end */
+	int err;
+
+	while (first && is_value(w, first - 1))
+		first--;
+	if (!first) {
+		if (l->row.nr && l->row.nr < l->nr_columns)
+			values_add(l, w, 0);
+		return 0;
+	}
+	err = tool_row_flush(l);
+	if (err || first == w->nr || !tool_is_name(w->word[first - 1]))
+		return err;
+	snprintf(l->row.name, sizeof(l->row.name), "%s", w->word[first - 1]);
+	values_add(l, w, first);
+	/* a command's line ("sleep 10") is no row */
+	if (l->row.nr < (l->nr_columns > 1 ? 2 : 1) || (l->nr_columns == 1 && first < 2))
+		l->row.nr = 0;
+	return 0;
+}
+
+/* A heading, or what follows of one. 1: it was. */
+int tool_heading_line(struct tool_lines *l, const char *text)
+{
+	size_t len = strlen(l->header);
+	bool digits = strpbrk(text, "0123456789");
+	int err;
+
+	if (l->header_open && *text && !digits && len + strlen(text) + 2 < sizeof(l->header)) {
+		snprintf(l->header + len, sizeof(l->header) - len, "\n%s", text);
+		heading_parse(l, l->header);
+		return 1;
+	}
+	l->header_open = false;
+	if (!heading_parse(l, text))
+		return 0;
+	err = tool_row_flush(l);
+	snprintf(l->header, sizeof(l->header), "%s", text);
+	l->header_open = true;
+	tool_names_clear(l);
+	if (l->heading->running)
+		tool_table_again(l->table);
+	return err ? err : 1;
+}

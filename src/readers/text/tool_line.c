@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What a line of a table is: of one with a heading (tool_heading.c), or one that is recognized by
+ *its form:
+ *
+ *	3,707      kvm:kvm_pio   # 0.9 K/sec      perf (tool_perf.c)
+ *	@exits[HLT]: 12                           bpftrace
+ *	{ exit_reason: 12 } hitcount: 7           histogram triggers of ftrace
+ *	kvm_exit    1234    56                    kvm_stat -1
+ *	kvm_entry kvm_exit                        kvm_stat -l, -c: names, then lines of as many
+ *numbers
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "event/exit_reason.h"
+#include "readers/text/tool_line.h"
+
+/* ---- rows ---- */
+
+static uint64_t sum_known(uint64_t a, uint64_t b)
+{
+	return a == TOOL_TABLE_UNKNOWN ? b : b == TOOL_TABLE_UNKNOWN ? a : a + b;
+}
+
+static void row_add(struct tool_row *to, const struct tool_row *r)
+{
+	bool first = !to->count && to->total_ns == TOOL_TABLE_UNKNOWN;
+
+	to->total_ns =
+		first || (r->total_ns != TOOL_TABLE_UNKNOWN && to->total_ns != TOOL_TABLE_UNKNOWN)
+			? sum_known(to->total_ns, r->total_ns)
+			: TOOL_TABLE_UNKNOWN;
+	to->count = first ? r->count : sum_known(to->count, r->count);
+	to->per_s = sum_known(to->per_s, r->per_s);
+	to->min_ns = r->min_ns < to->min_ns ? r->min_ns : to->min_ns;
+	if (r->max_ns != TOOL_TABLE_UNKNOWN &&
+	    (to->max_ns == TOOL_TABLE_UNKNOWN || r->max_ns > to->max_ns))
+		to->max_ns = r->max_ns;
+	to->mean_ns = to->total_ns != TOOL_TABLE_UNKNOWN && to->count ? to->total_ns / to->count
+								      : TOOL_TABLE_UNKNOWN;
+}
+
+/* Adds a row, or to the row of this name. "kvm_exit(HLT)" of kvm_stat is an exit reason. */
+int tool_row_put(struct tool_lines *l, const char *tool, enum tool_row_of of, const char *name,
+		 const struct tool_row *r)
+{
+	static const char exit[] = "kvm_exit(";
+	size_t len = strlen(name);
+	struct tool_row *to;
+
+	if (of == ROW_OF_EVENT && len > sizeof(exit) && !strncmp(name, exit, sizeof(exit) - 1) &&
+	    name[len - 1] == ')') {
+		of = ROW_OF_REASON;
+		name += sizeof(exit) - 1;
+		len -= sizeof(exit);
+	}
+	to = tool_row_get(l->table, of, name, len);
+	if (!l->table->tool)
+		l->table->tool = tool;
+	if (to)
+		row_add(to, r);
+	return to || l->table->dropped ? 0 : -ENOMEM;
+}
+
+const struct tool_row tool_no_figures = {.total_ns = TOOL_TABLE_UNKNOWN,
+					 .min_ns = TOOL_TABLE_UNKNOWN,
+					 .mean_ns = TOOL_TABLE_UNKNOWN,
+					 .max_ns = TOOL_TABLE_UNKNOWN,
+					 .per_s = TOOL_TABLE_UNKNOWN};
+
+int tool_count_put(struct tool_lines *l, const char *tool, enum tool_row_of of, const char *name,
+		   uint64_t count)
+{
+	struct tool_row r = tool_no_figures;
+
+	r.count = count;
+	return tool_row_put(l, tool, of, name, &r);
+}
+
+/* ---- kvm_stat without a heading ---- */
+
+void tool_names_clear(struct tool_lines *l)
+{
+	for (unsigned int i = 0; i < l->nr_names; i++)
+		free(l->names[i]);
+	l->nr_names = 0;
+}
+
+static bool is_kvm_name(const char *s)
+{
+	size_t len = strlen(s);
+
+	return !strncmp(s, "kvm_", 4) || !strcmp(s, "exits") ||
+	       (len > 6 && !strcmp(s + len - 6, "_exits"));
+}
+
+static bool is_lower(const char *s)
+{
+	return islower((unsigned char)*s) && tool_is_name(s);
+}
+
+/* Names of kvm_stat -l. They come again every 20 lines. 1: it is such a line. */
+static int names_line(struct tool_lines *l, const struct tool_words *w, unsigned int from)
+{
+	bool kvm = false;
+
+	for (unsigned int i = from; i < w->nr; i++) {
+		if (!is_lower(w->word[i]))
+			return 0;
+		kvm |= is_kvm_name(w->word[i]);
+	}
+	if (!kvm)
+		return 0;
+	tool_names_clear(l);
+	l->csv = from > 0;
+	l->heading = NULL;
+	for (unsigned int i = from; i < w->nr; i++) {
+		l->names[l->nr_names] = strdup(w->word[i]);
+		if (!l->names[l->nr_names++])
+			return fail(-ENOMEM, "out of memory");
+	}
+	return 1;
+}
+
+/* The time of day in "2026-11-26 13:02:11" or "13:02:11", in seconds. */
+static bool time_of_day(const char *s, uint64_t *ret)
+{
+	unsigned int h, m, sec;
+	const char *colon = strchr(s, ':');
+
+	if (!colon || colon - s < 2 || sscanf(colon - 2, "%2u:%2u:%2u", &h, &m, &sec) != 3)
+		return false;
+	*ret = 3600 * h + 60 * m + sec;
+	return true;
+}
+
+/* As many numbers at its end as there are names. */
+static int numbers_line(struct tool_lines *l, const struct tool_words *w)
+{
+	unsigned int first = w->nr - l->nr_names;
+	uint64_t count, at;
+	int err = 0;
+
+	for (unsigned int i = first; i < w->nr; i++)
+		if (!tool_count_parse(w->word[i], &count))
+			return 0;
+	for (unsigned int i = first; i < w->nr && !err; i++) {
+		tool_count_parse(w->word[i], &count);
+		err = tool_count_put(l, "kvm_stat", ROW_OF_EVENT, l->names[i - first], count);
+	}
+	for (unsigned int i = 0; i < first; i++)
+		if (time_of_day(w->word[i], &at)) {
+			l->first_s = l->lines ? l->first_s : at;
+			l->last_s = at;
+		}
+	l->lines++;
+	return err ? err : 1;
+}
+
+/* kvm_stat -1, and its screen before Linux 4.11: a name and two numbers. */
+static int once_line(struct tool_lines *l, const struct tool_words *w)
+{
+	struct tool_row r = tool_no_figures;
+
+	if (w->nr < 3 || !is_lower(w->word[w->nr - 3]) ||
+	    !tool_count_parse(w->word[w->nr - 2], &r.count) ||
+	    !tool_count_parse(w->word[w->nr - 1], &r.per_s))
+		return 0;
+	l->certain |= is_kvm_name(w->word[w->nr - 3]);
+	int err = tool_row_put(l, "kvm_stat", ROW_OF_EVENT, w->word[w->nr - 3], &r);
+
+	if (!err && l->table->nr)
+		l->table->row[l->table->nr - 1].maybe = true;
+	return err ? err : 1;
+}
+
+static int kvm_stat_line(struct tool_lines *l, const struct tool_words *w)
+{
+	int done = 0;
+
+	if (w->nr && !strcasecmp(w->word[0], "timestamp"))
+		done = names_line(l, w, 1);
+	else if (w->nr > 1 || (w->nr && !strncmp(w->word[0], "kvm_", 4)))
+		done = names_line(l, w, 0);
+	if (!done && l->nr_names && w->nr >= l->nr_names)
+		done = numbers_line(l, w);
+	return done || l->heading ? done : once_line(l, w);
+}
+
+/* ---- bpftrace, histogram triggers ---- */
+
+/* The count of a key, which may be an event or an exit reason. */
+static int key_put(struct tool_lines *l, const char *tool, char *key, uint64_t count, bool running)
+{
+	static const char tracepoint[] = "tracepoint:";
+	bool named = !strncmp(key, tracepoint, sizeof(tracepoint) - 1);
+	enum tool_row_of of;
+	struct tool_row *row;
+	int err;
+
+	key += named ? sizeof(tracepoint) - 1 : 0;
+	of = tool_is_event(key, strlen(key)) ? ROW_OF_EVENT
+	     : exit_reason_known(key)	     ? ROW_OF_REASON
+					     : ROW_OF_OTHER;
+	if (of == ROW_OF_OTHER)
+		l->table->keys = "key";
+	row = running ? tool_row_find(l->table, of, key, strlen(key)) : NULL;
+	if (row) {
+		row->count = 0;
+		l->table->tables = 2;
+	}
+	err = tool_count_put(l, tool, of, key, count);
+	return err ? err : 1;
+}
+
+/* "@name[key]: 12", "@name: 12", "@[key]: count 12, average 3, total 36". A map printed again has
+ * all of it. */
+static int bpftrace_line(struct tool_lines *l, const char *text)
+{
+	const char *open = strchr(text, '['), *close = NULL, *at;
+	char key[128];
+	uint64_t count;
+	double v;
+
+	if (*text != '@')
+		return 0;
+	for (const char *p = strstr(text, "]: "); p; p = strstr(p + 1, "]: "))
+		close = p;
+	at = close ? close + 1 : text + strcspn(text, ":");
+	if (*at != ':')
+		return 0;
+	if (close && open < close)
+		snprintf(key, sizeof(key), "%.*s", (int)(close - open - 1), open + 1);
+	else
+		snprintf(key, sizeof(key), "%.*s", (int)(at - text), text);
+	at += 1 + strspn(at + 1, " ");
+	at = !strncmp(at, "count ", 6) ? at + 6 : at;
+	at = tool_number_parse(at, &v, &count);
+	if (!at || (*at && *at != ',') || count == TOOL_TABLE_UNKNOWN)
+		return 0;
+	return key_put(l, "bpftrace", key, count, true);
+}
+
+/* "{ exit_reason: HLT [ 12] } hitcount: 7" */
+static int histogram_line(struct tool_lines *l, const char *text)
+{
+	const char *open = strchr(text, '{'), *close = strstr(text, "} hitcount:");
+	char key[128];
+	uint64_t count;
+	double v;
+	int len = 0;
+
+	if (!open || !close || close < open)
+		return 0;
+	for (const char *s = open + 1; s < close && len < (int)sizeof(key) - 1; s++)
+		if (*s != ' ' || (len && key[len - 1] != ' '))
+			key[len++] = *s;
+	while (len && key[len - 1] == ' ')
+		len--;
+	key[len] = '\0';
+	close += strcspn(close, "0123456789");
+	return tool_number_parse(close, &v, &count) && count != TOOL_TABLE_UNKNOWN
+		       ? key_put(l, "a histogram trigger", key, count, false)
+		       : 0;
+}
+
+/* ---- all ---- */
+
+/* "( +- 0.42% )" */
+static void parentheses_cut(char *s)
+{
+	for (char *p = strchr(s, '('); p; p = strchr(p + 1, '('))
+		if (p[1] == ' ' || p[1] == '+' || p[1] == '\0') {
+			*p = '\0';
+			return;
+		}
+}
+
+static int line_of_text(struct tool_lines *l, const char *text)
+{
+	int done = tool_heading_line(l, text);
+
+	if (!done)
+		done = tool_perf_line(l, text);
+	if (!done)
+		done = bpftrace_line(l, text);
+	if (!done)
+		done = histogram_line(l, text);
+	if (!done)
+		tool_elapsed_parse(l, text);
+	return done;
+}
+
+int tool_line_add(struct tool_lines *l, char *text)
+{
+	struct tool_words w;
+	int done;
+
+	text = (char *)text + (tool_blanks_skip(text) - text);
+	done = line_of_text(l, text);
+	if (done)
+		return done < 0 ? done : 0;
+	if (!strncasecmp(text, "timestamp,", 10) || l->csv)
+		for (char *p = strchr(text, ','); p; p = strchr(p, ','))
+			*p = ' ';
+	parentheses_cut(text);
+	tool_words_split(text, &w);
+	if (!w.nr)
+		return 0;
+	done = tool_perf_stat_row(l, &w);
+	if (!done)
+		done = kvm_stat_line(l, &w);
+	if (!done && l->heading)
+		done = tool_heading_row(l, &w);
+	return done < 0 ? done : 0;
+}
+
+/* How long kvm_stat printed lines. */
+static void lines_span(struct tool_lines *l)
+{
+	uint64_t day = 86400, s = (l->last_s + day - l->first_s) % day;
+
+	if (!l->lines)
+		return;
+	l->table->span_guessed = l->lines < 2 || !s;
+	l->table->span_ns =
+		1000000000 * (l->table->span_guessed ? l->lines : s * l->lines / (l->lines - 1));
+}
+
+int tool_lines_end(struct tool_lines *l)
+{
+	int err = tool_row_flush(l);
+
+	lines_span(l);
+	if (!err && !l->certain)
+		tool_rows_drop(l->table);
+	return err;
+}
+
+void tool_lines_free(struct tool_lines *l)
+{
+	tool_names_clear(l);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Lines of tables of other tools; for tool_table.c. */
+#ifndef HOSTRACE_TOOL_LINE_H
+#define HOSTRACE_TOOL_LINE_H
+
+#include "readers/text/tool_table.h"
+
+enum { TOOL_COLUMNS_MAX = 512, TOOL_HEADER_BYTES = 512 };
+
+enum tool_column_of {
+	COLUMN_SKIP,
+	COLUMN_COUNT,
+	COLUMN_RATE,
+	COLUMN_TOTAL,
+	COLUMN_MIN,
+	COLUMN_MEAN,
+	COLUMN_MAX
+};
+
+struct tool_column {
+	enum tool_column_of of;
+	double unit_ns; /* of a duration without a unit */
+};
+
+struct tool_lines {
+	struct tool_table *table;
+	const struct tool_heading *heading; /* of the table that the lines are of; NULL: none */
+	char header[TOOL_HEADER_BYTES];	    /* its line, which may be continued */
+	bool header_open;
+	struct tool_column column[8];
+	unsigned int nr_columns;
+	struct { /* a row that may be continued */
+		char name[128];
+		double value[8];
+		unsigned int nr;
+	} row;
+	char *names[TOOL_COLUMNS_MAX]; /* of kvm_stat -l and CSV: owned */
+	unsigned int nr_names;
+	bool csv;
+	uint64_t lines, first_s, last_s; /* rows of those, and their times of day */
+	char event[128];		 /* of perf report, whose count follows */
+	bool certain;			 /* there is a row of kvm_stat -1 with a name of KVM's */
+};
+
+/* The text ends with '\0', and is changed. 0 or -ENOMEM. */
+int tool_line_add(struct tool_lines *l, char *text);
+int tool_lines_end(struct tool_lines *l);
+void tool_lines_free(struct tool_lines *l);
+
+/* ---- words and numbers, tool_words.c ---- */
+
+struct tool_words {
+	char *word[TOOL_COLUMNS_MAX];
+	bool joined[TOOL_COLUMNS_MAX]; /* one blank precedes it */
+	unsigned int nr;
+};
+
+/* In place: the words end with '\0'. */
+void tool_words_split(char *s, struct tool_words *ret);
+
+/* Blanks, marks of quotes, frames. */
+const char *tool_blanks_skip(const char *s);
+
+/* The unit of a duration in ns; 0: it is none. */
+double tool_unit_parse(const char *s, size_t len);
+
+/*
+ * The number at s and its end, or NULL: with all separators dropped (TOOL_TABLE_UNKNOWN: they are
+ * not of thousands), and with the last one as the decimal point.
+ */
+const char *tool_number_parse(const char *s, double *ret, uint64_t *ret_integer);
+
+/* A whole word that is a number: with "%", a unit, or neither. */
+bool tool_value_parse(const char *word, double unit_ns, double *ret);
+bool tool_count_parse(const char *word, uint64_t *ret);
+
+/* May it be the name of a row? Of an event with its system: "kvm:kvm_exit", "sched:sched_switch:u"?
+ */
+bool tool_is_name(const char *s);
+bool tool_is_event(const char *s, size_t len);
+
+/* ---- kinds of lines. 1: it was one; 0; -ENOMEM. ---- */
+
+int tool_heading_line(struct tool_lines *l, const char *text);
+int tool_heading_row(struct tool_lines *l, const struct tool_words *w);
+int tool_row_flush(struct tool_lines *l); /* ends the last row */
+int tool_perf_line(struct tool_lines *l, const char *text);
+int tool_perf_stat_row(struct tool_lines *l, const struct tool_words *w);
+void tool_elapsed_parse(struct tool_lines *l, const char *text);
+
+/* ---- rows ---- */
+
+/* Adds figures to the row of this name. */
+int tool_row_put(struct tool_lines *l, const char *tool, enum tool_row_of of, const char *name,
+		 const struct tool_row *r);
+int tool_count_put(struct tool_lines *l, const char *tool, enum tool_row_of of, const char *name,
+		   uint64_t count);
+extern const struct tool_row tool_no_figures;
+
+/* The names of kvm_stat -l are over. */
+void tool_names_clear(struct tool_lines *l);
+
+/* The row of this name, with no figure if it is new; NULL: there are too many, or
+ * no memory. */
+struct tool_row *tool_row_get(struct tool_table *t, enum tool_row_of of, const char *name,
+			      size_t len);
+
+/* The row of this name as tool_row_get() makes it; NULL: there is none. */
+struct tool_row *tool_row_find(struct tool_table *t, enum tool_row_of of, const char *name,
+			       size_t len);
+
+/* Removes rows that are `maybe`. */
+void tool_rows_drop(struct tool_table *t);
+
+/* What was counted until now is in the totals of the table that follows. */
+void tool_table_again(struct tool_table *t);
+
+#endif

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Lines of perf stat, also per CPU (-A), with times (-I), as CSV (-x) or JSON (-j), and of perf
+ *report, which prints
+ *
+ *	# Samples: 3K of event 'kvm:kvm_pio'
+ *	# Event count (approx.): 3707
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/saturate.h"
+#include "readers/text/tool_line.h"
+
+static void span_seen(struct tool_lines *l, double s)
+{
+	uint64_t ns = uint64_of_double(s * 1e9 + 0.5);
+
+	if (ns > l->table->span_ns)
+		l->table->span_ns = ns;
+}
+
+/* The count before word `event`, whose groups of digits may be words of their own. */
+static bool count_before(const struct tool_words *w, unsigned int event, uint64_t *ret,
+			 unsigned int *ret_first)
+{
+	char number[64];
+	unsigned int at = event - 1;
+
+	if (event >= 2 && !strcmp(w->word[event - 2], "<not") && w->word[at][0] &&
+	    strchr(w->word[at], '>')) {
+		*ret = TOOL_TABLE_UNKNOWN;
+		*ret_first = event - 2;
+		return true;
+	}
+	while (at && w->joined[at] && strlen(w->word[at]) == 3 &&
+	       strspn(w->word[at], "0123456789") == 3 && strlen(w->word[at - 1]) <= 3 &&
+	       strspn(w->word[at - 1], "0123456789") == strlen(w->word[at - 1]))
+		at--;
+	number[0] = '\0';
+	for (unsigned int i = at; i < event; i++)
+		strncat(number, w->word[i], sizeof(number) - strlen(number) - 1);
+	*ret_first = at;
+	return tool_count_parse(number, ret);
+}
+
+/* 1: it is a row of perf stat. */
+int tool_perf_stat_row(struct tool_lines *l, const struct tool_words *w)
+{
+	unsigned int first;
+	uint64_t count, integer;
+	double s;
+
+	for (unsigned int i = 1; i < w->nr; i++) {
+		if (!tool_is_event(w->word[i], strlen(w->word[i])) ||
+		    !count_before(w, i, &count, &first))
+			continue;
+		const char *end = first ? tool_number_parse(w->word[0], &s, &integer) : NULL;
+
+		if (end && !*end && strpbrk(w->word[0], ".,"))
+			span_seen(l, s);
+		int err = tool_count_put(l, "perf stat", ROW_OF_EVENT, w->word[i], count);
+
+		return err ? err : 1;
+	}
+	return 0;
+}
+
+/* "4.012820135 +- 0.002 seconds time elapsed"; several runs follow each other. */
+void tool_elapsed_parse(struct tool_lines *l, const char *text)
+{
+	const char *end = strstr(text, " seconds time elapsed"), *error, *at;
+	uint64_t integer;
+	double s;
+
+	if (!end)
+		return;
+	error = strstr(text, "+-");
+	end = error && error < end ? error : end;
+	while (end > text && end[-1] == ' ')
+		end--;
+	for (at = end; at > text && !strchr(" \t", at[-1]);)
+		at--;
+	if (tool_number_parse(at, &s, &integer) == end)
+		l->table->span_ns += uint64_of_double(s * 1e9 + 0.5);
+}
+
+enum { FIELDS_MAX = 24, FIELD_BYTES = 128 };
+
+/* Cuts the text of CSV into fields. Returns their number. */
+static unsigned int fields_split(const char *s, char sep, char field[FIELDS_MAX][FIELD_BYTES])
+{
+	unsigned int nr = 0;
+
+	for (const char *end; nr < FIELDS_MAX; s = end + 1) {
+		end = strchrnul(s, sep);
+		snprintf(field[nr++], FIELD_BYTES, "%.*s", (int)(end - s), s);
+		if (!*end)
+			break;
+	}
+	return nr;
+}
+
+/* [time,] [CPU,] count, unit, event, ... */
+static int perf_csv_fields(struct tool_lines *l, char field[FIELDS_MAX][FIELD_BYTES],
+			   unsigned int event)
+{
+	const char *number = field[event - 2], *end;
+	uint64_t count;
+	double v;
+	int err;
+
+	end = tool_number_parse(number, &v, &count);
+	if (end ? *end : *number != '<')
+		return 0;
+	count = end ? uint64_of_double(v + 0.5) : TOOL_TABLE_UNKNOWN;
+	if (event > 2 && strpbrk(field[0], ".,") &&
+	    (end = tool_number_parse(field[0], &v, &(uint64_t){0})) && !*end)
+		span_seen(l, v);
+	err = tool_count_put(l, "perf stat", ROW_OF_EVENT, field[event], count);
+	return err ? err : 1;
+}
+
+/* perf stat -x, 1: it is such a row. */
+static int perf_csv_row(struct tool_lines *l, const char *text)
+{
+	char field[FIELDS_MAX][FIELD_BYTES];
+
+	for (const char *sep = strchr(text, ':') ? ",;|\t" : ""; *sep; sep++) {
+		unsigned int nr = fields_split(text, *sep, field);
+
+		for (unsigned int i = 2; i < nr; i++)
+			if (tool_is_event(field[i], strlen(field[i])))
+				return perf_csv_fields(l, field, i);
+	}
+	return 0;
+}
+
+/* The text of a member of a line of JSON; NULL: it has none. */
+static const char *member_find(const char *text, const char *key)
+{
+	const char *at = strstr(text, key);
+
+	return at ? at + strlen(key) + strspn(at + strlen(key), "\" :") : NULL;
+}
+
+static int perf_json_row(struct tool_lines *l, const char *text)
+{
+	const char *count = member_find(text, "\"counter-value\""),
+		   *event = member_find(text, "\"event\""),
+		   *interval = member_find(text, "\"interval\"");
+	char name[128];
+	size_t len = event ? strcspn(event, "\"") : 0;
+	double v;
+	uint64_t integer;
+
+	if (!count || !tool_is_event(event, len))
+		return 0;
+	snprintf(name, sizeof(name), "%.*s", (int)len, event);
+	if (interval && tool_number_parse(interval, &v, &integer))
+		span_seen(l, v);
+	integer = tool_number_parse(count, &v, &integer) ? uint64_of_double(v + 0.5)
+							 : TOOL_TABLE_UNKNOWN;
+	int err = tool_count_put(l, "perf stat", ROW_OF_EVENT, name, integer);
+
+	return err ? err : 1;
+}
+
+static int perf_report_line(struct tool_lines *l, const char *text)
+{
+	static const char of[] = "of event '", approx[] = "Event count (approx.):";
+	const char *at = strstr(text, of);
+	uint64_t count;
+	double v;
+	int err;
+
+	if (at) {
+		at += sizeof(of) - 1;
+		snprintf(l->event, sizeof(l->event), "%.*s", (int)strcspn(at, "'"), at);
+		return 1;
+	}
+	at = strstr(text, approx);
+	if (!at || !*l->event)
+		return 0;
+	at += sizeof(approx) - 1;
+	at += strspn(at, " ");
+	if (!tool_number_parse(at, &v, &count) || count == TOOL_TABLE_UNKNOWN)
+		return 0;
+	err = tool_count_put(l, "perf report", ROW_OF_EVENT, l->event, count);
+	l->event[0] = '\0';
+	return err ? err : 1;
+}
+
+int tool_perf_line(struct tool_lines *l, const char *text)
+{
+	int done = perf_json_row(l, text);
+
+	if (!done)
+		done = perf_csv_row(l, text);
+	return done ? done : perf_report_line(l, text);
+}

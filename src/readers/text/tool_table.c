@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A table of another tool as rows: names of exit reasons are made the kernel's, and rows of one
+ * name, such as those of each CPU or thread, are added up.
+ */
+#include "readers/text/tool_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "base/saturate.h"
+#include "event/exit_reason.h"
+#include "readers/text/lines.h"
+#include "readers/text/paste_clean.h"
+#include "readers/text/tool_line.h"
+
+struct place {
+	const char *key; /* the row's name, which is owned by the row */
+	size_t index;
+};
+
+/* "EXIT_REASON_HLT", "EXIT_HLT", "hlt": as the kernel prints it. */
+static void reason_print(const char *name, size_t len, char *buf, size_t size)
+{
+	static const char prefix[] = "EXIT_REASON_";
+	const char *known = NULL;
+	uint32_t isa, reason;
+
+	if (len > sizeof(prefix) && !strncmp(name, prefix, sizeof(prefix) - 1)) {
+		name += sizeof(prefix) - 1;
+		len -= sizeof(prefix) - 1;
+	}
+	if (exit_reason_parse(name, len, &isa, &reason))
+		known = exit_reason_name(reason, isa);
+	if (known)
+		snprintf(buf, size, "%s", known);
+	else
+		snprintf(buf, size, "%.*s", (int)len, name);
+}
+
+/* "kvm:kvm_exit:u" is kvm_exit. */
+static void event_print(const char *name, size_t len, char *buf, size_t size)
+{
+	const char *system = memchr(name, ':', len), *end = name + len;
+
+	if (system && system > name && system + 1 < end) {
+		name = system + 1;
+		system = memchr(name, ':', (size_t)(end - name));
+		end = system ? system : end;
+	}
+	snprintf(buf, size, "%.*s", (int)(end - name), name);
+}
+
+enum { NAME_BYTES = 160 };
+
+static void name_print(enum tool_row_of of, const char *name, size_t len, char *buf)
+{
+	if (of == ROW_OF_REASON)
+		reason_print(name, len, buf, NAME_BYTES);
+	else if (of == ROW_OF_EVENT)
+		event_print(name, len, buf, NAME_BYTES);
+	else
+		snprintf(buf, NAME_BYTES, "%.*s", (int)len, name);
+}
+
+struct tool_row *tool_row_find(struct tool_table *t, enum tool_row_of of, const char *name,
+			       size_t len)
+{
+	char text[NAME_BYTES];
+
+	name_print(of, name, len, text);
+	const struct place *at = hash_find_text(&t->names, text);
+
+	return at ? &t->row[at->index] : NULL;
+}
+
+struct tool_row *tool_row_get(struct tool_table *t, enum tool_row_of of, const char *name,
+			      size_t len)
+{
+	struct tool_row *row = tool_row_find(t, of, name, len);
+	char text[NAME_BYTES];
+	struct place *at;
+
+	if (row)
+		return row;
+	name_print(of, name, len, text);
+	if (t->nr >= TOOL_TABLE_ROWS_MAX) {
+		t->dropped++;
+		return NULL;
+	}
+	if (array_room(t->row, t->nr))
+		return NULL;
+	row = &t->row[t->nr];
+	*row = (struct tool_row){.of = of,
+				 .name = strdup(text),
+				 .total_ns = TOOL_TABLE_UNKNOWN,
+				 .min_ns = TOOL_TABLE_UNKNOWN,
+				 .mean_ns = TOOL_TABLE_UNKNOWN,
+				 .max_ns = TOOL_TABLE_UNKNOWN,
+				 .per_s = TOOL_TABLE_UNKNOWN};
+	at = row->name ? hash_add_text(&t->names, row->name, NULL) : NULL;
+	if (!at) {
+		free(row->name);
+		fail(-ENOMEM, "out of memory");
+		return NULL;
+	}
+	at->index = t->nr++;
+	return row;
+}
+
+static void rows_clear(struct tool_table *t)
+{
+	hash_clear(&t->names);
+	for (size_t i = 0; i < t->nr; i++)
+		free(t->row[i].name);
+	t->nr = 0;
+}
+
+void tool_table_again(struct tool_table *t)
+{
+	if (t->nr)
+		rows_clear(t);
+	t->tables++;
+}
+
+void tool_rows_drop(struct tool_table *t)
+{
+	size_t nr = t->nr;
+
+	hash_clear(&t->names);
+	t->nr = 0;
+	for (size_t i = 0; i < nr; i++) {
+		struct place *at =
+			t->row[i].maybe ? NULL : hash_add_text(&t->names, t->row[i].name, NULL);
+
+		if (!at) {
+			free(t->row[i].name);
+			continue;
+		}
+		at->index = t->nr;
+		t->row[t->nr++] = t->row[i];
+	}
+}
+
+static void table_init(struct tool_table *t)
+{
+	*t = (struct tool_table){.names = HASH_TABLE_OF_TEXTS(struct place, TOOL_TABLE_ROWS_MAX)};
+}
+
+void tool_table_free(struct tool_table *t)
+{
+	rows_clear(t);
+	hash_deinit(&t->names);
+	free(t->row);
+	t->row = NULL;
+}
+
+size_t tool_table_rows_of(const struct tool_table *t, enum tool_row_of of)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < t->nr; i++)
+		nr += t->row[i].of == of;
+	return nr;
+}
+
+/* A line and its newline at `end`. */
+static int line_add(struct tool_lines *l, char *s, char *end)
+{
+	*paste_clean(s, end) = '\0';
+	return tool_line_add(l, s);
+}
+
+const char *tool_table_probe(const char *text, size_t len)
+{
+	char *copy = memchr(text, '\0', len) ? NULL : calloc(1, len + 1 + TEXT_LINE_SLACK),
+	     *s = copy;
+	struct tool_table t;
+	struct tool_lines l = {.table = &t};
+	const char *tool = NULL;
+	int err = 0;
+
+	if (!copy)
+		return NULL;
+	table_init(&t);
+	memcpy(copy, text, len);
+	copy[len] = '\n';
+	for (char *end; !err && s < copy + len; s = end + 1) {
+		end = memchr(s, '\n', (size_t)(copy + len + 1 - s));
+		err = line_add(&l, s, end);
+	}
+	if (!err)
+		err = tool_lines_end(&l);
+	if (!err && t.nr)
+		tool = t.tool;
+	tool_lines_free(&l);
+	tool_table_free(&t);
+	free(copy);
+	return tool;
+}
+
+int tool_table_read(const char *path, struct tool_table *ret)
+{
+	struct tool_lines l = {.table = ret};
+	struct text_lines lines;
+	char *s, *end;
+	int err;
+
+	table_init(ret);
+	err = text_lines_open(&lines, path);
+	while (!err && (s = text_line_next(&lines, &end)))
+		err = line_add(&l, s, end);
+	if (!err && lines.err)
+		err = fail(lines.err, "%s: %s", path, strerror(-lines.err));
+	if (!err)
+		err = tool_lines_end(&l);
+	if (!err && !ret->nr)
+		err = fail(-EINVAL, "%s: no row of a table was recognized", path);
+	tool_lines_free(&l);
+	text_lines_close(&lines);
+	return err;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Tables of counts that other tools print and people paste: perf kvm stat, kvm_stat, perf stat,
+ * perf trace -s, perf report, maps of bpftrace, kvmexit of bcc, histogram triggers of ftrace. A
+ * table has no times and no threads, so it is no trace; what it has are counts, and some have sums
+ * of durations.
+ */
+#ifndef HOSTRACE_TOOL_TABLE_H
+#define HOSTRACE_TOOL_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+
+enum { TOOL_TABLE_ROWS_MAX = 4096 };
+
+#define TOOL_TABLE_UNKNOWN UINT64_MAX
+
+enum tool_row_of { ROW_OF_EVENT, ROW_OF_REASON, ROW_OF_OTHER };
+
+/* Any figure but the count of a row may be TOOL_TABLE_UNKNOWN, and the count if perf could not
+ * count. */
+struct tool_row {
+	enum tool_row_of of;
+	char *name; /* of an exit reason the kernel's, if it is one that is known; of an event
+		       without its system */
+	uint64_t count, total_ns, min_ns, mean_ns, max_ns;
+	uint64_t per_s; /* a rate that the tool printed */
+	bool maybe;	/* while it is read: it may be another text */
+};
+
+struct tool_table {
+	const char *tool; /* which printed it */
+	const char *keys; /* what rows of ROW_OF_OTHER are of: "syscall", "key" */
+	struct tool_row *row;
+	size_t nr;
+	uint64_t span_ns;  /* of the counting; 0: the table does not say */
+	bool span_guessed; /* it is the number of lines, one a second as kvm_stat prints them by
+			      default */
+	uint64_t tables;   /* of running totals, of which the last one is kept */
+	uint64_t dropped;  /* rows beyond TOOL_TABLE_ROWS_MAX */
+	struct hash_table names;
+};
+
+/* Are the first bytes of a file, which no reader reads, those of such a table? The tool's name, or
+ * NULL. */
+const char *tool_table_probe(const char *text, size_t len);
+
+/* Reads it. 0, -EINVAL (it has no row), or another -errno, with the error message set.
+ * tool_table_free() in any case. */
+int tool_table_read(const char *path, struct tool_table *ret);
+void tool_table_free(struct tool_table *t);
+
+/* How many rows are of this. */
+size_t tool_table_rows_of(const struct tool_table *t, enum tool_row_of of);
+
+#endif

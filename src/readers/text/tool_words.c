@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Words and numbers of tables of other tools. Thousands may be separated by what the locale has,
+ * and a decimal point may be a comma: an integer is what has groups of three digits, of other
+ * numbers the last separator is the point.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "readers/text/tool_line.h"
+
+const char *tool_blanks_skip(const char *s)
+{
+	return s + strspn(s, " \t>|");
+}
+
+double tool_unit_parse(const char *s, size_t len)
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} units[] = {{"ns", 1},		 {"nsec", 1}, {"us", 1e3},   {"usec", 1e3}, {"usecs", 1e3},
+		     {"\xc2\xb5s", 1e3}, {"ms", 1e6}, {"msec", 1e6}, {"s", 1e9},    {"sec", 1e9}};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+		if (strlen(units[i].name) == len && !strncmp(units[i].name, s, len))
+			return units[i].ns;
+	return 0;
+}
+
+/* The number at s: ret_integer with all separators dropped, *ret with the last one as the decimal
+ * point. */
+const char *tool_number_parse(const char *s, double *ret, uint64_t *ret_integer)
+{
+	char digits[64];
+	size_t nr = 0;
+	const char *end = s, *point = NULL;
+	bool groups = true;
+
+	if (!isdigit((unsigned char)*s))
+		return NULL;
+	for (; isdigit((unsigned char)*end) ||
+	       (strchr(".,'", *end) && *end && isdigit((unsigned char)end[1]));
+	     end++) {
+		if (!isdigit((unsigned char)*end)) {
+			groups &= strspn(end + 1, "0123456789") == 3;
+			point = end;
+		} else if (nr < sizeof(digits) - 1) {
+			digits[nr++] = *end;
+		}
+	}
+	digits[nr] = '\0';
+	*ret_integer = groups ? strtoull(digits, NULL, 10) : TOOL_TABLE_UNKNOWN;
+	*ret = strtod(digits, NULL);
+	for (const char *d = point ? point + 1 : end; d < end; d++)
+		*ret /= 10;
+	return end;
+}
+
+/* A whole word that is a number: with "%", a unit, or nothing. */
+bool tool_value_parse(const char *word, double unit_ns, double *ret)
+{
+	uint64_t integer;
+	const char *end = tool_number_parse(word, ret, &integer);
+
+	if (!end)
+		return false;
+	if (!*end || !strcmp(end, "%")) {
+		*ret *= *end ? 1 : unit_ns;
+		return true;
+	}
+	unit_ns = tool_unit_parse(end, strlen(end));
+	*ret *= unit_ns;
+	return unit_ns > 0;
+}
+
+bool tool_count_parse(const char *word, uint64_t *ret)
+{
+	double real;
+	const char *end = tool_number_parse(word, &real, ret);
+
+	return end && !*end && *ret != TOOL_TABLE_UNKNOWN;
+}
+
+void tool_words_split(char *s, struct tool_words *ret)
+{
+	char *end = s;
+
+	ret->nr = 0;
+	while (ret->nr < TOOL_COLUMNS_MAX) {
+		s = end + strspn(end, " \t>|");
+		if (!*s)
+			break;
+		ret->joined[ret->nr] = s == end + 1 && *end == ' ';
+		end = s + strcspn(s, " \t|");
+		ret->word[ret->nr++] = s;
+	}
+	for (unsigned int i = 0; i < ret->nr; i++)
+		ret->word[i][strcspn(ret->word[i], " \t|")] = '\0';
+}
+
+bool tool_is_name(const char *s)
+{
+	size_t len = strlen(s);
+
+	return len && len < sizeof(((struct tool_lines *)0)->row.name) && s[len - 1] != ':' &&
+	       strspn(s,
+		      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_():./+-") ==
+		       len;
+}
+
+/* "kvm:kvm_exit", "sched:sched_switch:u" */
+bool tool_is_event(const char *s, size_t len)
+{
+	const char *colon = memchr(s, ':', len);
+
+	if (!colon || colon == s || colon[1] == ':' || colon + 2 >= s + len ||
+	    !isalpha((unsigned char)*s) || !isalpha((unsigned char)colon[1]))
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)s[i]) && !strchr("_:-", s[i]))
+			return false;
+	return true;
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * `exits` and `count` of a table that another tool printed: its rows with the keys that these
+ * reports have for a recording, and notes on what the table does not have.
+ */
+#include "reports/tool_counts.h"
+
+#include <inttypes.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "base/units.h"
+#include "base/version.h"
+#include "reports/head.h"
+
+#define FIGURE(name, heading, kind, member, what)                                                  \
+	{                                                                                          \
+		name, heading, kind, .get = get_##member, .when = has_##member, .nullable = true,  \
+				     .doc = what                                                   \
+	}
+
+#define FIGURE_OF(member)                                                                          \
+	static bool has_##member(const struct table *table)                                        \
+	{                                                                                          \
+		const struct tool_table *t = table->report;                                        \
+		return array_any(t->nr, i, t->row[i].member != TOOL_TABLE_UNKNOWN);                \
+	}                                                                                          \
+	GET_NUMBER_IF(get_##member, const struct tool_row *r, r->member != TOOL_TABLE_UNKNOWN,     \
+		      r->member)
+
+FIGURE_OF(total_ns)
+FIGURE_OF(min_ns)
+FIGURE_OF(mean_ns)
+FIGURE_OF(max_ns)
+FIGURE_OF(per_s)
+GET_NUMBER_IF(get_count, const struct tool_row *r, r->count != TOOL_TABLE_UNKNOWN, r->count)
+
+static const struct column_def columns[] = {
+	{"count", "count", COL_COUNT, .get = get_count, .nullable = true,
+	 .doc = "how many there were; null: the tool could not count them"},
+	FIGURE("per_second", "per s", COL_COUNT, per_s, "the rate that the tool printed"),
+	FIGURE("total_ns", "total", COL_NS, total_ns, "all together"),
+	FIGURE("min_ns", "min", COL_NS, min_ns, "the shortest"),
+	FIGURE("avg_ns", "avg", COL_NS, mean_ns, "average"),
+	FIGURE("max_ns", "max", COL_NS, max_ns, "the longest"),
+	{0},
+};
+
+const struct table_def tool_counts_table = {
+	"exits",
+	"TABLE",
+	"a row of another tool's table: its exit reason, event or key, and",
+	{columns}};
+
+void tool_counts_caveats(const struct tool_table *t, json_t *list)
+{
+	bool durations = array_any(t->nr, i, t->row[i].mean_ns != TOOL_TABLE_UNKNOWN);
+	char span[16];
+
+	caveat_add(
+		list,
+		"a table of %s, not a trace: no %s; for those record the events: hostrace record "
+		"--vm PID, trace-cmd record -e kvm, or perf record -a -e 'kvm:*'",
+		t->tool,
+		durations ? "times, threads and percentiles" : "latencies, times and threads");
+	if (t->span_ns)
+		caveat_add(list, "counted for %s%s", duration_print(t->span_ns, span, sizeof(span)),
+			   t->span_guessed ? ", if each line is a second" : "");
+	if (t->tables > 1)
+		caveat_add(list, "the tool printed its running totals several times: the last ones "
+				 "are shown");
+	caveat_count(list, "rows dropped, the table has too many", t->dropped);
+}
+
+/* The rows that are shown: of reasons or events, whichever there are. */
+static enum tool_row_of rows_shown(const struct tool_table *t, bool events)
+{
+	enum tool_row_of first = events ? ROW_OF_EVENT : ROW_OF_REASON,
+			 second = events ? ROW_OF_REASON : ROW_OF_EVENT;
+
+	return tool_table_rows_of(t, first)    ? first
+	       : tool_table_rows_of(t, second) ? second
+					       : ROW_OF_OTHER;
+}
+
+static json_t *head(const struct report *r)
+{
+	json_t *h = json_pack("{s:{s:s, s:s}, s:O, s:O}", "hostrace", "version", HOSTRACE_VERSION,
+			      "command", r->command, "inputs", json_object_get(r->extra, "inputs"),
+			      "caveats", r->caveats);
+
+	return h;
+}
+
+static int draw(const struct tool_table *t, enum tool_row_of of, struct report *r)
+{
+	const char *key = of == ROW_OF_REASON ? "reason" : of == ROW_OF_EVENT ? "event" : t->keys;
+	struct table table = {0};
+	bool total;
+
+	table_column(&table, key ? key : "key", key ? key : "key", COL_TEXT, 0);
+	table_open(&table, &tool_counts_table, t, NULL);
+	total = has_total_ns(&table);
+	for (size_t i = 0; i < t->nr; i++) {
+		struct cell *row = t->row[i].of == of ? table_row(&table) : NULL;
+
+		if (!row)
+			continue;
+		row[0].text = table_text(&table, t->row[i].name);
+		table_fill(&table, row, &t->row[i]);
+	}
+	return report_table(r, &table, total ? "total_ns" : "count");
+}
+
+int tool_counts_write(const struct tool_table *t, const char *path, const char *command,
+		      bool events, const struct output *out)
+{
+	enum tool_row_of of = rows_shown(t, events);
+	json_t *inputs =
+		json_pack("{s:[{s:o, s:s}]}", "inputs", "file", json_text(path), "kind", t->tool);
+	struct report r = {.out = out,
+			   .command = command,
+			   .wide = out->wide,
+			   .head = head,
+			   .foot = caveats_print,
+			   .note = out->note,
+			   .caveats = json_array()};
+	int err;
+
+	r.extra = inputs;
+	if (!events && of != ROW_OF_REASON)
+		caveat_add(r.caveats, "the table has no exit reasons");
+	tool_counts_caveats(t, r.caveats);
+	err = draw(t, of, &r);
+	json_decref(r.caveats);
+	json_decref(inputs);
+	return err;
+}
