@@ -64,7 +64,7 @@ struct reader_ops {
 	const char *name, *summary;
 
 	bool text;	/* probe() recognizes any part of the file that begins with a line */
-	bool directory; /* it reads folders: probe is not called then, and may be NULL */
+	const char *directory; /* it reads directories that hold this; probe is not called then, and may be NULL */
 
 	/* Do these first bytes (len <= READER_PROBE_BYTES) look like this format? */
 	bool (*probe)(const uint8_t *head, size_t len);

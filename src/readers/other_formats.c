@@ -53,7 +53,7 @@ int other_format_refuse(const char *path, const uint8_t *head, size_t len)
 	return 0;
 }
 
-static bool holds(const char *directory, const char *name)
+bool directory_holds(const char *directory, const char *name)
 {
 	_cleanup_free_ char *path = NULL;
 
@@ -62,15 +62,9 @@ static bool holds(const char *directory, const char *name)
 
 int other_directory_refuse(const char *path)
 {
-	if (holds(path, "metadata"))
+	if (directory_holds(path, "metadata"))
 		return fail_hint(fail(-EINVAL, "%s is a CTF trace (LTTng), which cannot be read",
 				      path),
 				 "%s", ctf_instead);
-	if (holds(path, "data.0"))
-		return fail_hint(fail(-EINVAL,
-				      "%s is a recording of perf record --threads, which cannot "
-				      "be read",
-				      path),
-				 "print it: perf script -i %s | hostrace info -i -", path);
 	return 0;
 }

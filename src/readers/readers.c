@@ -148,12 +148,17 @@ static const struct reader_ops *reader_find_later(const char *path, struct open_
 	return found;
 }
 
-static const struct reader_ops *directory_reader(void)
+/* By what it holds; of no recording the last one reports that. */
+static const struct reader_ops *directory_reader(const char *path)
 {
-	for (const struct reader_ops *const *ops = readers; *ops; ops++)
-		if ((*ops)->directory)
+	const struct reader_ops *last = NULL;
+
+	for (const struct reader_ops *const *ops = readers; *ops; ops++) {
+		if ((*ops)->directory && directory_holds(path, (*ops)->directory))
 			return *ops;
-	return NULL;
+		last = (*ops)->directory ? *ops : last;
+	}
+	return last;
 }
 
 int reader_open(const char *path, const struct read_hint *hint, struct reader **ret)
@@ -171,7 +176,7 @@ int reader_open(const char *path, const struct read_hint *hint, struct reader **
 		return err;
 	program = directory ? NULL : unpacker(head, len);
 	text_decode(text_encoding_of(head, len), head, &len);
-	ops = directory ? directory_reader() : reader_find(head, len, false);
+	ops = directory ? directory_reader(path) : reader_find(head, len, false);
 	if (!ops && !directory && !program)
 		ops = reader_find_later(path, hint ? hint->files : NULL, head, len);
 	if (ops)

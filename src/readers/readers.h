@@ -2,6 +2,7 @@
 #ifndef HOSTRACE_READERS_H
 #define HOSTRACE_READERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,5 +23,8 @@ int reader_open(const char *path, const struct read_hint *hint, struct reader **
  */
 int other_format_refuse(const char *path, const uint8_t *head, size_t len);
 int other_directory_refuse(const char *path);
+
+/* Is there such a file in the directory? */
+bool directory_holds(const char *directory, const char *name);
 
 #endif

@@ -4,6 +4,7 @@
  * the truth by construction:
  *
  *   perfdata [-p] [-z] SCRIPT PERF.DATA      -p: as `perf record -o -` writes it; -z: records in COMPRESSED ones
+ *   perfdata -t SCRIPT DIRECTORY             as `perf record --threads` writes it
  *
  * One directive a line; '#' begins a comment. Records wait in a buffer per CPU, which `round` and the end write out,
  * CPU by CPU, as perf does:
@@ -58,7 +59,7 @@ struct counter {
 };
 
 struct trace {
-	bool pipe, packed, no_id_all;
+	bool threads, pipe, packed, no_id_all;
 	uint64_t sample, clock, period, freq;
 	bool have_clock;
 	struct formats formats;
@@ -269,10 +270,30 @@ static void sample_set(struct trace *t, const char *name)
 	error(1, 0, "unknown part '%s' of samples", name);
 }
 
+/* The buffer of each CPU in a file of its own. */
+static void parts_write(struct trace *t, const char *directory)
+{
+	for (int i = 0, nr = 0; i < CPUS; i++) {
+		char *path;
+		FILE *f;
+
+		bytes_end(&t->ring[i]);
+		if (!t->ring[i].len)
+			continue;
+		if (asprintf(&path, "%s/data.%d", directory, nr++) < 0 || !(f = fopen(path, "w")))
+			error(1, errno, "%s", directory);
+		fwrite(t->ring[i].data, 1, t->ring[i].len, f);
+		fclose(f);
+		free(path);
+	}
+}
+
 static void round_end(struct trace *t)
 {
 	struct bytes none = {0};
 
+	if (t->threads)
+		return;
 	for (int i = 0; i < CPUS; i++) {
 		bytes_end(&t->ring[i]);
 		fwrite(t->ring[i].data, 1, t->ring[i].len, t->data.f);
@@ -505,16 +526,18 @@ int main(int argc, char **argv)
 	FILE *in, *out;
 	int opt;
 
-	while ((opt = getopt(argc, argv, "pz")) != -1) {
+	while ((opt = getopt(argc, argv, "pzt")) != -1) {
 		if (opt == 'p')
 			t->pipe = true;
 		else if (opt == 'z')
 			t->packed = true;
+		else if (opt == 't')
+			t->threads = true;
 		else
 			return 2;
 	}
 	if (argc - optind != 2)
-		error(2, 0, "usage: perfdata [-p] [-z] SCRIPT PERF.DATA");
+		error(2, 0, "usage: perfdata [-p] [-z] [-t] SCRIPT PERF.DATA");
 	in = fopen(argv[optind], "r");
 	if (!in)
 		error(1, errno, "%s", argv[optind]);
@@ -527,7 +550,11 @@ int main(int argc, char **argv)
 		line_read(t, line);
 	round_end(t);
 	bytes_end(&t->data);
-	out = fopen(argv[optind + 1], "w");
+	if (t->threads)
+		parts_write(t, argv[optind + 1]);
+	if (t->threads && chdir(argv[optind + 1]))
+		error(1, errno, "%s", argv[optind + 1]);
+	out = fopen(t->threads ? "data" : argv[optind + 1], "w");
 	if (!out)
 		error(1, errno, "%s", argv[optind + 1]);
 	if (t->pipe)

@@ -542,7 +542,7 @@ static int tracefs_open(const char *path, const struct read_hint *hint, struct r
 const struct reader_ops tracefs_reader = {
 	.name = "ftrace pages",
 	.summary = "a directory with ftrace's raw pages, one file per CPU, and the formats",
-	.directory = true,
+	.directory = "events",
 	.open = tracefs_open,
 	.next = tracedat_next,
 	.counts = tracedat_counts,

@@ -469,7 +469,7 @@ static int file_begin(struct perfdata *p)
 	ftrace_events_free(p->events);
 	p->events = ftrace_events_new(p->guest ? FTRACE_GUEST : FTRACE_HOST, NULL, NULL);
 	err = p->events ? perfdata_file_open(&p->file, p->reader.info.file, p->events) : -ENOMEM;
-	return err ? err : perfdata_stream_init(&p->stream, &p->file, p->events);
+	return err ? err : perfdata_stream_init(&p->stream, &p->file, p->events, 0);
 }
 
 /* A host's losses, before the events: by the scan that rows need anyway, or as the records are read. */
@@ -559,7 +559,8 @@ static int perfdata_open(const char *path, const struct read_hint *hint, struct 
 
 const struct reader_ops perfdata_reader = {
 	.name = "perf.data",
-	.summary = "recordings of perf, from a file or a pipe, also compressed",
+	.summary = "recordings of perf, from a file, a pipe or its threads, also compressed",
+	.directory = "data",
 	.probe = perfdata_probe,
 	.open = perfdata_open,
 	.next = perfdata_next,

@@ -330,10 +330,24 @@ static int head_read(struct perfdata_file *f, struct buffer *b, struct ftrace_ev
 		return err;
 	if (f->data_at > f->bytes)
 		return buffer_fail(b, "the data lies beyond the end of the file");
-	f->unended = !size || size > f->bytes - f->data_at;
+	f->unended = (!size && !f->directory) || size > f->bytes - f->data_at;
 	f->data_end = f->unended ? f->bytes : f->data_at + size;
 	err = attrs_read(f, attrs_at, attrs_len, entry);
 	return err || f->unended ? err : features_read(f, bits, events);
+}
+
+/* The file itself, or `data` of the directory of perf record --threads. */
+static int file_open(struct perfdata_file *f, struct stat *st)
+{
+	_cleanup_free_ char *data = NULL;
+
+	f->directory = !stat(f->path, st) && S_ISDIR(st->st_mode);
+	if (f->directory && asprintf(&data, "%s/data", f->path) < 0)
+		return fail(-ENOMEM, "%s: out of memory", f->path);
+	f->fd = open_files_get(f->files, data ? data : f->path);
+	if (f->fd < 0 || fstat(f->fd, st))
+		return fail(-errno, "%s: %s", data ? data : f->path, strerror(errno));
+	return 0;
 }
 
 int perfdata_file_open(struct perfdata_file *f, const char *path, struct ftrace_events *events)
@@ -345,14 +359,16 @@ int perfdata_file_open(struct perfdata_file *f, const char *path, struct ftrace_
 	int err;
 
 	*f = (struct perfdata_file){.path = path, .files = f->files};
-	f->fd = open_files_get(f->files, path);
-	if (f->fd < 0 || fstat(f->fd, &st))
-		return fail(-errno, "%s: %s", path, strerror(errno));
+	err = file_open(f, &st);
+	if (err)
+		return err;
 	f->bytes = (uint64_t)st.st_size;
 	size = f->bytes < sizeof(head) ? f->bytes : sizeof(head);
 	err = perfdata_load(f, 0, size, head);
 	if (err)
 		return err;
+	if (f->directory && !perfdata_probe(head, size))
+		return fail(-EINVAL, "%s/data is not a perf.data file", path);
 	if (size >= sizeof(magic) && !memcmp(head, magic_swapped, sizeof(magic)))
 		return fail(-ENOTSUP, "%s is from a big-endian machine, which is not supported",
 			    path);

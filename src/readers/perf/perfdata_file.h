@@ -70,6 +70,7 @@ struct perfdata_file {
 	const char *path; /* borrowed */
 	struct open_files *files; /* set before the file is opened: as in struct read_hint */
 	uint64_t bytes;
+	bool directory; /* of perf record --threads: perfdata_parts.c */
 	bool pipe;
 	uint64_t data_at, data_end;
 	bool unended; /* the recorder ended before it wrote the sizes */
@@ -116,6 +117,8 @@ struct perfdata_stream {
 	struct perfdata_file *file;
 	struct ftrace_events *events;
 	uint64_t at;
+	struct perfdata_parts *parts; /* of a directory; else the members that follow */
+	size_t block_bytes;
 	uint8_t *block, *plain; /* of the file; unpacked */
 	size_t next, len, plain_next, plain_len;
 	size_t packed_left, packed_end; /* bytes of a packed record that wait in `block`; where it ends */
@@ -124,8 +127,9 @@ struct perfdata_stream {
 	bool ended; /* or damaged: nothing follows */
 };
 
+/* block_bytes: read at once, at least twice PERFDATA_RECORD_MAX; 0: of one file */
 int perfdata_stream_init(struct perfdata_stream *s, struct perfdata_file *f,
-			 struct ftrace_events *events);
+			 struct ftrace_events *events, size_t block_bytes);
 void perfdata_stream_deinit(struct perfdata_stream *s);
 
 /*
@@ -133,6 +137,13 @@ void perfdata_stream_deinit(struct perfdata_stream *s);
  * Returns 1, 0 at the end, -errno with the error message set. A file that ends within a record sets `cut`.
  */
 int perfdata_stream_next(struct perfdata_stream *s, struct perfdata_record *ret);
+
+/* The streams of all files of a directory as one, in order of time. */
+int perfdata_parts_open(const struct perfdata_file *f, struct ftrace_events *events,
+			struct perfdata_parts **ret);
+int perfdata_parts_next(struct perfdata_parts *p, const struct perfdata_file *f,
+			struct perfdata_record *ret, bool *cut);
+void perfdata_parts_close(struct perfdata_parts *p);
 
 /* ---- samples ---- */
 

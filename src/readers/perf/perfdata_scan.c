@@ -440,8 +440,8 @@ struct perfdata_scan *perfdata_scan(struct perfdata *p)
 {
 	struct perfdata_scan *s;
 
-	if (p->guest || !p->file.have_formats || p->file.unended || !p->file.nr_attrs ||
-	    p->file.bytes > SIZE_MAX || perfdata_is_partial(&p->file))
+	if (p->guest || p->file.directory || !p->file.have_formats || p->file.unended ||
+	    !p->file.nr_attrs || p->file.bytes > SIZE_MAX || perfdata_is_partial(&p->file))
 		return unsuited("it is a guest's, without formats, or unfinished"), NULL;
 	s = calloc(1, sizeof(*s));
 	if (s && scan_fill(s, p) && pieces_sort(s))

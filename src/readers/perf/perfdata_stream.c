@@ -267,16 +267,20 @@ enum {
 };
 
 int perfdata_stream_init(struct perfdata_stream *s, struct perfdata_file *f,
-			 struct ftrace_events *events)
+			 struct ftrace_events *events, size_t block_bytes)
 {
-	*s = (struct perfdata_stream){.file = f, .events = events, .at = f->data_at};
-	s->block = malloc(BLOCK);
-	s->plain = malloc(BLOCK);
+	*s = (struct perfdata_stream){.file = f, .events = events, .at = f->data_at,
+				      .block_bytes = block_bytes ? block_bytes : BLOCK};
+	if (f->directory)
+		return perfdata_parts_open(f, events, &s->parts);
+	s->block = malloc(s->block_bytes);
+	s->plain = malloc(s->block_bytes);
 	return s->block && s->plain ? 0 : fail(-ENOMEM, "%s: out of memory", f->path);
 }
 
 void perfdata_stream_deinit(struct perfdata_stream *s)
 {
+	perfdata_parts_close(s->parts);
 	free(s->block);
 	free(s->plain);
 	ZSTD_freeDStream(s->zstd);
@@ -295,7 +299,7 @@ static int block_fill(struct perfdata_stream *s, size_t want)
 	if (left < want - have)
 		return 0;
 	memmove(s->block, s->block + s->next, have);
-	room = BLOCK - have;
+	room = s->block_bytes - have;
 	room = left < room ? (size_t)left : room;
 	err = perfdata_load(s->file, s->at, room, s->block + have);
 	if (err)
@@ -390,7 +394,7 @@ static int packed_take(struct perfdata_stream *s)
 {
 	size_t have = s->plain_len - s->plain_next, status;
 	ZSTD_inBuffer in = {s->block + s->next, s->packed_left, 0};
-	ZSTD_outBuffer out = {s->plain, BLOCK, have};
+	ZSTD_outBuffer out = {s->plain, s->block_bytes, have};
 
 	memmove(s->plain, s->plain + s->plain_next, have);
 	s->plain_next = 0;
@@ -400,7 +404,7 @@ static int packed_take(struct perfdata_stream *s)
 	s->plain_len = out.pos;
 	s->packed_left -= in.pos;
 	s->next = s->packed_left ? s->next + in.pos : s->packed_end;
-	s->plain_full = out.pos == BLOCK; /* there may be more inside */
+	s->plain_full = out.pos == s->block_bytes; /* there may be more inside */
 	return 0;
 }
 
@@ -509,7 +513,9 @@ static int record_next(struct perfdata_stream *s, struct perfdata_record *ret)
 
 int perfdata_stream_next(struct perfdata_stream *s, struct perfdata_record *ret)
 {
-	int more = s->ended ? 0 : record_next(s, ret);
+	int more = s->ended   ? 0
+		   : s->parts ? perfdata_parts_next(s->parts, s->file, ret, &s->cut)
+			      : record_next(s, ret);
 
 	if (more <= 0) { /* another reader of the file may follow before this one is closed */
 		ZSTD_freeDStream(s->zstd);
