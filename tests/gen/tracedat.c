@@ -16,7 +16,7 @@
  *   shift PEER FLAGS CPU:TIME:OFFSET.. option TIME_SHIFT, one sample for each CPU, no scaling
  *   tsc2nsec MULT SHIFT OFFSET         option TSC2NSEC
  *   stat CPU ENTRIES OVERRUN READ      option CPUSTAT
- *   instance NAME CPU                  version 7: CPUs from this on are those of a buffer with a name, from 0 on
+ *   instance NAME CPU                  CPUs from this on are those of a buffer with a name, from 0 on
  *   break CPU                          the next event of this CPU begins a new page
  *   lost CPU COUNT                     so does this, and the page says that COUNT events were lost before it (0: some)
  *   drop CPU                           ends the page; what follows of this CPU is not written, as if pages were lost,
@@ -305,9 +305,28 @@ static void pad_to(FILE *f, long at)
 		fputc(0, f);
 }
 
+/* The table of CPUs from `from` on, and their pages after it. */
+static void v6_cpus_put(const struct trace *t, FILE *f, unsigned int from, unsigned int to)
+{
+	long table, at, first;
+
+	fwrite("flyrecord", 1, 10, f);
+	table = ftell(f);
+	first = at = (table + 16 * (long)(to - from) + t->page_size) / t->page_size * t->page_size;
+	for (unsigned int i = from; i < to; i++) {
+		put(f, (uint64_t)at, 8);
+		put(f, t->cpu[i].pages.len, 8);
+		at += (long)t->cpu[i].pages.len;
+	}
+	pad_to(f, first);
+	for (unsigned int i = from; i < to; i++)
+		fwrite(t->cpu[i].pages.data, 1, t->cpu[i].pages.len, f);
+}
+
 static void v6_write(struct trace *t, FILE *f)
 {
-	long table, at;
+	unsigned int main_cpus = t->instance_at ? t->instance_at : t->nr_cpus;
+	long offset = 0, end;
 
 	headers_put(t->page_size, f);
 	put(f, 0, 4); /* ftrace's own formats */
@@ -315,21 +334,25 @@ static void v6_write(struct trace *t, FILE *f)
 	put(f, 0, 4); /* kallsyms */
 	put(f, 0, 4); /* printk formats */
 	put_sized(f, t->comms.data, t->comms.len, 8);
-	put(f, t->nr_cpus, 4);
+	put(f, main_cpus, 4);
 	fwrite("options  ", 1, 10, f);
 	fwrite(t->options.data, 1, t->options.len, f);
-	put(f, 0, 2);
-	fwrite("flyrecord", 1, 10, f);
-	table = ftell(f);
-	at = (table + 16 * (long)t->nr_cpus + t->page_size) / t->page_size * t->page_size;
-	for (unsigned int i = 0; i < t->nr_cpus; i++) {
-		put(f, (uint64_t)at, 8);
-		put(f, t->cpu[i].pages.len, 8);
-		at += (long)t->cpu[i].pages.len;
+	if (t->instance_at) {
+		put(f, BUFFER, 2);
+		put(f, 8 + strlen(t->instance) + 1 + 4, 4);
+		offset = ftell(f);
+		put(f, 0, 8);
+		put_text(f, t->instance);
+		put(f, t->nr_cpus - main_cpus, 4);
 	}
-	pad_to(f, (table + 16 * (long)t->nr_cpus + t->page_size) / t->page_size * t->page_size);
-	for (unsigned int i = 0; i < t->nr_cpus; i++)
-		fwrite(t->cpu[i].pages.data, 1, t->cpu[i].pages.len, f);
+	put(f, 0, 2);
+	v6_cpus_put(t, f, 0, main_cpus);
+	if (!t->instance_at)
+		return;
+	end = ftell(f);
+	v6_cpus_put(t, f, main_cpus, t->nr_cpus);
+	fseek(f, offset, SEEK_SET);
+	put(f, (uint64_t)end, 8);
 }
 
 /* ---- version 7 ---- */

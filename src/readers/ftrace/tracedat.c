@@ -429,7 +429,7 @@ static int content_check(struct tracedat *t)
 	if (t->file.instances)
 		trace_info_caveat(info,
 				  "%s: %u more buffers (trace-cmd record -B) were skipped: they "
-				  "have another clock, or the file is of version 6",
+				  "have another clock",
 				  info->file, t->file.instances);
 	if (t->file.nr_buffers > 1 ||
 	    (t->file.nr_buffers && strcmp(t->file.buffers, "main buffer"))) {

@@ -193,6 +193,15 @@ int tracedat_region_check(const struct tracedat_file *f, unsigned int cpu, uint6
 	return 0;
 }
 
+void tracedat_buffer_add(struct tracedat_file *f, const char *name)
+{
+	size_t len = strlen(f->buffers);
+
+	snprintf(f->buffers + len, sizeof(f->buffers) - len, "%s%s", len ? ", " : "",
+		 *name ? name : "main buffer");
+	f->nr_buffers++;
+}
+
 /* ---- options, the same in both versions ---- */
 
 /* "local global [mono] ..." -> "mono" */
@@ -371,7 +380,34 @@ void tracedat_file_deinit(struct tracedat_file *f)
 
 enum { KIND_BYTES = 10 }; /* "options  ", "latency  " or "flyrecord", with its NUL */
 
-static int options_read(struct tracedat_file *f, struct buffer *b,
+enum { INSTANCES_MAX = 64 };
+
+/* BUFFER options: where the tables of buffers with names are. */
+struct instances {
+	struct {
+		uint64_t offset;
+		uint32_t nr_cpus; /* 0: as many as the main one */
+		char name[64];
+	} of[INSTANCES_MAX];
+	unsigned int nr;
+};
+
+static void instance_take(struct tracedat_file *f, struct buffer *b, struct instances *all)
+{
+	uint64_t offset = buffer_u64(b);
+	const char *name = tracedat_text(b);
+
+	if (b->cut || all->nr == INSTANCES_MAX) {
+		f->instances++;
+		return;
+	}
+	all->of[all->nr].offset = offset;
+	all->of[all->nr].nr_cpus = buffer_left(b) >= 4 ? buffer_u32(b) : 0;
+	snprintf(all->of[all->nr].name, sizeof(all->of[0].name), "%s", name);
+	all->nr++;
+}
+
+static int options_read(struct tracedat_file *f, struct buffer *b, struct instances *instances,
 			struct tracedat_all_stats *stats)
 {
 	for (int n = 0; n < TRACEDAT_OPTIONS_MAX; n++) {
@@ -390,7 +426,10 @@ static int options_read(struct tracedat_file *f, struct buffer *b,
 		if (!data)
 			break;
 		option = buffer_of(data, len, f->path, at);
-		f->instances += id == TRACEDAT_BUFFER;
+		if (id == TRACEDAT_BUFFER) {
+			instance_take(f, &option, instances);
+			continue;
+		}
 		err = tracedat_option(f, id, &option, stats);
 		if (err)
 			return err;
@@ -398,11 +437,8 @@ static int options_read(struct tracedat_file *f, struct buffer *b,
 	return buffer_ok(b, "the options");
 }
 
-static int cpus_read(struct tracedat_file *f, struct buffer *b, uint32_t nr)
+static int table_read(struct tracedat_file *f, struct buffer *b, uint32_t nr, bool instance)
 {
-	const uint8_t *clock;
-	size_t len;
-
 	for (uint32_t i = 0; i < nr; i++) {
 		uint64_t offset = buffer_u64(b), size = buffer_u64(b);
 		int err;
@@ -410,11 +446,52 @@ static int cpus_read(struct tracedat_file *f, struct buffer *b, uint32_t nr)
 		if (b->cut)
 			return buffer_ok(b, "the table of CPUs");
 		err = size ? tracedat_region_check(f, i, offset, size, false) : 0;
-		if (!err)
+		if (!err && (size || !instance))
 			err = tracedat_cpu_add(f, i, offset, size, false);
 		if (err)
 			return err;
+		if (size && instance)
+			f->cpu[f->nr_cpus - 1].is_instance = true;
 	}
+	return 0;
+}
+
+/* "flyrecord" and a table of CPUs for each buffer with a name. */
+static int instances_read(struct tracedat_file *f, const struct instances *all, uint32_t nr_cpus)
+{
+	if (all->nr)
+		tracedat_buffer_add(f, "");
+	for (unsigned int i = 0; i < all->nr; i++) {
+		uint32_t nr = all->of[i].nr_cpus ? all->of[i].nr_cpus : nr_cpus;
+		uint64_t len = KIND_BYTES + 16ull * nr;
+		_cleanup_free_ uint8_t *table = NULL;
+		struct buffer b;
+		int err;
+
+		if (nr > TRACEDAT_CPUS_MAX)
+			return fail(-E2BIG, "%s: more than %d CPUs", f->path, TRACEDAT_CPUS_MAX);
+		err = tracedat_load(f, all->of[i].offset, len, &table);
+		if (err)
+			return err;
+		b = buffer_of(table, len, f->path, all->of[i].offset);
+		if (memcmp(buffer_bytes(&b, KIND_BYTES), "flyrecord", 9))
+			return buffer_fail(&b, "no table of CPUs of buffer %s", all->of[i].name);
+		err = table_read(f, &b, nr, true);
+		if (err)
+			return err;
+		tracedat_buffer_add(f, all->of[i].name);
+	}
+	return 0;
+}
+
+static int cpus_read(struct tracedat_file *f, struct buffer *b, uint32_t nr)
+{
+	const uint8_t *clock;
+	size_t len;
+	int err = table_read(f, b, nr, false);
+
+	if (err)
+		return err;
 	clock = buffer_left(b) >= 8 ? tracedat_sized(b, &len) : NULL;
 	if (clock && len < 512 && !f->clock[0]) { /* since trace-cmd 2.2 */
 		char text[512];
@@ -428,12 +505,13 @@ static int cpus_read(struct tracedat_file *f, struct buffer *b, uint32_t nr)
 
 static int rest_read(struct tracedat_file *f, struct buffer *b, struct tracedat_all_stats *stats)
 {
+	struct instances instances = {.nr = 0};
 	uint32_t nr = buffer_u32(b);
 	const uint8_t *kind = buffer_bytes(b, KIND_BYTES);
 	int err = 0;
 
 	if (kind && !memcmp(kind, "options", 7)) {
-		err = options_read(f, b, stats);
+		err = options_read(f, b, &instances, stats);
 		kind = buffer_bytes(b, KIND_BYTES);
 	}
 	if (err || !kind)
@@ -444,7 +522,8 @@ static int rest_read(struct tracedat_file *f, struct buffer *b, struct tracedat_
 	}
 	if (memcmp(kind, "flyrecord", 9))
 		return buffer_fail(b, "unknown section after the header");
-	return cpus_read(f, b, nr);
+	err = cpus_read(f, b, nr);
+	return err ? err : instances_read(f, &instances, nr);
 }
 
 static void skip_32(struct buffer *b)

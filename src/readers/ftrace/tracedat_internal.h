@@ -51,6 +51,8 @@ int tracedat_shifts_take(struct tracedat_file *f, struct buffer *b);
 int tracedat_stats_take(struct tracedat_all_stats *all, const char *text);
 void tracedat_stats_give(struct tracedat_file *f, const struct tracedat_all_stats *all);
 void tracedat_clock_take(struct tracedat_file *f, const char *text);
+/* Notes a buffer whose CPUs were added; "": the main one. */
+void tracedat_buffer_add(struct tracedat_file *f, const char *name);
 int tracedat_cpu_add(struct tracedat_file *f, unsigned int cpu, uint64_t offset, uint64_t size,
 		     bool chunked);
 

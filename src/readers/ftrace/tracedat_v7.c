@@ -87,15 +87,6 @@ static bool buffer_fits(struct tracedat_file *f, const char *clock, uint32_t pag
 	return true;
 }
 
-/* The names of the buffers, for notes: "main buffer, kvm, irqs". */
-static void buffer_name(struct tracedat_file *f, const char *name)
-{
-	size_t len = strlen(f->buffers);
-
-	snprintf(f->buffers + len, sizeof(f->buffers) - len, "%s%s", len ? ", " : "",
-		 *name ? name : "main buffer");
-}
-
 /* BUFFER: the main one has no name, those of instances (trace-cmd record -B) have. Each has CPUs of its own. */
 static int buffer_option(struct tracedat_file *f, struct buffer *b)
 {
@@ -126,8 +117,7 @@ static int buffer_option(struct tracedat_file *f, struct buffer *b)
 		if (!err && size)
 			f->cpu[f->nr_cpus - 1].is_instance = *name;
 	}
-	buffer_name(f, name);
-	f->nr_buffers++;
+	tracedat_buffer_add(f, name);
 	return err;
 }
 
