@@ -40,6 +40,32 @@ told() {
 }
 
 
+# What perf script prints may lack columns: each list of fields that names the event, in lines of "-F" and without.
+fields() {
+	cat <<EOF
+comm,pid,tid,cpu,time,event,trace
+pid,tid,cpu,time,event,trace
+tid,cpu,time,event,trace
+cpu,time,event,trace
+time,event,trace
+event,trace
+comm,time,event,trace
+comm,cpu,event,trace
+comm,event,trace
+tid,event,trace
+comm,tid,time,event,trace
+comm,pid,time,event,trace
+comm,tid,cpu,time,period,event,trace
+comm,pid,cpu,event,trace
+comm,tid,cpu,time,event,trace,flags
+EOF
+}
+
+# counts FILE: how many there are of each event
+counts() {
+	"$hostrace" info -i "$1" -f json | jq -S -c '.result.events | del(.thread)'
+}
+
 make_forms() {
 	"$gen/kernelevents" "$1" "$2" "$seed" . >count &&
 		"$gen/tracedat" dat.script trace.dat &&
@@ -67,4 +93,20 @@ for version in $versions; do
 		right "$version $kind: $(cat count) events, five forms" "$(cat wrong 2>/dev/null)"
 	done
 done
+
+cd "$work" && "$gen/kernelevents" "${versions##* }" vmx "$seed" . >count && "$gen/perfdata" perf.script perf.data
+counts perf.data >want
+rm -f wrong
+fields >fields.list
+while read -r list; do
+	perf script -F "$list" -i perf.data >fields.txt 2>perf.err
+	counts fields.txt >have
+	cmp -s want have || echo "-F $list: other events" >>wrong
+done <fields.list
+for option in --ns -I --show-task-events -D --show-lost-events --reltime --deltatime --header; do
+	perf script $option -i perf.data >fields.txt 2>perf.err
+	counts fields.txt >have
+	cmp -s want have || echo "$option: other events" >>wrong
+done
+right "perf script: $(wc -l <fields.list) lists of fields, 8 options" "$(cat wrong 2>/dev/null)"
 results_end

@@ -361,6 +361,18 @@ static const char *flags_cut(const char *s, const char *end)
 		       : p;
 }
 
+/* A thread of a VMM, whose name is one without a number, too: perf script -F comm,time,event,trace. */
+static bool is_vmm_thread(const char *s, const char *end)
+{
+	static const char *const names[] = {"CPU ",	"qemu-", "vhost-",
+					    "kvm-vcpu", "IO ",	 "fc_vcpu "};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if ((size_t)(end - s) > strlen(names[i]) && !memcmp(s, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
 /* As task_parse(); the flags may follow. `alone`: a name without a number will do. */
 static bool loose_task_parse(struct text_line *l, const char *s, const char *end, bool alone)
 {
@@ -369,7 +381,7 @@ static bool loose_task_parse(struct text_line *l, const char *s, const char *end
 		return true;
 	l->tid = l->tgid = 0;
 	l->comm = slice(s, end);
-	return alone && l->comm.len <= TEXT_COMM_MAX;
+	return (alone || is_vmm_thread(s, end)) && l->comm.len <= TEXT_COMM_MAX;
 }
 
 /* "[003]" before `end`: where it begins, after which only flags follow; NULL: there is none. */
@@ -565,36 +577,21 @@ static enum text_line_kind other_parse(struct text_line *l, const char *line, co
 	return stack_parse(l, line, s, end) ? TEXT_STACK : TEXT_UNKNOWN;
 }
 
+/* "PERF_RECORD_COMM: CPU 0/KVM:100/101" of perf script --show-task-events: no event. */
+static bool is_other_record(const struct text_line *l)
+{
+	static const char record[] = "PERF_RECORD_", lost[] = "PERF_RECORD_LOST";
+
+	return l->name.len >= sizeof(record) - 1 &&
+	       !memcmp(l->name.at, record, sizeof(record) - 1) &&
+	       (l->name.len != sizeof(lost) - 1 || memcmp(l->name.at, lost, l->name.len));
+}
+
 enum text_line_kind text_line_parse(struct text_line *l, const char *line, const char *end)
 {
 	const char *s = text_skip_quote(line);
 
 	if (*s != '#' && line_is_event(l, s, end))
-		return TEXT_EVENT;
+		return is_other_record(l) ? TEXT_EMPTY : TEXT_EVENT;
 	return other_parse(l, line, s, end);
-}
-
-bool text_has_event(const char *head, size_t len, bool whole)
-{
-	char *copy = malloc(len + 1 + TEXT_LINE_SLACK), *s, *newline;
-	struct text_parts parts = {.nr = 0};
-	struct text_line l = {0};
-	bool found = false;
-
-	if (!copy)
-		return false;
-	memcpy(copy, head, len);
-	copy[len] = '\n';
-	memset(copy + len + 1, 0, TEXT_LINE_SLACK);
-	for (s = copy; !found && s < copy + len + whole; s = newline + 1) {
-		char *end = newline = memchr(s, '\n', len + whole - (size_t)(s - copy));
-
-		if (!newline)
-			break;
-		if (end > s && end[-1] == '\r')
-			*--end = '\n';
-		found = text_line_parse(&l, text_parts_skip(&parts, s, end), end) == TEXT_EVENT;
-	}
-	free(copy);
-	return found;
 }

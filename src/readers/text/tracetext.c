@@ -20,6 +20,31 @@ enum {
 	RECORD_BYTES = sizeof(struct record_hdr) + TRACETEXT_STACK_BYTES,
 };
 
+bool text_has_event(const char *head, size_t len, bool whole)
+{
+	char *copy = malloc(len + 1 + TEXT_LINE_SLACK), *s, *newline;
+	struct text_parts parts = {.nr = 0};
+	struct text_line l = {0};
+	bool found = false;
+
+	if (!copy)
+		return false;
+	memcpy(copy, head, len);
+	copy[len] = '\n';
+	memset(copy + len + 1, 0, TEXT_LINE_SLACK);
+	for (s = copy; !found && s < copy + len + whole; s = newline + 1) {
+		char *end = newline = memchr(s, '\n', len + whole - (size_t)(s - copy));
+
+		if (!newline)
+			break;
+		if (end > s && end[-1] == '\r')
+			*--end = '\n';
+		found = text_line_parse(&l, text_parts_skip(&parts, s, end), end) == TEXT_EVENT;
+	}
+	free(copy);
+	return found;
+}
+
 static bool tracetext_probe(const uint8_t *head, size_t len)
 {
 	static const char begin[] = "# tracer: ";
