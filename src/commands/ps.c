@@ -204,7 +204,7 @@ static int run(int argc, char **argv)
 	if (shown < nr)
 		command_note("%u more VMs (--limit)", nr - shown);
 	vm_list_free(vms, nr);
-	return output_close(&out) ? command_failed() : EXIT_FINE;
+	return output_end(0, &out, false);
 }
 
 extern const struct command ps_command;

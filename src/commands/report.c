@@ -88,13 +88,7 @@ static int run(int argc, char **argv)
 	input_given.allow_ticks = true; /* for the error message of the page */
 	int err = page_put(&out, &lost);
 
-	if (err)
-		output_cancel(&out);
-	else
-		err = output_close(&out);
-	if (err)
-		return command_failed();
-	return input_given.strict && lost ? EXIT_FOUND : EXIT_FINE;
+	return output_end(err, &out, input_given.strict && lost);
 }
 
 const struct command report_command = {

@@ -59,11 +59,7 @@ int virtio_state_run(const char *name, const char *socket)
 			err = draw_table(&list, socket != NULL, caveats, &out);
 		json_decref(caveats);
 	}
-	if (err)
-		output_cancel(&out);
-	else
-		err = output_close(&out);
 	vm_free(&vm);
 	virtq_list_free(&list);
-	return err ? command_failed() : EXIT_FINE;
+	return output_end(err, &out, false);
 }

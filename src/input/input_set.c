@@ -76,6 +76,7 @@ int input_set_copy(const struct input_set *set, struct input_set **ret)
 	free(copy->clocks);
 	copy->clocks = set->clocks;
 	copy->clocks->nr_users++;
+	copy->note = set->note;
 	for (unsigned int i = 0; !err && i < set->nr_companions; i++)
 		err = companion_add(copy, strdup(set->companion[i]));
 	if (err) {

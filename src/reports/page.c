@@ -286,7 +286,7 @@ static int section_data(struct page *page, unsigned int i, json_t **ret, json_t 
 	}
 	if (s->ops) {
 		*ret = json_incref(part_tree(p, s->limit, s->sort));
-		err = r->err ? fail(r->err, "%s", r->error ?: "out of memory") : 0;
+		err = result_error(r);
 	} else {
 		snprintf(p->command, sizeof(p->command), "%.*s", (int)strcspn(s->command, " "),
 			 s->command);
@@ -328,12 +328,6 @@ static int made_add(struct page *page, const char *key, const char *command, int
 		json_object_set(page->all, key, one);
 	json_decref(one);
 	return err && !belongs_to_page(err) ? err : 0;
-}
-
-/* The error of a result whose parts are made here, as the message. */
-static int result_error(const struct result *r)
-{
-	return r->err ? fail(r->err, "%s", r->error ?: "out of memory") : 0;
 }
 
 static int blame_add(struct page *page)

@@ -15,6 +15,7 @@ struct spans_query {
 	const char *by;	      /* keys, or NULL */
 	const char *link;     /* of heat maps as SVG; NULL: none */
 	unsigned int jobs;    /* threads; 0: one per CPU */
+	bool all_vms;	      /* groups are not kept apart by VM */
 };
 extern const struct report_ops spans_report;
 

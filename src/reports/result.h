@@ -121,6 +121,9 @@ struct result_sets {
 int reports_run(struct result *const *results, unsigned int nr, struct result_sets *sets);
 void result_sets_close(struct result_sets *sets);
 
+/* After reports_run(): 0, or r->err with its error message set. */
+int result_error(const struct result *r);
+
 int result_write(struct result *r, const struct output *out);
 
 /* The JSON answer with at most `limit` rows (0: all), sorted by a column (NULL: as they are). 0 or -errno. */

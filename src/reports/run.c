@@ -47,6 +47,13 @@ const struct vm_names *result_vms(const struct result *r)
 	return input_set_nr_vms(r->in) > 1 ? r->in->vms : NULL;
 }
 
+int result_error(const struct result *r)
+{
+	if (!r->err || (r->error && !strcmp(r->error, error_text()))) /* it is still set, with its kind */
+		return r->err;
+	return fail(r->err, "%s", r->error ?: "out of memory");
+}
+
 int result_write(struct result *r, const struct output *out)
 {
 	return r->ops->write(r, out);

@@ -266,9 +266,9 @@ static int spans_write(struct result *result, const struct output *out)
 }
 
 /* The keys of an analyzer: rows never add up vCPUs of different VMs. A trace may not say how many VMs it has. */
-static const char *keys_of(struct spans_state *s, unsigned int i, unsigned int nr_vms)
+static const char *keys_of(struct spans_state *s, unsigned int i, unsigned int nr_vms, bool all_vms)
 {
-	if (nr_vms == 1)
+	if (nr_vms == 1 || all_vms)
 		return s->by;
 	return pairing_by_vm(s->analyzer[i], s->by, s->view->by_vm && nr_vms, s->by_vm[i],
 			     sizeof(s->by_vm[i]));
@@ -281,7 +281,7 @@ static int job_open(const struct result *r, unsigned int i)
 	struct spans_state *s = r->state;
 	struct pairing_job *job = &s->job[i];
 	unsigned int nr_vms = input_set_nr_vms(in);
-	const char *by = keys_of(s, i, nr_vms);
+	const char *by = keys_of(s, i, nr_vms, q->all_vms);
 	int err = pairing_open(s->analyzer[i], by, NULL, NULL, &job->pairing);
 
 	if (err)

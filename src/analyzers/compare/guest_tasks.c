@@ -35,6 +35,8 @@ struct guest_tasks *guest_tasks_new(guest_task_fn *fn, void *arg)
 
 void guest_tasks_free(struct guest_tasks *t)
 {
+	if (!t)
+		return;
 	hash_deinit(&t->cpus);
 	free(t);
 }

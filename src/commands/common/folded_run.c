@@ -95,11 +95,5 @@ int folded_diff_run(int argc, char **argv, const struct folded *f)
 	if (output_open("text folded svg", &out))
 		return command_failed();
 	output_unwrap(&out);
-	int err = diff_write(f, &out);
-
-	if (err)
-		output_cancel(&out);
-	else
-		err = output_close(&out);
-	return err ? command_failed() : EXIT_FINE;
+	return output_end(diff_write(f, &out), &out, false);
 }

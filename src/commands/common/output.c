@@ -315,3 +315,12 @@ void output_cancel(struct output *out)
 		pager_end(out);
 	new_file_close(&out->new_file, -ECANCELED);
 }
+
+int output_end(int err, struct output *out, bool found)
+{
+	if (err)
+		output_cancel(out);
+	else
+		err = output_close(out);
+	return err ? command_failed() : found ? EXIT_FOUND : EXIT_FINE;
+}

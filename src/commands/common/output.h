@@ -56,4 +56,7 @@ int output_close(struct output *out);
 /* Discards what was written (the report failed). */
 void output_cancel(struct output *out);
 
+/* The one or the other, by err (-errno with the error message set). Returns the exit status: `found` is EXIT_FOUND. */
+int output_end(int err, struct output *out, bool found);
+
 #endif

@@ -16,13 +16,7 @@ struct report report_of(const struct input_set *in, const struct output *out)
 
 int report_end(int err, struct output *out, const struct input_set *in, bool found)
 {
-	if (err)
-		output_cancel(out);
-	else
-		err = output_close(out);
-	if (err)
-		return command_failed();
-	return found || input_set_strict_failed(in) ? EXIT_FOUND : EXIT_FINE;
+	return output_end(err, out, found || (!err && input_set_strict_failed(in)));
 }
 
 int query_run(const struct report_ops *ops, struct query *query, const char *names, bool check)

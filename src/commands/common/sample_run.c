@@ -162,9 +162,7 @@ static int run_close(struct sample_run *run, const struct report_needs *needs, i
 	}
 	sample_trace_close(run->trace);
 	input_set_close(run->in);
-	if (output_close(&run->out))
-		return command_failed();
-	return strict ? EXIT_FOUND : EXIT_FINE;
+	return output_end(0, &run->out, strict);
 }
 
 /* path NULL: not an OSv trace alone. */

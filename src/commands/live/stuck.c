@@ -290,11 +290,7 @@ static int report(struct stuck_guard *guard)
 	if (!err)
 		err = look_and_draw(&l, guard, &out, &found);
 	looking_close(&l);
-	if (err)
-		output_cancel(&out);
-	else
-		err = output_close(&out);
-	return err ? command_failed() : check && found ? EXIT_FOUND : EXIT_FINE;
+	return output_end(err, &out, check && found);
 }
 
 static int run(int argc, char **argv)
