@@ -44,8 +44,8 @@ static int osv_list_write(struct sample_run *run, void *arg)
 {
 	struct sample_list_options *opt = arg;
 
-	opt->range = run->range;
-	return samples_print(run->trace, opt, &run->sink);
+	opt->range = run->source.range;
+	return samples_print(run->source.trace, opt, &run->sink);
 }
 
 static int list_osv(const char *path)

@@ -26,15 +26,16 @@ static int tcpdump_write(struct sample_run *run, void *arg)
 	const struct sample_list_options list = {.line = {.compat = compat_given},
 						 .prefix = "net_packet_",
 						 .tcpdump = true,
-						 .range = run->range};
+						 .range = run->source.range};
+	const struct sample_source *s = &run->source;
 	struct packet_counts n = {0};
 
 	(void)arg;
 	if (run->sink.json)
-		return samples_print(run->trace, &list, &run->sink);
-	return packets_end(run, &n,
-			   packets_tcpdump(run->trace, &run->range, compat_given, run->out.file,
-					   &n));
+		return samples_print(s->trace, &list, &run->sink);
+	return packets_end(
+		run, &n,
+		packets_tcpdump(s->trace, &s->range, compat_given, run->out.file, &n));
 }
 
 static int run_tcpdump(int argc, char **argv)
@@ -60,15 +61,16 @@ static struct packets_clock clock_of(const struct input_set *in)
 
 static int pcap_write(struct sample_run *run, void *arg)
 {
-	const struct packets_clock clock = clock_of(run->in);
+	const struct sample_source *s = &run->source;
+	const struct packets_clock clock = clock_of(s->in);
 	struct packet_counts n = {0};
 	int err;
 
 	(void)arg;
 	if (!strcmp(run->out.format, "pcapng"))
-		err = packets_pcapng(run->trace, &run->range, &clock, run->out.file, &n);
+		err = packets_pcapng(s->trace, &s->range, &clock, run->out.file, &n);
 	else
-		err = packets_pcap_dump(run->trace, &run->range, compat_given, run->out.file, &n);
+		err = packets_pcap_dump(s->trace, &s->range, compat_given, run->out.file, &n);
 	return packets_end(run, &n, err);
 }
 

@@ -90,7 +90,7 @@ static int run_profile(int argc, char **argv)
 		return command_usage("%s requires --host", causes ? "--causes-exits"
 							   : by	  ? "--by"
 								  : "--diff");
-	return profile_run(argc, argv, &(struct profile_kind){PROFILE_HITS, tracepoint});
+	return profile_of(argc, argv, PROFILE_HITS, tracepoint);
 }
 
 const struct command profile_command = {

@@ -49,8 +49,7 @@ static int page_put(const struct output *out, bool *lost)
 	json_auto_t *page = NULL, *notes = json_array();
 	struct page_query q = {.input = &input_given,
 			       .frames = frames_given(),
-			       .notes = notes,
-			       .samples = profile_answer};
+			       .notes = notes};
 	int err = command_confine(output_file());
 
 	if (!err)

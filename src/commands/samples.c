@@ -39,8 +39,8 @@ static int pairs_write(struct sample_run *run, void *arg)
 	struct sample_line_options line = sample_line_given();
 	struct pair_list_options *opt = arg;
 
-	opt->range = run->range;
-	return pairs_print(run->trace, opt, &line, &run->sink);
+	opt->range = run->source.range;
+	return pairs_print(run->source.trace, opt, &line, &run->sink);
 }
 
 static int run_list_timed(int argc, char **argv)
@@ -64,8 +64,9 @@ static int wakeups_write(struct sample_run *run, void *arg)
 	struct sample_line_options line = sample_line_given();
 
 	(void)arg;
-	time_range_compat(&run->range);
-	return wakeups_print(run->trace, &run->range, &line, !no_header_given, &run->sink);
+	time_range_compat(&run->source.range);
+	return wakeups_print(run->source.trace, &run->source.range, &line, !no_header_given,
+			     &run->sink);
 }
 
 static int run_wakeup_latency(int argc, char **argv)
@@ -85,9 +86,10 @@ static int loads_write(struct sample_run *run, void *arg)
 	struct cpu_load_options opt = {.cpus = cpus};
 
 	(void)arg;
-	time_range_compat(&run->range);
-	opt.range = run->range;
-	return cpu_loads_print(run->trace, &opt, !strcmp(run->out.format, "csv"), &run->sink);
+	time_range_compat(&run->source.range);
+	opt.range = run->source.range;
+	return cpu_loads_print(run->source.trace, &opt, !strcmp(run->out.format, "csv"),
+			       &run->sink);
 }
 
 static int run_cpu_load(int argc, char **argv)
@@ -131,8 +133,8 @@ static int memory_write(struct sample_run *run, void *arg)
 	_cleanup_(calltree_cleanup_) struct calltree *tree = NULL;
 	struct memory_options *opt = arg;
 
-	opt->range = run->range;
-	int err = memory_profile(run->trace, opt, &tree);
+	opt->range = run->source.range;
+	int err = memory_profile(run->source.trace, opt, &tree);
 
 	return err ? err : call_trees_print(tree, false, &run->sink);
 }

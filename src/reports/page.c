@@ -12,6 +12,7 @@
 #include "output/report/page.h"
 #include "reports/page_blame.h"
 #include "reports/page_closeups.h"
+#include "reports/profile.h"
 #include "reports/reports.h"
 
 extern const struct view summary_view, count_view, heatmap_view;
@@ -19,7 +20,7 @@ extern const struct view summary_view, count_view, heatmap_view;
 struct section {
 	const char *key;
 	const char *command; /* as one types it; its first word is that of the answer's head */
-	const struct report_ops *ops; /* NULL: page_query.samples makes it */
+	const struct report_ops *ops;
 	const void *of;
 	uint64_t limit;
 	const char *sort;
@@ -66,10 +67,10 @@ static const struct section sections[] = {
 	 .record = "hostrace record --for interrupts"},
 	{"profile_guest_code", "profile --host --max-levels 100", &host_profile_report, NULL, 0,
 	 NULL, 300 << 10},
-	{"profile", "profile --max-levels 100", NULL, NULL, 0, NULL, 300 << 10, .events = "",
-	 .record = "hostrace record --guest", .guests = true},
-	{"off_cpu", "prof-wait --max-levels 100", NULL, NULL, 0, NULL, 300 << 10, SCHED,
-	 .guests = true},
+	{"profile", "profile --max-levels 100", &profile_report, NULL, 0, NULL, 300 << 10,
+	 .events = "", .record = "hostrace record --guest", .guests = true},
+	{"off_cpu", "prof-wait --max-levels 100", &profile_report, NULL, 0, NULL, 300 << 10,
+	 SCHED, .guests = true},
 	{"timeline", "timeline -f page", &timeline_report, NULL, 0, NULL, 400 << 10},
 	{"sync", "sync", &sync_report, NULL, 0, NULL, 100 << 10},
 };
@@ -95,6 +96,7 @@ struct page {
 	const struct page_query *q;
 	struct part part[NR_SECTIONS], blame, closeups;
 	struct host_profile_query host;
+	struct profile_query hits, waits;
 	struct page_blame_query blame_query;
 	struct page_closeups_query closeups_query;
 	json_t *slowest; /* of blame */
@@ -163,13 +165,28 @@ static int part_init(struct part *p, const struct page *page, const char *comman
 	return result_init(&p->result, ops, &p->query);
 }
 
+/* Those with frames are made for the page. */
+static const void *query_of(const struct page *page, const struct section *s)
+{
+	if (s->ops == &host_profile_report)
+		return &page->host;
+	if (s->ops == &profile_report)
+		return strcmp(s->key, "off_cpu") ? &page->hits : &page->waits;
+	return s->of;
+}
+
 static int parts_init(struct page *page)
 {
 	struct part *blame = &page->blame, *closeups = &page->closeups;
 	int err = 0;
 
-	page->host.options.frames = page->q->frames;
-	page->host.options.tree.max_levels = LEVELS_MAX;
+	page->host.options.frames = page->hits.opt.frames = page->waits.opt.frames =
+		page->q->frames;
+	page->host.options.tree.max_levels = page->hits.opt.tree.max_levels =
+		page->waits.opt.tree.max_levels = LEVELS_MAX;
+	page->hits.opt.of = PROFILE_HITS;
+	page->waits.opt.of = PROFILE_TIMED;
+	page->waits.opt.tracepoint = "sched_wait";
 	page->blame_query = (struct page_blame_query){
 		.heatmap = heatmap_get, .arg = &page->part[section_find("heatmap")]};
 	page->closeups_query = (struct page_closeups_query){.slowest = slowest_get, .arg = page};
@@ -177,9 +194,7 @@ static int parts_init(struct page *page)
 		const struct section *s = &sections[i];
 
 		page->part[i].query.events = s->guests ? NULL : s->events; /* has_data() */
-		if (s->ops)
-			err = part_init(&page->part[i], page, s->command, s->ops,
-					s->ops == &host_profile_report ? &page->host : s->of);
+		err = part_init(&page->part[i], page, s->command, s->ops, query_of(page, s));
 	}
 	if (!err)
 		err = part_init(blame, page, "blame", &page_blame_report, &page->blame_query);
@@ -195,8 +210,7 @@ static int parts_run(struct page *page)
 	unsigned int nr = 0;
 
 	for (unsigned int i = 0; i < NR_SECTIONS; i++)
-		if (sections[i].ops)
-			list[nr++] = &page->part[i].result;
+		list[nr++] = &page->part[i].result;
 	list[nr++] = &page->blame.result;
 	list[nr++] = &page->closeups.result;
 	page->sets = (struct result_sets){.plain = page->q->plain, .merged = page->q->merged};
@@ -277,21 +291,15 @@ static int section_data(struct page *page, unsigned int i, json_t **ret, json_t 
 	const struct section *s = &sections[i];
 	struct part *p = &page->part[i];
 	const struct result *r = &p->result;
-	int err = 0;
+	int err;
 
 	*ret = *ret_why = NULL;
 	if (!has_data(s, page)) {
 		*ret_why = why_missing(s);
 		return 0;
 	}
-	if (s->ops) {
-		*ret = json_incref(part_tree(p, s->limit, s->sort));
-		err = result_error(r);
-	} else {
-		snprintf(p->command, sizeof(p->command), "%.*s", (int)strcspn(s->command, " "),
-			 s->command);
-		err = page->q->samples(p->command, ret);
-	}
+	*ret = json_incref(part_tree(p, s->limit, s->sort));
+	err = result_error(r);
 	if (err && belongs_to_page(err))
 		*ret_why = json_text(error_text());
 	return *ret_why ? 0 : err;

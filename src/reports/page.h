@@ -12,9 +12,6 @@ struct page_query {
 	struct frames_options frames;	   /* the same for profiles */
 	const struct input_set *plain, *merged; /* the inputs, not open: as they are, and with guests' traces */
 	const json_t *notes;		   /* of the inputs: what is left out */
-
-	/* The answer of `profile` or `prof-wait`, with at most 100 levels. 0 or -errno with the error message set. */
-	int (*samples)(const char *command, json_t **ret);
 };
 
 /* *ret: the page's data (output/report/page.h), a new reference; *lost: an input lost events. 0 or -errno. */

@@ -84,41 +84,6 @@ int choice_parse(const char *option, const char *word, const char *const *list)
 
 /* ---- times ---- */
 
-/* A time of 0 counts as not given, as in OSv's tool. */
-int time_range_given(struct time_range *ret)
-{
-	const char *from = input_given.since.text, *to = input_given.until.text,
-		   *length = input_given.period.text;
-	double period_ns = 0;
-	int err = 0;
-
-	*ret = (struct time_range){0};
-	if (from)
-		err = parse_signed_duration(from, 1e9, &ret->since_ns);
-	if (!err && to)
-		err = parse_signed_duration(to, 1e9, &ret->until_ns);
-	if (!err && length)
-		err = parse_signed_duration(length, 1, &period_ns);
-	if (err)
-		return err;
-	ret->has_since = from && (ret->since_ns != 0 || !compat_given);
-	ret->has_until = to && ret->until_ns != 0;
-	if (!length)
-		return 0;
-	if (ret->has_since && ret->has_until)
-		return fail(-EINVAL, "--period cannot be used when both --since and --until are "
-				     "specified");
-	if (!ret->has_since && !ret->has_until)
-		return fail(-EINVAL, "--period must be used with --since or --until specified");
-	if (ret->has_since)
-		ret->until_ns = ret->since_ns + period_ns;
-	else
-		ret->since_ns = ret->until_ns - period_ns;
-	ret->has_since = ret->since_ns != 0 || !compat_given;
-	ret->has_until = ret->until_ns != 0;
-	return 0;
-}
-
 int time_range_wrong(void)
 {
 	if (!compat_given)

@@ -31,13 +31,7 @@ int min_hits_parse(const char *text, uint64_t *ret_hits, double *ret_percent);
 /* Index of the word in a list that ends with NULL; NULL: 0. -EINVAL with the error message set. */
 int choice_parse(const char *option, const char *word, const char *const *list);
 
-/*
- * The time window of an OSv trace, as OSv's tool takes it: --since and --until in seconds unless a unit is given,
- * --period in nanoseconds. -EINVAL with the error message set.
- */
-int time_range_given(struct time_range *ret);
-
-/* After its failure: like command_usage(), but as the original does it with --compat. */
+/* After the failure of sample_range_of_osv(): like command_usage(), but as the original does it with --compat. */
 int time_range_wrong(void);
 
 /* For reports of which the original ignores the time window. */

@@ -14,113 +14,41 @@
 
 static int run_failed(struct sample_run *run)
 {
-	sample_trace_close(run->trace);
-	input_set_close(run->in);
+	sample_source_close(&run->source);
 	output_cancel(&run->out);
 	return command_failed();
 }
 
-static int osv_trace_open(const char *path, struct sample_run *run)
+static json_t *run_head(const struct sample_run *run)
 {
-	int err = command_confine(output_file());
-
-	return err ? err : osv_open(path, &run->trace);
-}
-
-/* Times are looked at by the report: a pair may begin before them. */
-static int events_open(void *arg, struct reader **ret)
-{
-	struct input_set *in = arg;
-	int err = input_set_open_all_times(in, NULL, NULL);
-
-	*ret = in->reader;
-	return err;
-}
-
-/* --since and so on count from the trace's start. */
-static int events_range(const struct sample_trace *t, struct time_range *ret)
-{
-	uint64_t start, end, since, until;
-
-	samples_span(t, &start, &end);
-	*ret = (struct time_range){0};
-	if (!input_options_window(&input_given, start, end, &since, &until))
-		return 0;
-	if (since >= until)
-		return fail(-EINVAL, "--since is not before --until");
-	*ret = (struct time_range){since > 0, until < UINT64_MAX, (double)since, (double)until};
-	return 0;
-}
-
-/* checked: the options were checked before. */
-static int events_trace_open(bool checked, struct sample_run *run)
-{
-	struct samples_input in = {.open = events_open};
-	int err = checked ? input_set_new(&input_given, &run->in) : input_make(false, &run->in);
-
-	if (err)
-		return err;
-	in.arg = run->in;
-	in.first_source = run->in->nr_guests ? run->in->nr_hosts : 0;
-	in.name = run->in->input[input_set_nr(run->in) - 1].path;
-	err = samples_open(&in, &run->trace);
-	return err ? err : events_range(run->trace, &run->range);
-}
-
-int sample_run_open_only(bool checked, struct sample_run *run)
-{
-	const char *path = input_options_only_file(&input_given);
-
-	*run = (struct sample_run){0};
-	if (!path || !osv_is_trace(path))
-		return events_trace_open(checked, run);
-	return time_range_given(&run->range) ? -EINVAL : osv_trace_open(path, run);
-}
-
-void sample_run_close_only(struct sample_run *run)
-{
-	sample_trace_close(run->trace);
-	input_set_close(run->in);
-}
-
-static json_t *osv_head(const struct sample_trace *t, const char *command)
-{
-	return json_pack("{s:{s:s, s:s}, s:[{s:o, s:s, s:I, s:i}], s:{s:s, s:i}, s:[]}", "hostrace",
-			 "version", HOSTRACE_VERSION, "command", command, "inputs", "file",
-			 json_text(t->file), "kind", t->kind, "events", (json_int_t)t->nr_read,
-			 "lost", 0, "clock", "method", "guest uptime", "error_ns", 0, "caveats");
-}
-
-json_t *sample_run_head(const struct sample_run *run, const char *command)
-{
-	return run->in ? inputs_head(run->in, command, run->more) : osv_head(run->trace, command);
+	return sample_source_head(&run->source, command_now->name, run->more);
 }
 
 /* What the inputs report at their end: losses, clocks. */
 static bool events_end(struct sample_run *run)
 {
 	if (run->sink.json) {
-		row_sink_end(&run->sink, sample_run_head(run, command_now->name));
+		row_sink_end(&run->sink, run_head(run));
 	} else if (!strcmp(run->out.format, "text")) {
-		input_foot(run->in, run->more, run->sink.out);
+		input_foot(run->source.in, run->more, run->sink.out);
 	}
-	return input_set_strict_failed(run->in);
+	return input_set_strict_failed(run->source.in);
 }
 
 /* A note, or in JSON with the others. What OSv's own tool does not print is not printed with --compat. */
 static void empty_report(struct sample_run *run, const struct report_needs *needs)
 {
 	_cleanup_input_set_ struct input_set *in = NULL;
-	struct input_options options = {.files = {.item = {run->trace->file}, .nr = 1}};
+	struct input_options options = {.files = {.item = {run->source.trace->file}, .nr = 1}};
 
-	if (run->in && run->sink.json) {
-		json_t *lines = empty_lines(run->in, needs);
+	if (run->source.in && run->sink.json) {
+		json_t *lines = empty_lines(run->source.in, needs);
 
 		run->more = run->more ? run->more : json_array();
 		json_array_extend(run->more, lines);
 		json_decref(lines);
-	} else if (run->in) {
-		empty_note(run->in, needs, command_note);
+	} else if (run->source.in) {
+		empty_note(run->source.in, needs, command_note);
 	} else if (!input_set_new(&options, &in)) {
 		empty_note(in, needs, command_note);
 	}
@@ -132,7 +60,7 @@ static void limit_note(struct sample_run *run)
 	char text[64];
 
 	snprintf(text, sizeof(text), "stopped after %" PRIu64 " rows (--limit)", run->sink.nr);
-	if (!run->in || !(run->sink.json || !strcmp(run->out.format, "text"))) {
+	if (!run->source.in || !(run->sink.json || !strcmp(run->out.format, "text"))) {
 		command_note("%s", text);
 		return;
 	}
@@ -148,10 +76,10 @@ static int run_close(struct sample_run *run, const struct report_needs *needs, i
 		empty_report(run, needs);
 	if (!err && run->sink.cut)
 		limit_note(run);
-	if (!err && run->in)
+	if (!err && run->source.in)
 		strict = events_end(run);
 	else if (!err && run->sink.json)
-		row_sink_end(&run->sink, sample_run_head(run, command_now->name));
+		row_sink_end(&run->sink, run_head(run));
 	json_decref(run->more);
 	if (err) {
 		/* What was read before stays, as in OSv's tool; where nothing was, JSON is not begun. */
@@ -160,29 +88,52 @@ static int run_close(struct sample_run *run, const struct report_needs *needs, i
 		fflush(run->out.file);
 		return run_failed(run);
 	}
-	sample_trace_close(run->trace);
-	input_set_close(run->in);
+	sample_source_close(&run->source);
 	return output_end(0, &run->out, strict);
 }
 
 /* path NULL: not an OSv trace alone. */
+static int run_open(const char *path, struct sample_run *run)
+{
+	struct input_set *in = NULL;
+	int err = path ? command_confine(output_file()) : input_make(false, &in);
+
+	if (!err)
+		return path ? sample_source_open_osv(&run->source, path)
+			    : sample_source_open(&run->source, in);
+	input_set_close(in);
+	return err;
+}
+
+int sample_run_open_only(struct sample_run *run)
+{
+	const char *path = input_options_only_file(&input_given);
+
+	*run = (struct sample_run){0};
+	if (!path || !osv_is_trace(path))
+		return run_open(NULL, run);
+	int err = sample_range_of_osv(&input_given, compat_given, &run->source.range);
+
+	return err ? err : run_open(path, run);
+}
+
 static int report_write(const char *path, const struct sample_report *report)
 {
 	struct sample_run run = {0};
 
 	if (path && options_unused_check("clock no-guest tsc-khz", "on one OSv trace"))
 		return command_failed();
-	if (path && time_range_given(&run.range))
+	if (path && sample_range_of_osv(&input_given, compat_given, &run.source.range))
 		return time_range_wrong();
 	if (output_open(report->formats, &run.out))
 		return command_failed();
 	output_unwrap(&run.out); /* the layout is that of OSv's own tool, which is wider */
-	if (path ? osv_trace_open(path, &run) : events_trace_open(false, &run))
+	if (run_open(path, &run))
 		return run_failed(&run);
 	run.sink = (struct row_sink){.out = run.out.file,
 				     .json = !strcmp(run.out.format, "json"),
 				     .limit = run.out.limit};
-	const struct osv_raw_counts *raw = osv_raw_counts(run.trace);
+	const struct osv_raw_counts *raw = osv_raw_counts(run.source.trace);
 
 	if (path && (raw->unfinished || raw->bad))
 		command_note("%s: %" PRIu64 " vCPUs were writing a sample, %" PRIu64
@@ -218,9 +169,9 @@ static int summary_write(struct sample_run *run, void *arg)
 {
 	const struct sample_summary_options opt = {.timed = *(const bool *)arg,
 						   .compat = compat_given,
-						   .range = run->range};
+						   .range = run->source.range};
 	struct sample_summary summary = {0};
-	int err = sample_summary_make(run->trace, &opt, &summary);
+	int err = sample_summary_make(run->source.trace, &opt, &summary);
 
 	if (!err)
 		summary_print(&summary, &run->sink);

@@ -10,12 +10,11 @@
 #include "commands/common/output.h"
 #include "commands/common/sample_options.h"
 #include "output/report.h"
+#include "reports/profile.h"
 
 /* A command at work: the trace, the times that it is to look at, its output, its sink. */
 struct sample_run {
-	struct sample_trace *trace;
-	struct time_range range;
-	struct input_set *in; /* what trace reads; NULL: an OSv trace as it is */
+	struct sample_source source;
 	struct output out;
 	struct row_sink sink;
 	json_t *more; /* further notes under the report, or NULL; it takes the reference */
@@ -35,32 +34,11 @@ struct sample_report {
 int sample_report_run(int argc, char **argv, const struct sample_report *report);
 int sample_report_of(const char *osv_trace, const struct sample_report *report);
 
-/*
- * Opens the only input without output: only `trace` and `range` may be used. checked: the options were checked before.
- * 0 or -errno with the error message set.
- */
-int sample_run_open_only(bool checked, struct sample_run *run);
-void sample_run_close_only(struct sample_run *run);
+/* Opens the only input without output: only `source` may be used, and is to be closed. 0 or -errno. */
+int sample_run_open_only(struct sample_run *run);
 
-/*
- * `prof` and its variants. causes: a wait is split by what its vCPU did meanwhile. stacks: as prof-flame, folded stacks
- * in order of appearance instead of a tree. Returns the exit status.
- */
-struct profile_kind {
-	enum profile_of of;
-	const char *tracepoint;
-	bool causes, stacks;
-};
-int profile_run(int argc, char **argv, const struct profile_kind *kind);
-
-/* The head of its JSON answer, with the further notes. New reference. */
-json_t *sample_run_head(const struct sample_run *run, const char *command);
-
-/*
- * The JSON answer of `profile` or `prof-wait` on the options' inputs, for `hostrace report`. 0 or -errno with the error
- * message set.
- */
-int profile_answer(const char *command, json_t **ret);
+/* `prof` and its variants: samples, or pairs of this tracepoint. Returns the exit status. */
+int profile_of(int argc, char **argv, enum profile_of of, const char *tracepoint);
 
 /* `summary` of an OSv trace, or with path NULL, --timed of anything else. Returns the exit status. */
 int sample_summary_run(int argc, char **argv, const char *path, bool timed);
