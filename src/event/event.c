@@ -376,19 +376,13 @@ const struct field *event_field(const struct event_type *type, const char *name)
 	return array_find(type->fields, type->nr_fields, i, !strcmp(type->fields[i].name, name));
 }
 
-uint64_t event_u64(const struct event *ev, const struct field *f)
+uint64_t event_u64_of(const struct event *ev, const struct field *f)
 {
 	uint64_t v = 0;
 
 	if (f->kind > FIELD_SINT || f->offset + f->size > ev->size)
 		return 0;
-	/* constant lengths: a load each, where one memcpy() of any length would be a call */
-	if (f->size == 8)
-		memcpy(&v, ev->data + f->offset, 8);
-	else if (f->size == 4)
-		memcpy(&v, ev->data + f->offset, 4);
-	else
-		memcpy(&v, ev->data + f->offset, f->size);
+	memcpy(&v, ev->data + f->offset, f->size);
 	if (f->kind == FIELD_SINT && f->size < 8) {
 		unsigned int shift = 64 - 8u * f->size;
 

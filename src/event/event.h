@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "record.h"
 
@@ -91,8 +92,23 @@ void event_types_forget(void);
 /* NULL if the type has no such field. */
 const struct field *event_field(const struct event_type *type, const char *name);
 
+/* For event_u64(): of any length, sign-extended. */
+uint64_t event_u64_of(const struct event *ev, const struct field *f);
+
 /* The value of an integer field, sign-extended where it is signed. 0 for text and for a record too short. */
-uint64_t event_u64(const struct event *ev, const struct field *f);
+static inline uint64_t event_u64(const struct event *ev, const struct field *f)
+{
+	uint64_t wide;
+	uint32_t half;
+
+	if (f->kind != FIELD_UINT || f->offset + f->size > ev->size)
+		return event_u64_of(ev, f);
+	if (f->size == sizeof(wide))
+		return memcpy(&wide, ev->data + f->offset, sizeof(wide)), wide;
+	if (f->size == sizeof(half))
+		return memcpy(&half, ev->data + f->offset, sizeof(half)), half;
+	return event_u64_of(ev, f);
+}
 
 /* The text of a text field, never more than size - 1 bytes, copied into buf with its NUL. Returns buf. */
 const char *event_text(const struct event *ev, const struct field *f, char *buf, size_t size);

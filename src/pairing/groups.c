@@ -57,17 +57,7 @@ static struct group *find(struct groups *g, const uint64_t *label)
 	return at;
 }
 
-int groups_add(struct groups *g, const struct span *s)
-{
-	struct group *at = find(g, s->label);
-
-	at->weight += s->weight;
-	at->bytes += s->bytes;
-	at->marked += s->marked;
-	return g->durations ? quantiles_add(&at->ns, s->end_ns - s->start_ns) : 0;
-}
-
-/* ---- many at once ---- */
+/* ---- adding ---- */
 
 static bool labels_equal(const uint64_t *a, const uint64_t *b, unsigned int nr)
 {
@@ -102,18 +92,12 @@ static int groups_flush(struct groups *g)
 	return err;
 }
 
-static int add_one(struct groups *g, const struct spans *s, unsigned int i)
+/* A value of a group that has no buffer, or does not go into it. */
+static int near_add(struct groups *g, struct group_near *near, uint64_t weight, uint64_t ns)
 {
-	uint64_t label[LABELS_MAX] = {0};
-
-	for (unsigned int l = 0; l < g->nr_labels; l++)
-		label[l] = s->label[l][i];
-	struct group_near *near = find_near(g, label, g->nr_labels);
 	struct group *at = near->at;
 
-	at->weight += s->weight ? s->weight[i] : 1;
-	at->bytes += s->bytes ? s->bytes[i] : 0;
-	at->marked += s->marked ? s->marked[i] : 0;
+	at->weight += weight;
 	if (at->other) /* has no labels that could be found again */
 		near->at = NULL;
 	else if (at->ns.count > BUFFER_FROM && !at->ns.buffer &&
@@ -123,8 +107,36 @@ static int add_one(struct groups *g, const struct spans *s, unsigned int i)
 		g->nr_buffered += at->ns.buffer != NULL;
 		near->buffer = at->ns.buffer;
 	}
-	return g->durations ? quantiles_add(&at->ns, s->ns[i]) : 0;
+	return g->durations ? quantiles_add(&at->ns, ns) : 0;
 }
+
+int groups_add(struct groups *g, const struct span *s)
+{
+	struct group_near *near = find_near(g, s->label, g->nr_labels);
+	uint64_t ns = s->end_ns - s->start_ns;
+
+	near->at->bytes += s->bytes;
+	near->at->marked += s->marked;
+	if (!near->buffer || s->weight != 1 || ns >> QUANTILES_BUFFER_BITS)
+		return near_add(g, near, s->weight, ns);
+	quantiles_buffer_add(near->buffer, ns);
+	return ++g->nr_unflushed < QUANTILES_BUFFER_MAX ? 0 : groups_flush(g);
+}
+
+static int add_one(struct groups *g, const struct spans *s, unsigned int i)
+{
+	uint64_t label[LABELS_MAX] = {0};
+
+	for (unsigned int l = 0; l < g->nr_labels; l++)
+		label[l] = s->label[l][i];
+	struct group_near *near = find_near(g, label, g->nr_labels);
+
+	near->at->bytes += s->bytes ? s->bytes[i] : 0;
+	near->at->marked += s->marked ? s->marked[i] : 0;
+	return near_add(g, near, s->weight ? s->weight[i] : 1, g->durations ? s->ns[i] : 0);
+}
+
+/* ---- many at once ---- */
 
 /* The usual case: one label, a short duration, a group that was found before. */
 static int add_durations(struct groups *g, const struct spans *s)

@@ -190,10 +190,15 @@ static void span_fill(struct pairing *p, const struct event *ev, struct span *s)
 			   .vcpu = ev->vcpu,
 			   .weight = b->weight ? event_u64(ev, b->weight) : 1};
 	s->bytes = b->size ? s->weight * event_u64(ev, b->size) : 0;
-	for (unsigned int i = 0; i < p->nr_labels; i++)
-		s->label[i] = b->label[i].source == FROM_NOTHING
-				      ? LABEL_UNKNOWN
-				      : pair_value(p, ev, &b->label[i]);
+	for (unsigned int i = 0; i < p->nr_labels; i++) {
+		const struct from *f = &b->label[i];
+
+		if (f->source == FROM_FIELD)
+			s->label[i] = pair_field(ev, f);
+		else
+			s->label[i] = f->source == FROM_NOTHING ? LABEL_UNKNOWN
+								: pair_value(p, ev, f);
+	}
 }
 
 static void hand_over(struct pairing *p, const struct span *s)
@@ -365,6 +370,37 @@ static bool is_begin(struct pairing *p, const struct binding *b, const struct ev
 	return !p->a->access || pair_is_access(p, ev);
 }
 
+/* Roles that few events have: those before a span's begin or end, and those after it. */
+enum {
+	ROLES_BEFORE = ROLE_LOST | ROLE_DEVICE | ROLE_EXIT | ROLE_GUEST_TASK | ROLE_FED |
+		       ROLE_ELEMENTS,
+	ROLES_AFTER = ROLE_MARK | ROLE_NESTED | ROLE_REFLECTED,
+};
+
+static void roles_before(struct pairing *p, const struct event *ev, unsigned int roles)
+{
+	if (roles & ROLE_LOST)
+		lost(p, ev);
+	if (roles & ROLE_DEVICE)
+		pair_device_learn(p, ev);
+	if (roles & ROLE_EXIT)
+		pair_rip_learn(p, ev);
+	if (roles & ROLE_GUEST_TASK)
+		guest_tasks_learn(&p->guest_tasks, ev);
+	if (roles & ROLE_FED)
+		p->a->feed(p, ev);
+	if (roles & ROLE_ELEMENTS)
+		elements_event(p->elements, ev);
+}
+
+static void roles_after(struct pairing *p, const struct event *ev, const struct binding *b)
+{
+	if (b->roles & ROLE_MARK)
+		mark(p, ev);
+	if (b->roles & (ROLE_NESTED | ROLE_REFLECTED))
+		nested(p, ev, b);
+}
+
 int pairing_event(struct pairing *p, const struct event *ev)
 {
 	struct binding *b = p->binding[ev->type->index];
@@ -373,20 +409,10 @@ int pairing_event(struct pairing *p, const struct event *ev)
 		return fail(-ENOMEM, "out of memory");
 	if (!b->roles || ev->time_ns >= p->until_ns)
 		return 0;
-	if (b->roles & ROLE_LOST)
-		lost(p, ev);
 	if (b->roles & ROLE_GAP)
 		return loss_state_add_gap(&p->losses, ev);
-	if (b->roles & ROLE_DEVICE)
-		pair_device_learn(p, ev);
-	if (b->roles & ROLE_EXIT)
-		pair_rip_learn(p, ev);
-	if (b->roles & ROLE_GUEST_TASK)
-		guest_tasks_learn(&p->guest_tasks, ev);
-	if (b->roles & ROLE_FED)
-		p->a->feed(p, ev);
-	if (b->roles & ROLE_ELEMENTS)
-		elements_event(p->elements, ev);
+	if (b->roles & ROLES_BEFORE)
+		roles_before(p, ev, b->roles);
 	if (b->roles & ROLE_END)
 		pairing_finish(p, ev, key_of(p, ev));
 	if (b->roles & ROLE_BEGIN && is_begin(p, b, ev)) {
@@ -395,10 +421,8 @@ int pairing_event(struct pairing *p, const struct event *ev)
 		else
 			point(p, ev);
 	}
-	if (b->roles & ROLE_MARK)
-		mark(p, ev);
-	if (b->roles & (ROLE_NESTED | ROLE_REFLECTED))
-		nested(p, ev, b);
+	if (b->roles & ROLES_AFTER)
+		roles_after(p, ev, b);
 	return p->err;
 }
 

@@ -131,6 +131,12 @@ struct binding *pair_bind(struct pairing *p, const struct event_type *t);
 /* Is there a label of this name? */
 bool pair_groups_by(const struct pairing *p, const char *key);
 
+/* The value of a key or label that is FROM_FIELD. */
+static inline uint64_t pair_field(const struct event *ev, const struct from *f)
+{
+	return event_u64(ev, f->field) | (f->isa ? event_u64(ev, f->isa) << 32 : 0);
+}
+
 /* The value of a key or label in this event. */
 uint64_t pair_value(struct pairing *p, const struct event *ev, const struct from *f);
 

@@ -277,7 +277,7 @@ uint64_t pair_value(struct pairing *p, const struct event *ev, const struct from
 {
 	switch (f->source) {
 	case FROM_FIELD:
-		return event_u64(ev, f->field) | (f->isa ? event_u64(ev, f->isa) << 32 : 0);
+		return pair_field(ev, f);
 	case FROM_PID:
 	case FROM_VM:
 		return ev->pid;

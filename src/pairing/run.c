@@ -20,6 +20,8 @@ static bool is_begin(const struct pairing *p, const struct event *ev)
 
 int pairing_run_event(struct pairing_run *run, const struct event *ev)
 {
+	if (!run->used) /* it is known that the first one has begins */
+		return pairing_event(run->job[0].pairing, ev);
 	for (unsigned int i = 0; i < run->nr && i <= run->used; i++) {
 		struct pairing *p = run->job[i].pairing;
 		int err = pairing_event(p, ev);
