@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Lost events, as all that matches begins and ends looks at them: what spans a report of lost events (EV_lost) is
- * unknown, as its end may be among them, whichever CPU its thread has moved to; what began or ended on a CPU whose
- * events may be missing in between (EV_gap) is in doubt. As a trace may be full of losses, only the number of reports
- * is kept, and compared at the end.
+ * unknown, as its end may be among them, whichever CPU its thread has moved to; what began and ended on a CPU whose
+ * events may be missing in between (EV_gap) is in doubt. So is what ended on another CPU than it began on, if events of
+ * any CPU may be missing: its thread may have been there in between. As a trace may be full of losses, only the number
+ * of reports is kept, and compared at the end.
  */
 #ifndef HOSTRACE_LOSS_STATE_H
 #define HOSTRACE_LOSS_STATE_H
@@ -17,6 +18,7 @@ struct loss_state {
 	uint64_t nr;		 /* reports so far */
 	uint64_t blind_until_ns; /* end of the newest window of loss */
 	uint64_t *gap_ns;	 /* by CPU: end of its newest gap; NULL: there was none */
+	uint32_t nr_gap_cpus;	 /* CPUs from this one on have none */
 	uint64_t newest_gap_ns;	 /* of all CPUs */
 };
 
@@ -50,10 +52,13 @@ static inline bool lost_since(const struct loss_state *l, const struct loss_mark
 	return m->nr != l->nr;
 }
 
+bool gap_since_any(const struct loss_state *l, uint64_t ns);
+
 static inline bool gap_since(const struct loss_state *l, const struct loss_mark *m,
 				    uint16_t end_cpu)
 {
-	return l->gap_ns && (l->gap_ns[m->cpu] > m->ns || l->gap_ns[end_cpu] > m->ns);
+	return l->gap_ns &&
+	       (m->cpu == end_cpu ? l->gap_ns[end_cpu] > m->ns : gap_since_any(l, m->ns));
 }
 
 /* Is what ended on this CPU unknown? */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "event/losses.h"
 #include "event/records.h"
@@ -31,6 +32,11 @@ void loss_state_add(struct loss_state *l, const struct event *ev)
 		l->blind_until_ns = until_ns;
 }
 
+bool gap_since_any(const struct loss_state *l, uint64_t ns)
+{
+	return array_any(l->nr_gap_cpus, i, l->gap_ns[i] > ns);
+}
+
 int loss_state_add_gap(struct loss_state *l, const struct event *ev)
 {
 	RECORD(gap, gap, ev);
@@ -43,8 +49,11 @@ int loss_state_add_gap(struct loss_state *l, const struct event *ev)
 		l->gap_ns = calloc(UINT16_MAX + 1u, sizeof(*l->gap_ns));
 	if (!l->gap_ns)
 		return fail(-ENOMEM, "out of memory");
-	if (gap->gap_cpu <= UINT16_MAX)
+	if (gap->gap_cpu <= UINT16_MAX) {
 		l->gap_ns[gap->gap_cpu] = gap->until;
+		if (gap->gap_cpu >= l->nr_gap_cpus)
+			l->nr_gap_cpus = gap->gap_cpu + 1u;
+	}
 	if (gap->until > l->newest_gap_ns)
 		l->newest_gap_ns = gap->until;
 	return 0;

@@ -461,10 +461,18 @@ static uint64_t newest_gap(struct fast_worker *w, uint32_t cpu, uint64_t time_ns
 
 bool fast_crosses_gap(struct fast_worker *w, const struct fast_open *o, uint64_t end_ns)
 {
-	if (!w->plan->rows_source.nr_gaps)
-		return false;
-	return newest_gap(w, o->cpu, end_ns) > o->start_ns ||
-	       newest_gap(w, w->cpu, end_ns) > o->start_ns;
+	const struct rows_source *s = &w->plan->rows_source;
+
+	if (o->cpu == w->cpu)
+		return s->nr_gaps && newest_gap(w, w->cpu, end_ns) > o->start_ns;
+	for (size_t i = 0; i < s->nr_gaps;) { /* gaps are sorted by CPU */
+		uint32_t cpu = s->gap[i].cpu;
+
+		if (newest_gap(w, cpu, end_ns) > o->start_ns)
+			return true;
+		i = array_prefix(s->nr_gaps, k, s->gap[k].cpu <= cpu);
+	}
+	return false;
 }
 
 /* Does a report of the event's own time come before it? The order is only known within one CPU. */
