@@ -7,8 +7,8 @@
 #include "commands/common/command.h"
 #include "commands/common/confined.h"
 #include "commands/common/input.h"
-#include "commands/common/rows.h"
 #include "commands/export_events.h"
+#include "reports/rows.h"
 #include "tracefile/tracefile.h"
 
 static const char *output_path;
@@ -140,8 +140,9 @@ static int destination_write(struct destination *to, const struct input_set *in)
 		return export_clickhouse_write(&clickhouse, in, output_path ? out.file : NULL);
 	if (!strcmp(to->format, "trace.dat"))
 		return export_tracedat_write(in, out.file);
-	return strcmp(to->format, "text") ? rows_write(in, &out, &(struct rows_options){0})
-					  : write_text(in, out.file);
+	if (!strcmp(to->format, "text"))
+		return write_text(in, out.file);
+	return rows_write(&(struct rows_query){.command = "export"}, in, &out);
 }
 
 static int destination_close(struct destination *to, int err)

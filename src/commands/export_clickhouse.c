@@ -16,10 +16,10 @@
 #include "base/read_full.h"
 #include "commands/common/command.h"
 #include "commands/common/confined.h"
-#include "commands/common/rows.h"
 #include "commands/export_events.h"
 #include "event/vm_names.h"
 #include "output/rowbinary.h"
+#include "reports/rows.h"
 #include "upload/clickhouse.h"
 
 enum {

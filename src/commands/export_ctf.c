@@ -10,9 +10,9 @@
 #include "base/safe_path.h"
 #include "base/user_rights.h"
 #include "commands/common/command.h"
-#include "commands/common/rows.h"
 #include "commands/export_events.h"
 #include "output/event_formats.h"
+#include "reports/rows.h"
 
 static const char *const files[] = {"stream", "metadata"};
 

@@ -5,9 +5,9 @@
 
 #include "base/error.h"
 #include "commands/common/command.h"
-#include "commands/common/rows.h"
 #include "commands/export_events.h"
 #include "output/event_formats.h"
+#include "reports/rows.h"
 #include "tracefile/tracefile.h"
 
 struct target {

@@ -135,7 +135,7 @@ static int run(int argc, char **argv)
 	if (!path)
 		fail(-ENOMEM, "out of memory");
 	if (!path || input_check_output(path) || command_confine(path) ||
-	    input_open(false, NULL, NULL, &in))
+	    input_make(false, &in) || input_set_open(in, NULL, NULL))
 		return command_failed();
 	if (convert(in, path, &written))
 		return command_failed();

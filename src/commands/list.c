@@ -7,9 +7,9 @@
 #include "commands/common/sample_run.h"
 #include "commands/common/input.h"
 #include "commands/common/reports.h"
-#include "commands/common/rows.h"
+#include "reports/rows.h"
 
-static struct rows_options given;
+static struct rows_query given;
 static const char *prefix;
 static bool with_tcpdump;
 
@@ -103,6 +103,7 @@ static int symbols_check(void)
 
 static int run(int argc, char **argv)
 {
+	_cleanup_(addresses_cleanup_) struct addresses *symbols = NULL;
 	_cleanup_input_set_ struct input_set *in = NULL;
 	struct output out;
 
@@ -135,8 +136,13 @@ static int run(int argc, char **argv)
 	if (!err && names_are_before(in))
 		err = input_set_open_window(in, true, NULL, NULL);
 	if (!err)
-		err = rows_write(in, &out, &given);
-	return report_end(err, &out, in, false);
+		err = addresses_given(&symbols);
+	given.command = command_now->name;
+	given.symbols = symbols;
+	given.no_symbols = symbols_given().none;
+	if (!err)
+		err = rows_write(&given, in, &out);
+	return output_end(err, &out, !err && input_set_strict_failed(in));
 }
 
 const struct command list_command = {

@@ -22,7 +22,7 @@ struct output {
 	bool color;	    /* escape sequences may be used */
 	int width;	    /* columns of the terminal, 80 elsewhere */
 	bool wide;	    /* text: all columns, and no line is cut or broken */
-	FILE *wrapped;	    /* what `file` breaks the lines for; NULL: `file` is not of wrap_open() */
+	FILE *wrapped;	    /* what `file` breaks the lines for; NULL: `file` is not of wrap_begin() */
 	struct wrap_options *wrap;
 	pid_t pager;	    /* the process that `file` is the input of; 0: none */
 	struct new_file new_file; /* -o FILE; zeroed: standard output */
@@ -58,10 +58,16 @@ struct wrap_options {
 };
 
 /*
- * The stream that writes to `to`, which the caller flushes and closes after it. The options are borrowed, and may be
- * changed between lines after fflush(). Escape sequences of colours and the later bytes of UTF-8 take no column.
- * NULL: out of memory.
+ * Makes out->file such a stream, and ends that. Escape sequences of colours and the later bytes of UTF-8 take no
+ * column. -ENOMEM with the error message set; false: a line could not be written.
  */
-FILE *wrap_open(FILE *to, const struct wrap_options *options);
+int wrap_begin(struct output *out);
+bool wrap_end(struct output *out);
+
+/* What follows is not broken into lines of 80 columns: text in the layout of another tool. Before the first line. */
+void output_unwrap(struct output *out);
+
+/* What follows are lines of name=value; a line is broken before a name, the rest indented by so many columns. */
+void output_fields(struct output *out, int indent);
 
 #endif

@@ -5,10 +5,12 @@
  * a note ("# ...") as a note. A word is never broken: a path that is longer than a line stays whole.
  */
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "base/progress.h"
 #include "output/output.h"
 
@@ -196,7 +198,7 @@ static int wrap_close(void *cookie)
 	return 0;
 }
 
-FILE *wrap_open(FILE *to, const struct wrap_options *options)
+static FILE *wrap_open(FILE *to, const struct wrap_options *options)
 {
 	static const cookie_io_functions_t functions = {.write = wrap_write, .close = wrap_close};
 	struct wrap *w = calloc(1, sizeof(*w));
@@ -212,4 +214,54 @@ FILE *wrap_open(FILE *to, const struct wrap_options *options)
 	else
 		setvbuf(f, NULL, _IOFBF, STREAM_BYTES);
 	return f;
+}
+
+/* ---- of an output ---- */
+
+int wrap_begin(struct output *out)
+{
+	FILE *f;
+
+	out->wrap = calloc(1, sizeof(*out->wrap));
+	if (out->wrap)
+		out->wrap->width = out->width;
+	f = out->wrap ? wrap_open(out->file, out->wrap) : NULL;
+	if (!f) {
+		free(out->wrap);
+		out->wrap = NULL;
+		return fail(-ENOMEM, "out of memory");
+	}
+	out->wrapped = out->file;
+	out->file = f;
+	return 0;
+}
+
+bool wrap_end(struct output *out)
+{
+	bool good = true;
+
+	if (!out->wrapped)
+		return true;
+	good = !ferror(out->file);
+	good &= !fclose(out->file);
+	out->file = out->wrapped;
+	out->wrapped = NULL;
+	free(out->wrap);
+	out->wrap = NULL;
+	return good;
+}
+
+void output_unwrap(struct output *out)
+{
+	if (out->wrap && out->wrap->ends_progress)
+		progress_end();
+	wrap_end(out);
+}
+
+void output_fields(struct output *out, int indent)
+{
+	if (!out->wrapped)
+		return;
+	fflush(out->file);
+	out->wrap->fields = indent;
 }

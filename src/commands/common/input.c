@@ -8,7 +8,6 @@
 #include "commands/common/input.h"
 #include "commands/common/output.h"
 #include "commands/common/symbol_options.h"
-#include "reports/head.h"
 
 struct input_options input_given;
 
@@ -130,22 +129,4 @@ int input_make(bool with_guests, struct input_set **ret)
 			err = check_output(output_file(), (*ret)->companion[i]);
 	}
 	return err;
-}
-
-json_t *input_head(const struct input_set *set, const json_t *more)
-{
-	return inputs_head(set, command_now->name, more);
-}
-
-void input_foot(const struct input_set *set, const json_t *more, FILE *out)
-{
-	inputs_foot(set, more, output_in_color(), out);
-}
-
-int input_open(bool with_guests, bool (*wants)(const char *event, void *arg), void *arg,
-	       struct input_set **ret)
-{
-	int err = input_make(with_guests, ret);
-
-	return err ? err : input_set_open(*ret, wants, arg);
 }

@@ -39,13 +39,4 @@ int input_check_output(const char *path);
  */
 int input_make(bool with_guests, struct input_set **ret);
 
-/* The same, opened; `wants` as in input_set_open(). *ret is the caller's, also on failure. */
-int input_open(bool with_guests, bool (*wants)(const char *event, void *arg), void *arg,
-	       struct input_set **ret);
-
-/* What every report says of its inputs (reports/head.h), for the command being run. */
-json_t *input_head(const struct input_set *set, const json_t *more);
-
-void input_foot(const struct input_set *set, const json_t *more, FILE *out);
-
 #endif

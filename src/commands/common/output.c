@@ -24,7 +24,6 @@ static struct {
 	const char *format, *file, *sort;
 	uint64_t limit;
 	bool wide;
-	bool in_color; /* of what output_open() opened */
 } given;
 
 /* clang-format off */
@@ -136,11 +135,6 @@ bool output_is(const char *format)
 	return !strcmp(output_format(), format);
 }
 
-bool output_in_color(void)
-{
-	return given.in_color;
-}
-
 const char *output_sort(void)
 {
 	return given.sort;
@@ -176,7 +170,7 @@ static void stdout_open(struct output *out)
 {
 	FILE *pager;
 
-	out->color = given.in_color = color_wanted(stdout);
+	out->color = color_wanted(stdout);
 	out->width = terminal_width(stdout);
 	pager = isatty(STDOUT_FILENO) && !strcmp(out->format, "text") ? open_pager(&out->pager)
 								      : NULL;
@@ -186,60 +180,11 @@ static void stdout_open(struct output *out)
 	out->file = pager;
 }
 
-static int wrap_begin(struct output *out)
-{
-	FILE *f;
-
-	out->wrap = calloc(1, sizeof(*out->wrap));
-	if (out->wrap)
-		out->wrap->width = out->width;
-	f = out->wrap ? wrap_open(out->file, out->wrap) : NULL;
-	if (!f) {
-		free(out->wrap);
-		out->wrap = NULL;
-		return fail(-ENOMEM, "out of memory");
-	}
-	out->wrapped = out->file;
-	out->file = f;
-	return 0;
-}
-
-/* False: a line could not be written. */
-static bool wrap_end(struct output *out)
-{
-	bool good = true;
-
-	if (!out->wrapped)
-		return true;
-	good = !ferror(out->file);
-	good &= !fclose(out->file);
-	out->file = out->wrapped;
-	out->wrapped = NULL;
-	free(out->wrap);
-	out->wrap = NULL;
-	return good;
-}
-
-void output_unwrap(struct output *out)
-{
-	if (out->wrap && out->wrap->ends_progress)
-		progress_end();
-	wrap_end(out);
-}
-
 void output_flush(struct output *out)
 {
 	fflush(out->file);
 	if (out->wrapped)
 		fflush(out->wrapped);
-}
-
-void output_fields(struct output *out, int indent)
-{
-	if (!out->wrapped)
-		return;
-	fflush(out->file);
-	out->wrap->fields = indent;
 }
 
 /* Not if the line could get into the report: what is printed directly to a terminal, or by a pager behind a pipe. */

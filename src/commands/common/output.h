@@ -25,12 +25,6 @@ int output_open(const char *formats, struct output *ret);
 /* Writes what is printed so far, for output that grows while the user watches. */
 void output_flush(struct output *out);
 
-/* What follows is not broken into lines of 80 columns: text in the layout of another tool. Before the first line. */
-void output_unwrap(struct output *out);
-
-/* What follows are lines of name=value; a line is broken before a name, the rest indented by so many columns. */
-void output_fields(struct output *out, int indent);
-
 /* Is this the format that was given? For decisions before output_open(). */
 bool output_is(const char *format);
 
@@ -39,9 +33,6 @@ const char *output_format(void);
 
 /* The format if -f is not given, instead of text. Before output_open(). */
 void output_default(const char *format);
-
-/* May the report that was opened use colours? */
-bool output_in_color(void);
 
 /* The name after -o, or NULL: for commands that write a trace, not a report. */
 const char *output_file(void);

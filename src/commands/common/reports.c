@@ -7,17 +7,6 @@
 #include "commands/common/output.h"
 #include "commands/common/reports.h"
 #include "commands/common/symbol_options.h"
-#include "reports/head.h"
-
-struct report report_of(const struct input_set *in, const struct output *out)
-{
-	return report_of_inputs(in, command_now->name, out);
-}
-
-int report_end(int err, struct output *out, const struct input_set *in, bool found)
-{
-	return output_end(err, out, found || (!err && input_set_strict_failed(in)));
-}
 
 int query_run(const struct report_ops *ops, struct query *query, const char *names, bool check)
 {
@@ -48,7 +37,8 @@ int query_run(const struct report_ops *ops, struct query *query, const char *nam
 		err = report_run(&r, in);
 	if (!err)
 		err = result_write(&r, &out);
-	status = report_end(err, &out, in, check && r.found);
+	status = output_end(err, &out,
+			    !err && ((check && r.found) || input_set_strict_failed(in)));
 	if (!err && check && r.not_checked) { /* a check that looked at too little has not passed */
 		fail(-ENODATA, "%s", r.not_checked);
 		status = command_failed();

@@ -20,13 +20,4 @@ int query_fold(const struct report_ops *ops, const void *of, FILE *f);
 /* `run` of a command that only runs a report: command_now says which. */
 int report_command_run(int argc, char **argv);
 
-/* A report of an open input set, with the head and foot of every report; -v shows all columns. */
-struct report report_of(const struct input_set *in, const struct output *out);
-
-/*
- * Closes the output, or discards it if err (-errno with the error message set). Returns the exit status: EXIT_FOUND if
- * the command found what it checks for, or if --strict was given and events were lost. `in` may be NULL if err.
- */
-int report_end(int err, struct output *out, const struct input_set *in, bool found);
-
 #endif

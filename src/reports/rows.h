@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef HOSTRACE_COMMANDS_ROWS_H
-#define HOSTRACE_COMMANDS_ROWS_H
+/* Events one a row: `list`, and `export json|jsonl|csv`. */
+#ifndef HOSTRACE_REPORTS_ROWS_H
+#define HOSTRACE_REPORTS_ROWS_H
 
-#include "commands/common/output.h"
 #include "input/input_set.h"
 #include "output/event_rows.h"
+#include "output/output.h"
 
 /*
  * Writes every selected event of an open input set as rows in out's format (text, json, jsonl, csv), at most out->limit
  * of them, with the head or foot of every report. Shared by `list` and `export json|jsonl|csv`. 0 or -errno with the
  * error message set.
  */
-struct rows_options {
+struct rows_query {
+	const char *command;
 	uint64_t max_frames; /* of a backtrace; 0: all */
 	const char *columns; /* only these, see event_formats.h; NULL: all */
+	const struct addresses *symbols; /* names of all addresses; NULL: those that a source brings, unless */
+	bool no_symbols;
 };
-int rows_write(const struct input_set *in, struct output *out, const struct rows_options *options);
+int rows_write(const struct rows_query *q, const struct input_set *in, struct output *out);
 
 /*
  * Calls `put` for the same events, without their VMs' names and symbols; `lost` is how many lost events are known so

@@ -2,15 +2,13 @@
 #include <errno.h>
 
 #include "base/error.h"
-#include "commands/common/command.h"
-#include "commands/common/input.h"
-#include "commands/common/reports.h"
-#include "commands/common/rows.h"
-#include "commands/common/symbol_options.h"
 #include "event/vm_names.h"
 #include "output/event_formats.h"
 #include "output/json_rows.h"
 #include "readers/ring/stream_reader.h"
+#include "reports/head.h"
+#include "reports/rows.h"
+#include "symbols/symbols.h"
 
 enum {
 	FIELDS_COLUMN_MAX = 45,
@@ -18,19 +16,18 @@ enum {
 };
 
 struct rows {
+	const struct rows_query *q;
 	const struct input_set *in;
 	struct output *out;
 	struct thread_names *names;
-	uint64_t start_ns, nr, max_frames;
+	uint64_t start_ns, nr;
 	bool ticks, with_source, with_vm;
-	bool brought; /* symbols that a source brings are shown: not with -x */
 	struct event_csv *csv; /* NULL: another format, or chosen columns */
 	struct event_columns *columns; /* NULL: all */
 	int err;
 	int vm_width;
 	bool tried[INPUTS_MAX];
 	struct addresses *symbols[INPUTS_MAX]; /* that a source brings itself */
-	struct addresses *given;		/* --symbols, or -e: for all */
 };
 
 /* A guest stream may bring its kernel's symbols; without any, addresses stay. */
@@ -40,9 +37,9 @@ static const struct addresses *symbols_of(struct rows *rows, unsigned int source
 	_cleanup_free_ char *text = NULL;
 	size_t len = 0;
 
-	if (rows->given)
-		return rows->given;
-	if (!r || !rows->brought || strcmp(r->info.kind, "guest-stream"))
+	if (rows->q->symbols)
+		return rows->q->symbols;
+	if (!r || rows->q->no_symbols || strcmp(r->info.kind, "guest-stream"))
 		return NULL;
 	if (!rows->tried[source] && !stream_symbols(r->info.file, &text, &len) && len)
 		addresses_parse(text, len, r->info.file, &rows->symbols[source]);
@@ -65,7 +62,7 @@ static void row_write(struct rows *rows, const struct event *ev)
 		.comm = thread_comm(rows->names, ev),
 		.vcpu = thread_vcpu(rows->names, ev),
 		.ticks = rows->ticks,
-		.max_frames = rows->max_frames,
+		.max_frames = rows->q->max_frames,
 		.vm_width = rows->vm_width,
 	};
 
@@ -133,17 +130,17 @@ static int rows_end(struct rows *rows, const json_t *more)
 	if (is(rows, "text") && !rows->columns)
 		output_fields(rows->out, 0);
 	if (is(rows, "text"))
-		input_foot(rows->in, more, f);
+		inputs_foot(rows->in, more, rows->out->color, f);
 	else if (is(rows, "json"))
-		json_rows_end(f, input_head(rows->in, more));
+		json_rows_end(f, inputs_head(rows->in, rows->q->command, more));
 	else if (is(rows, "jsonl"))
-		json_rows_last(f, input_head(rows->in, more));
+		json_rows_last(f, inputs_head(rows->in, rows->q->command, more));
 	return 0;
 }
 
 static void rows_empty(struct rows *rows, json_t *more)
 {
-	struct report report = report_of(rows->in, rows->out);
+	struct report report = report_of_inputs(rows->in, rows->q->command, rows->out);
 
 	report.caveats = more;
 	report_empty(&report);
@@ -169,22 +166,20 @@ static int rows_loop(struct rows *rows, struct input_events *events)
 }
 
 /* What the rows are written to. 0 or -errno with the error message set. */
-static int rows_open(struct rows *rows, const struct rows_options *options)
+static int rows_open(struct rows *rows)
 {
 	bool csv = is(rows, "csv");
-	int err = addresses_given(&rows->given);
 
-	if (!err && options->columns) {
-		rows->columns = event_columns_new(options->columns,
+	if (rows->q->columns) {
+		rows->columns = event_columns_new(rows->q->columns,
 						  csv ? EVENT_COLUMNS_CSV
 						      : is(rows, "text") ? EVENT_COLUMNS_TEXT
 									 : EVENT_COLUMNS_JSON);
-		err = rows->columns ? 0 : error_code();
-	} else if (!err && csv) {
-		rows->csv = event_csv_new(rows->ticks, rows->with_vm);
-		err = rows->csv ? 0 : -ENOMEM;
+		return rows->columns ? 0 : error_code();
 	}
-	return err;
+	if (csv)
+		rows->csv = event_csv_new(rows->ticks, rows->with_vm);
+	return csv && !rows->csv ? -ENOMEM : 0;
 }
 
 static void rows_close(struct rows *rows)
@@ -193,7 +188,6 @@ static void rows_close(struct rows *rows)
 	event_columns_free(rows->columns);
 	for (unsigned int i = 0; i < INPUTS_MAX; i++)
 		addresses_close(rows->symbols[i]);
-	addresses_close(rows->given);
 }
 
 /* What the foot says besides the notes of the inputs. New reference. */
@@ -218,21 +212,20 @@ static json_t *notes_make(const struct rows *rows, bool limited)
 	return more;
 }
 
-int rows_write(const struct input_set *in, struct output *out, const struct rows_options *options)
+int rows_write(const struct rows_query *q, const struct input_set *in, struct output *out)
 {
 	_cleanup_input_events_ struct input_events events;
-	struct rows rows = {.in = in,
+	struct rows rows = {.q = q,
+			    .in = in,
 			    .out = out,
 			    .start_ns = in->reader->info.start_ns,
 			    .ticks = trace_info_in_ticks(&in->reader->info),
-			    .brought = !symbols_given().none,
-			    .max_frames = options->max_frames,
 			    .with_source = input_set_nr(in) > 1,
-			    .with_vm = input_set_nr_vms(in) > 1 || options->columns};
+			    .with_vm = input_set_nr_vms(in) > 1 || q->columns};
 	int ret = input_events_open(in, &events);
 
 	if (!ret)
-		ret = rows_open(&rows, options);
+		ret = rows_open(&rows);
 	if (!ret) {
 		rows.names = events.names;
 		rows.vm_width = rows.with_vm ? vm_names_width(in->vms) : 0;
@@ -247,7 +240,7 @@ int rows_write(const struct input_set *in, struct output *out, const struct rows
 		if (!rows.nr)
 			rows_empty(&rows, more);
 		for (size_t i = 0; is(&rows, "csv") && i < json_array_size(more); i++)
-			command_note("%s", json_string_value(json_array_get(more, i)));
+			out->note("%s", json_string_value(json_array_get(more, i)));
 		ret = rows_end(&rows, more);
 	}
 	rows_close(&rows);
