@@ -232,9 +232,16 @@ void *hash_add_words(struct hash_table *t, const uint64_t *key, bool *ret_new)
 	return fresh ? memcpy(e, key, t->key_words * sizeof(*key)) : e;
 }
 
+/* Mostly it is there. */
 void *hash_add_u64(struct hash_table *t, uint64_t key, bool *ret_new)
 {
-	return hash_add_words(t, &key, ret_new);
+	void *e = hash_find_u64(t, key);
+
+	if (!e)
+		return hash_add_words(t, &key, ret_new);
+	if (ret_new)
+		*ret_new = false;
+	return e;
 }
 
 void *hash_add_text(struct hash_table *t, const char *key, bool *ret_new)

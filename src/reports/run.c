@@ -22,6 +22,7 @@ struct pass {
 	struct input_set *in;
 	struct result *member[RESULTS_MAX];
 	unsigned int nr;
+	uint32_t fed; /* a bit for each member that has not failed */
 	bool alone; /* there are no others, in no pass */
 	uint64_t *counts; /* by event type; NULL: they are not known before reading */
 	uint64_t lost; /* known before anything is read: each who reads counts them anew */
@@ -251,12 +252,14 @@ static int pass_event(void *arg, const struct event *ev)
 
 	if (!*takers)
 		*takers = takers_of(p, ev->type);
-	for (uint32_t left = *takers & ~DECIDED; left; left &= left - 1) {
+	for (uint32_t left = *takers & p->fed; left; left &= left - 1) {
 		struct result *r = p->member[__builtin_ctz(left)];
-		int err = r->err ? 0 : r->ops->event(r->state, ev);
+		int err = r->ops->event(r->state, ev);
 
-		if (err)
-			result_failed(r, err);
+		if (!err)
+			continue;
+		result_failed(r, err);
+		p->fed &= ~(left & -left);
 	}
 	return 0;
 }
@@ -279,6 +282,7 @@ static int pass_feed(struct pass *p)
 	p->in->reader->info.lost = p->lost;
 	if (p->alone)
 		return reader_each(p->in->reader, only_event, p->member[0]);
+	p->fed = DECIDED - 1;
 	p->takers = calloc(EVENT_TYPES_MAX, sizeof(*p->takers));
 	if (!p->takers)
 		return fail(-ENOMEM, "out of memory");

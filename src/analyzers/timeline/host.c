@@ -239,9 +239,11 @@ static const HANDLERS_OF(struct timeline_host, struct vcpu) of_vcpus = {{
 static void vcpu_event(struct timeline_host *h, const struct event *ev)
 {
 	struct host_thread *th = (struct host_thread *)model_thread_get(&h->model, ev);
-	struct vcpu *v = NULL;
+	struct vcpu *v = th && th->vcpu ? &h->vcpu[th->vcpu - 1] : NULL;
 
-	if (ev->vcpu != RECORD_NO_VCPU)
+	if (ev->vcpu == RECORD_NO_VCPU)
+		return;
+	if (!v || v->vcpu != ev->vcpu)
 		v = vcpu_get(h, th, ev->pid, ev->vcpu);
 	if (!v || !th)
 		return;
