@@ -72,13 +72,13 @@ paused_seconds() {
 	echo "$now"
 }
 
-plan 20
+plan 21
 guest_start source -smp 2
 source=$vm
 name=none$$
 cp "$BUILD/minivmm" "$name"
 vmm_start 10 "./$name"
-exporter_start --listen 127.0.0.1:0 --downtime
+HOSTRACE_DEBUG=attach exporter_start --listen 127.0.0.1:0 --downtime
 until_sample 1 hostrace_vm_downtime_watched "pid=\"$source\""
 is $? 0 "stops of the VM are watched" page
 is "$(sample hostrace_vm_downtime_watched "pid=\"$vmm\"")" 0 "... not of what is no QEMU" page
@@ -158,6 +158,15 @@ qmp source quit >/dev/null
 until_sample none hostrace_vm_info "pid=\"$source\""
 is "$(sample hostrace_vm_stops_total "pid=\"$source\"") $(at_least 1 "$(host hostrace_ended_stops_total 'state="finish-migrate"')")" "none yes" \
 	"a VM that ended is only in the host's figures" page
+# What could not be attached to is tried again, after 1, 2, 4 ... seconds.
+tries() {
+	grep -c "process $vmm: 0 user probes" exporter.err
+}
+for _ in $(seq 300); do
+	[ "$(tries)" -lt 3 ] || break
+	sleep .1
+done
+is "$(at_least 3 "$(tries)")" yes "probes that cannot be attached are tried again" exporter.err
 exporter_end
 is $? 0 "^C: status 0" exporter.err
 vmm_go

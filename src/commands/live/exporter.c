@@ -82,6 +82,7 @@ struct exporter {
 	struct export_probe probe[STAT_PROBES_MAX + EV_LIMIT];
 	struct export_state state;
 	uint64_t scanned_ns, dumps_scanned_ns;
+	bool scan_failed; /* the last one, as reported */
 	int signals;
 };
 
@@ -276,6 +277,17 @@ static int pause_ms(const struct exporter *x)
 	return x->push ? exporter_push_pause_ms(x->push, ms) : ms;
 }
 
+/* What failed once, as there was no free descriptor, may not the next time. */
+static void scan(struct exporter *x)
+{
+	bool failed = top_vms_scan(&x->vms) != 0;
+
+	if (failed && !x->scan_failed)
+		command_note("warning: VMs that have not run are not found: %s", error_text());
+	x->scan_failed = failed;
+	x->scanned_ns = monotonic_ns();
+}
+
 /*
  * VMs that run are noticed in the kernel. With --downtime one that waits for its state, as the destination of a
  * migration, must be known before it runs.
@@ -288,10 +300,8 @@ static int look(struct exporter *x)
 		err = exported_dumps_scan(x->dumps);
 		x->dumps_scanned_ns = monotonic_ns();
 	}
-	if (!err && opt.downtime && monotonic_ns() - x->scanned_ns >= SCAN_S * NS_PER_S) {
-		err = top_vms_scan(&x->vms);
-		x->scanned_ns = monotonic_ns();
-	}
+	if (!err && opt.downtime && monotonic_ns() - x->scanned_ns >= SCAN_S * NS_PER_S)
+		scan(x);
 	return err ? err : vms_follow(x);
 }
 

@@ -19,12 +19,21 @@
 #include "exporter/httpd_messages.h"
 #include "fetch/http.h"
 
+/*
+ * Probes may be refused at first: no descriptor was free, or the process was not yet QEMU. They are tried again after
+ * 1, 2, 4, ... seconds.
+ */
+enum { ATTACH_TRIES = 7 };
+#define ATTACH_PAUSE_NS NS_PER_S
+
 /* pidfd: another process may get its pid. */
 struct probed_vm {
 	pid_t pid;
 	int pidfd;
 	bool ended;
 	bool devices, downtime; /* are watched */
+	unsigned int tries;
+	uint64_t again_ns; /* not before */
 };
 
 struct exporter_events {
@@ -144,6 +153,15 @@ static int ended_forget(struct exporter_events *e)
 	return err;
 }
 
+static void vm_attach(struct exporter_events *e, struct probed_vm *p, const struct vm *vm)
+{
+	if (collector_vm_add(e->events.collector, vm))
+		debug("attach", "%s", error_text());
+	else
+		collector_vm_follow(e->events.collector, vm->pid, false);
+	p->again_ns = monotonic_ns() + (ATTACH_PAUSE_NS << p->tries++);
+}
+
 static int vm_add(struct exporter_events *e, const struct vm *vm)
 {
 	int err = array_room(e->vm, e->nr);
@@ -151,14 +169,16 @@ static int vm_add(struct exporter_events *e, const struct vm *vm)
 	if (err)
 		return err;
 	e->vm[e->nr] = (struct probed_vm){.pid = vm->pid, .pidfd = vm_pidfd(vm)};
-	if (e->vm[e->nr].pidfd < 0)
-		return 0; /* it has ended */
-	e->nr++;
-	if (collector_vm_add(e->events.collector, vm))
-		debug("attach", "%s", error_text());
-	else
-		collector_vm_follow(e->events.collector, vm->pid, false);
+	if (e->vm[e->nr].pidfd >= 0) /* else it has ended */
+		vm_attach(e, &e->vm[e->nr++], vm);
 	return 0;
+}
+
+static bool attach_is_due(const struct exporter_events *e, const struct probed_vm *p)
+{
+	bool lacks = (e->devices && !p->devices) || (e->downtime && !p->downtime);
+
+	return lacks && p->tries < ATTACH_TRIES && monotonic_ns() >= p->again_ns;
 }
 
 int exporter_events_follow(struct exporter_events *e, const struct top_vms *vms)
@@ -166,11 +186,18 @@ int exporter_events_follow(struct exporter_events *e, const struct top_vms *vms)
 	bool changed = any_has_ended(e);
 	int err = changed ? ended_forget(e) : 0;
 
-	for (unsigned int i = 0; i < vms->nr && !err; i++)
-		if (!vm_of(e, vms->vm[i].vm.pid)) {
-			err = vm_add(e, &vms->vm[i].vm);
-			changed = true;
-		}
+	for (unsigned int i = 0; i < vms->nr && !err; i++) {
+		const struct vm *vm = &vms->vm[i].vm;
+		struct probed_vm *p = vm_of(e, vm->pid);
+
+		if (p && !attach_is_due(e, p))
+			continue;
+		if (p)
+			vm_attach(e, p, vm);
+		else
+			err = vm_add(e, vm);
+		changed = true;
+	}
 	return err || !changed ? err : probes_note(e);
 }
 
