@@ -340,16 +340,4 @@ int record_confine_more(struct recording *r);
 
 void record_confine_close(struct recording *r);
 
-struct unusual;
-
-/* NULL: out of memory, error message set. */
-struct unusual *unusual_new(uint64_t split_ns);
-void unusual_free(struct unusual *u);
-
-/* All events in order of time. 0 or -errno with the error message set. */
-int unusual_event(struct unusual *u, const struct event *ev);
-int unusual_end(struct unusual *u);
-
-void unusual_write(struct unusual *u, FILE *f);
-
 #endif

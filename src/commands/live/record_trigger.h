@@ -5,20 +5,7 @@
 #define HOSTRACE_RECORD_TRIGGER_H
 
 #include "commands/live/record.h"
-#include "trigger/watch.h"
-
-enum { DUMP_MORE_MAX = 16 }; /* further triggers listed in a report */
-
-/* What a dump is made for. */
-struct dump_cause {
-	struct trigger_culprit culprit;
-	const char *name;			    /* part of the file names: "exit-latency" */
-	uint64_t min_ns;			    /* its limit; 0: it has none */
-	struct trigger_culprit more[DUMP_MORE_MAX]; /* others, up to the dump */
-	uint64_t nr_more;
-	uint64_t suppressed; /* triggers without a dump so far */
-	uint64_t before_ns, after_ns;
-};
+#include "reports/dump.h"
 
 /* A dump on the disk. */
 struct dump_file {
@@ -54,17 +41,6 @@ int dumps_start(struct dump_files *d, struct recording *r, const struct dump_cau
 
 /* Has the child ended? `wait`: waits for that. */
 void dumps_reap(struct dump_files *d, bool wait);
-
-/* The report on a dump, next to it: NAME.txt. In `line`: what happened, in one line. */
-int dump_report(const char *dump, const char *path, const struct dump_cause *cause, char *line,
-		size_t size);
-
-/* "exit-latency 52.1ms > 5ms: vCPU 0 (tid 12), reason=io". Returns buf. */
-const char *dump_culprit_print(const char *name, uint64_t min_ns, const struct trigger_culprit *c,
-			       char *buf, size_t size);
-
-/* The command to run on the dump, up to "-i". */
-const char *dump_next(const struct dump_cause *cause);
 
 /* As command_note(), but also with --quiet, and with this priority for the journal where stderr is
  * one. */

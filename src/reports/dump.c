@@ -12,7 +12,8 @@
 #include "base/new_file.h"
 #include "base/order.h"
 #include "base/units.h"
-#include "commands/live/record_trigger.h"
+#include "reports/dump.h"
+#include "tracefile/tracefile.h"
 
 enum {
 	CAUSES_MAX = 12, /* rows of a culprit's causes */
@@ -39,8 +40,9 @@ struct report_data {
 	uint64_t first_ns, last_ns;
 };
 
-const char *dump_culprit_print(const char *name, uint64_t min_ns, const struct trigger_culprit *c,
-			       char *buf, size_t size)
+/* "exit-latency 52.1ms > 5ms: vCPU 0 (tid 12), reason=io". Returns buf. */
+static const char *culprit_print(const char *name, uint64_t min_ns, const struct trigger_culprit *c,
+				 char *buf, size_t size)
 {
 	char length[16], limit[16], vcpu[24] = "";
 
@@ -289,7 +291,7 @@ int dump_report(const char *dump, const char *path, const struct dump_cause *cau
 	struct blame_sink sink = {.ended = on_exit_ended, .restart = on_restart, .arg = &d};
 	int err;
 
-	dump_culprit_print(cause->name, cause->min_ns, &cause->culprit, line, size);
+	culprit_print(cause->name, cause->min_ns, &cause->culprit, line, size);
 	d.blame = blame_new(&sink);
 	d.unusual = unusual_new(cause->culprit.start_ns);
 	d.stacks = culprit_stacks_new(&cause->culprit);

@@ -11,8 +11,8 @@
 #include "base/error.h"
 #include "base/order.h"
 #include "base/units.h"
-#include "commands/live/record.h"
 #include "pairing/pair.h"
+#include "reports/dump.h"
 
 enum {
 	UNUSUAL_ROWS_MAX = 4096, /* keys of all kinds; further ones are ignored */
