@@ -18,16 +18,49 @@ struct other_format {
 	const char *what, *instead;
 };
 
-static const char ctf_instead[] = "record with trace-cmd or perf, or convert it to text of tracefs";
+static const char ctf_instead[] =
+	"record the same events with trace-cmd record -e kvm -e sched, perf record -a -e "
+	"'kvm:*', or hostrace record --vm PID";
+static const char perfetto_instead[] =
+	"convert it to text: traceconv systrace FILE | hostrace info -i -";
 
 static const struct other_format formats[] = {
 	{"\xc1\x1f\xfc\xc1", "a stream of a CTF trace (LTTng)", ctf_instead},
+	{"\x57\x1d\xd1\x75", "the metadata of a CTF trace (LTTng)", ctf_instead},
 	{"/* CTF 1.8 */", "the metadata of a CTF trace (LTTng)", ctf_instead},
 	{"] (+0.", "an LTTng trace as babeltrace2 prints it", ctf_instead},
 	{"] (+?.", "an LTTng trace as babeltrace2 prints it", ctf_instead},
-	{"linux.ftrace", "a trace of Perfetto",
-	 "convert it to text: traceconv systrace FILE | hostrace info -i -"},
+	{"{ cpu_id = ", "an LTTng trace as babeltrace2 prints it", ctf_instead},
+	{"linux.ftrace", "a trace of Perfetto", perfetto_instead},
 };
+
+enum { PERFETTO_TAG = 0x0a, PERFETTO_PACKETS_MIN = 3 };
+
+/* Messages of protobuf's field 1, one after the other: the packets of a trace of Perfetto. */
+static bool is_perfetto(const uint8_t *head, size_t len)
+{
+	uint64_t at = 0, nr = 0;
+
+	for (; at < len && head[at] == PERFETTO_TAG; nr++) {
+		uint64_t size = 0;
+		unsigned int shift = 0;
+
+		do {
+			if (++at >= len || shift > 28)
+				return nr >= PERFETTO_PACKETS_MIN;
+			size |= (uint64_t)(head[at] & 0x7f) << shift;
+			shift += 7;
+		} while (head[at] & 0x80);
+		at += 1 + size;
+	}
+	return nr >= PERFETTO_PACKETS_MIN && at >= len;
+}
+
+static int refuse(const char *path, const char *what, const char *instead)
+{
+	return fail_hint(fail(-EINVAL, "%s is %s, which cannot be read", path, what), "%s",
+			 instead);
+}
 
 int other_format_refuse(const char *path, const uint8_t *head, size_t len)
 {
@@ -46,11 +79,9 @@ int other_format_refuse(const char *path, const uint8_t *head, size_t len)
 		const struct other_format *f = &formats[i];
 
 		if (memmem(head, len, f->mark, strlen(f->mark)))
-			return fail_hint(fail(-EINVAL, "%s is %s, which cannot be read", path,
-					      f->what),
-					 "%s", f->instead);
+			return refuse(path, f->what, f->instead);
 	}
-	return 0;
+	return is_perfetto(head, len) ? refuse(path, "a trace of Perfetto", perfetto_instead) : 0;
 }
 
 bool directory_holds(const char *directory, const char *name)
@@ -62,9 +93,11 @@ bool directory_holds(const char *directory, const char *name)
 
 int other_directory_refuse(const char *path)
 {
-	if (directory_holds(path, "metadata"))
-		return fail_hint(fail(-EINVAL, "%s is a CTF trace (LTTng), which cannot be read",
-				      path),
-				 "%s", ctf_instead);
+	/* LTTng has a directory for the kernel's trace, and one for those of programs */
+	static const char *const ctf[] = {"metadata", "kernel/metadata", "ust"};
+
+	for (size_t i = 0; i < sizeof(ctf) / sizeof(ctf[0]); i++)
+		if (directory_holds(path, ctf[i]))
+			return refuse(path, "a CTF trace (LTTng)", ctf_instead);
 	return 0;
 }

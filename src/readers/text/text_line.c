@@ -477,7 +477,7 @@ static bool line_is_event(struct text_line *l, const char *s, const char *end)
 		return true;
 	if (bracket_parse(l, s, end) || perf_parse(l, s, end) || latency_parse(l, s, end) ||
 	    loose_parse(l, s, end) || timeless_parse(l, s, end))
-		return true;
+		return l->text.len < 2 || memcmp(l->text.at, "{ ", 2) != 0; /* babeltrace2 */
 	l->layout = first; /* the next line is probably as the one before */
 	l->have_cpu = had_cpu;
 	return false;
