@@ -29,8 +29,17 @@ struct name {
 	uint32_t iid;
 };
 
+/* Found newest, by the address of the text that was asked for: most names of slices are constants. */
+struct name_hint {
+	const char *text; /* the table's copy */
+	uint32_t iid;
+};
+
+enum { HINTS = 64 };
+
 struct perfetto {
 	struct hash_table names;
+	struct name_hint hint[HINTS];
 };
 
 /* `bytes`: they have not more; 0: unknown. */
@@ -168,8 +177,15 @@ static void perfetto_track(struct timeline *t, uint32_t track)
 /* The name's number; 0: there are too many. `ret_new`: this is its first use. */
 static uint32_t name_number(struct perfetto *p, const char *name, bool *ret_new)
 {
-	struct name *n = hash_add_text(&p->names, name, ret_new);
+	struct name_hint *hint = &p->hint[(uintptr_t)name % HINTS];
+	struct name *n;
 
+	*ret_new = false;
+	if (hint->text && !strcmp(hint->text, name))
+		return hint->iid;
+	n = hash_add_text(&p->names, name, ret_new);
+	if (n && !*ret_new)
+		*hint = (struct name_hint){n->text, n->iid};
 	if (!*ret_new)
 		return n ? n->iid : 0;
 	n->text = strdup(name);
