@@ -44,8 +44,6 @@ bool blame_exit_selected(void *arg, const struct blame_exit *x)
 {
 	const struct input_options *given = arg;
 
-	if (!(given->vcpus.nr | given->tids.nr | given->reasons.nr))
-		return true;
 	return number_selected(&given->vcpus, x->vcpu) && number_selected(&given->tids, x->tid) &&
 	       reason_selected(&given->reasons, x);
 }
@@ -76,6 +74,7 @@ static int blame_open(struct result *r)
 {
 	const struct blame_query *q = r->query->of;
 	struct blame_state *b = calloc(1, sizeof(*b));
+	bool all = blame_all_selected(r->query->input);
 	struct blame_sink sink;
 
 	r->state = b;
@@ -84,7 +83,7 @@ static int blame_open(struct result *r)
 	b->summary = (struct blame_summary){.by = q->by,
 					    .min_ns = q->min_ns,
 					    .keep = q->keep,
-					    .selects = blame_exit_selected,
+					    .selects = all ? NULL : blame_exit_selected,
 					    .arg = (void *)r->query->input};
 	sink = blame_summary_sink(&b->summary);
 	b->blame = blame_begin(r, &sink);

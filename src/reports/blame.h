@@ -11,6 +11,12 @@ enum { BLAME_READS = READ_ALL_VCPUS | READ_ALL_THREADS | READ_ALL_EVENTS };
 /* Do these options (struct input_options) select the exit? As struct blame_summary wants it. */
 bool blame_exit_selected(void *options, const struct blame_exit *x);
 
+/* Do they select all? Then it need not be asked. */
+static inline bool blame_all_selected(const struct input_options *o)
+{
+	return !o->vcpus.nr && !o->tids.nr && !o->reasons.nr;
+}
+
 /* For the open inputs of r. NULL with the error message set: out of memory. */
 struct blame *blame_begin(const struct result *r, const struct blame_sink *sink);
 

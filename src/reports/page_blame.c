@@ -40,14 +40,15 @@ static struct page_blame *page_blame_new(const struct result *r)
 {
 	struct page_blame *p = calloc(1, sizeof(*p));
 	void *arg = (void *)r->query->input;
+	bool (*selects)(void *, const struct blame_exit *) =
+		blame_all_selected(arg) ? NULL : blame_exit_selected;
 
 	if (!p)
 		return NULL;
-	p->grid = (struct blame_grid){.selects = blame_exit_selected, .arg = arg};
-	p->slowest = (struct blame_summary){
-		.keep = PAGE_SLOWEST, .selects = blame_exit_selected, .arg = arg};
+	p->grid = (struct blame_grid){.selects = selects, .arg = arg};
+	p->slowest = (struct blame_summary){.keep = PAGE_SLOWEST, .selects = selects, .arg = arg};
 	p->by_vcpu = (struct blame_summary){
-		.by = {.vcpu = true}, .keep = 1, .selects = blame_exit_selected, .arg = arg};
+		.by = {.vcpu = true}, .keep = 1, .selects = selects, .arg = arg};
 	p->by_vm = p->by_vcpu;
 	p->by_vm.by.vm = true;
 	return p;
