@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Guest code by the instruction pointers in the host's events (analyzers/profile/host_profile.h). Which events there
- * are decides what is profiled: they are counted in a first pass.
+ * are decides what is profiled: they are counted, and the most likely ones profiled at once. If it is others, all are
+ * read once more.
  */
 #include <errno.h>
 
@@ -17,9 +18,17 @@ static const struct report_needs host_needs = {.events = "kvm_exit,guest_sample,
 struct host_state {
 	struct host_profile_options o;
 	struct host_profile_totals totals;
-	struct host_profile *profile; /* NULL: in the pass before it */
+	struct host_profile *profile; /* NULL: it was begun for the wrong events */
 	struct calltree *tree;
+	bool chosen; /* s->o.of is known, and all events are counted */
 };
+
+static bool wants_causes(const struct result *r)
+{
+	const struct host_profile_query *q = r->query->of;
+
+	return q->causes || (q->options.by & HOST_BY_REASON);
+}
 
 static int first_open(struct result *r)
 {
@@ -34,44 +43,67 @@ static int first_open(struct result *r)
 	s->o.since_ns = r->in->since_ns;
 	s->o.until_ns = r->in->until_ns;
 	s->totals.sample_hz = (uint64_t)json_integer_value(json_object_get(meta, "sample_hz"));
+	s->o.of = wants_causes(r)	? HOST_CAUSES
+		  : s->totals.sample_hz ? HOST_CLOCK
+					: HOST_INTERRUPT;
 	return 0;
 }
 
 static int host_open(struct result *r)
 {
+	int err = r->pass ? 0 : first_open(r);
 	struct host_state *s = r->state;
 
-	if (!r->pass)
-		return first_open(r);
+	if (err)
+		return err;
 	s->o.vms = result_vms(r); /* one VM keeps its pid in the title */
 	return host_profile_new(r->in->reader, &s->o, &s->profile);
+}
+
+static void profile_drop(struct host_state *s)
+{
+	host_profile_free(s->profile);
+	s->profile = NULL;
 }
 
 static int host_event(void *state, const struct event *ev)
 {
 	struct host_state *s = state;
+	int err = s->profile ? host_profile_event(s->profile, ev) : 0;
 
-	if (s->profile)
-		return host_profile_event(s->profile, ev);
+	if (s->chosen)
+		return err;
 	host_profile_count(&s->o, ev, &s->totals);
+	if (err) /* if these are the events, it will be seen again */
+		profile_drop(s);
 	return 0;
 }
 
-static int host_end(struct result *r)
+/* 1: the profile was begun for others. */
+static int host_choose(struct result *r)
 {
 	const struct host_profile_query *q = r->query->of;
 	struct host_state *s = r->state;
-	int err;
+	enum host_profile_of guess = s->o.of;
+	int err = host_profile_choose(&s->totals, wants_causes(r), &s->o.of);
 
-	if (s->profile)
-		return host_profile_end(s->profile, r->in->reader, &s->totals, &s->tree);
-	err = host_profile_choose(&s->totals, q->causes || (s->o.by & HOST_BY_REASON), &s->o.of);
 	if (!err && q->kind && *q->kind >= 0 && *q->kind != (int)s->o.of)
 		err = fail_hint(fail(-EINVAL, "the recordings have samples of different kinds"),
 				"compare exits with --causes-exits");
 	if (q->kind)
 		*q->kind = (int)s->o.of;
-	return err ? err : 1;
+	s->chosen = !err;
+	if (s->o.of != guess)
+		profile_drop(s);
+	return err ? err : !s->profile;
+}
+
+static int host_end(struct result *r)
+{
+	struct host_state *s = r->state;
+	int err = s->chosen ? 0 : host_choose(r);
+
+	return err ? err : host_profile_end(s->profile, r->in->reader, &s->totals, &s->tree);
 }
 
 static int host_fold(void *state, FILE *out)
