@@ -19,8 +19,9 @@ struct other_format {
 };
 
 static const char ctf_instead[] =
-	"record the same events with trace-cmd record -e kvm -e sched, perf record -a -e "
-	"'kvm:*', or hostrace record --vm PID";
+	"print its directory as text: babeltrace2 DIRECTORY | hostrace info -i -";
+static const char babeltrace_instead[] =
+	"print it with the CPU of each event, as babeltrace2 does of a kernel's trace of LTTng";
 static const char perfetto_instead[] =
 	"convert it to text: traceconv systrace FILE | hostrace info -i -";
 
@@ -28,9 +29,8 @@ static const struct other_format formats[] = {
 	{"\xc1\x1f\xfc\xc1", "a stream of a CTF trace (LTTng)", ctf_instead},
 	{"\x57\x1d\xd1\x75", "the metadata of a CTF trace (LTTng)", ctf_instead},
 	{"/* CTF 1.8 */", "the metadata of a CTF trace (LTTng)", ctf_instead},
-	{"] (+0.", "an LTTng trace as babeltrace2 prints it", ctf_instead},
-	{"] (+?.", "an LTTng trace as babeltrace2 prints it", ctf_instead},
-	{"{ cpu_id = ", "an LTTng trace as babeltrace2 prints it", ctf_instead},
+	{"] (+0.", "text of babeltrace2 without CPUs", babeltrace_instead},
+	{"] (+?.", "text of babeltrace2 without CPUs", babeltrace_instead},
 	{"linux.ftrace", "a trace of Perfetto", perfetto_instead},
 };
 

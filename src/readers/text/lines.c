@@ -6,21 +6,24 @@
 
 #include "base/error.h"
 #include "base/progress.h"
+#include "readers/text/babeltrace.h"
 #include "readers/text/lines.h"
 #include "readers/text/paste.h"
 
-enum { BUFFER_BYTES = 4 * TEXT_LINE_MAX };
+enum { BUFFER_BYTES = 4 * TEXT_LINE_MAX, READER_LOOK_BYTES = 4096 };
 
 int text_lines_open(struct text_lines *t, const char *path)
 {
-	uint8_t mark[2];
+	uint8_t mark[READER_LOOK_BYTES];
+	ssize_t n;
 
 	*t = (struct text_lines){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)};
 	if (t->fd < 0)
 		return fail(-errno, "%s: %s", path, strerror(errno));
 	t->buffer = t->at = t->end = calloc(1, BUFFER_BYTES + TEXT_LINE_SLACK);
-	if (pread(t->fd, mark, sizeof(mark), 0) == sizeof(mark))
-		t->encoding = text_encoding_of(mark, sizeof(mark));
+	n = pread(t->fd, mark, sizeof(mark), 0);
+	t->encoding = n > 0 ? text_encoding_of(mark, (size_t)n) : ENCODING_BYTES;
+	t->babeltrace = n > 0 && babeltrace_probe((const char *)mark, (size_t)n);
 	return t->buffer ? 0 : fail(-ENOMEM, "%s: out of memory", path);
 }
 
@@ -135,7 +138,7 @@ char *text_line_plain(struct text_lines *t, char **ret_end)
 	t->number++;
 	while (newline > line && newline[-1] == '\r')
 		*--newline = '\n';
-	*ret_end = newline;
+	*ret_end = t->babeltrace ? babeltrace_line(line, newline) : newline;
 	return line;
 }
 

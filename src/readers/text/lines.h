@@ -22,6 +22,7 @@ struct paste;
 struct text_lines {
 	struct paste *paste; /* paste.h; owned; NULL: lines are as they are in the file */
 	enum text_encoding { ENCODING_BYTES, ENCODING_UTF16_LE, ENCODING_UTF16_BE } encoding;
+	bool babeltrace; /* lines are rewritten: babeltrace.h */
 	int fd;
 	char *buffer, *at, *end;
 	uint64_t number; /* of the current line, the first is 1 */

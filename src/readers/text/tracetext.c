@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "readers/text/babeltrace.h"
 #include "readers/text/tracetext.h"
 
 enum {
@@ -25,7 +26,7 @@ bool text_has_event(const char *head, size_t len, bool whole)
 	char *copy = malloc(len + 1 + TEXT_LINE_SLACK), *s, *newline;
 	struct text_parts parts = {.nr = 0};
 	struct text_line l = {0};
-	bool found = false;
+	bool found = false, babeltrace = babeltrace_probe(head, len);
 
 	if (!copy)
 		return false;
@@ -39,6 +40,7 @@ bool text_has_event(const char *head, size_t len, bool whole)
 			break;
 		if (end > s && end[-1] == '\r')
 			*--end = '\n';
+		end = babeltrace ? babeltrace_line(s, end) : end;
 		found = text_line_parse(&l, text_parts_skip(&parts, s, end), end) == TEXT_EVENT;
 	}
 	free(copy);
@@ -72,6 +74,23 @@ static bool is_other_part(const struct tracetext *t)
 	return text_parts_are_files(&t->parts) && t->parts.now != t->guest;
 }
 
+/*
+ * An event of KVM without its thread (perf script -F cpu,time,event; LTTng without the context tid): a vCPU begins and
+ * ends its exits on one CPU but for those in which it moves, so that each CPU counts as a thread.
+ */
+static void thread_guess(struct tracetext *t)
+{
+	static const char unknown[] = "(unknown)";
+	struct text_line *l = &t->line;
+
+	if (t->guest || l->tid || l->comm.len || !l->have_cpu || l->name.len < 4 ||
+	    memcmp(l->name.at, "kvm_", 4) != 0)
+		return;
+	l->tid = TRACETEXT_CPU_TID + l->cpu;
+	l->comm = (struct text_slice){.at = unknown, .len = sizeof(unknown) - 1};
+	t->has_cpu_tids = true;
+}
+
 enum text_line_kind tracetext_line(struct tracetext *t)
 {
 	char *s, *end;
@@ -91,6 +110,8 @@ enum text_line_kind tracetext_line(struct tracetext *t)
 		t->kind = text_line_parse(&t->line, s, end);
 		if (t->kind == TEXT_EVENT && t->line.timeless)
 			t->line.time = t->lines.number;
+		if (t->kind == TEXT_EVENT)
+			thread_guess(t);
 		if (t->kind == TEXT_UNKNOWN)
 			skip_count(t, &t->unknown);
 		else if (t->kind == TEXT_STACK && t->line.layout == TEXT_PERF)
@@ -388,6 +409,11 @@ static void pasted_report(struct tracetext *t)
 	const struct paste_counts *counts = paste_counts_of(&t->lines);
 	struct trace_info *info = &t->reader.info;
 
+	if (t->has_cpu_tids)
+		trace_info_caveat(info,
+				  "%s: KVM's events have no threads: those of each CPU count as "
+				  "one thread; exits of vCPUs that move meanwhile are wrong",
+				  info->file);
 	if (counts->joined)
 		trace_info_caveat(info, "%s: %" PRIu64 " records were joined from several lines",
 				  info->file, counts->joined);

@@ -70,6 +70,7 @@ uint64_t text_kind_fill(const struct kernel_event *kind, struct text_reasons *re
 
 enum {
 	TRACETEXT_NAMES_MAX = 4096,
+	TRACETEXT_CPU_TID = 0x40000000, /* + CPU: number of a thread that stands for those of a CPU */
 	TEXT_SHAPES_MAX = 8, /* sets of fields that lines of one event have */
 	TRACETEXT_STACK_BYTES = 2048, /* of a backtrace, as names */
 	TRACETEXT_HOLES_MAX = 1 << 20,
@@ -126,6 +127,7 @@ struct tracetext {
 
 	bool ticks;	  /* the times have no unit */
 	bool timeless;	  /* there are no times: they are the numbers of the lines */
+	bool has_cpu_tids; /* see TRACETEXT_CPU_TID */
 	bool is_pasted;	  /* there are lines that paste.c may understand; set by the first pass */
 	double ns_per_tick; /* 0: they are not converted */
 	uint8_t decimals; /* the least of all lines */
