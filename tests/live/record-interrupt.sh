@@ -36,7 +36,7 @@ judge() {
 	! ls out.hrt.* 2>/dev/null || echo "a temporary file remains"
 }
 
-plan $((N + 3))
+plan $((N + 4))
 echo "# SEED=$SEED"
 "$BUILD/minivmm" count=count >vmm.out 2>vmm.err &
 vmm=$!
@@ -55,6 +55,20 @@ for i in $(seq "$N"); do
 	status=$?
 	is "$(judge $status)" "" "recorder $i is ended by a signal (SIG$signal after $ms ms: status $status)" record.err
 done
+
+# ^C ends both sides of `record 2>&1 | tee log`.
+mkfifo messages
+cat messages >tee.out &
+reader=$!
+rm -f out.hrt
+env --default-signal=INT,PIPE timeout -s KILL 200 "$HOSTRACE" record --vm "$vmm" -o out.hrt 2>messages &
+recorder=$!
+until_line recording tee.out
+kill $reader
+wait $reader 2>/dev/null
+pkill -INT -P $recorder
+wait $recorder
+is "$? $(judge 0)" "0 " "nobody reads its messages any more: a complete recording" tee.out
 
 mkfifo keyboard
 # Without exec a shell that waits (dash) would itself be ended by ^C, and its status be 130.

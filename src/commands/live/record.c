@@ -353,6 +353,8 @@ static int setup(struct recording *r)
 	setpriority(PRIO_PROCESS, 0,
 		    RECORDER_NICE); /* a starved recorder loses events; no matter if rejected */
 	err = record_confine(r);
+	/* ^C ends what reads our messages as well (| tee): the file and the status are right without a reader. */
+	signal(SIGPIPE, SIG_IGN);
 	return err || !r->argv ? err : launch_go(&r->launch);
 }
 
