@@ -3,7 +3,9 @@
  * Child processes with given descriptors as their standard streams. Installed files are found relative to
  * /proc/self/exe, so that a build directory works without being installed.
  */
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -66,6 +68,21 @@ pid_t process_start(char *const *argv, int in, int out, int err_out, int death)
 	execvp(argv[0], argv);
 	dprintf(STDERR_FILENO, "%s: %s\n", argv[0], strerror(errno));
 	_exit(127);
+}
+
+void inherited_close(void)
+{
+	DIR *fds = opendir("/proc/self/fd");
+	const struct dirent *at;
+
+	while (fds && (at = readdir(fds))) {
+		int fd = atoi(at->d_name), flags = fd > STDERR_FILENO ? fcntl(fd, F_GETFD) : -1;
+
+		if (flags >= 0 && !(flags & FD_CLOEXEC))
+			close(fd);
+	}
+	if (fds)
+		closedir(fds);
 }
 
 bool stop_pending(void)

@@ -28,6 +28,12 @@ pid_t process_start(char *const *argv, int in, int out, int err_out, int death);
 /* Has SIGINT, SIGTERM or SIGHUP arrived, which this program blocks? Long waits end then. */
 bool stop_pending(void);
 
+/*
+ * Closes the descriptors that were inherited: of those after standard error the ones without FD_CLOEXEC, which all that
+ * are opened here have. Once what the command line names is open, as it may be /dev/fd/N.
+ */
+void inherited_close(void);
+
 /* The user that files are made for: the effective one when this was first called. confine() calls it first. */
 uid_t file_owner(void);
 

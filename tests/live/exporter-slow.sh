@@ -104,9 +104,11 @@ login_status() {
 	echo "$status"
 }
 
-plan 32
+plan 33
 exec 7</etc/passwd # what a careless parent leaves open
 exporter_start --listen 127.0.0.1:0 --host node1.example --host '2001:db8::1'
+ls -l "/proc/$exporter/fd" >fds
+is "$(grep -c /etc/passwd fds)" 0 "the exporter closes descriptors that it inherited" fds
 ls -l "/proc/$httpd/fd" >fds
 is "$(grep -c /etc/passwd fds)" 0 "hostrace-httpd has no descriptor that hostrace inherited" fds
 is "$(grep -cvE ' -> (socket:.*|anon_inode:\[eventpoll\]|/dev/null|/dev/pts/.*|pipe:.*|'"$PWD"'/exporter.err)$|^total' fds)" 0 \

@@ -36,7 +36,7 @@ judge() {
 	! ls out.hrt.* 2>/dev/null || echo "a temporary file remains"
 }
 
-plan $((N + 4))
+plan $((N + 6))
 echo "# SEED=$SEED"
 "$BUILD/minivmm" count=count >vmm.out 2>vmm.err &
 vmm=$!
@@ -61,14 +61,20 @@ mkfifo messages
 cat messages >tee.out &
 reader=$!
 rm -f out.hrt
-env --default-signal=INT,PIPE timeout -s KILL 200 "$HOSTRACE" record --vm "$vmm" -o out.hrt 2>messages &
+env --default-signal=INT,PIPE timeout -s KILL 200 "$HOSTRACE" record --vm "$vmm" -o out.hrt 2>messages 7</etc/passwd &
 recorder=$!
 until_line recording tee.out
+ls -l /proc/$(pgrep -P $recorder)/fd >fds
+is "$(grep -c /etc/passwd fds)" 0 "it closes descriptors that it inherited" fds
 kill $reader
 wait $reader 2>/dev/null
 pkill -INT -P $recorder
 wait $recorder
 is "$? $(judge 0)" "0 " "nobody reads its messages any more: a complete recording" tee.out
+timeout -s KILL 200 "$HOSTRACE" record -o command.hrt -- sh -c 'read -r line <&7; echo "$line" >inherited' 2>record.err 7<<-END
+	passed on
+END
+is "$(cat inherited)" "passed on" "... which its command has" record.err
 
 mkfifo keyboard
 # Without exec a shell that waits (dash) would itself be ended by ^C, and its status be 130.

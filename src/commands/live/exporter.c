@@ -13,6 +13,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "base/version.h"
 #include "collector/collector.h"
 #include "commands/common/command.h"
@@ -430,6 +431,7 @@ static int start(struct exporter *x)
 		return err;
 	state_init(x);
 	c.paths = paths;
+	inherited_close();
 	err = confine(&c);
 	if (!err)
 		command_note("listening on %s; stop with ^C", (char *)x->message);
