@@ -73,13 +73,10 @@ struct blame *blame_begin(const struct result *r, const struct blame_sink *sink)
 static int blame_open(struct result *r)
 {
 	const struct blame_query *q = r->query->of;
-	struct blame_state *b = calloc(1, sizeof(*b));
+	struct blame_state *b = r->state;
 	bool all = blame_all_selected(r->query->input);
 	struct blame_sink sink;
 
-	r->state = b;
-	if (!b)
-		return fail(-ENOMEM, "out of memory");
 	b->summary = (struct blame_summary){.by = q->by,
 					    .min_ns = q->min_ns,
 					    .keep = q->keep,
@@ -112,12 +109,9 @@ static void blame_close(struct result *r)
 {
 	struct blame_state *b = r->state;
 
-	if (!b)
-		return;
 	around_free(&b->around);
 	blame_free(b->blame);
 	blame_summary_free(&b->summary);
-	free(b);
 }
 
 /* ---- the result ---- */
@@ -262,6 +256,7 @@ static int blame_write(struct result *r, const struct output *out)
 
 const struct report_ops blame_report = {
 	.reads = BLAME_READS,
+	.state_bytes = sizeof(struct blame_state),
 	.wants = blame_wants,
 	.needs = &blame_needs,
 	.optional = "sched_wakeup,bql_locked,bql_unlock", /* record --exact */

@@ -30,15 +30,12 @@ static bool wants_causes(const struct result *r)
 	return q->causes || (q->options.by & HOST_BY_REASON);
 }
 
-static int first_open(struct result *r)
+static void first_open(struct result *r)
 {
 	const struct host_profile_query *q = r->query->of;
-	struct host_state *s = calloc(1, sizeof(*s));
+	struct host_state *s = r->state;
 	const json_t *meta = r->in->reader->info.meta;
 
-	r->state = s;
-	if (!s)
-		return fail(-ENOMEM, "out of memory");
 	s->o = q->options;
 	s->o.since_ns = r->in->since_ns;
 	s->o.until_ns = r->in->until_ns;
@@ -46,16 +43,14 @@ static int first_open(struct result *r)
 	s->o.of = wants_causes(r)	? HOST_CAUSES
 		  : s->totals.sample_hz ? HOST_CLOCK
 					: HOST_INTERRUPT;
-	return 0;
 }
 
 static int host_open(struct result *r)
 {
-	int err = r->pass ? 0 : first_open(r);
 	struct host_state *s = r->state;
 
-	if (err)
-		return err;
+	if (!r->pass)
+		first_open(r);
 	s->o.vms = result_vms(r); /* one VM keeps its pid in the title */
 	return host_profile_new(r->in->reader, &s->o, &s->profile);
 }
@@ -159,15 +154,13 @@ static void host_close(struct result *r)
 {
 	struct host_state *s = r->state;
 
-	if (!s)
-		return;
 	host_profile_free(s->profile);
 	calltree_close(s->tree);
-	free(s);
 }
 
 const struct report_ops host_profile_report = {
 	.reads = READ_BEFORE,
+	.state_bytes = sizeof(struct host_state),
 	.wants = host_profile_wants,
 	.needs = &host_needs,
 	.open = host_open,

@@ -26,21 +26,18 @@ static bool info_wants(const char *event, void *result)
 	const struct result *r = result;
 	const struct info *s = r->state;
 
-	if (!all_is_asked(r) || (s && s->summary && info_summary_counts(s->summary)))
+	if (!all_is_asked(r) || (s->summary && info_summary_counts(s->summary)))
 		return true;
-	return info_report_wants(event, s && s->find_vms);
+	return info_report_wants(event, s->find_vms);
 }
 
 /* In a pass for this report alone, VMs are looked for in another one. */
 static int info_open(struct result *r)
 {
-	struct info *s = r->state ?: calloc(1, sizeof(*s));
+	struct info *s = r->state;
 	const struct info_query *q = r->query->of;
 	bool find_vms = all_is_asked(r) && !vm_names_nr(r->in->vms);
 
-	r->state = s;
-	if (!s)
-		return fail(-ENOMEM, "out of memory");
 	if (find_vms && !s->find_vms) {
 		s->find_vms = true;
 		if (!q || !q->exits_come)
@@ -76,14 +73,11 @@ static int info_write(struct result *r, const struct output *out)
 
 static void info_close(struct result *r)
 {
-	struct info *s = r->state;
-
-	if (s)
-		info_summary_free(s->summary);
-	free(s);
+	info_summary_free(((struct info *)r->state)->summary);
 }
 
 const struct report_ops info_report = {
+	.state_bytes = sizeof(struct info),
 	.wants = info_wants,
 	.open = info_open,
 	.event = info_event,

@@ -21,10 +21,10 @@ struct leaks {
 
 static int leaks_open(struct result *r)
 {
-	struct leaks *l = calloc(1, sizeof(*l));
+	struct leaks *l = r->state;
 
-	r->state = l;
-	if (!l || !(l->elements = elements_new()))
+	l->elements = elements_new();
+	if (!l->elements)
 		return fail(-ENOMEM, "out of memory");
 	l->until_ns = r->in->until_ns;
 	elements_window(l->elements, r->in->since_ns);
@@ -86,15 +86,13 @@ static void leaks_close(struct result *r)
 {
 	struct leaks *l = r->state;
 
-	if (!l)
-		return;
 	elements_free(l->elements);
 	free(l->list);
-	free(l);
 }
 
 const struct report_ops leaks_report = {
 	.reads = READ_BEFORE,
+	.state_bytes = sizeof(struct leaks),
 	.wants = elements_wants,
 	.needs = &leaks_needs,
 	.open = leaks_open,

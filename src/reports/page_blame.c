@@ -36,22 +36,18 @@ static bool grid_of(const json_t *heatmap, struct blame_grid *ret)
 	return true;
 }
 
-static struct page_blame *page_blame_new(const struct result *r)
+static void page_blame_init(struct page_blame *p, const struct result *r)
 {
-	struct page_blame *p = calloc(1, sizeof(*p));
 	void *arg = (void *)r->query->input;
 	bool (*selects)(void *, const struct blame_exit *) =
 		blame_all_selected(arg) ? NULL : blame_exit_selected;
 
-	if (!p)
-		return NULL;
 	p->grid = (struct blame_grid){.selects = selects, .arg = arg};
 	p->slowest = (struct blame_summary){.keep = PAGE_SLOWEST, .selects = selects, .arg = arg};
 	p->by_vcpu = (struct blame_summary){
 		.by = {.vcpu = true}, .keep = 1, .selects = selects, .arg = arg};
 	p->by_vm = p->by_vcpu;
 	p->by_vm.by.vm = true;
-	return p;
 }
 
 static int grid_open(struct page_blame *p, const json_t *heatmap)
@@ -62,16 +58,14 @@ static int grid_open(struct page_blame *p, const json_t *heatmap)
 static int page_blame_open(struct result *r)
 {
 	const struct page_blame_query *q = r->query->of;
-	struct page_blame *p;
+	struct page_blame *p = r->state;
 	struct blame_sink all;
 	const json_t *heatmap;
 	int err = q->heatmap(q->arg, &heatmap);
 
 	if (err)
 		return err;
-	r->state = p = page_blame_new(r);
-	if (!p)
-		return fail(-ENOMEM, "out of memory");
+	page_blame_init(p, r);
 	err = grid_open(p, heatmap);
 	if (err)
 		return err;
@@ -106,14 +100,11 @@ static void page_blame_close(struct result *r)
 {
 	struct page_blame *p = r->state;
 
-	if (!p)
-		return;
 	blame_free(p->blame);
 	blame_summary_free(&p->slowest);
 	blame_summary_free(&p->by_vcpu);
 	blame_summary_free(&p->by_vm);
 	blame_grid_close(&p->grid);
-	free(p);
 }
 
 static int summary_tree(const struct result *r, const struct blame_summary *s, json_t **ret)
@@ -153,6 +144,7 @@ static int page_blame_write(struct result *r, const struct output *out)
 
 const struct report_ops page_blame_report = {
 	.reads = BLAME_READS,
+	.state_bytes = sizeof(struct page_blame),
 	.wants = blame_wants,
 	.open = page_blame_open,
 	.event = page_blame_feed,

@@ -221,14 +221,11 @@ static int closeups_open(struct result *r)
 {
 	const struct page_closeups_query *q = r->query->of;
 	const json_t *slowest, *exits;
-	struct closeups *c;
+	struct closeups *c = r->state;
 	int err = q->slowest(q->arg, &slowest);
 
 	if (err)
 		return err;
-	r->state = c = calloc(1, sizeof(*c));
-	if (!c)
-		return fail(-ENOMEM, "out of memory");
 	exits = json_object_get(slowest, "rows");
 	if (!json_array_size(exits))
 		return 0;
@@ -274,13 +271,10 @@ static void closeups_close(struct result *r)
 {
 	struct closeups *c = r->state;
 
-	if (!c)
-		return;
 	drawing_close(&c->d);
 	timeline_cancel(c->d.t);
 	json_decref(c->tree);
 	thread_names_free(c->names);
-	free(c);
 }
 
 static bool closeups_wants(const char *event, void *result)
@@ -291,6 +285,7 @@ static bool closeups_wants(const char *event, void *result)
 
 const struct report_ops page_closeups_report = {
 	.reads = READ_GUESTS | READ_ALL_TIMES | READ_THREAD_NAMES,
+	.state_bytes = sizeof(struct closeups),
 	.wants = closeups_wants,
 	.open = closeups_open,
 	.event = closeups_event,

@@ -34,11 +34,8 @@ static bool path_report_wants(const char *event, void *result)
 
 static int path_open(struct result *r)
 {
-	struct path_state *p = r->state ?: calloc(1, sizeof(*p));
+	struct path_state *p = r->state;
 
-	r->state = p;
-	if (!p)
-		return fail(-ENOMEM, "out of memory");
 	if (!r->pass && r->in->nr_guests)
 		return requests_pass_open(&p->guest, r->in);
 	p->path = path_new();
@@ -78,12 +75,9 @@ static void path_close(struct result *r)
 {
 	struct path_state *p = r->state;
 
-	if (!p)
-		return;
 	requests_pass_close(&p->guest);
 	path_summary_free(&p->summary);
 	path_free(p->path);
-	free(p);
 }
 
 /* ---- the result ---- */
@@ -162,6 +156,7 @@ static int path_write(struct result *result, const struct output *out)
 
 const struct report_ops path_report = {
 	.reads = READ_GUESTS | READ_BEFORE,
+	.state_bytes = sizeof(struct path_state),
 	.wants = path_report_wants,
 	.needs = &path_needs,
 	.optional = "sched_wakeup,sched_block,sched_ran",

@@ -118,12 +118,6 @@ static bool wants_nothing(const char *event, void *result)
 	return false;
 }
 
-static int profile_open(struct result *r)
-{
-	(void)r;
-	return 0;
-}
-
 static int profile_ignore(void *state, const struct event *ev)
 {
 	(void)state;
@@ -181,15 +175,8 @@ static int profile_tree(struct result *r, const struct output *out)
 	return err;
 }
 
-static void profile_close(struct result *r)
-{
-	(void)r;
-}
-
 const struct report_ops profile_report = {
 	.wants = wants_nothing,
-	.open = profile_open,
 	.event = profile_ignore,
 	.write = profile_tree,
-	.close = profile_close,
 };

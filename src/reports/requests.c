@@ -14,8 +14,7 @@ static const struct report_needs requests_needs = {
 
 static int requests_open(struct result *r)
 {
-	r->state = calloc(1, sizeof(struct requests_pass));
-	return r->state ? requests_pass_open(r->state, r->in) : fail(-ENOMEM, "out of memory");
+	return requests_pass_open(r->state, r->in);
 }
 
 static int requests_feed(void *state, const struct event *ev)
@@ -31,9 +30,7 @@ static int requests_finish(struct result *r)
 
 static void requests_close(struct result *r)
 {
-	if (r->state)
-		requests_pass_close(r->state);
-	free(r->state);
+	requests_pass_close(r->state);
 }
 
 /* ---- totals and notes ---- */
@@ -96,6 +93,7 @@ static int requests_write(struct result *r, const struct output *out)
 
 const struct report_ops requests_report = {
 	.reads = READ_GUESTS | READ_BEFORE,
+	.state_bytes = sizeof(struct requests_pass),
 	.wants = requests_wants,
 	.needs = &requests_needs,
 	.open = requests_open,

@@ -48,7 +48,7 @@ struct result {
 	const struct report_ops *ops;
 	const struct query *query;
 	struct input_set *in; /* borrowed; known from wants() on; read to its end */
-	void *state;	      /* the report's */
+	void *state;	      /* the report's, zeroed at first: ops->state_bytes */
 	unsigned int reads;   /* READ_...: its selection of events */
 	unsigned int pass;    /* passes that ended */
 	bool done;	      /* after the last one */
@@ -61,6 +61,7 @@ struct result {
 
 struct report_ops {
 	unsigned int reads;
+	size_t state_bytes; /* of r->state, which the runner makes and frees; 0: the report itself does */
 
 	bool symbols; /* names of the guest's addresses are used */
 
@@ -77,7 +78,7 @@ struct report_ops {
 
 	/*
 	 * Before each pass, the inputs are open. 0 or -errno with the error message set, as all here; 1: it depends
-	 * on a report that is not done, and takes part in a later pass.
+	 * on a report that is not done, and takes part in a later pass. NULL: nothing to do.
 	 */
 	int (*open)(struct result *r);
 
@@ -96,7 +97,7 @@ struct report_ops {
 
 	/* Writes the result as out->format has it. Once. */
 	int (*write)(struct result *r, const struct output *out);
-	void (*close)(struct result *r); /* state may be NULL */
+	void (*close)(struct result *r); /* or NULL; with state_bytes there is a state, else it may be NULL */
 };
 
 /* 0, or -errno with the error message set: the query is not right. In both cases r is to be closed. */

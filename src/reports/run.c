@@ -71,13 +71,17 @@ int result_tree(struct result *r, uint64_t limit, const char *sort, json_t **ret
 int result_init(struct result *r, const struct report_ops *ops, const struct query *query)
 {
 	*r = (struct result){.ops = ops, .query = query, .reads = ops->reads};
+	if (ops->state_bytes && !(r->state = calloc(1, ops->state_bytes)))
+		return fail(-ENOMEM, "out of memory");
 	return ops->init ? ops->init(r) : 0;
 }
 
 void result_close(struct result *r)
 {
-	if (r->ops)
+	if (r->ops && r->ops->close && (r->state || !r->ops->state_bytes))
 		r->ops->close(r);
+	if (r->ops && r->ops->state_bytes)
+		free(r->state);
 	if (r->tool)
 		tool_table_free(r->tool);
 	free(r->tool);
@@ -235,7 +239,7 @@ static int result_begin(struct pass *p, struct result *r)
 		r->done = true;
 		return 0;
 	}
-	err = r->ops->open(r);
+	err = r->ops->open ? r->ops->open(r) : 0;
 	if (err)
 		return err < 0 ? err : 0;
 	if (r->ops->columns)

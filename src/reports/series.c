@@ -262,11 +262,8 @@ static bool series_wants(const char *event, void *result)
 
 static int series_open(struct result *r)
 {
-	struct series_state *s = calloc(1, sizeof(*s));
+	struct series_state *s = r->state;
 
-	r->state = s;
-	if (!s)
-		return fail(-ENOMEM, "out of memory");
 	s->kind = kind_of(r);
 	s->options = r->query->input;
 	s->until_ns = r->in->until_ns;
@@ -301,8 +298,6 @@ static void series_close(struct result *r)
 {
 	struct series_state *s = r->state;
 
-	if (!s)
-		return;
 	blame_free(s->blame);
 	queues_free(s->queues);
 	path_free(s->path);
@@ -311,10 +306,10 @@ static void series_close(struct result *r)
 	hash_deinit(&s->numbers);
 	while (s->nr_tasks)
 		free(s->task[--s->nr_tasks]);
-	free(s);
 }
 
 static const struct report_ops series_ops = {
+	.state_bytes = sizeof(struct series_state),
 	.init = series_init,
 	.wants = series_wants,
 	.open = series_open,

@@ -28,11 +28,8 @@ struct spans_state {
 static int spans_init(struct result *r)
 {
 	const struct spans_query *q = r->query->of;
-	struct spans_state *s = calloc(1, sizeof(*s));
+	struct spans_state *s = r->state;
 
-	r->state = s;
-	if (!s)
-		return fail(-ENOMEM, "out of memory");
 	s->view = q->view;
 	s->by = q->by;
 	s->analyzer[0] = analyzer_find(q->analyzer, &s->own);
@@ -53,12 +50,11 @@ static void spans_close(struct result *r)
 {
 	struct spans_state *s = r->state;
 
-	for (unsigned int i = 0; s && i < s->nr; i++) {
+	for (unsigned int i = 0; i < s->nr; i++) {
 		if (s->job[i].state)
 			s->job[i].fold.close(s->job[i].state);
 		pairing_close(s->job[i].pairing);
 	}
-	free(s);
 }
 
 static bool spans_wants(const char *event, void *result)
@@ -344,6 +340,7 @@ static int spans_end(struct result *r)
 
 const struct report_ops spans_report = {
 	.reads = READ_WINDOW,
+	.state_bytes = sizeof(struct spans_state),
 	.symbols = true,
 	.init = spans_init,
 	.wants = spans_wants,

@@ -22,19 +22,17 @@ static bool sync_wants(const char *event, void *result)
 	const struct result *r = result;
 	const struct sync *s = r->state;
 
-	if (s ? s->align != NULL : input_set_can_align(r->in))
+	if (s->caveats ? s->align != NULL : input_set_can_align(r->in))
 		return align_wants(event, NULL);
 	return !strcmp(event, "lost");
 }
 
 static int sync_open(struct result *r)
 {
-	struct sync *s = calloc(1, sizeof(*s));
+	struct sync *s = r->state;
 
-	r->state = s;
-	if (s)
-		s->caveats = json_array();
-	if (!s || !s->caveats)
+	s->caveats = json_array();
+	if (!s->caveats)
 		return fail(-ENOMEM, "out of memory");
 	return input_set_can_align(r->in) ? input_set_align_begin(r->in, &s->align) : 0;
 }
@@ -111,16 +109,14 @@ static void sync_close(struct result *r)
 {
 	struct sync *s = r->state;
 
-	if (!s)
-		return;
 	json_decref(s->clocks.rows);
 	json_decref(s->caveats);
 	align_free(s->align);
-	free(s);
 }
 
 const struct report_ops sync_report = {
 	.reads = READ_GUESTS,
+	.state_bytes = sizeof(struct sync),
 	.wants = sync_wants,
 	.open = sync_open,
 	.event = sync_event,

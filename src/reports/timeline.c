@@ -91,11 +91,8 @@ static int drawing_begin(struct result *r, struct timeline_state *s)
 
 static int timeline_report_open(struct result *r)
 {
-	struct timeline_state *s = r->state ?: calloc(1, sizeof(*s));
+	struct timeline_state *s = r->state;
 
-	r->state = s;
-	if (!s)
-		return fail(-ENOMEM, "out of memory");
 	if (needs_links(r))
 		return requests_pass_open(&s->requests, r->in);
 	s->names = thread_names_new();
@@ -144,19 +141,17 @@ static void timeline_report_close(struct result *r)
 {
 	struct timeline_state *s = r->state;
 
-	if (!s)
-		return;
 	drawing_close(&s->d);
 	if (s->d.t)
 		timeline_cancel(s->d.t);
 	thread_names_free(s->names);
 	json_decref(s->report.caveats);
 	requests_pass_close(&s->requests);
-	free(s);
 }
 
 const struct report_ops timeline_report = {
 	.reads = READ_GUESTS | READ_BEFORE | READ_THREAD_NAMES,
+	.state_bytes = sizeof(struct timeline_state),
 	.wants = timeline_report_wants,
 	.needs = &timeline_needs,
 	.open = timeline_report_open,

@@ -20,10 +20,10 @@ struct virtio {
 
 static int virtio_open(struct result *r)
 {
-	struct virtio *v = calloc(1, sizeof(*v));
+	struct virtio *v = r->state;
 
-	r->state = v;
-	if (!v || !(v->queues = queues_new(input_set_host_start_ns(r->in))))
+	v->queues = queues_new(input_set_host_start_ns(r->in));
+	if (!v->queues)
 		return fail(-ENOMEM, "out of memory");
 	v->until_ns = r->in->until_ns;
 	return 0;
@@ -90,15 +90,12 @@ static int virtio_write(struct result *r, const struct output *out)
 
 static void virtio_close(struct result *r)
 {
-	struct virtio *v = r->state;
-
-	if (v)
-		queues_free(v->queues);
-	free(v);
+	queues_free(((struct virtio *)r->state)->queues);
 }
 
 const struct report_ops virtio_report = {
 	.reads = READ_BEFORE,
+	.state_bytes = sizeof(struct virtio),
 	.wants = queues_wants,
 	.needs = &virtio_needs,
 	.optional = "vblk_done",
