@@ -184,10 +184,35 @@ static bool is_value(const struct tool_words *w, unsigned int i)
 		tool_value_parse(w->word[i - 1], 1, &v));
 }
 
+/* A guest's name may be of several words and numbers: before the count and the percentage, which
+ * has a point. */
+static int guest_row(struct tool_lines *l, const struct tool_words *w)
+{
+	unsigned int percent = 2;
+	int err = tool_row_flush(l);
+
+	while (percent < w->nr && (!strchr(w->word[percent], '.') || !is_value(w, percent)))
+		percent++;
+	if (err || percent >= w->nr)
+		return err;
+	*l->row.name = '\0';
+	for (unsigned int i = 0; i + 1 < percent; i++) {
+		size_t len = strlen(l->row.name);
+
+		snprintf(l->row.name + len, sizeof(l->row.name) - len, "%s%s", i ? " " : "",
+			 w->word[i]);
+	}
+	values_add(l, w, percent - 1);
+	return 0;
+}
+
 int tool_heading_row(struct tool_lines *l, const struct tool_words *w)
 {
 	unsigned int first = w->nr; /* of the numbers up to the line's end */
 	int err;
+
+	if (l->heading->keys && !strcmp(l->heading->keys, "guest"))
+		return guest_row(l, w);
 
 	while (first && is_value(w, first - 1))
 		first--;

@@ -38,8 +38,10 @@ struct tool_lines {
 	unsigned int nr_names;
 	bool csv;
 	uint64_t lines, first_s, last_s; /* rows of those, and their times of day */
-	char event[128];		 /* of perf report, whose count follows */
-	bool certain;			 /* there is a row of kvm_stat -1 with a name of KVM's */
+	uint64_t number;		 /* of perf stat, whose event is on the next line */
+	bool has_number;
+	char event[128]; /* of perf report, whose count follows */
+	bool certain;	 /* there is a row of kvm_stat -1 with a name of KVM's */
 };
 
 /* The text ends with '\0', and is changed. 0 or -ENOMEM. */

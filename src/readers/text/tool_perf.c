@@ -49,8 +49,16 @@ int tool_perf_stat_row(struct tool_lines *l, const struct tool_words *w)
 {
 	unsigned int first;
 	uint64_t count, integer;
+	bool has_number = l->has_number && w->nr;
 	double s;
 
+	l->has_number = false;
+	if (has_number && tool_is_event(w->word[0], strlen(w->word[0]))) {
+		int err = tool_count_put(l, "perf stat", ROW_OF_EVENT, w->word[0], l->number);
+
+		return err ? err : 1;
+	}
+	l->has_number = w->nr && count_before(w, w->nr, &l->number, &first) && !first;
 	for (unsigned int i = 1; i < w->nr; i++) {
 		if (!tool_is_event(w->word[i], strlen(w->word[i])) ||
 		    !count_before(w, i, &count, &first))
