@@ -24,6 +24,7 @@
 enum {
 	ZSTD_LEVEL = 1,	    /* the collector must keep up */
 	FEW_BYTES = 4 << 10, /* of records: both packings are tried */
+	LIMIT_KIB = 256,     /* as RLIMIT_FSIZE enough for both ends and a chunk of a recording of few VMs */
 	END_BYTES = 64 << 10 /* kept in reserve: counts of what could not be written, metadata */
 };
 
@@ -46,7 +47,11 @@ struct trace_out {
 
 static int out_fail(const struct trace_out *o, int err)
 {
-	return fail(err, "%s: %s", o->file.path, strerror(-err));
+	static const char hint[] =
+		"a higher limit of file sizes (ulimit -f); below %d KiB there may be no file";
+
+	fail(err, "%s: %s", o->file.path, strerror(-err));
+	return err == -EFBIG ? fail_hint(err, hint, LIMIT_KIB) : err;
 }
 
 static bool is_trace(const uint8_t *head, size_t len)

@@ -14,7 +14,7 @@ mkdir disk
 mount -t tmpfs -o size=1M tmpfs disk 2>mount.err || skip_all "kernel: cannot mount a tmpfs: $(cat mount.err)"
 trap 'guests_kill; umount -l disk; rm -rf "$scratch"' EXIT
 
-plan 20
+plan 21
 # What the file of a recording that failed says about itself: FILE
 tells_what_is_missing() {
 	local said
@@ -60,6 +60,10 @@ wait "$recorder_waiter" )
 is $? 1 "with a limit of the file's size: the recording fails" record.err
 is "$(grep -c 'File too large' record.err)" 1 "... with the reason" record.err
 tells_what_is_missing limit.hrt
+( ulimit -f 64
+"$HOSTRACE" record --vm "$vm" -d 1s -o small.hrt ) 2>record.err
+is "$? $(grep -c 'File too large.*ulimit -f.*256 KiB' record.err) $(find . -name 'small*' | wc -l)" "1 1 0" \
+	"a limit too small for any recording: the message says so, and no file" record.err
 guest_stop limit >/dev/null
 head -c 100000 limit.hrt >cut.hrt
 "$HOSTRACE" exits -i cut.hrt --strict >exits.out 2>&1
