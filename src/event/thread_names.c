@@ -16,8 +16,14 @@ struct thread {
 	char comm[16];			      /* the last one that an event showed; "": none */
 };
 
+enum { NEWEST = 64 };
+
 struct thread_names {
 	struct hash_table threads;
+	struct newest_vcpu {
+		uint64_t id;
+		uint16_t vcpu; /* + 1; 0: none */
+	} newest[NEWEST]; /* by tid: the threads of the newest events, whose vCPUs are in `threads` */
 	bool looked[UINT8_MAX + 1]; /* by source; further sources are looked at as they are read */
 };
 
@@ -257,14 +263,25 @@ void thread_names_looked(struct thread_names *names, unsigned int source)
 		names->looked[source] = true;
 }
 
+static void vcpu_learn(struct thread_names *names, const struct event *ev)
+{
+	struct newest_vcpu *newest = &names->newest[ev->tid % NEWEST];
+	uint64_t id = thread_id(ev->source, ev->tid);
+	struct thread *t;
+
+	if (newest->id == id && newest->vcpu == ev->vcpu + 1)
+		return;
+	t = thread_get(names, ev->source, ev->tid);
+	if (!t)
+		return;
+	t->vcpu = ev->vcpu;
+	*newest = (struct newest_vcpu){id, (uint16_t)(ev->vcpu + 1)};
+}
+
 void thread_names_event(struct thread_names *names, const struct event *ev)
 {
-	if (ev->vcpu != RECORD_NO_VCPU && ev->tid) {
-		struct thread *t = thread_get(names, ev->source, ev->tid);
-
-		if (t)
-			t->vcpu = ev->vcpu;
-	}
+	if (ev->vcpu != RECORD_NO_VCPU && ev->tid)
+		vcpu_learn(names, ev);
 	if (!handlers_have(&handlers, ev))
 		return;
 	if (ev->source > UINT8_MAX || !names->looked[ev->source])
@@ -280,6 +297,7 @@ void thread_names_meta(struct thread_names *names, unsigned int source, const js
 	json_t *vm, *vcpu, *name;
 	const char *tid_text;
 
+	memset(names->newest, 0, sizeof(names->newest));
 	json_array_foreach (json_object_get(meta, "vms"), i, vm)
 		json_array_foreach (json_object_get(vm, "vcpus"), k, vcpu) {
 			json_int_t tid = number_of(vcpu, "tid");
