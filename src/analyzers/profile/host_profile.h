@@ -47,7 +47,7 @@ struct host_profile_options {
 	struct calltree_options tree;
 };
 
-/* The events in the trace: counted by host_profile_count() before choosing what to profile. */
+/* The events in the trace: counted by host_profile_count() to choose what to profile. */
 struct host_profile_totals {
 	uint64_t clock[3]; /* guest, kernel, VMM */
 	uint64_t unknown;  /* of them in the guest, or emulated, without an instruction pointer */
@@ -60,7 +60,7 @@ struct host_profile_totals {
 
 bool host_profile_wants(const char *event, void *arg);
 
-/* All events, in a first pass. Of `opt` the time window counts. */
+/* All events. Of `opt` the time window counts. */
 void host_profile_count(const struct host_profile_options *opt, const struct event *ev,
 			struct host_profile_totals *t);
 
@@ -69,8 +69,8 @@ int host_profile_choose(const struct host_profile_totals *t, bool causes,
 			enum host_profile_of *ret);
 
 /*
- * All events once more, now that opt->of is known. `opt` is borrowed. host_profile_end(): the finished tree, a root
- * by group; the caller closes it. With HOST_CAUSES, totals->exits are those in the tree; notes are added to those of
+ * All events, for opt->of. `opt` is borrowed. host_profile_end(): the finished tree, a root by group; the caller
+ * closes it. With HOST_CAUSES, totals->exits are those in the tree; notes are added to those of
  * `r`, the reader. 0 or -errno with the error message set.
  */
 struct host_profile;
