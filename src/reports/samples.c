@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "reports/samples.h"
+/* Opens what reports of samples read, and says what it is. */
+#include "reports/profile.h"
 
 #include <errno.h>
 
