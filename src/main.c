@@ -228,13 +228,13 @@ static bool reader_closed(void)
 /* Output that could not be written, as on a full disk, is a failure. */
 static int stdout_finish(int status)
 {
-	errno = 0;
-	if ((!fflush(stdout) && !ferror(stdout)) || reader_closed())
+	int err = stream_flush(stdout);
+
+	if (!err || reader_closed())
 		return status;
 	if (status == EXIT_FAILED || status == EXIT_USAGE)
 		return status; /* the error is already printed */
-	fprintf(stderr, "hostrace: cannot write to standard output: %s\n",
-		errno ? strerror(errno) : "write error");
+	fprintf(stderr, "hostrace: cannot write to standard output: %s\n", strerror(err));
 	return EXIT_FAILED;
 }
 

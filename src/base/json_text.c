@@ -12,6 +12,7 @@ enum {
 	DIGITS_ENOUGH = 15, /* a text of so many digits survives being read and printed */
 	DIGITS_EXACT = 17,  /* and so many tell any two numbers apart */
 	REAL_BYTES = 64,
+	DEL = 0x7f,
 };
 
 /* What jansson 2.14 and malloc() need for each, without texts. */
@@ -160,9 +161,24 @@ char *json_text_make(const json_t *json, size_t flags)
 	return text ? json_text_shorten(text) : NULL;
 }
 
+/* A text is NULL without memory. */
+static int text_put(const char *text, FILE *f)
+{
+	for (const char *del; text && (del = strchr(text, DEL)); text = del + 1)
+		fprintf(f, "%.*s\\u007f", (int)(del - text), text);
+	return text && fputs(text, f) >= 0 ? 0 : -1;
+}
+
 int json_text_put(const json_t *json, FILE *f, size_t flags)
 {
 	_cleanup_free_ char *text = json_text_make(json, flags);
 
-	return text && fputs(text, f) >= 0 ? 0 : -1;
+	return text_put(text, f);
+}
+
+int json_text_put_exact(const json_t *json, FILE *f, size_t flags)
+{
+	_cleanup_free_ char *text = json_dumps(json, flags);
+
+	return text_put(text, f);
 }

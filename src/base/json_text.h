@@ -41,8 +41,11 @@ static inline const char *text_of(const json_t *o, const char *key)
 /* As json_dumps(): the caller frees it; NULL: out of memory, or `json` is NULL. */
 char *json_text_make(const json_t *json, size_t flags);
 
-/* As json_dumpf(): 0 or -1. */
+/* As json_dumpf(), with shortened reals: 0 or -1. DEL, which JSON_ENSURE_ASCII leaves, is escaped, too. */
 int json_text_put(const json_t *json, FILE *f, size_t flags);
+
+/* The same with the reals as jansson prints them. */
+int json_text_put_exact(const json_t *json, FILE *f, size_t flags);
 
 /* Shortens the reals of a JSON text in place; other numbers, and what strings hold, stay. Returns the text. */
 char *json_text_shorten(char *text);

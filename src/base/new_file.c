@@ -10,6 +10,9 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -213,16 +216,37 @@ int new_file_open(struct new_file *f, const char *path, bool devices)
 	return err;
 }
 
-/* Writes the rest and closes: 0 or an errno. */
-static int finish(FILE *file, bool sync)
+/* Why an earlier write to a file failed, whose errno is lost. */
+static int lost_errno(int fd)
+{
+	struct statvfs fs;
+	struct rlimit max;
+	struct stat st;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return EIO;
+	if (!getrlimit(RLIMIT_FSIZE, &max) && (rlim_t)st.st_size >= max.rlim_cur)
+		return EFBIG;
+	return fstatvfs(fd, &fs) || fs.f_bavail ? EIO : ENOSPC;
+}
+
+int stream_flush(FILE *file)
 {
 	bool bad = ferror(file);
 
 	errno = 0;
-	bad |= fflush(file) || (sync && fdatasync(fileno(file)));
+	if (fflush(file))
+		return errno;
+	return bad ? lost_errno(fileno(file)) : 0;
+}
 
-	int err = bad ? errno ? errno : EIO : 0;
+/* Writes the rest and closes: 0 or an errno. */
+static int finish(FILE *file, bool sync)
+{
+	int err = stream_flush(file);
 
+	if (!err && sync && fdatasync(fileno(file)))
+		err = errno;
 	return fclose(file) && !err ? errno : err;
 }
 

@@ -33,6 +33,12 @@ int new_file_open(struct new_file *f, const char *path, bool devices);
 int new_file_close(struct new_file *f, int err);
 
 /*
+ * Writes what is buffered: 0, or the errno of this or of an earlier write that failed (EIO: an earlier one to what is
+ * no regular file, or for a reason that cannot be seen any more).
+ */
+int stream_flush(FILE *file);
+
+/*
  * Deletes temporary files of `path` that writers left which were killed: the caller's user's, of processes that do not
  * exist in this PID namespace. For a process that is not confined.
  */

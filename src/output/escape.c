@@ -44,7 +44,7 @@ void put_json(FILE *f, const char *text)
 	for (const unsigned char *p = (const unsigned char *)text; *p; p++)
 		if (*p == '"' || *p == '\\')
 			fprintf(f, "\\%c", *p);
-		else if (*p < 0x20)
+		else if (*p < 0x20 || *p == 0x7f)
 			fprintf(f, "\\u%04x", *p);
 		else
 			fputc(*p, f);

@@ -151,7 +151,10 @@ for i in $(seq 300); do
 done
 fakes+=("${many[@]}")
 for pid in "${many[@]}"; do
-	until tr '\0' ' ' <"/proc/$pid/cmdline" | grep -q '^[^ ]*qemu'; do sleep .02; done
+	until tr '\0' ' ' <"/proc/$pid/cmdline" | grep -q '^[^ ]*qemu'; do
+		kill -0 "$pid" 2>/dev/null || bail "a process named QEMU ended: $(tail -n 2 many.out)"
+		sleep .02
+	done
 done
 "$HOSTRACE" ps --tcg -f json >many.json 2>many.err
 is "$(jq '[.rows[] | select(.name | test("^many[0-9]+$"))] | length' many.json) $([ "$(wc -c <many.json)" -lt 4000000 ] && echo less)" "300 less" \

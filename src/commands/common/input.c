@@ -97,11 +97,15 @@ int input_check_output(const char *output)
 	return err;
 }
 
+enum { TSC_KHZ_END = 1000000000 }; /* the readers take a rate of 1 THz for none */
+
 /* Options that have no effect with these inputs. */
 static int options_check(bool with_guests, const struct input_set *set)
 {
 	if (!input_given.tsc_khz && options_unused_check("tsc-khz", "with a rate of 0"))
 		return -EINVAL;
+	if (input_given.tsc_khz >= TSC_KHZ_END)
+		return fail_usage(-EINVAL, "--tsc-khz: it must be from 1 to %d", TSC_KHZ_END - 1);
 	if (input_given.no_guest && !with_guests)
 		return fail_usage(-EINVAL, "--no-guest has no effect: this command merges no guest "
 					   "trace by itself");

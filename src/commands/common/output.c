@@ -245,8 +245,8 @@ int output_close(struct output *out)
 	}
 	if (out->new_file.file)
 		return new_file_close(&out->new_file, 0);
-	errno = 0;
-	int err = fflush(stdout) || ferror(stdout) ? (errno ? errno : EIO) : 0;
+
+	int err = stream_flush(stdout);
 
 	if (!err || err == EPIPE) /* the reader of a pipe has seen enough: `hostrace list | head` */
 		return 0;

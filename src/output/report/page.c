@@ -82,7 +82,8 @@ int page_write(const json_t *page, FILE *f)
 	fputs("<main id=\"main\">\n", f);
 	put_summary(page, f);
 	fputs("</main>\n<script type=\"application/json\" id=\"data\">", f);
-	if (json_dump_callback(page, put_escaped, f, JSON_ENSURE_ASCII | PAGE_JSON_FLAGS))
+	if (json_dump_callback(page, put_escaped, f, JSON_ENSURE_ASCII | PAGE_JSON_FLAGS) &&
+	    !ferror(f))
 		return fail(-ENOMEM, "out of memory");
 	fputs("</script>\n<script>", f);
 	fwrite(page_script, 1, sizeof(page_script), f);
@@ -92,7 +93,7 @@ int page_write(const json_t *page, FILE *f)
 
 int page_write_json(const json_t *page, FILE *f)
 {
-	if (json_text_put(page, f, JSON_ENSURE_ASCII | PAGE_JSON_FLAGS))
+	if (json_text_put(page, f, JSON_ENSURE_ASCII | PAGE_JSON_FLAGS) && !ferror(f))
 		return fail(-ENOMEM, "out of memory");
 	fputc('\n', f);
 	return 0;

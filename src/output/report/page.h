@@ -26,10 +26,10 @@
 
 enum { PAGE_ESCAPE_BYTES = 6 }; /* \u003c */
 
-/* Bytes of JSON that HTML could take for markup. They are in strings only. */
+/* Bytes of JSON that HTML could take for markup, and DEL. They are in strings only. */
 static inline bool page_byte_is_escaped(char c)
 {
-	return c == '<' || c == '>' || c == '&';
+	return c == '<' || c == '>' || c == '&' || c == 0x7f;
 }
 
 /* Both return 0 or -errno with the error message set; the caller finds write errors when it closes the file. */

@@ -228,7 +228,7 @@ double tick_rate_find(const struct tick_rate *r, const char **ret_event);
  */
 double tick_rate_describe(struct trace_info *info, double ns_per_tick, const char *event);
 
-/* Is this a rate that a real clock can have? */
+/* Is this a rate that a real clock can have, 1 kHz to less than 1 THz? */
 bool tick_rate_is_valid(double ns_per_tick);
 
 #endif

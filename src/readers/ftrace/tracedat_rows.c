@@ -76,7 +76,7 @@ void tick_rate_deinit(struct tick_rate *r)
 
 bool tick_rate_is_valid(double ns_per_tick)
 {
-	return ns_per_tick > 1e-3 && ns_per_tick < 1e6;
+	return ns_per_tick > 1e-3 && ns_per_tick <= 1e6;
 }
 
 static double rate_of_halts(const struct tick_rate *r)
