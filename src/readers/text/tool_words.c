@@ -113,7 +113,7 @@ bool tool_is_name(const char *s)
 /* "kvm:kvm_exit", "sched:sched_switch:u" */
 bool tool_is_event(const char *s, size_t len)
 {
-	const char *colon = memchr(s, ':', len);
+	const char *colon = len ? memchr(s, ':', len) : NULL;
 
 	if (!colon || colon == s || colon[1] == ':' || colon + 2 >= s + len ||
 	    !isalpha((unsigned char)*s) || !isalpha((unsigned char)colon[1]))
