@@ -39,7 +39,11 @@ run_case() {
 	rm -rf "$2/case"
 	cp -rL "$1" "$2/case" # a case may link to an input of another
 	rm -f "$2/case/expect"
-	(cd "$2/case" && timeout -k 5 $((60 * ${TAP_SLOWER:-1})) sh ./cmd 2>"$2/stderr" </dev/null)
+	# A minute of CPU time for each process: how long that takes depends on what else runs.
+	(
+		cd "$2/case" && ulimit -t $((60 * ${TAP_SLOWER:-1})) &&
+			timeout -k 5 $((240 * ${TAP_SLOWER:-1})) sh ./cmd 2>"$2/stderr" </dev/null
+	)
 	status=$?
 	[ $status = 0 ] || echo "exit $status"
 }
