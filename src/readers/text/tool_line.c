@@ -233,7 +233,7 @@ static int bpftrace_line(struct tool_lines *l, const char *text)
 	at = close ? close + 1 : text + strcspn(text, ":");
 	if (*at != ':')
 		return 0;
-	if (close && open < close)
+	if (close && open && open < close)
 		snprintf(key, sizeof(key), "%.*s", (int)(close - open - 1), open + 1);
 	else
 		snprintf(key, sizeof(key), "%.*s", (int)(at - text), text);
