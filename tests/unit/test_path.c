@@ -263,6 +263,7 @@ static void too_many_parts(void **state)
 		ev.time_ns = s.ns += 10;
 		field_set(&s, ev.type, i & 1 ? "prev_tid" : "next_tid", 3);
 		field_set(&s, ev.type, "prev_state", 1);
+		field_set(&s, ev.type, "vq", 7);
 		assert_int_equal(path_event(p, &ev), 0);
 	}
 	check_path(&seen, p);
