@@ -21,7 +21,7 @@ in_time() {
 	exec unshare -T --monotonic "$ahead" -- "$@"
 }
 
-plan 22
+plan 26
 
 # record_ahead NAME SECONDS ARGS...: a recording of 100 outb from within such a namespace
 record_ahead() {
@@ -155,4 +155,23 @@ wait "$recorder_waiter"
 is "$?" 0 "a VM that does not run is no error" record.err
 vmm_go
 vmm_end
+
+# VMs that the command starts: their set-up is recorded, which shows nothing of the guests
+launched() { # EVENTS COMMAND...
+	local events=$1
+	shift
+	"$HOSTRACE" record -e "$events" -o launched.hrt -- "$@" >launched.out 2>record.err
+	status=$?
+}
+
+vmm='[0-9]*'
+launched kvm_exit,kvm_entry "$BUILD/minivmm" outb=300000 inb=0 mmio=0 hlt=0
+quiet "a VM that was started" launched.hrt
+launched kvm_exit,kvm_entry sh -c "'$BUILD/minivmm' outb=300000 inb=0 mmio=0 hlt=0; true"
+quiet "a VM that a shell started" launched.hrt
+launched kvm_exit,sched_switch "$BUILD/minivmm" outb=300000 inb=0 mmio=0 hlt=0
+is "$status $(grep -c 'warning: no kvm_exit or kvm_entry of .* although its vCPUs ran' record.err)" \
+	"0 $(($(events kvm_exit launched.hrt) == 0))" "a VM that was started, with other events" record.err
+launched kvm_write_tsc_offset "$BUILD/minivmm" outb=20 inb=0 mmio=0 hlt=0
+is "$status $(events kvm_write_tsc_offset launched.hrt)" "0 1" "only the set-up was asked for" record.err
 finish
