@@ -487,8 +487,8 @@ static const char *hex_parse(const struct kernel_field *key, const char *p, uint
 	}
 	value_put(record, key, value);
 	*present |= UINT64_C(1) << key->index;
-	begin = p + 1;
-	if (key->form == FORM_TWO && *p++ == ' ') {
+	if (key->form == FORM_TWO && *p == ' ') {
+		begin = ++p;
 		value = text_hex(&p);
 		memcpy(record + key->offset + key->size, &value, sizeof(value));
 		*present |= p > begin ? UINT64_C(2) << key->index : 0;
