@@ -21,6 +21,14 @@ static int events_open(void *arg, struct reader **ret)
 	return err;
 }
 
+/* Of the last input: the guest's trace, if there is one. */
+static const char *source_kind(void *arg)
+{
+	const struct input_set *in = arg;
+
+	return in->input[input_set_nr(in) - 1].reader->info.kind;
+}
+
 /* --since and so on count from the trace's start. */
 static int range_make(struct sample_source *s)
 {
@@ -38,6 +46,7 @@ static int range_make(struct sample_source *s)
 int sample_source_open(struct sample_source *s, struct input_set *in)
 {
 	struct samples_input input = {.open = events_open,
+				      .kind = source_kind,
 				      .arg = in,
 				      .first_source = in->nr_guests ? in->nr_hosts : 0,
 				      .name = in->input[input_set_nr(in) - 1].path};

@@ -338,7 +338,7 @@ static int samples_init(struct samples *x)
 static int symbols_read(struct samples *x)
 {
 	_cleanup_free_ char *text = NULL;
-	const char *kind = x->reader->info.kind;
+	const char *kind = x->in.kind ? x->in.kind(x->in.arg) : x->reader->info.kind;
 	size_t len = 0;
 	int err = 0;
 

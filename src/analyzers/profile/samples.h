@@ -35,6 +35,8 @@ enum {
 struct samples_input {
 	/* Opens the input, once for each pass; the callee owns the reader, which stays open until the next call. */
 	int (*open)(void *arg, struct reader **ret);
+	/* The kind of the file `name`, once it is open; NULL: as the reader's, which has no other input. */
+	const char *(*kind)(void *arg);
 	void *arg;
 	unsigned int first_source; /* events of inputs before this one are skipped */
 	const char *name;	   /* of the trace, for messages */
