@@ -46,7 +46,8 @@ int osv_open(const char *path, struct sample_trace **ret);
  */
 extern const struct reader_ops osv_reader;
 
-/* Writes a trace as a tracefile of version 3. 0 or -errno with the error message set. */
+/* Writes a trace as a tracefile of version 3. 0 or -errno with the error message set; the caller
+ * finds write errors when it closes the file. */
 int osv_convert(struct sample_trace *t, FILE *out);
 
 #endif

@@ -114,9 +114,7 @@ static int put_sample(void *file, const struct sample *s)
 
 int osv_convert(struct sample_trace *t, FILE *out)
 {
-	int r = put_dictionary(t, out);
+	int err = put_dictionary(t, out);
 
-	if (!r)
-		r = sample_each(t, put_sample, out);
-	return ferror(out) ? fail(-EIO, "cannot write the tracefile") : r;
+	return err ? err : sample_each(t, put_sample, out);
 }
