@@ -75,7 +75,7 @@ part "osv" "$here/osv.sh" "$build" "$work" "$rounds" 300000
 wanted rig || [ -n "${PARTS:-}" ] || skipped nested "the rig takes some minutes: without QUICK=1"
 
 version() {
-	"$@" 2>&1 | head -1
+	command -v "$1" >/dev/null && "$@" 2>&1 | head -1 || echo "no $(basename "$1")"
 }
 jq -s --arg cpu "$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1)" --arg cpus "$(nproc)" \
 	--arg kernel "$(uname -r)" --arg hostrace "$(version "$build/hostrace" --version)" \
