@@ -43,8 +43,13 @@ static size_t escape_length(const char *text, size_t len)
 /* Bytes of the next character or escape sequence, and its columns. */
 static size_t step(const char *text, size_t len, int *columns)
 {
-	size_t n = escape_length(text, len);
+	size_t n;
 
+	if (*text != '\033' && (len == 1 || ((unsigned char)text[1] & 0xc0) != 0x80)) {
+		++*columns;
+		return 1;
+	}
+	n = escape_length(text, len);
 	if (n)
 		return n;
 	n = 1;
@@ -54,13 +59,9 @@ static size_t step(const char *text, size_t len, int *columns)
 	return n;
 }
 
-static int columns_of(const char *text, size_t len)
+static bool is_of_name(char c)
 {
-	int columns = 0;
-
-	for (size_t i = 0; i < len;)
-		i += step(text + i, len - i, &columns);
-	return columns;
+	return isalnum((unsigned char)c) || c == '_' || c == '.' || c == '-' || c == ':';
 }
 
 /* Does "name=" begin here? */
@@ -68,7 +69,7 @@ static bool is_field(const char *text, size_t len)
 {
 	size_t n = 0;
 
-	while (n < len && (isalnum((unsigned char)text[n]) || strchr("_.-:", text[n])))
+	while (n < len && is_of_name(text[n]))
 		n++;
 	return n && n < len && text[n] == '=';
 }
@@ -105,6 +106,8 @@ static size_t break_find(const struct wrap *w, const char *text, size_t len, int
 	int columns = 0;
 	bool begun = false;
 
+	if (width > 0 && len <= (size_t)width) /* an indent may be wider than the line */
+		return len;
 	for (size_t i = 0; i < len;) {
 		bool blank = text[i] == ' ' && begun;
 		bool field = blank && (!w->options->fields || is_field(text + i + 1, len - i - 1));
@@ -123,12 +126,11 @@ static size_t break_find(const struct wrap *w, const char *text, size_t len, int
 	return columns <= width ? len : last ? last : last_blank ? last_blank : len;
 }
 
-/* `line` without its newline. */
-static void line_break(struct wrap *w, const char *line, size_t len)
+/* `line` without its newline; it is broken at `at` first. */
+static void line_break(struct wrap *w, const char *line, size_t len, size_t at)
 {
 	bool note = len && line[0] == '#';
 	int indent = note ? INDENT : indent_of(w, line, len);
-	size_t at = break_find(w, line, len, w->options->width);
 
 	for (;;) {
 		fwrite(line, 1, at, w->to);
@@ -146,13 +148,14 @@ static void line_break(struct wrap *w, const char *line, size_t len)
 
 static void line_put(struct wrap *w, const char *line, size_t len)
 {
-	size_t text = len && line[len - 1] == '\n' ? len - 1 : len;
+	size_t text = len && line[len - 1] == '\n' ? len - 1 : len, at = text;
 
-	if (len <= (size_t)w->options->width || len > LINE_MAX_BYTES ||
-	    columns_of(line, text) <= w->options->width)
+	if (len <= LINE_MAX_BYTES)
+		at = break_find(w, line, text, w->options->width);
+	if (at == text)
 		fwrite(line, 1, len, w->to);
 	else
-		line_break(w, line, text);
+		line_break(w, line, text, at);
 }
 
 static bool line_keep(struct wrap *w, const char *text, size_t len)
