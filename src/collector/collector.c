@@ -27,7 +27,7 @@ static int targets_make(struct collector *c, const struct vm *vms, unsigned int 
 		t->follow = c->follow ? FOLLOW_QEMU : FOLLOW_NONE;
 		t->exe_open = strdup(vms[i].exe_open ? vms[i].exe_open : "");
 		err = plan_make(t->exe_open && *t->exe_open ? t->exe_open : NULL, &t->plan);
-		if (err == -ENOENT && nr > 1) /* it has just ended; the others are recorded */
+		if (err == -ENOENT && (nr > 1 || c->whichever)) /* it has just ended */
 			err = plan_make(NULL, &t->plan);
 		if (err)
 			return err;
@@ -81,6 +81,7 @@ int collector_open(const struct vm *vms, unsigned int nr_vms, const struct colle
 		return fail(-ENOMEM, "out of memory");
 	c->cost_fd = -1;
 	c->follow = opt->follow;
+	c->whichever = opt->whichever;
 	c->guest_tasks = opt->guest_tasks;
 	c->exit_reasons = opt->exit_reasons;
 	memcpy(c->wants, opt->wants, sizeof(c->wants));

@@ -31,6 +31,7 @@ struct collector_options {
 	bool sample_frames;   /* ... with the guest's call chains */
 	bool guest_tasks;     /* guest_task events, once their struct guest_kernel is filled in */
 	bool exit_reasons;    /* kvm_exit with its reason only, where that costs less; see collector_exit_reasons() */
+	bool whichever;	      /* no VM was asked for by name: one that has just ended is no error */
 	bool follow;	      /* the first VM is a command that may start the VMs: see follow.c */
 };
 

@@ -78,6 +78,7 @@ struct collector {
 	unsigned int nr_targets, max_targets;
 	bool wants[EV_LIMIT];
 	bool follow; /* requested */
+	bool whichever;
 	char follow_error[320];
 	struct plan_ahead ahead[PLANS_AHEAD_MAX];
 	unsigned int nr_ahead;

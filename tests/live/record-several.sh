@@ -27,7 +27,20 @@ tally() {
 
 plan 17
 vmm_seconds=600 # four recorders begin one after another
-# VMs that start and end while a recording of all begins; when the machine is busy, the recorder comes first.
+cp "$BUILD/minivmm" red
+cp "$BUILD/minivmm" blue
+mkdir -p other
+cp "$BUILD/minivmm" other/blue
+vmm_start 23 ./red
+red=$vmm
+red_waiter=$vmm_waiter
+exec 4>&3
+vmm_start 40 ./blue
+blue=$vmm
+blue_waiter=$vmm_waiter
+
+# VMs that start and end while a recording of all begins, beside two that live; when the machine is busy, the recorder
+# comes first.
 cp "$BUILD/minivmm" brief
 : >churn
 churners=
@@ -42,18 +55,6 @@ done
 rm churn
 wait $churners
 is $failures 0 "a recording of all begins while VMs end" churn.err
-
-cp "$BUILD/minivmm" red
-cp "$BUILD/minivmm" blue
-mkdir -p other
-cp "$BUILD/minivmm" other/blue
-vmm_start 23 ./red
-red=$vmm
-red_waiter=$vmm_waiter
-exec 4>&3
-vmm_start 40 ./blue
-blue=$vmm
-blue_waiter=$vmm_waiter
 
 timeout 200 "$HOSTRACE" record --vm 'green*' 2>none.err
 is "$? $(grep -c "no VM matches 'green\*'.*red (pid $red).*blue (pid $blue)" none.err)" "1 1" \

@@ -317,7 +317,7 @@ static int setup(struct recording *r)
 					    .sync = record_opt.sync.at_end,
 					    .sync_ns = record_opt.sync.every_ns,
 					    .written = &r->written};
-	struct collector_options copt = {.follow = r->follow.active};
+	struct collector_options copt = {.follow = r->follow.active, .whichever = record_opt.all};
 	json_t *meta;
 	int err = events_wanted(&copt);
 
