@@ -275,7 +275,7 @@ static void parts_write(struct trace *t, const char *directory)
 {
 	for (int i = 0, nr = 0; i < CPUS; i++) {
 		char *path;
-		FILE *f;
+		FILE *f = NULL;
 
 		bytes_end(&t->ring[i]);
 		if (!t->ring[i].len)
