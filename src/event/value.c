@@ -178,6 +178,13 @@ static void print_level(uint64_t v, uint64_t aux, char *buf, size_t size)
 	snprintf(buf, size, "L%" PRIu64, v);
 }
 
+/* The kernel's dev_t: "254,0" */
+static void print_device(uint64_t v, uint64_t aux, char *buf, size_t size)
+{
+	(void)aux;
+	snprintf(buf, size, "%" PRIu64 ",%" PRIu64, v >> 20, v & ((1u << 20) - 1));
+}
+
 static const struct {
 	const char *fmt;
 	value_printer *print;
@@ -199,6 +206,7 @@ static const struct {
 	{"migrate_step", print_migrate_step, FIELD_NAMED},
 	{"level", print_level, FIELD_PLAIN}, /* of virtualization: L0 is the host, L1 the guest, L2 a guest of it */
 	{"event", print_event, FIELD_NAMED},
+	{"device", print_device, FIELD_NAMED},
 };
 
 uint8_t field_printer(const char *fmt)

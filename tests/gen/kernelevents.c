@@ -25,12 +25,24 @@ typedef unsigned long long u64;
 typedef unsigned long ulong;
 typedef int8_t s8;
 typedef int32_t s32;
+typedef u64 sector_t;
+typedef u32 kdev_t;
+
+/* The kernel's, not that of sys/types.h. */
+#define dev_t kdev_t
 
 enum arch { ANY, X86, ARM64 };
 enum { ROUNDS = 12, THREADS = 2, FIRST_TID = 101, PID = 100, CPUS = 2 };
 
 /* Names that the print formats have; tracefs does not say their numbers. */
 enum { VDSO_CLOCKMODE_NONE, VDSO_CLOCKMODE_TSC };
+enum {
+	IOPRIO_CLASS_NONE,
+	IOPRIO_CLASS_RT,
+	IOPRIO_CLASS_BE,
+	IOPRIO_CLASS_IDLE,
+	IOPRIO_CLASS_INVALID = 7,
+};
 enum {
 	APICV_INHIBIT_REASON_DISABLED,
 	APICV_INHIBIT_REASON_HYPERV,
@@ -75,6 +87,11 @@ static u64 bits(void)
 #define OWN_STATE    own_state()
 #define STATE	     (R(8) ? (long)(1ul << (R(2) ? R(2) : R(8))) & ~0x40l : 0x100)
 #define COMM	     comm()
+#define DEV	     ((u32)(R(300) << 20 | R(2000)))
+#define SECTOR	     (R(4) ? R(1ull << 40) : ~0ull)
+#define RWBS	     rwbs()
+#define IRQ_NAME     irq_name()
+#define IOPRIO	     (R(6) ? R(4) << 13 | R(1024) << 3 | R(8) : 0x8000 | R(8))
 
 static u32 pick(const u32 *of, size_t nr)
 {
@@ -107,6 +124,21 @@ static long own_state(void)
 	return (long)PICK(1, 2, 4, 8, 64, 0x82, 0x200, 0x402, 0, 2048);
 }
 
+static const char *rwbs(void)
+{
+	static const char *const name[] = {"R", "WS", "FWFSM", "N", "DS"};
+
+	return name[R(5)];
+}
+
+static const char *irq_name(void)
+{
+	static const char *const name[] = {"timer", "vfio-msix[0](0000:3b:00.0)", "nvme0q1",
+					   "i8042 kbd"};
+
+	return name[R(4)];
+}
+
 static const char *comm(void)
 {
 	static const char *const name[] = {"CPU 0/KVM", "sh", "kworker/0:2", "a=b c", "[x]"};
@@ -119,6 +151,7 @@ static const char *comm(void)
 #define FORM(id, system, name, arch, from, to)	struct rec_##id {
 #define F(id, type, field, value)		type field;
 #define A(id, type, field, nr, value)		type field[nr];
+#define D(id, field, value)			char field[64];
 #define PRINT(id, ...)				};
 #define VMX_REASONS
 #define SVM_REASONS
@@ -126,6 +159,7 @@ static const char *comm(void)
 #undef FORM
 #undef F
 #undef A
+#undef D
 #undef PRINT
 #undef VMX_REASONS
 #undef SVM_REASONS
@@ -168,6 +202,7 @@ struct form {
 	{#type, #field, sizeof(type), 0, offsetof(struct rec_##id, field)},
 #define A(id, type, field, nr, value)                                                              \
 	{#type, #field, sizeof(type), nr, offsetof(struct rec_##id, field)},
+#define D(id, field, value) {"dyn", #field, 4, 0, offsetof(struct rec_##id, field)},
 #define PRINT(id, ...)                                                                             \
 	};                                                                                         \
 	static const char *const print_##id = STRING_OF(__VA_ARGS__);
@@ -175,6 +210,7 @@ struct form {
 #undef FORM
 #undef F
 #undef A
+#undef D
 #undef PRINT
 
 /* ---- how a value of the kernel's helpers is printed ---- */
@@ -230,6 +266,7 @@ static const char *hex(const u8 *bytes, int nr)
 #define __print_symbolic(v, ...) symbolic((u64)(v), (const struct symbol[]){__VA_ARGS__, {0, NULL}})
 #define __print_flags(v, separator, ...)                                                           \
 	flags((u64)(v), separator, (const struct symbol[]){__VA_ARGS__, {0, NULL}})
+#define __get_str(field)       REC->field
 #define __print_hex(bytes, nr) hex(bytes, nr)
 
 static void chars_set(char *to, size_t size, const char *text)
@@ -253,6 +290,7 @@ static void bytes_set(u8 *to, size_t size, u64 unused)
 		struct rec_##id *REC = rec;
 #define F(id, type, field, value)     REC->field = (type)(value);
 #define A(id, type, field, nr, value) SET_ARRAY(REC->field, value);
+#define D(id, field, value)	      SET_ARRAY(REC->field, value);
 #define PRINT(id, ...)                                                                             \
 	}                                                                                          \
 	static void text_##id(FILE *f, const void *rec)                                            \
@@ -265,6 +303,7 @@ static void bytes_set(u8 *to, size_t size, u64 unused)
 #undef FORM
 #undef F
 #undef A
+#undef D
 #undef PRINT
 
 static const struct {
@@ -291,6 +330,7 @@ static const struct {
 	 &print_##id},
 #define F(id, type, field, value)
 #define A(id, type, field, nr, value)
+#define D(id, field, value)
 #define PRINT(id, ...)
 #include "kernel_formats.def"
 };
@@ -335,7 +375,9 @@ static void value_put(const struct field *d, const u8 *rec, FILE *f)
 	u64 v = 0;
 
 	fputc(' ', f);
-	if (d->count && *d->type == 'c') {
+	if (*d->type == 'c' || !strcmp(d->type, "dyn")) {
+		if (!rec[d->offset])
+			fputc('"', f);
 		for (const char *p = (const char *)rec + d->offset; *p; p++)
 			fputc(*p == ' ' ? '~' : *p, f);
 	} else if (d->count) {

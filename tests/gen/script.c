@@ -81,8 +81,11 @@ static int type_size(const char *type)
 {
 	if (!strncmp(type, "bool", 4) || !strncmp(type, "char", 4))
 		return 1;
-	if (!strncmp(type, "long", 4) || !strncmp(type, "ulong", 5))
+	if (!strncmp(type, "long", 4) || !strncmp(type, "ulong", 5) ||
+	    !strncmp(type, "sector_t", 8))
 		return 8;
+	if (!strncmp(type, "dev_t", 5) || !strncmp(type, "dyn", 3))
+		return 4;
 	int size = *type == 'u' || *type == 's' ? atoi(type + 1) / 8 : 0;
 
 	return size == 1 || size == 2 || size == 4 || size == 8 ? size : 0;
@@ -138,9 +141,23 @@ static void array_put(const struct format *f, int i, char *value, uint8_t *to)
 		;
 }
 
+/* The text after the record's fields, and the field that says where it is. */
+static size_t dynamic_put(char *value, uint8_t *to, size_t at, size_t end)
+{
+	const char *text = text_word(value) + (*value == '"'); /* " alone: an empty one */
+	size_t len = strlen(text) + 1;
+	uint32_t place = (uint32_t)(len << 16 | end);
+
+	if (end + len > RECORD_MAX)
+		error(1, 0, "record too long");
+	memcpy(to + at, &place, sizeof(place));
+	memcpy(to + end, text, len);
+	return end + len;
+}
+
 size_t record_make(const struct format *f, uint32_t tid, char **value, int nr, uint8_t *to)
 {
-	size_t at = 8;
+	size_t at = 8, end = (size_t)f->end;
 
 	if (nr != f->nr)
 		error(1, 0, "event '%s': %d values, not %d", f->name, nr, f->nr);
@@ -148,17 +165,20 @@ size_t record_make(const struct format *f, uint32_t tid, char **value, int nr, u
 	memcpy(to, &f->id, 2);
 	memcpy(to + 4, &tid, 4);
 	for (int i = 0; i < nr; i++) {
-		uint64_t v = f->count[i] ? 0 : number(value[i]);
+		int dynamic = *f->type[i] == 'd' && f->type[i][1] == 'y';
+		uint64_t v = f->count[i] || dynamic ? 0 : number(value[i]);
 		size_t size = (size_t)f->size[i];
 
 		at = (at + size - 1) / size * size;
 		if (f->count[i])
 			array_put(f, i, value[i], to + at);
+		else if (dynamic)
+			end = dynamic_put(value[i], to, at, end);
 		else
 			memcpy(to + at, &v, size);
 		at += size * (f->count[i] ? (size_t)f->count[i] : 1);
 	}
-	return at;
+	return end;
 }
 
 void headers_put(uint32_t page_size, FILE *f)
@@ -184,6 +204,8 @@ static const char *type_name(const char *type)
 {
 	if (!strcmp(type, "ulong"))
 		return "unsigned long";
+	if (!strcmp(type, "dyn"))
+		return "__data_loc char[]";
 	return strcmp(type, "s32") ? type : "int";
 }
 
@@ -207,7 +229,7 @@ static void format_put(const struct format *e, FILE *f)
 		if (e->count[i])
 			fprintf(b.f, "[%d]", e->count[i]);
 		fprintf(b.f, ";\toffset:%d;\tsize:%d;\tsigned:%d;\n", at, size,
-			*type == 's' || *type == 'l');
+			(*type == 's' && type[1] != 'e') || *type == 'l');
 		at += size;
 	}
 	fprintf(b.f, "\nprint fmt: %s\n", e->print);

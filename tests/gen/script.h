@@ -2,8 +2,8 @@
 /*
  * What the generators of recordings share: growing buffers, numbers, and tracepoints, which are declared by a line
  *
- *   format SYSTEM NAME TYPE:FIELD...   TYPE is u8 u16 u32 u64 s8 s16 s32 s64 bool long ulong; FIELD[N] of char or u8
- *                                      is an array
+ *   format SYSTEM NAME TYPE:FIELD...   TYPE is u8 u16 u32 u64 s8 s16 s32 s64 bool long ulong dev_t sector_t; FIELD[N]
+ *                                      of char or u8 is an array, dyn a text of any length (a value of " is empty)
  *   print NAME FORMAT                  the print format of that event: the rest of the line
  *
  * and are recorded by their fields' values in this order: numbers, texts with '~' for a blank, and bytes as hexadecimal

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The same events in five forms must be the same events: trace.dat, perf.data, the text of tracefs, that of trace-cmd
-# report and that of perf script, for each tracepoint of KVM and the scheduler in each form that kernels from 4.4 on
-# gave it (tests/gen/kernel_formats.def). trace-cmd and perf print; values are random (SEED).
+# report and that of perf script, for each tracepoint of KVM, the scheduler, the block layer and interrupts in each form
+# that kernels from 4.4 on gave it (tests/gen/kernel_formats.def). trace-cmd and perf print; values are random (SEED).
 #
 #   tests/kernels/run.sh [VERSION...]
 #

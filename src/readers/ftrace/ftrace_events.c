@@ -13,6 +13,7 @@
 #include "base/order.h"
 #include "event/reader.h"
 #include "readers/ftrace/ftrace_kvm.h"
+#include "readers/ftrace/kernel_events.h"
 
 enum {
 	HEAD = sizeof(struct record_hdr),
@@ -207,6 +208,7 @@ struct making {
 	char names[EVENT_FIELDS_MAX][64];
 	unsigned int nr;
 	size_t end; /* of the furthest field, in the record */
+	const char *system;
 };
 
 static const char *printer_of(const struct tep_format_field *f)
@@ -215,6 +217,8 @@ static const char *printer_of(const struct tep_format_field *f)
 		return "frame";
 	if (f->flags & TEP_FIELD_IS_POINTER)
 		return "addr";
+	if (!strcmp(f->type, "dev_t"))
+		return "device";
 	return f->flags & TEP_FIELD_IS_LONG && !(f->flags & TEP_FIELD_IS_SIGNED) ? "hex" : "dec";
 }
 
@@ -226,7 +230,8 @@ static void field_add(struct making *m, const struct tep_format_field *f, int in
 	if (m->nr == EVENT_FIELDS_MAX || offset + size > FTRACE_PAGE_MAX / 32)
 		return;
 	if (index < 0)
-		snprintf(name, sizeof(m->names[0]), "%.60s", f->name);
+		snprintf(name, sizeof(m->names[0]), "%.60s",
+			 kernel_field_renamed(m->system, f->name));
 	else
 		snprintf(name, sizeof(m->names[0]), "%.52s%d", f->name, index);
 	text_sanitize(name);
@@ -296,6 +301,7 @@ static int type_make(struct ftrace_events *e, struct format *to, struct tep_even
 	if (!m)
 		return fail(-ENOMEM, "out of memory");
 	m->end = HEAD + FTRACE_COMMON;
+	m->system = to->system;
 	for (struct tep_format_field *f = event->format.fields; f; f = f->next)
 		field_take(to, m, f);
 	snprintf(name, sizeof(name), "%.60s:%.60s", e->side == FTRACE_GUEST ? "guest" : to->system,

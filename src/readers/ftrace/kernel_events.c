@@ -116,6 +116,17 @@ static uint64_t entry_dest(uint64_t e)
 static const struct kernel_event events[] = {
 #include "readers/ftrace/kernel_events.def"
 };
+#undef KERNEL_EVENT
+
+#define BLOCK_BEGUN	"{dev} {rwbs} {bytes} ({cmd}) {sector} + {nr_sector} [{comm}]"
+#define BLOCK_BEGUN_NOW "{dev} {rwbs} {bytes} ({cmd}) {sector} + {nr_sector} {ioprio} [{comm}]"
+#define BLOCK_ENDED	"{dev} {rwbs} ({cmd}) {sector} + {nr_sector} [{error}]"
+#define BLOCK_ENDED_NOW "{dev} {rwbs} ({cmd}) {sector} + {nr_sector} {ioprio} [{error}]"
+#define PRINTED(system, event, pattern) {#system, #event, pattern},
+static const struct kernel_text texts[] = {
+#include "readers/ftrace/kernel_events.def"
+};
+#undef PRINTED
 
 static bool is(const char *name, const char *s, size_t len)
 {
@@ -151,4 +162,28 @@ const char *kernel_field_name(const char *event, const char *ours)
 		    strcmp(f->theirs, ARM64_PC) && !strcmp(type->fields[f->index].name, ours))
 			return f->theirs;
 	return ours;
+}
+
+const struct kernel_text *kernel_text_find(const char *name, size_t len)
+{
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (is(texts[i].name, name, len))
+			return &texts[i];
+	return NULL;
+}
+
+const struct kernel_text *kernel_text_next(const struct kernel_text *text)
+{
+	bool more = text + 1 < texts + sizeof(texts) / sizeof(texts[0]);
+
+	return more && !strcmp(text[1].name, text->name) ? text + 1 : NULL;
+}
+
+const char *kernel_field_renamed(const char *system, const char *field)
+{
+#define RENAMED(of, theirs, newer, versions)                                                       \
+	if (!strcmp(system, #of) && !strcmp(field, theirs))                                        \
+		return newer;
+#include "readers/ftrace/kernel_events.def"
+	return field;
 }

@@ -49,6 +49,20 @@ bool kernel_event_may_lack(const struct kernel_event *e, unsigned int index);
 /* The name that a writer uses for a field of ours: of x86, with the value as it is. */
 const char *kernel_field_name(const char *event, const char *ours);
 
+/* How texts print an event that is not ours; several kernels' forms follow one another. */
+struct kernel_text {
+	const char *system, *name, *pattern;
+};
+
+/* The first of this name, NULL: none. */
+const struct kernel_text *kernel_text_find(const char *name, size_t len);
+
+/* The next form of the same event, NULL: none. */
+const struct kernel_text *kernel_text_next(const struct kernel_text *text);
+
+/* The name in newer kernels of a field that is not ours. */
+const char *kernel_field_renamed(const char *system, const char *field);
+
 /*
  * Our sched_switch's prev_state from the one that the tracepoint reports: from 4.14 on, and before,
  * when it was the task's own state.

@@ -431,7 +431,7 @@ static bool loose_parse(struct text_line *l, const char *s, const char *end)
 static bool is_known_name(const char *s, const char *end)
 {
 	static const char *const systems[] = {"kvm_", "sched_", "irq_", "virtio_", "vhost_",
-					      "hrtimer_", "softirq_", "block_rq_"};
+					      "hrtimer_", "softirq_", "block_"};
 	const char *colon = memchr(s, ':', (size_t)(end - s));
 
 	s = colon ? colon + 1 : s;

@@ -18,6 +18,7 @@
 enum {
 	ARENA = 1 << 20, /* bytes of records in one batch */
 	TEXT_BYTES = 256, /* of an event's text; the rest is cut off */
+	FORM_RECORD_BYTES = 512,
 	RECORD_BYTES = sizeof(struct record_hdr) + TRACETEXT_STACK_BYTES,
 };
 
@@ -165,14 +166,17 @@ static const struct event_type *type_make(const struct tracetext *t, const struc
 
 	if (n->is_stack)
 		name = (struct text_slice){kernel_stack, (uint32_t)strlen(kernel_stack)};
-	if (!t->guest && !sample && l->system.len)
+	if (n->form)
+		snprintf(full, sizeof(full), "%s", n->type->name);
+	else if (!t->guest && !sample && l->system.len)
 		name = name_key(l); /* SYSTEM:NAME, as of perf.data and trace.dat */
 	else
 		snprintf(full, sizeof(full), "%s:",
 			 t->guest ? "guest"
 			 : sample ? "perf"
 				  : "ftrace");
-	strncat(full, name.at, name.len < 64 ? name.len : 64);
+	if (!n->form)
+		strncat(full, name.at, name.len < 64 ? name.len : 64);
 	text_sanitize(full);
 	p = strchr(full, ':');
 	if (!p)
@@ -185,6 +189,21 @@ static const struct event_type *type_make(const struct tracetext *t, const struc
 static bool slice_begins(struct text_slice s, const char *with)
 {
 	return s.len >= strlen(with) && !memcmp(s.at, with, strlen(with));
+}
+
+/* How this kernel prints the event. */
+static const struct kernel_text *form_find(const struct text_line *l)
+{
+	uint8_t record[FORM_RECORD_BYTES];
+	const struct kernel_text *form = kernel_text_find(l->name.at, l->name.len);
+
+	if (form && l->system.len &&
+	    (l->system.len != strlen(form->system) ||
+	     memcmp(l->system.at, form->system, l->system.len) != 0))
+		return NULL;
+	while (form && !text_form_fill(form, l->text, record))
+		form = kernel_text_next(form);
+	return form;
 }
 
 static struct text_name *name_add(struct tracetext *t, struct text_slice key, uint64_t hash,
@@ -203,10 +222,15 @@ static struct text_name *name_add(struct tracetext *t, struct text_slice key, ui
 		      slice_begins(t->line.text, "<stack trace");
 	n->is_timer = slice_begins(t->line.name, "hrtimer_expire_entry");
 	n->kind = t->guest ? NULL : text_kind_of(t->line.system, t->line.name);
+	n->form = n->kind ? NULL : form_find(&t->line);
 	if (n->kind)
 		n->type = text_kind_type(n->kind, UINT64_MAX);
-	else if (!n->is_lost)
-		n->type = type_make(t, n);
+	else if (n->form)
+		n->type = text_form_type(n->form, t->guest);
+	if (!n->kind && !n->is_lost && (n->type || !n->form))
+		n->plain = type_make(t, n);
+	if (!n->form || !n->plain)
+		n->type = n->kind ? n->type : n->plain;
 	if (hint && hint->wants && n->type)
 		n->wanted = hint->wants(n->type->name, hint->arg);
 	if ((!n->type && !n->is_lost) || !hash_index_add(&t->by_name, hash, t->nr_names)) {
@@ -302,8 +326,11 @@ static void event_make(struct tracetext *t, struct text_name *n, struct event *e
 	if (n->kind) {
 		memset(to, 0, n->type->size);
 		type = shape_type(n, text_kind_fill(n->kind, &t->reasons, l->text, to, &hdr.vcpu));
-	} else {
-		text_put(n->type, n->is_stack ? stack_read(t) : l->text, to);
+	} else if (!n->form || !text_form_fill(n->form, l->text, to)) {
+		type = n->plain;
+		hdr.size = type->size;
+		hdr.type = type->id;
+		text_put(type, n->is_stack ? stack_read(t) : l->text, to);
 	}
 	memcpy(to, &hdr, sizeof(hdr));
 	*ev = (struct event){.time_ns = hdr.time, .type = type, .data = to, .tid = hdr.tid,

@@ -46,6 +46,13 @@ const struct kernel_event *text_kind_of(struct text_slice system, struct text_sl
 /* The type of a record that has these fields of ours, UINT64_MAX: all. NULL: there are too many types. */
 const struct event_type *text_kind_type(const struct kernel_event *kind, uint64_t present);
 
+/*
+ * text_form.c: events of the block layer and of interrupts, from a text in this form. The type of its records (NULL:
+ * too many types); fills one but for its header, false: the text has another form.
+ */
+const struct event_type *text_form_type(const struct kernel_text *form, bool guest);
+bool text_form_fill(const struct kernel_text *form, struct text_slice text, uint8_t *record);
+
 /* text_cut.c: does the text of a record lack its end? */
 bool text_is_cut(const struct kernel_event *kind, struct text_slice text);
 extern const struct paste_grammar text_paste_grammar, text_paste_guest_grammar;
@@ -87,7 +94,9 @@ struct text_name {
 	bool is_lost;  /* perf's record of lost events */
 	bool is_timer; /* hrtimer_expire_entry, whose "now=" is a time */
 	const struct kernel_event *kind; /* NULL: not ours */
-	const struct event_type *type; /* of a line of ours that has all fields */
+	const struct kernel_text *form;	 /* of the file's lines; NULL: not ours, and only text */
+	const struct event_type *type; /* of a line of ours that has all fields; of the form */
+	const struct event_type *plain; /* of a line that is kept as text */
 	struct text_shape {
 		uint64_t present; /* the fields that lines have */
 		const struct event_type *type;
