@@ -30,14 +30,14 @@ struct loss_mark {
 
 void loss_state_deinit(struct loss_state *l);
 
-/* The type of the lost events; NULL: any. */
-const struct event_type *loss_event_type(const struct event *ev);
+/* Of an EV_lost: may it be events that are wanted? */
+bool loss_matters(const struct event *ev, bool (*wants)(const char *event, void *arg));
 
-/* An EV_lost that matters. */
-void loss_state_add(struct loss_state *l, const struct event *ev);
-
-/* An EV_gap. 0, or -ENOMEM with the error message set. */
-int loss_state_add_gap(struct loss_state *l, const struct event *ev);
+/*
+ * An EV_gap, or an EV_lost if what is lost `matters`. Without memory for the CPUs'
+ * gaps a gap is one of any CPU.
+ */
+void loss_state_add(struct loss_state *l, const struct event *ev, bool matters);
 
 /* Within a window of loss, the end that follows may be another one's. */
 static inline struct loss_mark loss_mark_of(const struct loss_state *l, const struct event *begin)

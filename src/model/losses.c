@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "model/losses.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "base/error.h"
 #include "event/losses.h"
 #include "event/records.h"
 
@@ -16,14 +14,7 @@ void loss_state_deinit(struct loss_state *l)
 	free(l->gap_ns);
 }
 
-const struct event_type *loss_event_type(const struct event *ev)
-{
-	RECORD(lost, lost, ev);
-
-	return event_type_ours(lost->lost_event);
-}
-
-void loss_state_add(struct loss_state *l, const struct event *ev)
+static void any_cpu_add(struct loss_state *l, const struct event *ev)
 {
 	uint64_t until_ns = loss_until_ns(ev);
 
@@ -37,18 +28,16 @@ bool gap_since_any(const struct loss_state *l, uint64_t ns)
 	return array_any(l->nr_gap_cpus, i, l->gap_ns[i] > ns);
 }
 
-int loss_state_add_gap(struct loss_state *l, const struct event *ev)
+static void gap_add(struct loss_state *l, const struct event *ev)
 {
 	RECORD(gap, gap, ev);
 
-	if (!record_has(ev, gap, gap_cpu)) { /* of any CPU */
-		loss_state_add(l, ev);
-		return 0;
-	}
-	if (!l->gap_ns)
+	if (!l->gap_ns && record_has(ev, gap, gap_cpu))
 		l->gap_ns = calloc(UINT16_MAX + 1u, sizeof(*l->gap_ns));
-	if (!l->gap_ns)
-		return fail(-ENOMEM, "out of memory");
+	if (!l->gap_ns || !record_has(ev, gap, gap_cpu)) {
+		any_cpu_add(l, ev);
+		return;
+	}
 	if (gap->gap_cpu <= UINT16_MAX) {
 		l->gap_ns[gap->gap_cpu] = gap->until;
 		if (gap->gap_cpu >= l->nr_gap_cpus)
@@ -56,7 +45,22 @@ int loss_state_add_gap(struct loss_state *l, const struct event *ev)
 	}
 	if (gap->until > l->newest_gap_ns)
 		l->newest_gap_ns = gap->until;
-	return 0;
+}
+
+void loss_state_add(struct loss_state *l, const struct event *ev, bool matters)
+{
+	if (ev->type->id == EV_gap)
+		gap_add(l, ev);
+	else if (matters)
+		any_cpu_add(l, ev);
+}
+
+bool loss_matters(const struct event *ev, bool (*wants)(const char *event, void *arg))
+{
+	RECORD(lost, lost, ev);
+	const struct event_type *t = event_type_ours(lost->lost_event);
+
+	return !t || wants(t->name, NULL);
 }
 
 /* ---- by kind ---- */
@@ -123,6 +127,11 @@ unsigned int loss_kinds(const struct event *ev)
 	return 0;
 }
 
+bool losses_of_one_cpu(const struct loss_windows *l, const struct event *ev)
+{
+	return ev->type->id == EV_gap && record_has(ev, gap, gap_cpu) && l->exits.gap_ns;
+}
+
 unsigned int losses_note(struct loss_windows *l, const struct event *ev)
 {
 	unsigned int what = loss_kinds(ev);
@@ -132,12 +141,12 @@ unsigned int losses_note(struct loss_windows *l, const struct event *ev)
 		if (what & 1u << i && until > l->until_ns[i])
 			l->until_ns[i] = until;
 	l->newest_ns = until > l->newest_ns ? until : l->newest_ns;
-	if (ev->type->id == EV_lost && what & LOST_EXITS)
-		loss_state_add(&l->exits, ev);
-	if (ev->type->id == EV_lost && what & LOST_PLACES)
-		loss_state_add(&l->places, ev);
-	if (ev->type->id == EV_gap && loss_state_add_gap(&l->exits, ev))
-		loss_state_add(&l->exits, ev); /* no memory: of any CPU */
+	if (what && ev->type->id != EV_probe_dropped)
+		loss_state_add(&l->exits, ev, what & LOST_EXITS);
+	if (ev->type->id == EV_lost)
+		loss_state_add(&l->places, ev, what & LOST_PLACES);
+	if (what & LOST_PLACES && until > l->place_until_ns && !losses_of_one_cpu(l, ev))
+		l->place_until_ns = until;
 	return what;
 }
 

@@ -5,8 +5,8 @@
  * may have come to the CPU whose buffer was full; events up to the end of its interval show nothing, as others may
  * have followed them unseen; each thread's next event after that shows again what it does.
  *
- * What lasts from one event of a thread to another, as an exit does, is unknown as a whole where the one that ends it
- * may be missing: loss_state.h, by which all reports that show exits decide.
+ * What lasts from one event to another, as an exit, an interrupt or a stop, is unknown where the one that ends
+ * it may be missing: loss_state.h, by which all reports decide. A gap is one of its CPU there.
  */
 #ifndef HOSTRACE_MODEL_LOSSES_H
 #define HOSTRACE_MODEL_LOSSES_H
@@ -31,6 +31,7 @@ enum {
 struct loss_windows {
 	uint64_t until_ns[LOSSES]; /* end of the newest interval, by bit of LOST_...; 0: there was none */
 	uint64_t newest_ns;	   /* of all of them */
+	uint64_t place_until_ns;   /* as until_ns, of LOST_PLACES, without gaps of one CPU */
 	struct loss_state exits, places; /* gaps are in `exits` */
 };
 
@@ -40,6 +41,16 @@ unsigned int loss_kinds(const struct event *ev);
 /* The same, and notes the interval. */
 unsigned int losses_note(struct loss_windows *l, const struct event *ev);
 void losses_deinit(struct loss_windows *l);
+
+/* A gap that is known to be of one CPU, after losses_note(): it says nothing of what other CPUs show. */
+bool losses_of_one_cpu(const struct loss_windows *l, const struct event *ev);
+
+/* Where a vCPU is, its event at that time on that CPU does not show, as another one may have followed unseen. */
+static inline bool losses_hide_place(const struct loss_windows *l, const struct event *ev)
+{
+	return (l->place_until_ns && l->place_until_ns >= ev->time_ns) ||
+	       (l->exits.gap_ns && l->exits.gap_ns[ev->cpu] > ev->time_ns);
+}
 
 /* Is any of this (LOST_...) unknown at that time? */
 static inline bool losses_cover(const struct loss_windows *l, unsigned int what, uint64_t ns)

@@ -279,18 +279,19 @@ place_set(struct model *m, struct model_thread *t, const struct event *ev, unsig
 		phase_next(m, &p->exit, &m->losses.exits, ev);
 	if (id != EV_kvm_exit)
 		phase_next(m, &p->vmm, &m->losses.places, ev);
-	if (losses_cover(&m->losses, LOST_PLACES, ev->time_ns))
+	if (losses_hide_place(&m->losses, ev))
 		return;
-	if (!model_place_known(m, t)) { /* within KVM_RUN, or the VMM: before an entry, if there are any */
+	if (!model_place_known(m, t, ev->cpu)) { /* within KVM_RUN, or the VMM: before an entry, if there are any */
 		p->nr_losses = m->counts.exit_losses;
 		p->in_exit = m->counts.exits;
 		p->in_vmm = p->halts = false;
 		p->exit_ns = 0;
 	}
+	p->mark = loss_mark_of(&m->losses.places, ev);
 	p->is_seen = true;
 	if (id == EV_kvm_entry || id == EV_kvm_run)
 		p->exit_ns = 0;
-	else if (!p->exit_ns)
+	else if (!p->exit_ns && (id == EV_kvm_exit || !m->counts.exits)) /* else it is missing */
 		p->exit_ns = ev->time_ns;
 	switch (id) {
 	case EV_kvm_exit:
@@ -366,7 +367,7 @@ static void on_loss(struct model *m, const struct event *ev)
 {
 	unsigned int what = losses_note(&m->losses, ev);
 
-	m->counts.exit_losses += (what & LOST_PLACES) != 0;
+	m->counts.exit_losses += what & LOST_PLACES && !losses_of_one_cpu(&m->losses, ev);
 	if (what & LOST_RUNS)
 		threads_forget(m, ev);
 	if (what && m->reader.lost)

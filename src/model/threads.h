@@ -64,7 +64,8 @@ struct thread_block {
 
 /* Where a vCPU is, from the events of KVM in its thread: in guest mode, if neither in the VMM nor in an exit. */
 struct vcpu_place {
-	uint64_t nr_losses; /* of events of KVM, when its newest came: see model_place_known() */
+	uint64_t nr_losses;    /* but gaps, when its newest came: see model_place_known() */
+	struct loss_mark mark; /* ... which was here */
 	bool is_seen;	    /* there was such an event */
 	bool in_vmm;	    /* KVM_RUN has returned */
 	bool in_exit;	    /* a kvm_exit, and no kvm_entry yet */
@@ -126,7 +127,7 @@ struct model_counts {
 	uint64_t stateless; /* switches without prev_state: what the thread did until it came back is unknown */
 	uint64_t missing; /* switches that are missing though no event was lost there */
 	uint64_t losses;  /* times from which on nothing was known */
-	uint64_t exit_losses; /* ... of where vCPUs are */
+	uint64_t exit_losses; /* ... of where vCPUs are, but for gaps */
 	uint64_t task_losses; /* ... of which other tasks ran */
 	uint64_t refused; /* events of threads or CPUs beyond the limit, or without memory */
 	uint64_t unnamed; /* waits for which it is unknown who ran: too many waited for the CPU */
@@ -221,10 +222,12 @@ static inline bool model_is_blind(const struct model *m, uint64_t ns)
 	return losses_cover(&m->losses, LOST_RUNS, ns);
 }
 
-/* Has no event of KVM been lost since the newest one of this vCPU's? */
-static inline bool model_place_known(const struct model *m, const struct model_thread *t)
+/* Can no event of KVM be missing between the newest one of this vCPU's and now, when it is on this CPU? */
+static inline bool model_place_known(const struct model *m, const struct model_thread *t,
+				     uint16_t cpu)
 {
-	return t->place.nr_losses == m->counts.exit_losses;
+	return t->place.nr_losses == m->counts.exit_losses &&
+	       !gap_since(&m->losses.exits, &t->place.mark, cpu);
 }
 
 /* What has begun with the vCPU's newest event of this kind: may it have ended, as events are missing? */

@@ -8,7 +8,7 @@
 #include "output/table.h"
 
 struct downtime_report {
-	const struct downtime *downtime; /* after the last event */
+	struct downtime *downtime; /* after the last event */
 	const struct vm_names *vms;	 /* borrowed */
 	uint64_t start_ns;		 /* of the trace: seconds in text count from it */
 };

@@ -492,19 +492,11 @@ static void on_vm_state(struct elements *e, const struct event *ev)
 
 static void on_lost(struct elements *e, const struct event *ev)
 {
-	const struct event_type *t = loss_event_type(ev);
+	bool matters = loss_matters(ev, elements_wants);
 
-	if (t && !elements_wants(t->name, NULL))
-		return;
-	losses_add(&e->totals.lost, ev);
-	loss_state_add(&e->losses, ev);
-}
-
-/* Without memory for the CPUs' gaps, all is unknown. */
-static void on_gap(struct elements *e, const struct event *ev)
-{
-	if (loss_state_add_gap(&e->losses, ev))
-		loss_state_add(&e->losses, ev);
+	if (matters)
+		losses_add(&e->totals.lost, ev); /* of a gap it counts nothing */
+	loss_state_add(&e->losses, ev, matters);
 }
 
 static const HANDLERS(struct elements) handlers = {{
@@ -525,7 +517,7 @@ static const HANDLERS(struct elements) handlers = {{
 	[EV_virtio_kind] = on_kind,
 	[EV_vm_state] = on_vm_state,
 	[EV_lost] = on_lost,
-	[EV_gap] = on_gap,
+	[EV_gap] = on_lost,
 }};
 
 bool elements_wants(const char *event, void *arg)

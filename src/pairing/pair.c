@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "base/error.h"
+#include "event/records.h"
 #include "pairing/pair_private.h"
 
 /* ---- setting up ---- */
@@ -308,10 +309,10 @@ static void point(struct pairing *p, const struct event *ev)
 
 static void lost(struct pairing *p, const struct event *ev)
 {
-	const struct event_type *t = loss_event_type(ev);
+	RECORD(lost, r, ev);
+	const struct event_type *t = event_type_ours(r->lost_event);
 
-	if (p->a->end && (!t || analyzer_wants(p->a, t->name)))
-		loss_state_add(&p->losses, ev);
+	loss_state_add(&p->losses, ev, p->a->end && (!t || analyzer_wants(p->a, t->name)));
 }
 
 static inline struct pair_key key_of(struct pairing *p, const struct event *ev)
@@ -372,14 +373,14 @@ static bool is_begin(struct pairing *p, const struct binding *b, const struct ev
 
 /* Roles that few events have: those before a span's begin or end, and those after it. */
 enum {
-	ROLES_BEFORE = ROLE_LOST | ROLE_DEVICE | ROLE_EXIT | ROLE_GUEST_TASK | ROLE_FED |
-		       ROLE_ELEMENTS,
+	ROLES_BEFORE = ROLE_LOST | ROLE_GAP | ROLE_DEVICE | ROLE_EXIT | ROLE_GUEST_TASK |
+		       ROLE_FED | ROLE_ELEMENTS,
 	ROLES_AFTER = ROLE_MARK | ROLE_NESTED | ROLE_REFLECTED,
 };
 
 static void roles_before(struct pairing *p, const struct event *ev, unsigned int roles)
 {
-	if (roles & ROLE_LOST)
+	if (roles & (ROLE_LOST | ROLE_GAP))
 		lost(p, ev);
 	if (roles & ROLE_DEVICE)
 		pair_device_learn(p, ev);
@@ -409,8 +410,6 @@ int pairing_event(struct pairing *p, const struct event *ev)
 		return fail(-ENOMEM, "out of memory");
 	if (!b->roles || ev->time_ns >= p->until_ns)
 		return 0;
-	if (b->roles & ROLE_GAP)
-		return loss_state_add_gap(&p->losses, ev);
 	if (b->roles & ROLES_BEFORE)
 		roles_before(p, ev, b->roles);
 	if (b->roles & ROLE_END)

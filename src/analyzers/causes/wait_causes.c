@@ -30,6 +30,7 @@ struct step {
 struct vcpu {
 	const struct model_thread *thread; /* the newest that ran it; NULL: none yet */
 	enum run_state state; /* that the newest step is of */
+	uint16_t cpu;	      /* where it was then */
 	struct step *step;
 	size_t nr, capacity;
 };
@@ -119,7 +120,7 @@ static enum wait_cause cause_of(const struct wait_causes *c, const struct vcpu *
 		return CAUSE_UNKNOWN;
 	if (v->state == THREAD_PREEMPTED || v->state == THREAD_WOKEN)
 		return CAUSE_PREEMPTED;
-	if (!model_place_known(&c->model, v->thread))
+	if (!model_place_known(&c->model, v->thread, v->cpu))
 		return CAUSE_UNKNOWN;
 	if (place->in_vmm)
 		return CAUSE_VMM;
@@ -168,6 +169,7 @@ static void steps_correct(struct wait_causes *c, struct vcpu *v)
 		c->nr_steps--;
 	}
 	v->state = v->thread->state;
+	v->cpu = v->thread->cpu;
 	step_add(c, v, v->thread->since_ns);
 }
 
@@ -177,12 +179,12 @@ static void period_ended(void *arg, struct model_thread *t, uint64_t ns, enum ru
 	struct wait_causes *c = arg;
 	struct vcpu *v = t->vcpu < CAUSES_VCPUS_MAX ? &c->vcpu[t->vcpu] : NULL;
 
-	(void)ev;
 	if (!v || v->thread != t)
 		return;
 	if (v->state != t->state)
 		steps_correct(c, v);
 	v->state = next;
+	v->cpu = ev ? ev->cpu : t->cpu;
 	step_add(c, v, ns);
 }
 
@@ -192,7 +194,7 @@ static int vcpu_learn(struct wait_causes *c, const struct event *ev)
 	struct model_thread *t;
 	struct vcpu *v;
 
-	if (ev->vcpu >= CAUSES_VCPUS_MAX)
+	if (ev->vcpu >= CAUSES_VCPUS_MAX || trim_is_naming(ev->type)) /* those are of any VM */
 		return 0;
 	if (c->pid && c->pid != ev->pid)
 		return fail(-EINVAL, "the recording has several VMs; select one with --vm");
@@ -204,6 +206,7 @@ static int vcpu_learn(struct wait_causes *c, const struct event *ev)
 	if (t && (ev->type->id <= EV_kvm_run || v->thread != t)) {
 		v->thread = t;
 		v->state = t->state;
+		v->cpu = ev->cpu;
 		step_add(c, v, ev->time_ns);
 	}
 	return 0;

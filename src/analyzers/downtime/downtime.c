@@ -8,7 +8,6 @@
 #include "event/handlers.h"
 #include "event/records.h"
 #include "event/virtio_ids.h"
-#include "model/loss_state.h"
 
 enum {
 	VMS_MAX = 1 << 14,
@@ -21,18 +20,18 @@ enum { STEP_SAVE_RAM = 1, STEP_SAVE_DEVICES, STEP_LOAD, STEP_LOADED, STEP_STOP, 
 
 struct vm {
 	uint64_t key; /* source, pid */
-	uint64_t left_vmm_ns, left_guest_ns; /* the newest kvm_userspace_exit, kvm_exit since the newest entry */
-	bool ran;			     /* an entry or exit was seen */
-	uint64_t load_ns, loaded_ns;	     /* the newest steps of loading */
-	uint32_t open;			     /* its stop, until it starts again; NO_STOP: it runs */
-	uint32_t resumed;		     /* the stop that its next VM-entry ends; NO_STOP: none */
+	struct loss_mark left_vmm, left_guest; /* the newest kvm_userspace_exit, kvm_exit since the newest entry */
+	bool ran;			       /* an entry or exit was seen */
+	uint64_t load_ns, loaded_ns;	       /* the newest steps of loading */
+	uint32_t open;			       /* its stop, until it starts again; NO_STOP: it runs */
+	uint32_t resumed;		       /* the stop that its next VM-entry ends; NO_STOP: none */
 };
 
 struct downtime {
 	struct hash_table vms;
 	struct vm_stop *stops;
 	size_t nr;
-	uint64_t lost_ns; /* the newest loss */
+	struct loss_state losses;
 	struct downtime_counts counts;
 	int err;
 };
@@ -100,8 +99,27 @@ static uint32_t stop_add(struct downtime *d, const struct event *ev, uint32_t st
 		d->err = -ENOMEM;
 		return NO_STOP;
 	}
-	d->stops[d->nr] = (struct vm_stop){.pid = ev->pid, .state = state};
+	d->stops[d->nr] = (struct vm_stop){.pid = ev->pid, .state = state,
+					   .mark = loss_mark_of(&d->losses, ev)};
 	return (uint32_t)d->nr++;
+}
+
+/* May points be missing between the newest one and this event? */
+static void lost_check(struct downtime *d, uint32_t stop, const struct event *ev)
+{
+	struct vm_stop *s = &d->stops[stop];
+
+	s->lost |= end_is_unknown(&d->losses, &s->mark, ev->cpu);
+}
+
+static void point_add(struct downtime *d, uint32_t stop, enum stop_point point,
+		      const struct event *ev)
+{
+	struct vm_stop *s = &d->stops[stop];
+
+	lost_check(d, stop, ev);
+	s->mark = loss_mark_of(&d->losses, ev);
+	s->at[point] = ev->time_ns;
 }
 
 /* ---- events ---- */
@@ -124,14 +142,16 @@ static void on_stopped(struct downtime *d, struct vm *vm, const struct event *ev
 
 	if (vm->open != NO_STOP) /* it is stopped already */
 		return;
+	if (vm->resumed != NO_STOP) /* there was no entry, or it is missing */
+		lost_check(d, vm->resumed, ev);
 	vm->open = stop_add(d, ev, state);
 	vm->resumed = NO_STOP;
 	if (vm->open == NO_STOP)
 		return;
 	s = &d->stops[vm->open];
-	s->at[STOP_RAN] = vm->left_vmm_ns ? vm->left_vmm_ns : vm->left_guest_ns;
-	s->at[STOP_STOPPED] = ev->time_ns;
-	s->lost = d->lost_ns > s->at[STOP_RAN];
+	s->mark = vm->left_vmm.ns ? vm->left_vmm : vm->left_guest;
+	s->at[STOP_RAN] = s->mark.ns;
+	point_add(d, vm->open, STOP_STOPPED, ev);
 }
 
 /* The only VM that waits for its destination; NULL if there is none, or several, or if `to` has loaded no state. */
@@ -181,7 +201,7 @@ static void on_started(struct downtime *d, struct vm *vm, const struct event *ev
 	vm->resumed = stop;
 	if (stop == NO_STOP)
 		return;
-	d->stops[stop].at[STOP_STARTED] = ev->time_ns;
+	point_add(d, stop, STOP_STARTED, ev);
 	d->stops[stop].to = ev->pid;
 }
 
@@ -201,13 +221,13 @@ static void on_step(struct downtime *d, const struct event *ev)
 	if (!vm || step < STEP_SAVE_RAM || step > STEP_SENT)
 		return;
 	if (step == STEP_STOP && vm->open == NO_STOP)
-		vm->left_vmm_ns = ev->time_ns;
+		vm->left_vmm = loss_mark_of(&d->losses, ev);
 	if (step == STEP_LOAD)
 		vm->load_ns = ev->time_ns;
 	if (step == STEP_LOADED)
 		vm->loaded_ns = ev->time_ns;
 	if (vm->open != NO_STOP)
-		d->stops[vm->open].at[points[step]] = ev->time_ns;
+		point_add(d, vm->open, points[step], ev);
 }
 
 static void on_enters(struct downtime *d, const struct event *ev)
@@ -217,9 +237,9 @@ static void on_enters(struct downtime *d, const struct event *ev)
 	if (!vm)
 		return;
 	if (vm->resumed != NO_STOP)
-		d->stops[vm->resumed].at[STOP_RUNS] = ev->time_ns;
+		point_add(d, vm->resumed, STOP_RUNS, ev);
 	vm->resumed = NO_STOP;
-	vm->left_vmm_ns = vm->left_guest_ns = 0;
+	vm->left_vmm.ns = vm->left_guest.ns = 0;
 	vm->ran = true;
 }
 
@@ -229,7 +249,7 @@ static void on_exit_event(struct downtime *d, const struct event *ev)
 
 	if (!vm)
 		return;
-	vm->left_guest_ns = ev->time_ns;
+	vm->left_guest = loss_mark_of(&d->losses, ev);
 	vm->ran = true;
 }
 
@@ -239,7 +259,7 @@ static void on_userspace_exit(struct downtime *d, const struct event *ev)
 
 	if (!vm)
 		return;
-	vm->left_vmm_ns = ev->time_ns;
+	vm->left_vmm = loss_mark_of(&d->losses, ev);
 	vm->ran = true;
 }
 
@@ -255,25 +275,9 @@ static void on_state(struct downtime *d, const struct event *ev)
 			   record_has(ev, vm_state, state) ? r->state : STATE_NOT_RECORDED);
 }
 
-static void on_gap(struct downtime *d, const struct event *ev)
-{
-	const struct vm *vm;
-
-	d->lost_ns = ev->time_ns;
-	for (uint32_t at = 0; (vm = hash_next(&d->vms, &at));) {
-		if (vm->open != NO_STOP)
-			d->stops[vm->open].lost = true;
-		if (vm->resumed != NO_STOP)
-			d->stops[vm->resumed].lost = true;
-	}
-}
-
 static void on_lost(struct downtime *d, const struct event *ev)
 {
-	const struct event_type *lost = loss_event_type(ev);
-
-	if (!lost || downtime_wants(lost->name, NULL))
-		on_gap(d, ev);
+	loss_state_add(&d->losses, ev, loss_matters(ev, downtime_wants));
 }
 
 static const HANDLERS(struct downtime) handlers = {{
@@ -284,7 +288,7 @@ static const HANDLERS(struct downtime) handlers = {{
 	[EV_migrate_step] = on_step,
 	[EV_vm_state] = on_state,
 	[EV_lost] = on_lost,
-	[EV_gap] = on_gap,
+	[EV_gap] = on_lost,
 }};
 
 bool downtime_wants(const char *event, void *arg)
@@ -297,6 +301,19 @@ int downtime_event(struct downtime *d, const struct event *ev)
 {
 	handlers_call(&handlers, d, ev);
 	return d->err;
+}
+
+/* The next point of a stop that is not over may be missing. */
+static void open_check(struct downtime *d)
+{
+	const struct vm *vm;
+
+	for (uint32_t at = 0; (vm = hash_next(&d->vms, &at));) {
+		uint32_t stop = vm->open != NO_STOP ? vm->open : vm->resumed;
+
+		if (stop != NO_STOP)
+			d->stops[stop].lost |= end_may_be_missing(&d->losses, &d->stops[stop].mark);
+	}
 }
 
 /* ---- a caller that runs for ever ---- */
@@ -317,6 +334,7 @@ void downtime_take(struct downtime *d, downtime_stop_fn *fn, void *arg)
 {
 	uint32_t left = 0;
 
+	open_check(d);
 	for (uint32_t i = 0; i < d->nr; i++) {
 		bool over = d->stops[i].abandoned || d->stops[i].at[STOP_STARTED];
 
@@ -343,8 +361,9 @@ void downtime_forget(struct downtime *d, uint32_t pid)
 
 /* ---- results ---- */
 
-const struct vm_stop *downtime_stops(const struct downtime *d, size_t *ret_nr)
+const struct vm_stop *downtime_stops(struct downtime *d, size_t *ret_nr)
 {
+	open_check(d);
 	*ret_nr = d->nr;
 	return d->stops;
 }
@@ -368,6 +387,7 @@ void downtime_free(struct downtime *d)
 	if (!d)
 		return;
 	hash_deinit(&d->vms);
+	loss_state_deinit(&d->losses);
 	free(d->stops);
 	free(d);
 }

@@ -19,7 +19,7 @@
 #define HOSTRACE_DOWNTIME_H
 
 #include "base/cleanup.h"
-#include "event/event.h"
+#include "model/loss_state.h"
 
 enum stop_point {
 	STOP_RAN,
@@ -47,9 +47,10 @@ enum stop_end {
 struct vm_stop {
 	uint32_t pid, to; /* to: the VM that went on; 0: none */
 	uint32_t state;	  /* why it stopped: RunState of QEMU, or STATE_NOT_RECORDED; of STOP_ARRIVED, inmigrate */
-	bool lost;	  /* events were lost meanwhile: points may be missing or late */
+	bool lost;	  /* events may be missing (loss_state.h): points may be missing or late */
 	bool abandoned;	  /* downtime_forget() */
 	uint64_t at[STOP_POINTS]; /* 0: not seen */
+	struct loss_mark mark;	  /* of the newest point */
 };
 
 struct downtime_counts {
@@ -72,7 +73,7 @@ int downtime_event(struct downtime *d, const struct event *ev);
 bool downtime_wants(const char *event, void *arg);
 
 /* In order of their stops, borrowed. */
-const struct vm_stop *downtime_stops(const struct downtime *d, size_t *ret_nr);
+const struct vm_stop *downtime_stops(struct downtime *d, size_t *ret_nr);
 const struct downtime_counts *downtime_counts(const struct downtime *d);
 
 /*

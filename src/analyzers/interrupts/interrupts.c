@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "base/order.h"
 #include "event/handlers.h"
-#include "event/losses.h"
 #include "event/records.h"
 
 enum {
@@ -38,6 +37,7 @@ struct raised {
 	enum irq_source source;
 	uint32_t vector; /* VECTOR_ANY: that of the line's redirection entry, which comes later */
 	uint32_t gsi;
+	struct loss_mark mark;
 };
 
 /* The APIC id of a vCPU. */
@@ -46,11 +46,14 @@ struct apic_id {
 	uint32_t id;
 };
 
+/* What is unknown where events of some types are missing. */
+enum { LOST_VECTORS, LOST_TIMERS, LOST_RAISED };
+
 struct interrupts {
 	struct irq_counts counts;
 	struct tsc_clock tsc;
 	struct hash_table vectors, timers, raised, ids;
-	uint64_t vectors_lost_until_ns, timers_lost_until_ns;
+	struct loss_state lost[3]; /* LOST_... */
 	int err;
 };
 
@@ -134,6 +137,7 @@ static void on_raised(struct interrupts *x, const struct event *ev, enum irq_sou
 	r->source = source;
 	r->vector = vector;
 	r->gsi = gsi;
+	r->mark = loss_mark_of(&x->lost[LOST_RAISED], ev);
 }
 
 static void on_line(struct interrupts *x, const struct event *ev)
@@ -168,7 +172,8 @@ static enum irq_source source_of(struct interrupts *x, const struct event *ev, s
 {
 	const struct raised *r = hash_find_u64(&x->raised, key_of(ev, ev->tid));
 
-	if (!r || (r->vector != v->vector && r->vector != VECTOR_ANY))
+	if (!r || end_is_unknown(&x->lost[LOST_RAISED], &r->mark, ev->cpu) ||
+	    (r->vector != v->vector && r->vector != VECTOR_ANY))
 		return ev->vcpu == RECORD_NO_VCPU ? IRQ_OTHER : IRQ_IPI;
 	if (r->source == IRQ_LINE)
 		v->gsi = r->gsi;
@@ -186,10 +191,22 @@ uint64_t irq_from(const struct irq_vector *v, enum irq_source source)
 
 /* ---- accept, injection, EOI ---- */
 
-/* 0: what ends the stage may be lost, so that the end which is seen may be another one's. */
-static uint64_t begin_of(const struct interrupts *x, const struct event *ev)
+static struct loss_mark begin_of(const struct interrupts *x, const struct event *ev)
 {
-	return ev->time_ns > x->vectors_lost_until_ns ? ev->time_ns : 0;
+	return loss_mark_of(&x->lost[LOST_VECTORS], ev);
+}
+
+/* Is it in the stage? Not if its end may be missing, so that the end which is seen may be another one's. */
+static bool is_in(const struct interrupts *x, const struct loss_mark *stage, const struct event *ev)
+{
+	return stage->ns && !end_is_unknown(&x->lost[LOST_VECTORS], stage, ev->cpu);
+}
+
+static void stage_end(struct interrupts *x, struct irq_vector *v, enum irq_stage stage,
+		      const struct loss_mark *from, const struct event *ev)
+{
+	if (is_in(x, from, ev))
+		value_add(x, &v->stage[stage], from->ns, ev->time_ns);
 }
 
 static void on_accept(struct interrupts *x, const struct event *ev)
@@ -210,12 +227,12 @@ static void on_accept(struct interrupts *x, const struct event *ev)
 	x->counts.accepts++;
 	v->accepted++;
 	v->from[source_of(x, ev, v)]++;
-	if (v->accepted_ns)
+	if (is_in(x, &v->pending, ev))
 		v->coalesced++;
 	else
-		v->accepted_ns = begin_of(x, ev);
-	if (!v->total_ns)
-		v->total_ns = begin_of(x, ev);
+		v->pending = begin_of(x, ev);
+	if (!is_in(x, &v->since, ev))
+		v->since = begin_of(x, ev);
 }
 
 static void on_inject(struct interrupts *x, const struct event *ev)
@@ -236,13 +253,11 @@ static void on_inject(struct interrupts *x, const struct event *ev)
 		return;
 	v->injected++;
 	v->vcpu = ev->vcpu;
-	if (v->accepted_ns)
-		value_add(x, &v->stage[IRQ_INJECT], v->accepted_ns, ev->time_ns);
-	else
-		x->counts.unaccepted++;
-	v->total_ns = v->accepted_ns;
-	v->accepted_ns = 0;
-	v->injected_ns = begin_of(x, ev);
+	x->counts.unaccepted += !is_in(x, &v->pending, ev);
+	stage_end(x, v, IRQ_INJECT, &v->pending, ev);
+	v->since = v->pending;
+	v->pending.ns = 0;
+	v->handled = begin_of(x, ev);
 	if (t && t->deadline_ns && t->vector == r->vector)
 		t->injected = true;
 }
@@ -264,14 +279,12 @@ static void on_eoi(struct interrupts *x, const struct event *ev)
 	x->counts.eois = true;
 	v->eois++;
 	v->vcpu = ev->vcpu;
-	if (v->injected_ns)
-		value_add(x, &v->stage[IRQ_HANDLE], v->injected_ns, ev->time_ns);
-	if (v->total_ns)
-		value_add(x, &v->stage[IRQ_TOTAL], v->total_ns, ev->time_ns);
-	v->injected_ns = 0;
+	stage_end(x, v, IRQ_HANDLE, &v->handled, ev);
+	stage_end(x, v, IRQ_TOTAL, &v->since, ev);
+	v->handled.ns = 0;
 	if (!x->counts.injections)
-		v->accepted_ns = 0;
-	v->total_ns = v->accepted_ns; /* the next one is pending already */
+		v->pending.ns = 0;
+	v->since = v->pending; /* the next one is pending already */
 }
 
 static void on_pv_eoi(struct interrupts *x, const struct event *ev)
@@ -339,8 +352,7 @@ static void on_timer(struct interrupts *x, const struct event *ev)
 	}
 	t->early += ev->time_ns < t->deadline_ns;
 	value_add(x, &t->accept, t->deadline_ns, ev->time_ns);
-	if (ev->time_ns <= x->timers_lost_until_ns)
-		t->deadline_ns = 0; /* its entry may be lost */
+	t->mark = loss_mark_of(&x->lost[LOST_TIMERS], ev);
 }
 
 /* The entry by which the guest gets it; without an injection in between the guest does not take interrupts. */
@@ -351,71 +363,42 @@ static void on_entry(struct interrupts *x, const struct event *ev)
 	x->counts.entries = true;
 	if (!t || !t->deadline_ns || !t->injected)
 		return;
-	value_add(x, &t->entry, t->deadline_ns, ev->time_ns);
+	if (!end_is_unknown(&x->lost[LOST_TIMERS], &t->mark, ev->cpu))
+		value_add(x, &t->entry, t->deadline_ns, ev->time_ns);
 	t->deadline_ns = 0;
 }
 
 /* ---- losses ---- */
 
-/* What is unknown where events of a type are missing. */
-enum { LOST_VECTORS = 1, LOST_TIMERS = 2, LOST_RAISED = 4 };
-
 static unsigned int losses_of(uint64_t id)
 {
 	switch (id) {
 	case 0: /* any type */
-		return LOST_VECTORS | LOST_TIMERS | LOST_RAISED;
+		return 1 << LOST_VECTORS | 1 << LOST_TIMERS | 1 << LOST_RAISED;
 	case EV_kvm_apic_accept_irq:
 	case EV_kvm_eoi:
-		return LOST_VECTORS;
+		return 1 << LOST_VECTORS;
 	case EV_kvm_inj_virq:
-		return LOST_VECTORS | LOST_TIMERS;
+		return 1 << LOST_VECTORS | 1 << LOST_TIMERS;
 	case EV_kvm_timer_irq:
 	case EV_kvm_entry:
-		return LOST_TIMERS;
+		return 1 << LOST_TIMERS;
 	case EV_kvm_msi_set_irq:
 	case EV_kvm_set_irq:
 	case EV_kvm_ioapic_set_irq:
-		return LOST_RAISED;
+		return 1 << LOST_RAISED;
 	}
 	return 0;
-}
-
-static void vectors_are_lost(struct interrupts *x)
-{
-	const struct vector_entry *e;
-
-	x->counts.losses++;
-	for (uint32_t at = 0; (e = hash_next(&x->vectors, &at));)
-		if (e->v)
-			e->v->accepted_ns = e->v->injected_ns = e->v->total_ns = 0;
-}
-
-static void timers_are_lost(struct interrupts *x)
-{
-	const struct timer_entry *t;
-
-	for (uint32_t at = 0; (t = hash_next(&x->timers, &at));)
-		if (t->t)
-			t->t->deadline_ns = 0;
 }
 
 static void on_lost(struct interrupts *x, const struct event *ev)
 {
 	RECORD(lost, lost, ev); /* of a gap: any type */
-	uint64_t until = loss_until_ns(ev);
 	unsigned int what = losses_of(lost->lost_event);
 
-	if (what & LOST_VECTORS)
-		vectors_are_lost(x);
-	if (what & LOST_TIMERS)
-		timers_are_lost(x);
-	if (what & LOST_RAISED)
-		hash_clear(&x->raised);
-	if (what & LOST_VECTORS && until > x->vectors_lost_until_ns)
-		x->vectors_lost_until_ns = until;
-	if (what & LOST_TIMERS && until > x->timers_lost_until_ns)
-		x->timers_lost_until_ns = until;
+	for (unsigned int i = 0; i < sizeof(x->lost) / sizeof(x->lost[0]); i++)
+		loss_state_add(&x->lost[i], ev, what & 1 << i);
+	x->counts.losses += what & 1 << LOST_VECTORS;
 }
 
 /* ---- all events ---- */
@@ -532,6 +515,8 @@ void interrupts_free(struct interrupts *x)
 	hash_deinit(&x->timers);
 	hash_deinit(&x->raised);
 	hash_deinit(&x->ids);
+	for (unsigned int i = 0; i < sizeof(x->lost) / sizeof(x->lost[0]); i++)
+		loss_state_deinit(&x->lost[i]);
 	tsc_clock_deinit(&x->tsc);
 	free(x);
 }

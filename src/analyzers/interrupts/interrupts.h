@@ -11,6 +11,8 @@
  *   exit: `late` counts these.
  * - total: from the accept to the EOI; also where there are no injections in the trace.
  *
+ * Stages in which events may be missing (loss_state.h) are not counted.
+ *
  * And the timers of local APICs: from the deadline that the guest set to the accept, and to the VM-entry after it.
  */
 #ifndef HOSTRACE_INTERRUPTS_H
@@ -18,7 +20,7 @@
 
 #include "base/cleanup.h"
 #include "base/quantiles.h"
-#include "event/event.h"
+#include "model/loss_state.h"
 
 /* Who raised it: an MSI, an interrupt line (GSI), the vCPU's own timer, a vCPU (IPI), or something else. */
 enum irq_source { IRQ_MSI, IRQ_LINE, IRQ_TIMER, IRQ_IPI, IRQ_OTHER, IRQ_SOURCES };
@@ -33,7 +35,7 @@ struct irq_vector {
 	uint32_t gsi; /* of IRQ_LINE: the newest */
 	struct quantiles stage[IRQ_STAGES];
 
-	uint64_t accepted_ns, injected_ns, total_ns; /* since when it is in a stage; 0: it is not */
+	struct loss_mark pending, handled, since; /* where it came into a stage; ns 0: it is in none */
 };
 
 struct irq_timer {
@@ -46,6 +48,7 @@ struct irq_timer {
 	struct quantiles accept, entry;
 
 	uint64_t deadline_ns;	/* 0: no timer waits for its entry */
+	struct loss_mark mark;	/* ... which expired here */
 	bool injected;		/* ... since its injection */
 };
 

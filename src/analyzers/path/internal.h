@@ -29,7 +29,8 @@ struct path_queue {
 	uint32_t kick_tid, handler_tid;
 	uint32_t vector, destination;
 	bool logical, is_raised; /* is_raised: it is in struct path's list */
-	uint64_t losses, clears; /* of the path and the device, when the queue was last used */
+	struct loss_mark used;	 /* where its newest event was */
+	uint64_t clears;	 /* of the device, when the queue was last used */
 	unsigned int nr, nr_notified, nr_raised;
 	uint32_t *waiting; /* indices of requests */
 };
@@ -59,12 +60,15 @@ struct path_device {
 /* What a thread of QEMU's does for network devices. */
 struct path_net {
 	uint64_t tid;
-	uint64_t arrive_ns, receive_ns; /* of its newest packet for the guest; arrive 0: unknown */
-	uint64_t popped[2];		/* key of the path_open that it will send */
+	uint64_t arrive_ns;	      /* of its newest packet for the guest; 0: unknown */
+	struct loss_mark received;    /* ... ns 0: there is none */
+	struct loss_mark popped;      /* where it popped what it will send */
+	uint64_t popped_key[2];	      /* ... the key of its path_open */
 };
 
 struct path_notifying {
-	uint64_t tid, ns;
+	uint64_t tid;
+	struct loss_mark mark;
 	uint64_t queue[2]; /* its key */
 };
 
@@ -79,7 +83,7 @@ struct path {
 	struct element_watch watch;
 	struct path_totals totals;
 	struct hash_table queues, open, devices, notifying, vcpus, nets, cleared;
-	uint64_t losses;
+	struct loss_state losses;
 	uint64_t raised[PATH_RAISED_MAX][2]; /* keys of queues */
 	unsigned int nr_raised;
 	struct path_request *request;
@@ -95,9 +99,20 @@ static inline uint32_t path_queue_pid(const struct path_queue *q)
 	return q->key[0] >> 32;
 }
 
-/* Queues are found by these only. NULL: there are too many, or out of memory; no queue has this key. */
+/*
+ * Queues are found by these only, for an event of theirs: what may have ended unseen since the one before is forgotten.
+ * NULL: there are too many, or out of memory; no queue has this key.
+ */
 struct path_queue *path_queue_of(struct path *p, const struct event *ev);
-struct path_queue *path_queue_find(const struct path *p, const uint64_t key[2]);
+struct path_queue *path_queue_find(const struct path *p, const uint64_t key[2],
+				   const struct event *ev);
+
+/* Does the thread's event still belong to what it did there? */
+static inline bool path_goes_on(const struct path *p, const struct loss_mark *mark,
+				const struct event *ev)
+{
+	return mark->ns && !end_is_unknown(&p->losses, mark, ev->cpu);
+}
 
 /* interrupts.c */
 void path_waiting_drop(struct path_queue *q, unsigned int from, unsigned int nr);

@@ -46,7 +46,7 @@ void interrupts_on_notify(struct path *p, const struct event *ev)
 	t = hash_add_u64(&p->notifying, ev->tid, NULL);
 	if (!t)
 		return;
-	t->ns = ev->time_ns;
+	t->mark = loss_mark_of(&p->losses, ev);
 	memcpy(t->queue, q->key, sizeof(t->queue));
 }
 
@@ -59,8 +59,9 @@ static struct path_queue *notifying(struct path *p, const struct event *ev)
 
 	if (!t || t->queue[0] >> 32 != ev->pid)
 		return NULL;
-	if (!log || !thread_slept(log, t->ns, ev->time_ns))
-		q = path_queue_find(p, t->queue);
+	if (path_goes_on(p, &t->mark, ev) &&
+	    (!log || !thread_slept(log, t->mark.ns, ev->time_ns)))
+		q = path_queue_find(p, t->queue, ev);
 	hash_remove(&p->notifying, t);
 	return q;
 }
@@ -130,10 +131,10 @@ void interrupts_on_inject(struct path *p, const struct event *ev)
 {
 	p->totals.saw[POINT_INJECT] = true;
 	for (unsigned int i = 0; i < p->nr_raised;) {
-		struct path_queue *q = path_queue_find(p, p->raised[i]);
+		struct path_queue *q = hash_find_words(&p->queues, p->raised[i]);
 
 		if (is_for(q, ev))
-			queue_inject(p, q, ev);
+			queue_inject(p, path_queue_find(p, p->raised[i], ev), ev);
 		if (q->nr_raised) {
 			i++;
 			continue;

@@ -25,7 +25,7 @@ void net_on_packet(struct path *p, const struct event *ev)
 	p->totals.saw[POINT_RECEIVE] = true;
 	if (!n)
 		return;
-	n->receive_ns = ev->time_ns;
+	n->received = loss_mark_of(&p->losses, ev);
 	n->arrive_ns = arrival(p, threads_find(&p->threads, ev->source, ev->tid), ev);
 	p->totals.saw[POINT_ARRIVE] |= n->arrive_ns != 0;
 }
@@ -41,22 +41,24 @@ bool net_popped(struct path *p, const struct path_queue *q, struct path_open *o,
 	if (!n)
 		return false;
 	if ((uint32_t)q->key[0] % 2) {
-		n->popped[0] = o->key[0];
-		n->popped[1] = o->key[1];
+		n->popped = loss_mark_of(&p->losses, ev);
+		n->popped_key[0] = o->key[0];
+		n->popped_key[1] = o->key[1];
 		return false;
 	}
-	if (n->receive_ns <= q->handler_ns ||
-	    (log && thread_slept(log, n->receive_ns, ev->time_ns)))
+	if (!path_goes_on(p, &n->received, ev) || n->received.ns <= q->handler_ns ||
+	    (log && thread_slept(log, n->received.ns, ev->time_ns)))
 		return false;
 	o->arrive_ns = n->arrive_ns;
-	o->receive_ns = n->receive_ns;
+	o->receive_ns = n->received.ns;
 	return true;
 }
 
 void net_on_send(struct path *p, const struct event *ev)
 {
 	struct path_net *n = hash_find_u64(&p->nets, ev->tid);
-	struct path_open *o = n ? hash_find_words(&p->open, n->popped) : NULL;
+	bool goes_on = n && path_goes_on(p, &n->popped, ev);
+	struct path_open *o = goes_on ? hash_find_words(&p->open, n->popped_key) : NULL;
 
 	p->totals.saw[POINT_SEND] = true;
 	if (o && !o->send_ns && o->pop_tid == ev->tid)

@@ -45,33 +45,38 @@ const char *const path_role_names[PATH_ROLES] = {
 /* ---- queues and devices ---- */
 
 /* Losses: which interrupt is for what is no longer known. What a reset cuts has no end. */
-static struct path_queue *queue_fresh(const struct path *p, struct path_queue *q)
+static struct path_queue *queue_fresh(const struct path *p, struct path_queue *q,
+				      const struct event *ev)
 {
 	const struct path_cleared *c =
 		q ? hash_find_words(&p->cleared, (uint64_t[]){path_queue_pid(q), q->key[1]}) : NULL;
 	uint64_t clears = c ? c->nr : 0;
+	bool lost = q && !path_goes_on(p, &q->used, ev);
 
 	if (!q)
 		return NULL;
-	if (q->losses != p->losses)
+	if (lost)
 		q->nr = q->nr_notified = q->nr_raised = 0;
-	if (q->losses != p->losses || q->clears != clears)
+	if (lost || q->clears != clears)
 		q->handler_ns = 0;
-	q->losses = p->losses;
+	q->used = loss_mark_of(&p->losses, ev);
 	q->clears = clears;
 	return q;
 }
 
-struct path_queue *path_queue_find(const struct path *p, const uint64_t key[2])
+struct path_queue *path_queue_find(const struct path *p, const uint64_t key[2],
+				   const struct event *ev)
 {
-	return queue_fresh(p, hash_find_words(&p->queues, key));
+	return queue_fresh(p, hash_find_words(&p->queues, key), ev);
 }
 
-static struct path_queue *queue_get(struct path *p, uint32_t pid, uint64_t vdev, uint32_t index)
+static struct path_queue *queue_get(struct path *p, uint32_t pid, uint64_t vdev, uint32_t index,
+				    const struct event *ev)
 {
 	struct path_queue *q = queue_fresh(
 		p, hash_add_words(&p->queues, (uint64_t[]){(uint64_t)pid << 32 | index, vdev},
-				  NULL));
+				  NULL),
+		ev);
 
 	if (q && !q->waiting)
 		q->waiting = calloc(PATH_WAITING_MAX, sizeof(*q->waiting));
@@ -84,7 +89,7 @@ struct path_queue *path_queue_of(struct path *p, const struct event *ev)
 {
 	struct virtio_ids ids = virtio_ids_of(ev);
 
-	return queue_get(p, ev->pid, ids.vdev, ids.queue);
+	return queue_get(p, ev->pid, ids.vdev, ids.queue, ev);
 }
 
 static struct path_device *device_get(struct path *p, const struct event *ev)
@@ -135,7 +140,7 @@ static void kick_find(const struct path *p, struct path_queue *q, const struct e
 	q->kick_ns = q->kick_tid = 0;
 	if (!own)
 		return;
-	q->kick_ns = thread_exit_ns(&p->threads, own);
+	q->kick_ns = thread_exit_ns(&p->threads, own, ev->cpu);
 	if (!q->kick_ns) {
 		vcpu = own->woken_ns ? threads_find(&p->threads, ev->source, own->waker_tid) : NULL;
 		if (!vcpu || !thread_is_vcpu(vcpu) || vcpu->model.pid != ev->pid)
@@ -244,7 +249,7 @@ static void request_add(struct path *p, const struct element *el, const struct p
 			const struct event *ev)
 {
 	RECORD(virtqueue_fill, fill, ev);
-	struct path_queue *q = queue_get(p, el->pid, el->vdev, el->queue);
+	struct path_queue *q = queue_get(p, el->pid, el->vdev, el->queue, ev);
 	const struct path_device *d = device_find(p, el->pid, el->vdev);
 	struct path_request *rq;
 
@@ -314,7 +319,7 @@ static void cleared(void *arg, const struct event *ev, uint64_t vdev, uint64_t i
 	if (index == UINT64_MAX)
 		c = hash_add_words(&p->cleared, (uint64_t[]){ev->pid, vdev}, NULL);
 	else
-		q = path_queue_find(p, (uint64_t[]){(uint64_t)ev->pid << 32 | index, vdev});
+		q = path_queue_find(p, (uint64_t[]){(uint64_t)ev->pid << 32 | index, vdev}, ev);
 	if (c)
 		c->nr++;
 	if (q)
@@ -357,10 +362,7 @@ static void on_io(struct path *p, const struct event *ev)
 
 static void on_lost(struct path *p, const struct event *ev)
 {
-	(void)ev;
-	hash_clear(&p->notifying);
-	hash_clear(&p->nets);
-	p->losses++;
+	loss_state_add(&p->losses, ev, loss_matters(ev, path_wants));
 }
 
 /* ---- all events ---- */
@@ -477,6 +479,7 @@ void path_free(struct path *p)
 	hash_deinit(&p->vcpus);
 	hash_deinit(&p->nets);
 	hash_deinit(&p->cleared);
+	loss_state_deinit(&p->losses);
 	threads_deinit(&p->threads);
 	elements_free(p->elements);
 	free(p->request);

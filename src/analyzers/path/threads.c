@@ -89,9 +89,9 @@ static void other_log(void *arg, struct model_thread *m, uint64_t from_ns, uint6
 
 /* ---- events ---- */
 
-uint64_t thread_exit_ns(const struct threads *t, const struct thread_log *log)
+uint64_t thread_exit_ns(const struct threads *t, const struct thread_log *log, uint16_t cpu)
 {
-	return model_place_known(&t->model, &log->model) ? log->model.place.exit_ns : 0;
+	return model_place_known(&t->model, &log->model, cpu) ? log->model.place.exit_ns : 0;
 }
 
 static void on_wake(struct threads *t, const struct event *ev, uint32_t tid, uint32_t waker_tid)
@@ -108,7 +108,7 @@ static void on_wake(struct threads *t, const struct event *ev, uint32_t tid, uin
 	waker = threads_find(t, ev->source, waker_tid);
 	log->woken_ns = ev->time_ns;
 	log->waker_tid = waker_tid;
-	log->woken_exit_ns = waker ? thread_exit_ns(t, waker) : 0;
+	log->woken_exit_ns = waker ? thread_exit_ns(t, waker, ev->cpu) : 0;
 }
 
 int threads_event(struct threads *t, const struct event *ev)

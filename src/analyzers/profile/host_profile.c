@@ -424,17 +424,15 @@ static void on_cause(struct host_profile *p, const struct event *ev)
 		exit_begin(p, ev);
 }
 
-static void on_lost(struct host_profile *p, const struct event *ev)
+static bool is_exit_or_entry(const char *event, void *arg)
 {
-	unsigned int id = loss_event_type(ev) ? loss_event_type(ev)->id : 0;
-
-	if (!id || id == EV_kvm_exit || id == EV_kvm_entry)
-		loss_state_add(&p->losses, ev);
+	(void)arg;
+	return !strcmp(event, "kvm_exit") || !strcmp(event, "kvm_entry");
 }
 
-static void on_gap(struct host_profile *p, const struct event *ev)
+static void on_lost(struct host_profile *p, const struct event *ev)
 {
-	p->err = loss_state_add_gap(&p->losses, ev);
+	loss_state_add(&p->losses, ev, loss_matters(ev, is_exit_or_entry));
 }
 
 static void on_entry(struct host_profile *p, const struct event *ev)
@@ -486,7 +484,7 @@ static const HANDLERS(struct host_profile) handlers[] = {
 	[HOST_CAUSES] = {{[EV_kvm_exit] = on_cause,
 			  [EV_kvm_entry] = on_cause,
 			  [EV_lost] = on_lost,
-			  [EV_gap] = on_gap,
+			  [EV_gap] = on_lost,
 			  [EV_guest_task] = on_task}},
 	[HOST_OTHERS] = {{[EV_kvm_page_fault] = on_other,
 			  [EV_kvm_emulate_insn] = on_other,

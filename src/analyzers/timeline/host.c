@@ -266,7 +266,7 @@ static void slice_draw(struct timeline_host *h, const struct model_thread *m, ui
 /* Without kvm_exit a vCPU that sleeps in KVM_RUN counts as halted. */
 static bool sleeps_halted(const struct timeline_host *h, const struct model_thread *m)
 {
-	return model_place_known(&h->model, m) && m->place.is_seen && !m->place.in_vmm &&
+	return model_place_known(&h->model, m, m->cpu) && m->place.is_seen && !m->place.in_vmm &&
 	       (m->place.halts || !h->model.counts.exits);
 }
 
@@ -347,12 +347,15 @@ static void thread_learn(struct timeline_host *h, const struct event *ev)
 	th->pid = ev->pid;
 }
 
+static bool is_guest_task(const char *event, void *arg)
+{
+	(void)arg;
+	return !strcmp(event, "guest_task");
+}
+
 static void lost_handle(struct timeline_host *h, const struct event *ev)
 {
-	RECORD(lost, lost, ev);
-
-	if (!loss_event_type(ev) || lost->lost_event == EV_guest_task)
-		loss_state_add(&h->tasks, ev);
+	loss_state_add(&h->tasks, ev, loss_matters(ev, is_guest_task));
 }
 
 bool timeline_wants(const char *event, void *arg)

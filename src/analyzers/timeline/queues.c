@@ -297,7 +297,7 @@ static void on_cleanup(struct timeline_queues *q, const struct event *ev)
 }
 
 /* What is in flight may have ended among these events: the elements know it when they end. */
-static void on_gap(struct timeline_queues *q, const struct event *ev)
+static void queues_forget(struct timeline_queues *q, const struct event *ev)
 {
 	struct queue *queue;
 
@@ -314,10 +314,8 @@ static void on_gap(struct timeline_queues *q, const struct event *ev)
 
 static void on_lost(struct timeline_queues *q, const struct event *ev)
 {
-	const struct event_type *type = loss_event_type(ev);
-
-	if (!type || timeline_queues_wants(type->name, NULL))
-		on_gap(q, ev);
+	if (loss_matters(ev, timeline_queues_wants))
+		queues_forget(q, ev);
 }
 
 static const HANDLERS(struct timeline_queues) handlers = {{
@@ -326,7 +324,7 @@ static const HANDLERS(struct timeline_queues) handlers = {{
 	[EV_virtio_notify] = on_notify,
 	[EV_virtio_cleanup] = on_cleanup,
 	[EV_lost] = on_lost,
-	[EV_gap] = on_gap,
+	[EV_gap] = on_lost,
 }};
 
 bool timeline_queues_wants(const char *event, void *arg)

@@ -445,22 +445,16 @@ static void interrupts_forget(struct queues *q)
 	q->nr_raised = 0;
 }
 
-static void on_lost(struct queues *q, const struct event *ev)
+static bool kicks_or_elements(const char *event, void *arg)
 {
-	const struct event_type *t = loss_event_type(ev);
-
-	if (t && !queues_wants(t->name, NULL))
-		return;
-	interrupts_forget(q);
-	if (!t || t->id == EV_virtio_queue_notify || elements_wants(t->name, NULL))
-		loss_state_add(&q->losses, ev);
+	return !strcmp(event, "virtio_queue_notify") || elements_wants(event, arg);
 }
 
-static void on_gap(struct queues *q, const struct event *ev)
+static void on_lost(struct queues *q, const struct event *ev)
 {
-	interrupts_forget(q);
-	if (loss_state_add_gap(&q->losses, ev))
-		q->err = -ENOMEM;
+	if (loss_matters(ev, queues_wants))
+		interrupts_forget(q);
+	loss_state_add(&q->losses, ev, loss_matters(ev, kicks_or_elements));
 }
 
 static const HANDLERS(struct queues) handlers = {{
@@ -472,7 +466,7 @@ static const HANDLERS(struct queues) handlers = {{
 	[EV_kvm_inj_virq] = on_inject,
 	[EV_virtio_device] = on_device,
 	[EV_lost] = on_lost,
-	[EV_gap] = on_gap,
+	[EV_gap] = on_lost,
 }};
 
 bool queues_wants(const char *event, void *arg)
