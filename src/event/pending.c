@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "event/losses.h"
 #include "event/pending.h"
 #include "record.h"
 
@@ -262,9 +263,7 @@ void pending_release_half(struct pending *p)
 
 static uint64_t lost_count(const struct pending *p, const struct event *ev)
 {
-	const struct field *f = event_field(ev->type, "count");
-
-	return f && ev->time_ns >= p->since_ns && ev->time_ns < p->until_ns ? event_u64(ev, f) : 0;
+	return ev->time_ns >= p->since_ns && ev->time_ns < p->until_ns ? lost_record_count(ev) : 0;
 }
 
 void pending_batch(struct pending *p, const struct event_type *const *types,

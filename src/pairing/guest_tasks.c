@@ -108,23 +108,15 @@ static uint64_t label_of(struct guest_tasks *t, const struct guest_task_name *na
 	return l->label;
 }
 
-static uint64_t number(const struct event *ev, const char *name)
-{
-	const struct field *f = event_field(ev->type, name);
-
-	return f ? event_u64(ev, f) : 0;
-}
-
 void guest_tasks_learn(struct guest_tasks *t, const struct event *ev)
 {
-	const struct field *comm = event_field(ev->type, "guest_comm");
-	struct guest_task_name name = {.tid = (int32_t)number(ev, "guest_tid")};
+	RECORD(guest_task, r, ev);
+	struct guest_task_name name = {.tid = r->guest_tid};
 	struct now *now = hash_add_u64(&t->now, ev->tid, NULL);
 
-	if (comm)
-		field_print(ev, comm, name.comm, sizeof(name.comm));
+	text_sanitize(RECORD_TEXT(r, guest_comm, name.comm));
 	if (now)
-		now->label = number(ev, "task") ? label_of(t, &name) : 0;
+		now->label = r->task ? label_of(t, &name) : 0;
 }
 
 uint64_t guest_tasks_label(const struct guest_tasks *t, const struct event *ev)

@@ -122,7 +122,4 @@ void pairing_drop(struct pairing *p, const struct event *ev, struct pair_key key
 /* The same for all that are open under this key; word 2 UINT64_MAX: any. */
 void pairing_drop_all(struct pairing *p, const struct event *ev, struct pair_key key);
 
-/* The value of a field of ev, 0 if it has none. The name is looked up once per event type. */
-uint64_t pairing_field(struct pairing *p, const struct event *ev, const char *field);
-
 #endif

@@ -23,7 +23,6 @@ enum {
 	ROLE_EXIT = 1024, /* kvm_exit: has the guest's instruction pointer */
 	EXIT_RIPS = 4096, /* threads whose newest exit is remembered */
 	KEYS_MAX = 2,	  /* besides the pid */
-	MEMO_MAX = 16,	  /* fields that a feed asks for by name */
 };
 
 /* Levels of virtualization, as the kernel's documentation of nested guests numbers them. */
@@ -66,8 +65,6 @@ struct binding {
 	bool begins; /* named by analyzer.begin, whichever function handles it */
 	struct from key[KEYS_MAX], label[LABELS_MAX];
 	const struct field *weight, *size, *duration, *skip_zero;
-	const struct field *memo[MEMO_MAX];
-	const char *memo_name[MEMO_MAX];
 };
 
 struct open_span {

@@ -184,15 +184,15 @@ static uint64_t text_keep(struct pairing *p, uint32_t pid, uint64_t id, const ch
 
 void pair_device_learn(struct pairing *p, const struct event *ev)
 {
+	RECORD(virtio_device, r, ev);
+	uint64_t known = device_number(p, ev->pid, r->vdev);
 	char path[EVENT_NAME_MAX];
-	const struct field *f = event_field(ev->type, "path");
-	uint64_t vdev = pairing_field(p, ev, "vdev"), known = device_number(p, ev->pid, vdev);
 
-	if (!f)
+	if (!record_has(ev, virtio_device, path))
 		return;
-	field_print(ev, f, path, sizeof(path));
+	text_sanitize(RECORD_TEXT(r, path, path));
 	if (!known || strcmp(p->text[known - 1].text, path))
-		text_keep(p, ev->pid, vdev, path);
+		text_keep(p, ev->pid, r->vdev, path);
 }
 
 /* A text of an event itself: found by its hash, then compared as a whole. */
@@ -210,8 +210,10 @@ static uint64_t text_number(struct pairing *p, const struct event *ev, const str
 /* Of threads that share a slot only the newest one's is kept: the value of others is 0, never a wrong one. */
 void pair_rip_learn(struct pairing *p, const struct event *ev)
 {
+	RECORD(kvm_exit, r, ev);
+
 	p->exit_rip[ev->tid % EXIT_RIPS].tid = ev->tid;
-	p->exit_rip[ev->tid % EXIT_RIPS].rip = pairing_field(p, ev, "rip");
+	p->exit_rip[ev->tid % EXIT_RIPS].rip = r->rip;
 }
 
 static uint64_t exit_rip(const struct pairing *p, uint32_t tid)
@@ -308,22 +310,6 @@ uint64_t pair_value(struct pairing *p, const struct event *ev, const struct from
 		return LEVEL_HOST;
 	case FROM_NOTHING:
 		break;
-	}
-	return 0;
-}
-
-uint64_t pairing_field(struct pairing *p, const struct event *ev, const char *field)
-{
-	struct binding *b = p->binding[ev->type->index];
-
-	for (unsigned int i = 0; i < MEMO_MAX; i++) {
-		if (b->memo_name[i] == field)
-			return b->memo[i] ? event_u64(ev, b->memo[i]) : 0;
-		if (!b->memo_name[i]) {
-			b->memo_name[i] = field;
-			b->memo[i] = event_field(ev->type, field);
-			return b->memo[i] ? event_u64(ev, b->memo[i]) : 0;
-		}
 	}
 	return 0;
 }

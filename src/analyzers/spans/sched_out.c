@@ -4,12 +4,14 @@
  * of different threads. Thread 0 is the idle task. The header's thread is the one that leaves if it
  * is the VM's, else the one that comes; between two threads of one VM there is one event for both.
  */
+#include "event/records.h"
 #include "pairing/analyzer.h"
 #include "pairing/pair.h"
 
 static void feed(struct pairing *p, const struct event *ev)
 {
-	uint64_t prev = pairing_field(p, ev, "prev_tid"), next = pairing_field(p, ev, "next_tid");
+	RECORD(sched_switch, r, ev);
+	uint64_t prev = r->prev_tid, next = r->next_tid;
 
 	if (next && (next == ev->tid || pairing_is_open(p, (struct pair_key){{ev->pid, next, 0}})))
 		pairing_finish(p, ev, (struct pair_key){{ev->pid, next, 0}});

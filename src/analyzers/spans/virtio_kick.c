@@ -5,26 +5,27 @@
  * that the device finds nothing for is followed by no pop; so the newest one counts. One that a reset follows (the
  * firmware's, when the operating system's driver takes the device over) has no end.
  */
-
+#include "event/virtio_ids.h"
 #include "pairing/analyzer.h"
 #include "pairing/elements.h"
 #include "pairing/pair.h"
 
-static struct pair_key queue_of(struct pairing *p, const struct event *ev)
+static struct pair_key queue_of(const struct event *ev)
 {
-	return (struct pair_key){
-		{ev->pid, pairing_field(p, ev, "vdev"), pairing_field(p, ev, "queue")}};
+	struct virtio_ids ids = virtio_ids_of(ev);
+
+	return (struct pair_key){{ev->pid, ids.vdev, ids.queue}};
 }
 
 static void feed(struct pairing *p, const struct event *ev)
 {
 	if (ev->type->id == EV_virtio_queue_notify)
-		pairing_begin(p, ev, queue_of(p, ev));
+		pairing_begin(p, ev, queue_of(ev));
 }
 
 static void popped(struct pairing *p, const struct event *ev)
 {
-	pairing_finish(p, ev, queue_of(p, ev));
+	pairing_finish(p, ev, queue_of(ev));
 }
 
 static void cleared(struct pairing *p, const struct event *ev, uint64_t vdev, uint64_t queue)

@@ -3,15 +3,16 @@
  * A device owns a descriptor chain from popping it from the available ring until it returns it in the
  * used ring (virtio 1.2, 2.7.13 and 2.7.14). `leaks` finds those never returned; this measures the time of the others.
  */
+#include "event/virtio_ids.h"
 #include "pairing/analyzer.h"
 #include "pairing/elements.h"
 #include "pairing/pair.h"
 
 static void popped(struct pairing *p, const struct event *ev)
 {
-	pairing_begin(p, ev,
-		      (struct pair_key){{ev->pid, pairing_field(p, ev, "vq"),
-					 pairing_field(p, ev, "head")}});
+	struct virtio_ids ids = virtio_ids_of(ev);
+
+	pairing_begin(p, ev, (struct pair_key){{ev->pid, ids.vq, ids.head}});
 }
 
 static void left(struct pairing *p, const struct element *el, enum element_end how,
