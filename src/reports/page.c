@@ -41,7 +41,7 @@ static const struct spans_query exits_by_vcpu = {
 static const struct path_query slowest = {.waterfall = true};
 static const struct info_query info = {.exits_come = true};
 
-enum { LEVELS_MAX = 100 /* of profiles */ };
+enum { LEVELS_MAX = 100, TREE_BYTES = 300 << 10 }; /* of profiles */
 
 /* In their order on the page. */
 static const struct section sections[] = {
@@ -66,10 +66,10 @@ static const struct section sections[] = {
 	 .events = "kvm_apic_accept_irq,kvm:kvm_apic_accept_irq,kvm_inj_virq,kvm_eoi,kvm:kvm_eoi",
 	 .record = "hostrace record --for interrupts"},
 	{"profile_guest_code", "profile --host --max-levels 100", &host_profile_report, NULL, 0,
-	 NULL, 300 << 10},
-	{"profile", "profile --max-levels 100", &profile_report, NULL, 0, NULL, 300 << 10,
+	 NULL, TREE_BYTES},
+	{"profile", "profile --max-levels 100", &profile_report, NULL, 0, NULL, TREE_BYTES,
 	 .events = "", .record = "hostrace record --guest", .guests = true},
-	{"off_cpu", "prof-wait --max-levels 100", &profile_report, NULL, 0, NULL, 300 << 10,
+	{"off_cpu", "prof-wait --max-levels 100", &profile_report, NULL, 0, NULL, TREE_BYTES,
 	 SCHED, .guests = true},
 	{"timeline", "timeline -f page", &timeline_report, NULL, 0, NULL, 400 << 10},
 	{"sync", "sync", &sync_report, NULL, 0, NULL, 100 << 10},
@@ -184,6 +184,8 @@ static int parts_init(struct page *page)
 		page->q->frames;
 	page->host.options.tree.max_levels = page->hits.opt.tree.max_levels =
 		page->waits.opt.tree.max_levels = LEVELS_MAX;
+	page->host.options.tree.page_bytes = page->hits.opt.tree.page_bytes =
+		page->waits.opt.tree.page_bytes = TREE_BYTES;
 	page->hits.opt.of = PROFILE_HITS;
 	page->waits.opt.of = PROFILE_TIMED;
 	page->waits.opt.tracepoint = "sched_wait";

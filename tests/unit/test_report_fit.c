@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "output/report/page.h"
+#include "output/samples/samples_output.h"
 
 static json_int_t number(const json_t *o, const char *key)
 {
@@ -139,6 +140,48 @@ static void trees_keep_their_sums(void **state)
 	json_decref(section);
 }
 
+/* Two levels, of many weights, that fit only without most of their nodes. */
+static json_t *calltree_json(size_t page_bytes)
+{
+	struct calltree_options opt = {.page_bytes = page_bytes};
+	struct row_sink sink = {.json = true, .rows = json_array()};
+	uint32_t root, frames[2], path;
+	struct calltree *t;
+	char name[32];
+
+	assert_int_equal(calltree_open(&opt, &t), 0);
+	assert_int_equal(calltree_root(t, &root), 0);
+	for (unsigned int i = 0; i < 30000; i++) {
+		for (unsigned int k = 0; k < 2; k++) {
+			snprintf(name, sizeof(name), "%s%u", k ? "leaf" : "", k ? i : i % 1700);
+			assert_int_equal(calltree_frame(t, name, &frames[k]), 0);
+		}
+		assert_int_equal(calltree_path(t, frames, 2, &path), 0);
+		assert_int_equal(calltree_weigh(t, root, path, 1 + (i * 7919ull) % 4001, 0), 0);
+	}
+	assert_int_equal(calltree_finish(t), 0);
+	assert_int_equal(call_trees_print(t, false, &sink), 0);
+	calltree_close(t);
+	return json_pack("{s:o}", "rows", sink.rows);
+}
+
+static void trees_for_a_page_are_the_same(void **state)
+{
+	json_t *whole = calltree_json(0), *part = calltree_json(64 << 10),
+	       *of_whole = json_object(), *of_part = json_object();
+
+	(void)state;
+	assert_true(page_json_bytes(part) < page_json_bytes(whole) / 3);
+	section_fit(whole, 64 << 10, of_whole);
+	section_fit(part, 64 << 10, of_part);
+	assert_int_equal(number(cut_of(of_whole, "nodes"), "of"), 1 + 1700 + 30000);
+	assert_true(json_equal(whole, part) && json_equal(of_whole, of_part));
+	json_decref(whole);
+	json_decref(part);
+	json_decref(of_whole);
+	json_decref(of_part);
+}
+
 static void longest_parts_are_kept(void **state)
 {
 	json_t *parts = json_array(), *section = json_object(), *data;
@@ -183,6 +226,7 @@ int main(void)
 		cmocka_unit_test(what_fits_is_whole),
 		cmocka_unit_test(rows_are_cut),
 		cmocka_unit_test(trees_keep_their_sums),
+		cmocka_unit_test(trees_for_a_page_are_the_same),
 		cmocka_unit_test(longest_parts_are_kept),
 		cmocka_unit_test(one_huge_text),
 	};

@@ -54,6 +54,7 @@ struct calltree_options {
 	unsigned int nr_keys;
 	enum allocation_sort sort;
 	uint64_t min_count; /* of a group */
+	size_t page_bytes; /* as JSON: nodes that certainly do not fit are one "(N more)"; 0: all fit */
 };
 
 struct calltree_node {

@@ -62,9 +62,12 @@ struct host_profile {
 
 enum { PENDING_MAX = 1 << 16, PATHS_MAX = 1 << 20, LATE_NS = 1000000 };
 
+/* Of hits without callers, where there is one tree: their sums, which host_profile_end() adds to the tree's. */
 struct rip_path {
 	uint64_t rip;
-	uint32_t path;
+	uint32_t path, root;
+	uint64_t hits;
+	double time_ns;
 };
 
 static bool is_interrupt(uint64_t reason, uint64_t isa)
@@ -310,35 +313,45 @@ static int path_make(struct host_profile *p, const struct hit *h, uint32_t *ret)
 	return r ? r : frames_path(p->frames, &s, ret);
 }
 
-/* Most hits have one address, and many the same. */
-static int path_find(struct host_profile *p, const struct hit *h, uint32_t *ret)
+/* `known`: of the hit's address, NULL if it has callers or is new. */
+static int hit_weigh(struct host_profile *p, const struct hit *h, const struct rip_path *known)
 {
-	const struct rip_path *known = h->nr_frames ? NULL : hash_find_u64(&p->paths, h->rip);
+	uint32_t path = known ? known->path : 0, root = 0;
 	struct rip_path *added;
-	int r;
-
-	if (known) {
-		*ret = known->path;
-		return 1;
-	}
-	r = path_make(p, h, ret);
-	if (r > 0 && !h->nr_frames && (added = hash_add_u64(&p->paths, h->rip, NULL)))
-		added->path = *ret;
-	return r;
-}
-
-static int hit_add(struct host_profile *p, const struct hit *h)
-{
-	uint32_t path, root = 0;
-	int r = path_find(p, h, &path);
+	int r = known ? 1 : path_make(p, h, &path);
 
 	if (r <= 0)
 		return r;
 	r = group_of(p, h, &root);
 	if (!r)
 		r = calltree_weigh(p->tree, root, path, 1, h->time_ns);
+	if (!r && !known && !h->nr_frames && (added = hash_add_u64(&p->paths, h->rip, NULL)))
+		added->path = path, added->root = root;
 	p->hits += !r;
 	return r;
+}
+
+/* Most hits have one address, and many the same. */
+static int hit_add(struct host_profile *p, const struct hit *h)
+{
+	struct rip_path *known = h->nr_frames ? NULL : hash_find_u64(&p->paths, h->rip);
+
+	if (!known || p->opt->by)
+		return hit_weigh(p, h, known);
+	known->hits++;
+	known->time_ns += h->time_ns;
+	p->hits++;
+	return 0;
+}
+
+static int sums_add(struct host_profile *p)
+{
+	const struct rip_path *s;
+	int err = 0;
+
+	for (uint32_t at = 0; !err && (s = hash_next(&p->paths, &at));)
+		err = calltree_weigh(p->tree, s->root, s->path, s->hits, s->time_ns);
+	return err;
 }
 
 /* ---- events ---- */
@@ -559,6 +572,8 @@ int host_profile_end(struct host_profile *p, struct reader *r, struct host_profi
 				  p->pending.refused, PENDING_MAX);
 	if (!err && (p->opt->by & HOST_BY_TASK) && !p->tasks.now.nr)
 		err = guest_tasks_missing();
+	if (!err)
+		err = sums_add(p);
 	if (!err)
 		err = calltree_finish(p->tree);
 	if (!err)

@@ -84,6 +84,20 @@ static json_int_t nodes_of(const json_t *node)
 	return n;
 }
 
+json_int_t page_tree_least(unsigned int round, json_int_t total)
+{
+	double part = 1e-5 * (double)(UINT64_C(1) << round);
+
+	return part < 1 ? int64_of_double(part * (double)total) + 1 : 0;
+}
+
+json_t *page_tree_more(json_int_t nodes, json_int_t hits, json_int_t time_ns)
+{
+	return json_pack("{s:o,s:I,s:I,s:I,s:[],s:[]}", "name",
+			 json_sprintf("(%lld more)", (long long)nodes), "more", nodes, "hits", hits,
+			 "time_ns", time_ns, "tail", "children");
+}
+
 /* Children below `least` become one. */
 static void tree_prune(json_t *node, json_int_t least)
 {
@@ -102,10 +116,7 @@ static void tree_prune(json_t *node, json_int_t least)
 		more += nodes_of(child);
 	}
 	if (more) {
-		json_array_append_new(kept, json_pack("{s:o,s:I,s:I,s:I,s:[],s:[]}", "name",
-						      json_sprintf("(%lld more)", (long long)more),
-						      "more", more, "hits", hits, "time_ns", time,
-						      "tail", "children"));
+		json_array_append_new(kept, page_tree_more(more, hits, time));
 		json_array_clear(children);
 		json_array_extend(children, kept);
 	}
@@ -120,16 +131,17 @@ static bool is_tree(const json_t *rows)
 static void trees_fit(json_t *data, json_t *rows, size_t max, json_t *cut)
 {
 	size_t all = 0, shown = 0, i;
-	json_int_t total = 0;
+	json_int_t total = 0, least;
 	json_t *tree;
 
 	json_array_foreach (rows, i, tree) {
-		all += nodes_in(tree);
+		all += (size_t)nodes_of(tree);
 		total += weight(tree);
 	}
-	for (double part = 1e-5; part < 1 && is_larger(data, max); part *= 2)
+	for (unsigned int round = 0;
+	     (least = page_tree_least(round, total)) && is_larger(data, max); round++)
 		json_array_foreach (rows, i, tree)
-			tree_prune(tree, int64_of_double(part * (double)total) + 1);
+			tree_prune(tree, least);
 	json_array_foreach (rows, i, tree)
 		shown += nodes_in(tree);
 	cut_add(cut, "nodes", shown, all);

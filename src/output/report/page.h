@@ -52,6 +52,14 @@ size_t page_json_bytes(const json_t *value);
  */
 void section_fit(json_t *data, size_t max, json_t *section);
 
+/*
+ * For who makes a call tree for a page: a tree larger than the page has room for need not be made as JSON first. The
+ * weight, time or hits, below which section_fit() drops nodes when it shortens a section for the round-th time (from 0
+ * on; 0: no further), `total` being that of all roots; and what it leaves for them.
+ */
+json_int_t page_tree_least(unsigned int round, json_int_t total);
+json_t *page_tree_more(json_int_t nodes, json_int_t hits, json_int_t time_ns);
+
 /* ---- grid_json.c ---- */
 
 /*

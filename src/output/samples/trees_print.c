@@ -17,9 +17,11 @@
 #include "base/saturate.h"
 #include "base/units.h"
 #include "output/folded.h"
+#include "output/report/page.h"
 #include "output/samples/samples_output.h"
 
 enum { DEPTH_MAX = 512, STEM = 5 }; /* levels that are drawn; columns of each */
+enum { NODE_BYTES_MIN = 56 };	    /* of a node's JSON: its keys */
 
 static const char *const group_words[] = {[ALLOCATION_ALIGNMENT] = " alignment",
 					  [ALLOCATION_ALLOCATED] = " allocated",
@@ -212,29 +214,90 @@ static json_t *frames_json(const struct calltree *t, const struct calltree_node 
 	return o;
 }
 
+/* As the page weighs it (output/report/fit.c). */
+static json_int_t weight_of(const struct calltree_node *n)
+{
+	json_int_t time = int64_of_double(n->time_ns);
+
+	return time ? time : (json_int_t)n->hits;
+}
+
+static uint32_t first_child(const struct calltree *t, const struct calltree_node *n,
+			    unsigned int level, const struct calltree_node *of)
+{
+	return goes_deeper(t, level) ? next_visible(t, n->child, of) : CALLTREE_NONE;
+}
+
+/* The visible nodes from this one on, without those that weigh less than `least`. */
+static size_t nodes_kept(const struct calltree *t, const struct calltree_node *n,
+			 unsigned int level, const struct calltree_node *of, json_int_t least)
+{
+	size_t nr = 1;
+
+	of = whole_of(n, of);
+	for (uint32_t i = first_child(t, n, level, of); i != CALLTREE_NONE;
+	     i = next_visible(t, t->node[i].sibling, of))
+		if (!least || weight_of(&t->node[i]) >= least)
+			nr += nodes_kept(t, &t->node[i], level + 1, of, least);
+	return nr;
+}
+
+/* What nodes must weigh so that they may fit into the page: as long as they do not, it drops those that weigh less. */
+static json_int_t least_of(const struct calltree *t)
+{
+	json_int_t total = 0, least = 0;
+
+	for (unsigned int i = 0; t->opt.page_bytes && i < t->nr_roots; i++)
+		total += weight_of(&t->node[t->root[i]]);
+	for (unsigned int round = 0; total; round++) {
+		size_t nr = 0;
+		json_int_t next = page_tree_least(round, total);
+
+		for (unsigned int i = 0; i < t->nr_roots; i++)
+			nr += nodes_kept(t, &t->node[t->root[i]], 0, &t->node[t->root[i]], least);
+		if (nr <= t->opt.page_bytes / NODE_BYTES_MIN || !next)
+			break;
+		least = next;
+	}
+	return least;
+}
+
 static json_t *node_json(const struct calltree *t, const struct calltree_node *n,
-			 unsigned int level, const struct calltree_node *of)
+			 unsigned int level, const struct calltree_node *of, json_int_t least)
 {
 	json_t *children = json_array(),
 	       *o = t->opt.allocations && !n->nr_frames ? group_json(t, n) : frames_json(t, n);
+	json_int_t nodes = 0, hits = 0, time = 0;
 
 	of = whole_of(n, of);
-	if (goes_deeper(t, level))
-		for (uint32_t i = next_visible(t, n->child, of); i != CALLTREE_NONE;
-		     i = next_visible(t, t->node[i].sibling, of))
-			json_array_append_new(children, node_json(t, &t->node[i], level + 1, of));
+	for (uint32_t i = first_child(t, n, level, of); i != CALLTREE_NONE;
+	     i = next_visible(t, t->node[i].sibling, of)) {
+		const struct calltree_node *c = &t->node[i];
+
+		if (!least || weight_of(c) >= least) {
+			json_array_append_new(children, node_json(t, c, level + 1, of, least));
+			continue;
+		}
+		nodes += (json_int_t)nodes_kept(t, c, level + 1, of, 0);
+		hits += (json_int_t)c->hits;
+		time += int64_of_double(c->time_ns);
+	}
+	if (nodes)
+		json_array_append_new(children, page_tree_more(nodes, hits, time));
 	json_object_set_new(o, "children", children);
 	return o;
 }
 
 static void trees_json(const struct calltree *t, bool grouped, struct row_sink *sink)
 {
+	json_int_t least = least_of(t);
+
 	for (unsigned int i = 0; i < t->nr_roots; i++) {
 		const struct calltree_node *root = &t->node[t->root[i]];
 
 		if (!calltree_visible(t, root, root))
 			continue;
-		json_t *o = node_json(t, root, 0, root);
+		json_t *o = node_json(t, root, 0, root, least);
 
 		if (grouped)
 			json_object_set_new(o, "group",
