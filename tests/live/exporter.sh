@@ -18,7 +18,7 @@ status() {
 	sed -n "s/^$2:[[:blank:]]*//p" "/proc/$1/status" | tr '\t' ' '
 }
 
-plan 52
+plan 54
 
 # ---- options ----
 timeout 200 "$HOSTRACE" exporter x 2>err
@@ -124,10 +124,15 @@ is "$(sample hostrace_vms 'state="exported"') $(sample hostrace_vms 'state="over
 is "$(stat -c %a metrics.sock)" 660 "the socket is for its owner and group"
 vmm_end
 exporter_end
-exporter_start --listen "unix:$PWD/metrics.sock"
+is "$(find . -name metrics.sock)" "" "the socket file is gone when the exporter has ended"
+python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("metrics.sock")' # as one that was killed leaves it
+exporter_start --listen "unix:$PWD/metrics.sock" --dumps .
 is "$(curl -sS --max-time 60 --unix-socket metrics.sock http://localhost/metrics | grep -c '^hostrace_build_info')" 1 \
 	"a socket file that was left is replaced"
+rm metrics.sock
+touch metrics.sock
 exporter_end
+is "$? $(stat -c %F metrics.sock)" "0 regular empty file" "a file of somebody else at its place is left there"
 
 # ---- a socket where another user has the directory, a link on the way, or a socket ----
 chmod 755 .

@@ -78,6 +78,7 @@ struct exporter {
 	struct exporter_push *push;	/* the same */
 	struct export_pushes pushes;
 	struct helper httpd;
+	struct exporter_socket socket;
 	void *message;
 	char host[HOST_NAME_MAX + 1];
 	struct export_probe probe[STAT_PROBES_MAX + EV_LIMIT];
@@ -392,13 +393,20 @@ static int cgroups_open(struct exporter *x)
 }
 
 /* NULL paths: none are needed. */
-static int dumps_open(struct exporter *x, struct confine_paths **ret)
+static int paths_open(struct exporter *x, struct confine_paths **ret)
 {
-	if (!opt.dumps)
+	int err = 0;
+
+	if (opt.dumps && !(x->dumps = exported_dumps_new(opt.dumps)))
+		return error_code();
+	if (!opt.dumps && !x->socket.path)
 		return 0;
-	x->dumps = exported_dumps_new(opt.dumps);
-	*ret = x->dumps ? confine_paths_new() : NULL;
-	return *ret ? confine_paths_read(*ret, opt.dumps) : error_code();
+	*ret = confine_paths_new();
+	if (!*ret)
+		return error_code();
+	if (opt.dumps)
+		err = confine_paths_read(*ret, opt.dumps);
+	return err || !x->socket.path ? err : confine_paths_write(*ret, x->socket.path, false);
 }
 
 static int start(struct exporter *x)
@@ -417,6 +425,8 @@ static int start(struct exporter *x)
 
 	if (!err)
 		err = exporter_server_start(&opt.server, &x->httpd, x->message);
+	if (!err)
+		err = exporter_socket_note(&opt.server, &x->socket);
 	if (!err && opt.push.url)
 		err = exporter_push_open(&opt.push, &x->push);
 	if (!err)
@@ -426,7 +436,7 @@ static int start(struct exporter *x)
 	if (!err)
 		err = cgroups_open(x);
 	if (!err)
-		err = dumps_open(x, &paths);
+		err = paths_open(x, &paths);
 	if (err)
 		return err;
 	state_init(x);
@@ -479,6 +489,7 @@ static int run(int argc, char **argv)
 	err = x.signals < 0 ? x.signals : start(&x);
 	if (!err)
 		err = loop(&x);
+	exporter_socket_remove(&x.socket);
 	helper_stop(&x.httpd);
 	exporter_push_close(x.push);
 	for (unsigned int i = 0; i < x.nr; i++)

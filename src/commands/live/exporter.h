@@ -3,6 +3,7 @@
 #define HOSTRACE_EXPORTER_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/helper.h"
 #include "base/options.h"
@@ -85,5 +86,21 @@ struct exporter_server {
  * `message`: HELPER_MESSAGE_MAX bytes, which get the address with its port. 0 or -errno with the error message set.
  */
 int exporter_server_start(const struct exporter_server *s, struct helper *httpd, void *message);
+
+/* The file of a Unix socket. */
+struct exporter_socket {
+	char *path; /* NULL: there is none */
+	dev_t dev;
+	ino_t ino;
+};
+
+/* Once hostrace-httpd listens. 0 or -errno with the error message set. */
+int exporter_socket_note(const struct exporter_server *s, struct exporter_socket *ret);
+
+/*
+ * Deletes it if it is still that file: before hostrace-httpd is stopped, so that no other exporter finds a file that
+ * nobody listens on, and puts its own there.
+ */
+void exporter_socket_remove(struct exporter_socket *s);
 
 #endif

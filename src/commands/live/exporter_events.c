@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/read_full.h"
+#include "base/safe_path.h"
 #include "commands/common/command.h"
 #include "commands/live/exporter.h"
 #include "commands/live/queue_events.h"
@@ -542,4 +543,27 @@ int exporter_server_start(const struct exporter_server *s, struct helper *httpd,
 	if (!head.len || ((char *)message)[head.len - 1])
 		return fail(-EPROTO, "hostrace-httpd sent an unknown message");
 	return head.kind == HTTPD_READY ? 0 : fail(-EADDRNOTAVAIL, "%s", (char *)message);
+}
+
+int exporter_socket_note(const struct exporter_server *s, struct exporter_socket *ret)
+{
+	struct stat st;
+	int err;
+
+	if (strncmp(s->listen, "unix:", 5))
+		return 0;
+	err = safe_path_follow(s->listen + 5, &ret->path, &st);
+	ret->dev = st.st_dev;
+	ret->ino = st.st_ino;
+	return err;
+}
+
+void exporter_socket_remove(struct exporter_socket *s)
+{
+	struct stat st;
+
+	if (s->path && !lstat(s->path, &st) && st.st_dev == s->dev && st.st_ino == s->ino)
+		safe_path_unlink(s->path);
+	free(s->path);
+	s->path = NULL;
 }
