@@ -9,10 +9,10 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/order.h"
 
 enum {
 	SLOTS_MIN = 64,
-	DISTANCE_MAX = 4096, /* of an entry from its first slot: 100 are rare in a table of 2^30 */
 };
 
 static uint64_t key_make(void)
@@ -144,50 +144,15 @@ static uint64_t hash_of(const struct hash_table *t, const void *key)
 				 : bytes_by(t->seed, key, strlen(key)));
 }
 
-static uint64_t hash_of_entry(const struct hash_table *t, const uint64_t *entry)
-{
-	return hash_of(t, t->key_words ? (const void *)entry
-				       : *(const char *const *)(const void *)entry);
-}
-
-/* So many entries have one place that their keys were chosen: all get other ones. Without memory nothing changes. */
-static uint64_t *reseed(struct hash_table *t, uint64_t *slot, const void *key)
-{
-	struct hash_table other = *t;
-
-	other.seed = hash_key();
-	other.slots = calloc(other.mask + 1ul, t->slot_size);
-	if (!other.slots)
-		return slot;
-	for (uint64_t from = 0; from <= t->mask; from++) {
-		const uint64_t *old = hash_slot_(t, from);
-		uint64_t hash, to;
-
-		if (!*old)
-			continue;
-		hash = hash_of_entry(&other, old + 1);
-		for (to = hash >> 32; *hash_slot_(&other, to);)
-			to++;
-		memcpy(hash_slot_(&other, to), old, t->slot_size);
-		*hash_slot_(&other, to) = hash;
-	}
-	free(t->slots);
-	*t = other;
-	return slot_of(t, hash_of(t, key), key);
-}
-
-static bool is_far(const struct hash_table *t, const uint64_t *slot, uint64_t hash)
-{
-	uint64_t at = (uint64_t)((const uint8_t *)slot - t->slots) / t->slot_size;
-
-	return ((at - (hash >> 32)) & t->mask) > DISTANCE_MAX;
-}
-
 static void *add(struct hash_table *t, const void *key, bool *ret_new)
 {
-	uint64_t hash = hash_of(t, key), *slot = t->slots ? slot_of(t, hash, key) : NULL;
 	bool full = !t->slots || t->nr * 2ul > t->mask;
+	uint64_t hash, *slot;
 
+	if (!t->seed)
+		t->seed = hash_key();
+	hash = hash_of(t, key);
+	slot = t->slots ? slot_of(t, hash, key) : NULL;
 	*ret_new = false;
 	if (slot && *slot)
 		return slot + 1;
@@ -197,10 +162,6 @@ static void *add(struct hash_table *t, const void *key, bool *ret_new)
 	}
 	if (full)
 		slot = slot_of(t, hash, key);
-	if (!t->seed && is_far(t, slot, hash)) {
-		slot = reseed(t, slot, key);
-		hash = hash_of(t, key);
-	}
 	memset(slot + 1, 0, t->slot_size - sizeof(*slot));
 	*slot = hash;
 	t->nr++;
@@ -287,6 +248,32 @@ void *hash_next(const struct hash_table *t, uint32_t *at)
 			return hash_slot_(t, i) + 1;
 		}
 	return NULL;
+}
+
+static int by_number(const void *a, const void *b, void *words)
+{
+	const uint64_t *const *x = a, *const *y = b;
+	int order = 0;
+
+	for (unsigned int i = 0; i < *(const uint32_t *)words && !order; i++)
+		order = order_u64((*x)[i], (*y)[i]);
+	return order;
+}
+
+void *hash_sorted(const struct hash_table *t, int (*order)(const void *, const void *),
+		  size_t *ret_nr)
+{
+	void **all = calloc(t->nr + 1ul, sizeof(*all));
+	size_t nr = 0;
+
+	for (uint32_t at = 0; all && nr < t->nr; nr++)
+		all[nr] = hash_next(t, &at);
+	if (nr && order)
+		qsort(all, nr, sizeof(*all), order);
+	else if (nr)
+		qsort_r(all, nr, sizeof(*all), by_number, (void *)&t->key_words);
+	*ret_nr = nr;
+	return all;
 }
 
 /* ---- index ---- */

@@ -12,9 +12,9 @@
  *
  * Open addressing with linear probing, at most half full; removal leaves no tombstone. A table allocates on
  * its first entry and doubles up to its limit. Pointers to entries are valid until the next entry is added or removed.
- * Hash values are the same in every run, so that output is reproducible; they must not be stored in files. So input can
- * be made with keys that have one hash: a table that gets such keys takes a random seed; for an index, the caller uses
- * the keyed functions, whose values differ in each process.
+ * A table's hash values have a random key, which differs in each process: nobody can make input whose keys have one
+ * hash. So what depends on the order of entries sorts them (hash_sorted()). For an index, the caller uses the keyed
+ * functions. The others have the same values in every run; they are for caches, and must not be stored in files.
  */
 #ifndef HOSTRACE_HASH_H
 #define HOSTRACE_HASH_H
@@ -84,7 +84,7 @@ struct hash_table {
 	uint32_t nr, max;
 	uint32_t slot_size, key_words; /* key_words 0: the key is a text */
 	uint64_t refused; /* entries not added because the table was full or out of memory */
-	uint64_t seed;	  /* 0: none is needed */
+	uint64_t seed;	  /* hash_key(); 0: the table had no entry yet */
 };
 
 /* An empty table of entries that begin with `words` numbers as their key; at most `limit` of them (below 2^30). */
@@ -195,7 +195,7 @@ static inline void *hash_add_recent(struct hash_table *t, struct hash_recent *re
 uint32_t hash_remove(struct hash_table *t, void *entry);
 
 /*
- * The next entry from position *at on, or NULL; start with 0. The order depends on the keys and on the table's history.
+ * The next entry from position *at on, or NULL; start with 0. The order differs in each run.
  * The visited entry may be removed; then entries visited before may be visited again, but none is skipped:
  *
  *	for (uint32_t at = 0; (e = hash_next(t, &at));)
@@ -203,6 +203,13 @@ uint32_t hash_remove(struct hash_table *t, void *entry);
  *			at = hash_remove(t, e);
  */
 void *hash_next(const struct hash_table *t, uint32_t *at);
+
+/*
+ * Pointers to all entries, in the order of `order`, a comparison for qsort(); NULL: of their numbers. The caller frees
+ * the array. NULL, with *ret_nr 0: out of memory.
+ */
+void *hash_sorted(const struct hash_table *t, int (*order)(const void *, const void *),
+		  size_t *ret_nr);
 
 /* ---- index: finds entries that are in an array of the caller's ---- */
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The state machine that threads.h describes: one function for each kind of event. */
 
+#include "base/array.h"
 #include "event/exit_reason.h"
 #include "event/handlers.h"
 #include "event/records.h"
@@ -42,7 +43,7 @@ static struct model_thread *thread_new(struct model *m, const struct event *ev, 
 	struct model_thread *t = calloc(1, m->reader.thread_size);
 	struct thread_entry *e = NULL;
 
-	if (t)
+	if (t && !array_room(m->thread, m->threads.nr))
 		e = hash_add_u64(&m->threads, key_of(ev->source, tid), NULL);
 	if (!e) {
 		m->counts.refused++;
@@ -52,6 +53,7 @@ static struct model_thread *thread_new(struct model *m, const struct event *ev, 
 	e->thread = t;
 	t->key = e->key;
 	t->number = m->threads.nr - 1;
+	m->thread[t->number] = t;
 	t->tid = tid;
 	t->pid = tid == ev->tid || !m->foreign ? ev->pid : 0;
 	t->source = ev->source;
@@ -80,9 +82,7 @@ struct model_thread *model_thread_search(struct model *m, const struct event *ev
 
 struct model_thread *model_thread_next(const struct model *m, uint32_t *at)
 {
-	const struct thread_entry *e = hash_next(&m->threads, at);
-
-	return e ? e->thread : NULL;
+	return *at < m->threads.nr ? m->thread[(*at)++] : NULL;
 }
 
 /* "": the event does not have it. */
@@ -488,6 +488,7 @@ void model_deinit(struct model *m)
 
 	for (uint32_t at = 0; (t = model_thread_next(m, &at));)
 		free(t);
+	free(m->thread);
 	losses_deinit(&m->losses);
 	waits_deinit(m);
 	hash_deinit(&m->threads);

@@ -159,6 +159,7 @@ struct model {
 	bool foreign;
 	struct loss_windows losses;
 	struct hash_table threads, cpus;
+	struct model_thread **thread; /* by number */
 	struct recent_cpu {
 		uint64_t key;
 		struct waited_cpu *cpu;
@@ -210,7 +211,7 @@ static inline struct model_thread *model_thread_get(struct model *m, const struc
 	return t;
 }
 
-/* Iterates: *at is 0 at first. NULL at the end. */
+/* Iterates in the order of numbers: *at is 0 at first. NULL at the end. */
 struct model_thread *model_thread_next(const struct model *m, uint32_t *at);
 
 /* A sched_switch, or a sched_ran, which has the same fields but for the state. Returns copy or the record itself. */

@@ -373,16 +373,16 @@ static int put_formats(const struct event_tracedat *t, FILE *out)
 
 static int put_comms(const struct event_tracedat *t, FILE *out)
 {
+	size_t nr;
+	_cleanup_free_ const struct comm **comm = hash_sorted(&t->comms, NULL, &nr);
 	_cleanup_free_ char *text = NULL;
-	const struct comm *c;
 	size_t len = 0;
-	uint32_t at = 0;
-	FILE *f = open_memstream(&text, &len);
+	FILE *f = comm ? open_memstream(&text, &len) : NULL;
 
 	if (!f)
 		return fail(-ENOMEM, "out of memory");
-	while ((c = hash_next(&t->comms, &at)))
-		fprintf(f, "%" PRIu64 " %s\n", c->tid, c->text);
+	for (size_t i = 0; i < nr; i++)
+		fprintf(f, "%" PRIu64 " %s\n", comm[i]->tid, comm[i]->text);
 	if (fclose(f))
 		return fail(-ENOMEM, "out of memory");
 	put_sized(text, len, out);

@@ -99,17 +99,11 @@ static json_t *vm_new(const struct input_set *in, uint32_t pid)
 
 static void events_add(const struct info_vms *v, const struct input_set *in, json_t *list)
 {
-	_cleanup_free_ struct vcpu_thread **sorted =
-		calloc(v->threads.nr + 1u, sizeof(struct vcpu_thread *));
-	struct vcpu_thread *t;
-	uint32_t nr = 0;
+	size_t nr;
+	_cleanup_free_ struct vcpu_thread **sorted = hash_sorted(&v->threads, by_vcpu, &nr);
 	json_t *vm = NULL;
 
-	for (uint32_t at = 0; sorted && (t = hash_next(&v->threads, &at));)
-		sorted[nr++] = t;
-	if (sorted)
-		qsort(sorted, nr, sizeof(struct vcpu_thread *), by_vcpu);
-	for (uint32_t i = 0; i < nr; i++) {
+	for (size_t i = 0; i < nr; i++) {
 		json_t *threads;
 
 		if (!i || sorted[i]->id >> 32 != sorted[i - 1]->id >> 32) {

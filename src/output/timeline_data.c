@@ -25,7 +25,7 @@ struct name {
 
 struct names {
 	struct hash_table table;
-	uint32_t nr;
+	size_t nr;
 	size_t bytes;
 	FILE *json;
 };
@@ -113,12 +113,14 @@ static void tracks_put(struct names *names, const struct timeline *t,
 static void arrows_put(const struct timeline_picture *p, FILE *f)
 {
 	uint32_t row[BANDS_TRACKS_MAX];
-	const struct band_flow *flow;
+	size_t nr;
+	_cleanup_free_ const struct band_flow **sorted = hash_sorted(&p->bands->flows, NULL, &nr);
 	const char *comma = "";
 
 	for (uint32_t i = 0; i < p->nr_rows; i++)
 		row[p->row[i]] = i;
-	for (uint32_t at = 0; (flow = hash_next(&p->bands->flows, &at));) {
+	for (size_t k = 0; k < nr; k++) {
+		const struct band_flow *flow = sorted[k];
 		uint64_t before = p->since_ns;
 
 		if (flow->nr < 2)

@@ -217,13 +217,15 @@ static void arrow_draw(const struct timeline_picture *p, const struct band_flow 
 
 static void arrows_draw(const struct timeline_picture *p, FILE *f)
 {
-	const struct band_flow *flow;
+	_cleanup_free_ const struct band_flow **flow = NULL;
+	size_t nr;
 
 	if (!arrows_are_few(p))
 		return;
-	for (uint32_t at = 0; (flow = hash_next(&p->bands->flows, &at));)
-		for (unsigned int i = 0; i + 1 < flow->nr; i++)
-			arrow_draw(p, flow, i, f);
+	flow = hash_sorted(&p->bands->flows, NULL, &nr);
+	for (size_t k = 0; k < nr; k++)
+		for (unsigned int i = 0; i + 1 < flow[k]->nr; i++)
+			arrow_draw(p, flow[k], i, f);
 }
 
 void timeline_picture_plot(const struct timeline_picture *p, FILE *f)

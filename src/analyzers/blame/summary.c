@@ -331,28 +331,14 @@ static int longest_total(const void *a, const void *b)
 	return by_time(x->time_ns, y->time_ns, x->key, y->key, sizeof(x->key));
 }
 
-static void *entries_sorted(const struct hash_table *t, int (*order)(const void *, const void *),
-			    size_t *ret_nr)
-{
-	const void **all = calloc(t->nr + 1, sizeof(*all)), *e;
-	size_t nr = 0;
-
-	for (uint32_t at = 0; all && (e = hash_next(t, &at));)
-		all[nr++] = e;
-	if (nr)
-		qsort(all, nr, sizeof(*all), order);
-	*ret_nr = nr;
-	return all;
-}
-
 const struct blame_group **blame_summary_groups(const struct blame_summary *s, size_t *ret_nr)
 {
-	return entries_sorted(&s->groups, longest_group, ret_nr);
+	return hash_sorted(&s->groups, longest_group, ret_nr);
 }
 
 const struct blame_total **blame_summary_totals(const struct blame_summary *s, size_t *ret_nr)
 {
-	return entries_sorted(&s->totals, longest_total, ret_nr);
+	return hash_sorted(&s->totals, longest_total, ret_nr);
 }
 
 /* One whose stack is known is preferred. */

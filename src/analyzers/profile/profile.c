@@ -312,7 +312,7 @@ static int recent_count(struct profile *p, struct idle_cpu *c, uint64_t now_ns)
 		list[nr++] = w;
 	if (list)
 		qsort(list, nr, sizeof(*list), by_position);
-	for (uint32_t i = 0; i < nr && !err; i++) {
+	for (size_t i = 0; i < nr && !err; i++) {
 		struct waiting *w = list[i];
 		uint64_t from = w->s.time_ns > c->since_ns ? w->s.time_ns : c->since_ns;
 
@@ -362,14 +362,15 @@ static int idle_sample(void *idle, const struct sample *s)
 /* At the end of the trace: CPUs are still idle, and threads wait. */
 static int idle_close(struct profile *p, struct idle *x)
 {
-	struct known_wait *known;
-	int err = 0;
+	size_t nr;
+	_cleanup_free_ struct known_wait **known = hash_sorted(&x->waits, NULL, &nr);
+	int err = known ? 0 : fail(-ENOMEM, "out of memory");
 
 	for (unsigned int i = 0; i < x->nr_seen && !err; i++)
 		if (x->cpu[x->seen[i]].idle)
 			err = idle_end(p, &x->cpu[x->seen[i]], x->last_ns);
-	for (uint32_t at = 0; (known = hash_next(&x->waits, &at)) && !err;)
-		err = wait_close(p, &x->cpu[known->cpu], known->waiting);
+	for (size_t i = 0; i < nr && !err; i++)
+		err = wait_close(p, &x->cpu[known[i]->cpu], known[i]->waiting);
 	return err;
 }
 

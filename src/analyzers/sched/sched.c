@@ -338,16 +338,7 @@ static int by_time(const void *a, const void *b)
 
 const struct sched_taker **sched_takers(const struct sched *s, size_t *ret_nr)
 {
-	const struct sched_taker **all = malloc((s->takers.nr + 1) * sizeof(*all));
-	const struct sched_taker *e;
-	size_t nr = 0;
-
-	for (uint32_t at = 0; all && (e = hash_next(&s->takers, &at));)
-		all[nr++] = e;
-	if (nr)
-		qsort(all, nr, sizeof(*all), by_time);
-	*ret_nr = nr;
-	return all;
+	return hash_sorted(&s->takers, by_time, ret_nr);
 }
 
 struct sched *sched_new(uint64_t start_ns)

@@ -223,14 +223,15 @@ void timeline_guest_event(struct timeline_guest *g, const struct event *ev)
 
 void timeline_guest_end(struct timeline_guest *g, uint64_t ns)
 {
-	struct guest_task *task;
+	size_t nr;
+	_cleanup_free_ struct guest_task **task = hash_sorted(&g->tasks, NULL, &nr);
 
 	for (unsigned int i = 0; i < CPUS_MAX; i++) {
 		run_end(g->t, &g->cpu[i].task, ns);
 		run_end(g->t, &g->cpu[i].irq, ns);
 	}
-	for (uint32_t at = 0; (task = hash_next(&g->tasks, &at));)
-		run_end(g->t, &task->run, ns);
+	for (size_t i = 0; i < nr; i++)
+		run_end(g->t, &task[i]->run, ns);
 	g->t->not_drawn += g->tasks.refused;
 	for (unsigned int i = 0; i < g->nr_lanes; i++)
 		run_end(g->t, &g->lane[i].run, ns);

@@ -44,18 +44,13 @@ int folded_diff(char *a, char *b, FILE *out, uint64_t *ret_nr)
 {
 	struct hash_table stacks = HASH_TABLE_OF_TEXTS(struct stack, STACKS_MAX);
 	_cleanup_free_ struct stack **sorted = NULL;
-	struct stack *s;
 	size_t nr = 0;
 	int err = lines_add(&stacks, a, 0);
 
 	if (!err)
 		err = lines_add(&stacks, b, 1);
-	if (!err && !(sorted = malloc(((size_t)stacks.nr + 1) * sizeof(struct stack *))))
+	if (!err && !(sorted = hash_sorted(&stacks, by_frames, &nr)))
 		err = fail(-ENOMEM, "out of memory");
-	for (uint32_t at = 0; !err && (s = hash_next(&stacks, &at));)
-		sorted[nr++] = s;
-	if (nr)
-		qsort(sorted, nr, sizeof(struct stack *), by_frames);
 	for (size_t i = 0; i < nr; i++)
 		fprintf(out, "%s %" PRIu64 " %" PRIu64 "\n", sorted[i]->frames, sorted[i]->count[0],
 			sorted[i]->count[1]);

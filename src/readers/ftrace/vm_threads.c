@@ -190,26 +190,6 @@ static bool is_ambiguous(const struct vm_threads *x)
 	return !taken; /* assume the worst */
 }
 
-static int by_tid(const void *a, const void *b)
-{
-	uint64_t x = (*(struct vm_thread *const *)a)->tid, y = (*(struct vm_thread *const *)b)->tid;
-
-	return order_u64(x, y);
-}
-
-/* All threads in the order of their numbers, so that the answer does not depend on the table. */
-static struct vm_thread **threads_sorted(const struct vm_threads *x)
-{
-	struct vm_thread **list = calloc(x->threads.nr + 1u, sizeof(struct vm_thread *)), *t;
-	uint32_t nr = 0;
-
-	for (uint32_t at = 0; list && (t = hash_next(&x->threads, &at));)
-		list[nr++] = t;
-	if (list)
-		qsort(list, nr, sizeof(struct vm_thread *), by_tid);
-	return list;
-}
-
 static void assign(struct vm_threads *x, struct vm_thread **list, unsigned int *ret_alone)
 {
 	uint32_t rest = NO_VM;
@@ -271,7 +251,8 @@ static void describe(const struct vm_threads *x, struct vm_thread **list, unsign
 
 void vm_threads_settle(struct vm_threads *x, struct trace_info *info)
 {
-	_cleanup_free_ struct vm_thread **list = threads_sorted(x);
+	size_t nr;
+	_cleanup_free_ struct vm_thread **list = hash_sorted(&x->threads, NULL, &nr);
 	unsigned int alone = 0;
 
 	if (!list)
