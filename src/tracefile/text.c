@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/json_text.h"
 #include "base/units.h"
 #include "event/pending.h"
@@ -30,6 +31,7 @@ struct textfile {
 	uint64_t line_nr;
 	const struct event_type **types; /* NR_TYPE_IDS, by id; ours have their own */
 	unsigned int next_id;
+	struct hash_table names; /* of struct declared */
 	struct pending pending;
 	bool end;
 	uint64_t unplaced; /* of the metadata, counted as lost */
@@ -52,6 +54,7 @@ static void textfile_close(struct reader *r)
 		fclose(t->file);
 	free(t->line);
 	free(t->types);
+	hash_deinit(&t->names);
 	free(t);
 }
 
@@ -112,9 +115,16 @@ static int line_read(struct textfile *t)
 
 /* ---- declarations ---- */
 
+/* The newest of a name. */
+struct declared {
+	const char *name; /* the type's */
+	uint16_t id;
+};
+
 static int declare_type(struct textfile *t, const json_t *json)
 {
 	const struct event_type *type;
+	struct declared *d;
 	char where[512];
 	uint16_t id;
 	int err;
@@ -125,6 +135,10 @@ static int declare_type(struct textfile *t, const json_t *json)
 		return err;
 	if (t->next_id == NR_TYPE_IDS)
 		return line_fail(t, "too many event types");
+	d = hash_add_text(&t->names, type->name, NULL);
+	if (!d)
+		return fail(-ENOMEM, "out of memory");
+	d->id = (uint16_t)t->next_id;
 	t->types[t->next_id++] = type;
 	return 0;
 }
@@ -179,11 +193,11 @@ static char *cut_word(char *p)
 /* The newest declaration of the name, else ours. */
 static uint16_t find_type(const struct textfile *t, const char *name)
 {
+	const struct declared *d = hash_find_text(&t->names, name);
 	const struct event_type *type;
 
-	for (unsigned int id = t->next_id; id-- > DECLARED_ID_FIRST;)
-		if (!strcmp(t->types[id]->name, name))
-			return (uint16_t)id;
+	if (d)
+		return d->id;
 	type = event_type_named(name);
 	return type && type->id && event_type_ours(type->id) == type ? type->id : 0;
 }
@@ -435,6 +449,7 @@ static int textfile_open(const char *path, const struct read_hint *hint, struct 
 		return err;
 	r->ops = &textfile_reader;
 	t->types = calloc(NR_TYPE_IDS, sizeof(*t->types));
+	t->names = HASH_TABLE_OF_TEXTS(struct declared, NR_TYPE_IDS);
 	t->next_id = DECLARED_ID_FIRST;
 	t->pending.since_ns = hint ? hint->since_ns : 0;
 	t->pending.until_ns = hint ? hint->until_ns : UINT64_MAX;

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "tracefile/out.h"
 #include "tracefile/tracefile.h"
 
@@ -27,6 +28,12 @@ enum {
 /* Records of a type that are not in the file, and when they were. */
 struct missing {
 	uint64_t count, first_ns, last_ns;
+};
+
+/* A type that is not ours. */
+struct foreign {
+	uint64_t type; /* the pointer */
+	uint16_t id;
 };
 
 struct trace_writer {
@@ -47,6 +54,7 @@ struct trace_writer {
 	uint64_t chunk_since_ns;  /* time of its first record */
 	uint64_t watermark_ns;
 	const struct event_type *types[NR_TYPE_IDS]; /* by id in the file */
+	struct hash_table ids;			     /* of struct foreign */
 	uint16_t next_id;
 	uint32_t count[NR_TYPE_IDS]; /* of the chunk being filled */
 	bool announced[NR_TYPE_IDS]; /* has its schema in w->out */
@@ -81,6 +89,7 @@ void trace_writer_abandon(struct trace_writer *w)
 	trace_out_abandon(w->out);
 	trace_ring_free(w->ring);
 	json_decref(w->meta);
+	hash_deinit(&w->ids);
 	free(w->chunk.data);
 	free(w->chunk.counts);
 	free(w->path);
@@ -110,6 +119,7 @@ static int writer_alloc(struct trace_writer *w, const char *path, uint64_t max_b
 	w->chunk.data = malloc(RECORDS_RAW_MAX);
 	w->chunk.counts = calloc(NR_TYPE_IDS, sizeof(*w->chunk.counts));
 	w->next_id = FOREIGN_ID_FIRST;
+	w->ids = HASH_TABLE(struct foreign, 1, NR_TYPE_IDS);
 	chunk_reset(w);
 	if (!w->path || !w->chunk.data || !w->chunk.counts || (max_bytes && !w->ring))
 		return fail(-ENOMEM, "%s: out of memory", path);
@@ -289,19 +299,22 @@ int trace_writer_record(struct trace_writer *w, const struct record_hdr *rec)
 
 int trace_writer_type(struct trace_writer *w, const struct event_type *type, uint16_t *ret_id)
 {
+	struct foreign *f = hash_find_u64(&w->ids, (uint64_t)(uintptr_t)type);
+
 	if (type->id && type == event_type_ours(type->id)) {
 		*ret_id = type->id;
 		return 0;
 	}
-	for (unsigned int id = FOREIGN_ID_FIRST; id < w->next_id; id++)
-		if (w->types[id] == type) {
-			*ret_id = (uint16_t)id;
-			return 0;
-		}
-	if (w->next_id == NR_TYPE_IDS - 1)
+	if (!f && w->next_id == NR_TYPE_IDS - 1)
 		return fail(-E2BIG, "%s: more event types than a trace file can hold", w->path);
-	w->types[w->next_id] = type;
-	*ret_id = w->next_id++;
+	if (!f) {
+		f = hash_add_u64(&w->ids, (uint64_t)(uintptr_t)type, NULL);
+		if (!f)
+			return fail(-ENOMEM, "%s: out of memory", w->path);
+		w->types[w->next_id] = type;
+		f->id = w->next_id++;
+	}
+	*ret_id = f->id;
 	return 0;
 }
 

@@ -678,12 +678,12 @@ def sampled_stacks(n):
 
 @dimension(2500)
 def types(n):
-    """One event of each type."""
+    """Ten events of each type."""
     for i in range(n):
         yield "# type " + json.dumps({"name": f"t:type{i}", "size": 32, "doc": "", "fields": [
             {"name": "value", "kind": "uint", "offset": 24, "size": 8}]})
-    for i in range(n):
-        yield event(1000000 + 2 * i, f"t:type{i}", value=i)
+    for i in range(10 * n):
+        yield event(1000000 + 2 * i, f"t:type{i % n}", value=i)
 
 
 @dimension(300)

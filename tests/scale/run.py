@@ -44,7 +44,8 @@ _, status, usage = os.wait4(pid, 0)
 print("cost", usage.ru_utime + usage.ru_stime, usage.ru_maxrss, os.waitstatus_to_exitcode(status), file=sys.stderr)
 """
 
-# What commands are run as; others with their file only. FILE: the trace, OUT: a file or folder to be written.
+# What commands are run as; others with their file only. FILE: the trace, TEXT: its text form, OUT: a file
+# or folder to be written.
 CALLS = {
     "exits": ["exits", "exits --by vm,vcpu,rip", "exits --by vm"],
     "blame": ["blame --by reason,vcpu", "blame -f json", "blame -f folded"],
@@ -64,7 +65,7 @@ CALLS = {
     "prof-idle": ["prof-idle", "prof-idle -g thread"],
     "list-timed": ["list-timed", "list-timed --sort duration"],
     "prof-timed": ["prof-timed -t kvm_exit"],
-    "import": ["import FILE -o OUT"],
+    "import": ["import FILE -o OUT", "import TEXT -o OUT"],
     "export": ["export text", "export trace.dat -o OUT", "export ctf -o OUT"],
 }
 
@@ -87,8 +88,8 @@ def remove(path):
 def run(call, trace, guest, work):
     out = f"{work}/out-{threading.get_ident()}"
     words = call.split()
-    words += [] if "FILE" in words else ["FILE"]
-    words = [{"FILE": trace, "OUT": out}.get(word, word) for word in words]
+    words += [] if {"FILE", "TEXT"} & set(words) else ["FILE"]
+    words = [{"FILE": trace, "TEXT": re.sub(r"\.hrt$", ".txt", trace), "OUT": out}.get(word, word) for word in words]
     words += ["--guest", guest, "--clock", "0"] if guest else []
     remove(out)
     r = subprocess.run([sys.executable, "-I", "-S", "-c", LAUNCHER, hostrace, *words], stdin=subprocess.DEVNULL,
@@ -113,7 +114,7 @@ def write_lines(path, lines):
 
 
 def write_traces(work, name, n):
-    """The trace, read from the text form once, and the guest's own or None; of OSv and tracefs, that file itself."""
+    """The trace, imported from the text form, and the guest's own or None; of OSv and tracefs, that file itself."""
     path, tracefs = f"{work}/{name}-{n}", ["# tracer: nop", "#"]
     if name in osv.traces:
         osv.write(path + ".tracefile", name, n)
