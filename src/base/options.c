@@ -10,24 +10,49 @@
 #include "base/suggest.h"
 #include "base/units.h"
 
+static bool number_read(const char **p, uint32_t *ret)
+{
+	char *end;
+
+	errno = 0;
+	unsigned long v = strtoul(*p, &end, 0);
+	if (!isdigit((unsigned char)**p) || errno || v > UINT32_MAX)
+		return false;
+	*p = end;
+	*ret = (uint32_t)v;
+	return true;
+}
+
+/* FIRST[-LAST[:STRIDE]], as taskset has it. */
+static bool range_read(const char **p, uint32_t *first, uint32_t *last, uint32_t *stride)
+{
+	if (!number_read(p, first))
+		return false;
+	*last = *first;
+	*stride = 1;
+	if (**p == '-' && (++*p, !number_read(p, last) || *last < *first))
+		return false;
+	if (**p == ':' && *last > *first && (++*p, !number_read(p, stride) || !*stride))
+		return false;
+	return !**p || **p == ',';
+}
+
 static int numbers_add(const struct option_row *o, const char *text)
 {
 	struct number_list *list = o->to;
+	uint32_t first, last, stride;
 
 	for (const char *p = text;; p++) {
-		char *end;
-
-		errno = 0;
-		unsigned long v = strtoul(p, &end, 0);
-		if (!isdigit((unsigned char)*p) || errno || v > UINT32_MAX || (*end && *end != ','))
+		if (!range_read(&p, &first, &last, &stride))
 			return fail(-EINVAL,
-				    "--%s: invalid list of numbers '%s' (expected e.g. 0,2,5)",
-				    o->name, text);
-		if (list->nr == OPTION_LIST_MAX)
-			return fail(-EINVAL, "--%s: more than %d numbers", o->name,
-				    OPTION_LIST_MAX);
-		list->item[list->nr++] = (uint32_t)v;
-		p = end;
+				    "--%s: invalid list of numbers '%s' (expected e.g. 0,2,5 or "
+				    "0-7)", o->name, text);
+		for (uint64_t v = first; v <= last; v += stride) {
+			if (list->nr == NUMBER_LIST_MAX)
+				return fail(-EINVAL, "--%s: more than %d numbers", o->name,
+					    NUMBER_LIST_MAX);
+			list->item[list->nr++] = (uint32_t)v;
+		}
 		if (!*p)
 			return 0;
 	}

@@ -14,7 +14,7 @@ enum option_kind {
 	OPT_FLAG,     /* bool: --name sets it, --no-name clears it */
 	OPT_TEXT,     /* const char *: points into argv */
 	OPT_LIST,     /* struct text_list: repeatable */
-	OPT_NUMBERS,  /* struct number_list: 0,2,5; repeatable */
+	OPT_NUMBERS,  /* struct number_list: 0,2,5 or 0-7,16-31:2; repeatable */
 	OPT_U64,      /* uint64_t, decimal or 0x */
 	OPT_DURATION, /* uint64_t ns: 3s, 10ms, 250us; a bare number is seconds */
 	OPT_SIZE,     /* uint64_t bytes: 64K, 16M, 1G */
@@ -22,7 +22,7 @@ enum option_kind {
 	OPT_WORDS,    /* struct text_list: all words up to the next option; `given` is set even if there are none */
 };
 
-enum { OPTION_LIST_MAX = 64 };
+enum { OPTION_LIST_MAX = 64, NUMBER_LIST_MAX = 1024 };
 
 struct text_list {
 	const char *item[OPTION_LIST_MAX];
@@ -36,7 +36,7 @@ struct time_arg {
 };
 
 struct number_list {
-	uint32_t item[OPTION_LIST_MAX];
+	uint32_t item[NUMBER_LIST_MAX];
 	unsigned int nr;
 };
 

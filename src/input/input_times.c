@@ -198,7 +198,7 @@ int input_trim_open(struct input_set *set, struct reader *all, const struct read
 {
 	const struct input_options *o = set->options;
 	uint32_t *pids;
-	uint16_t vcpus[OPTION_LIST_MAX];
+	uint16_t vcpus[NUMBER_LIST_MAX];
 	struct trim trim = {.since_ns = hint->from_start ? 0 : hint->since_ns,
 			    .until_ns = hint->until_ns,
 			    .events = globs,

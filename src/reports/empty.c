@@ -109,11 +109,16 @@ static void put_list(struct line *l, const char *name, const struct text_list *l
 
 static void put_numbers(struct line *l, const char *name, const struct number_list *list)
 {
-	for (unsigned int i = 0; i < list->nr; i++)
+	for (unsigned int i = 0, last; i < list->nr; i = last + 1) {
+		for (last = i; last + 1 < list->nr && list->item[last + 1] == list->item[last] + 1;)
+			last++;
 		if (i)
 			put(l, ",%u", list->item[i]);
 		else
 			put(l, " --%s %u", name, list->item[i]);
+		if (last > i)
+			put(l, "-%u", list->item[last]);
+	}
 }
 
 static void put_text(struct line *l, const char *name, const char *text)

@@ -82,6 +82,28 @@ static void all_forms(void **state)
 	assert_int_equal(number, 32);
 }
 
+static void ranges(void **state)
+{
+	char line[] = "--vcpu 5,0-3,16-31:5 --vcpu 7-7", many[] = "--vcpu 0-1024";
+	static const uint32_t expected[] = {5, 0, 1, 2, 3, 16, 21, 26, 31, 7};
+	static const char *const wrong[] = {"3-1",   "1-",   "-1",   "1-2-3", "1:2",
+					    "0-4:0", "0-4:", "1,,2", "0-4:2x"};
+	char *argv[16], word[32];
+	int nr;
+
+	(void)state;
+	assert_int_equal(parse(line, argv, &nr, NULL), 0);
+	assert_int_equal(numbers.nr, sizeof(expected) / sizeof(expected[0]));
+	assert_memory_equal(numbers.item, expected, sizeof(expected));
+	for (unsigned int i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		snprintf(word, sizeof(word), "--vcpu=%s", wrong[i]);
+		assert_int_equal(parse(word, argv, &nr, NULL), -EINVAL);
+	}
+	numbers.nr = 0;
+	assert_int_equal(parse(many, argv, &nr, NULL), -EINVAL);
+	assert_string_equal(error_text(), "--vcpu: more than 1024 numbers");
+}
+
 static void names_cut_short(void **state)
 {
 	char line[] = "--out x --rin=4K --inp one --qu", two[] = "--lim 1",
@@ -208,6 +230,8 @@ static void lists_are_bounded(void **state)
 	}
 	strcpy(line, "-i x");
 	assert_int_equal(parse(line, argv, &nr, NULL), -EINVAL);
+	strcpy(line, "--vcpu 0-959");
+	assert_int_equal(parse(line, argv, &nr, NULL), 0);
 	strcpy(line, "--vcpu 1");
 	assert_int_equal(parse(line, argv, &nr, NULL), -EINVAL);
 }
@@ -216,6 +240,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(all_forms, reset),
+		cmocka_unit_test_setup(ranges, reset),
 		cmocka_unit_test_setup(names_cut_short, reset),
 		cmocka_unit_test_setup(bundled_letters_and_no, reset),
 		cmocka_unit_test_setup(which_were_given, reset),

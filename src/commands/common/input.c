@@ -23,8 +23,8 @@ const struct option_row input_rows[] = {
 	{0,   "until",  OPT_TIME,     &input_given.until,    "TIME", "end of the time window"},
 	{0,   "period", OPT_TIME,     &input_given.period,   "TIME", "length of the time window, from --since or up to --until"},
 	{0,   "vm",     OPT_LIST,     &input_given.vms,      "VM[,VM]", "only these VMs: PID, NAME, UUID or GLOB"},
-	{0,   "vcpu",   OPT_NUMBERS,  &input_given.vcpus,    "N[,N]", "only these vCPUs"},
-	{0,   "tid",    OPT_NUMBERS,  &input_given.tids,     "N[,N]", "only these threads"},
+	{0,   "vcpu",   OPT_NUMBERS,  &input_given.vcpus,    "N[-M][,N]", "only these vCPUs"},
+	{0,   "tid",    OPT_NUMBERS,  &input_given.tids,     "N[-M][,N]", "only these threads"},
 	{0,   "event",  OPT_LIST,     &input_given.globs,    "GLOB[,GLOB]", "only events whose names match"},
 	{0,   "reason", OPT_LIST,     &input_given.reasons,  "GLOB[,GLOB]", "only exits for these reasons, and the events up to "
 									    "the next entry"},
