@@ -66,6 +66,9 @@ bool exit_reason_is_idle(const char *name);
  */
 enum { EXIT_IDLE_MIN_NS = 5000 };
 
+/* Halts of a second from which on those that are too short to be idle are reported. */
+enum { EXIT_HALT_STORM = 10000 };
+
 /* KVM_EXIT_*; NULL if unknown. */
 const char *userspace_reason_name(uint32_t reason);
 

@@ -7,6 +7,7 @@
 
 #include "analyzers/interrupts/interrupts.h"
 #include "base/error.h"
+#include "output/event_notes.h"
 #include "output/interrupt_report.h"
 #include "reports/reports.h"
 #include "reports/select.h"
@@ -48,6 +49,7 @@ static int interrupts_write(struct result *result, const struct output *out)
 	if (timers)
 		report.needs = &timer_needs;
 	report.caveats = interrupt_report_caveats(&r);
+	event_notes_add(report.caveats, NOTE_INTERRUPTS, result->in);
 	err = report_table_made(&report, err, &t);
 	json_decref(report.caveats);
 	return err;

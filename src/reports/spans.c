@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "output/event_notes.h"
 #include "pairing/run.h"
 #include "reports/reports.h"
 #include "reports/tool_counts.h"
@@ -252,6 +253,8 @@ static int spans_write(struct result *result, const struct output *out)
 	report.caveats = caveats_of(s->analyzer[used], pairing_counts(job->pairing), result->in,
 				    s->view->clips);
 	caveat_several_vms(report.caveats, job->pairing, result->in);
+	if (!strcmp(s->analyzer[0]->name, "exit-latency"))
+		event_notes_add(report.caveats, NOTE_EXITS, result->in);
 	if (!strcmp(out->format, "text"))
 		report.first_line = why;
 	else if (why)

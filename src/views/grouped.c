@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 #include "base/saturate.h"
+#include "base/units.h"
+#include "event/exit_reason.h"
 #include "event/region_names.h"
 #include "event/well_known.h"
 #include "output/durations.h"
@@ -343,6 +345,46 @@ static void summary_row(const struct folding *f, struct table *t, struct group *
 		table_fill(t, row, &d);
 }
 
+/* Of a group of exits with one reason; NULL: its exits have several. */
+static const char *reason_of(const struct folding *f, const struct group *g, char *buf, size_t size)
+{
+	unsigned int nr;
+	const struct label *l = pairing_labels(f->pairing, &nr);
+
+	for (unsigned int i = 0; i < nr && !g->other; i++)
+		if (!strcmp(l[i].name, "reason") && !label_is_unknown(&l[i], g->label[i]))
+			return pairing_label_text(f->pairing, i, g->label[i], buf, size);
+	return NULL;
+}
+
+static bool halts_briefly(const struct folding *f, struct group *g)
+{
+	char buf[64];
+	const char *reason = reason_of(f, g, buf, sizeof(buf));
+
+	return reason && exit_reason_is_idle(reason) && g->ns.count &&
+	       quantiles_at(&g->ns, .5) < EXIT_IDLE_MIN_NS;
+}
+
+/* Halts that are too short for a vCPU to sleep, and many. */
+static void halts_note(const struct folding *f, struct report *r, struct groups *g)
+{
+	double span_ns = (double)(r->reader->info.end_ns - f->since_ns);
+	unsigned long long brief = 0;
+	char limit[16];
+
+	for (unsigned int i = 0; i < g->nr && !r->ticks; i++)
+		brief += halts_briefly(f, &g->group[i]) ? g->group[i].ns.count : 0;
+	if (!brief || (double)brief * 1e9 < EXIT_HALT_STORM * span_ns)
+		return;
+	json_array_append_new(
+		r->caveats,
+		json_sprintf("half of %llu halts took less than %s: their vCPUs were busy, not "
+			     "idle; something is pending at each halt, as a page of an async page "
+			     "fault, or halt polling finds it",
+			     brief, duration_print(EXIT_IDLE_MIN_NS, limit, sizeof(limit))));
+}
+
 static int summary_draw(struct folding *f, struct report *r)
 {
 	struct groups *g = f->state;
@@ -365,6 +407,8 @@ static int summary_draw(struct folding *f, struct report *r)
 		label_name_column(f, named, &t);
 	for (unsigned int i = 0; i < g->nr; i++)
 		summary_row(f, &t, &g->group[i], all_ns, named);
+	if (!strcmp(f->analyzer->name, "exit-latency"))
+		halts_note(f, r, g);
 	if (g->nr)
 		json_array_append_new(
 			r->caveats,

@@ -218,6 +218,8 @@ static void on_entry(struct timeline_host *h, struct vcpu *v, const struct event
 {
 	v->exits = true;
 	run_end(h->t, &v->user, ev->time_ns);
+	if (v->main.kind == SLICE_HALTED && ev->time_ns - v->main.since_ns < EXIT_IDLE_MIN_NS)
+		v->main.kind = SLICE_KERNEL; /* it has not slept */
 	run_begin_named(h->t, &v->main, ev->time_ns, SLICE_GUEST, "guest");
 }
 

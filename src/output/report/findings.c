@@ -11,13 +11,13 @@
 #include "base/order.h"
 #include "base/units.h"
 #include "event/exit_reason.h"
+#include "output/event_notes.h"
 #include "output/report.h"
 #include "output/table.h"
 
 enum {
 	CANDIDATES_MAX = 4096,
 	WHO_BYTES = 320,
-	HALT_STORM = 10000, /* halts a second */
 	SMALLEST = 1000, /* a share of the recording below 1/1000 is no finding */
 };
 
@@ -271,7 +271,7 @@ static void from_halts(struct found *f)
 		uint64_t n = number(row, "count"), ns = number(row, "total_ns");
 		double rate = f->span_ns ? (double)n * 1e9 / (double)f->span_ns : 0;
 
-		if (!exit_reason_is_idle(text_of(row, "reason")) || rate < HALT_STORM ||
+		if (!exit_reason_is_idle(text_of(row, "reason")) || rate < EXIT_HALT_STORM ||
 		    number(row, "p50_ns") >= EXIT_IDLE_MIN_NS)
 			continue;
 		add(f, "halt-storm", "exits", share_of(f, ns),
@@ -338,34 +338,30 @@ static void from_virtio(struct found *f)
 
 /* ---- what events alone say ---- */
 
-/* Events that have no share of the time, but that say why exits happen. After all shares. */
-static const struct {
-	const char *event, *sentence;
-} told[] = {
-	{"kvm_apicv_inhibit_changed",
-	 "APICv or AVIC was inhibited, or no longer, %llu times: interrupts cause exits while it "
-	 "is."},
-	{"kvm_avic_incomplete_ipi", "AVIC could not deliver %llu IPIs by itself."},
-	{"kvm_async_pf_not_present",
-	 "vCPUs accessed pages that the host had to fetch %llu times (async page faults): the "
-	 "host swaps, or the VM is being restored."},
-	{"kvm_hv_flush_tlb", "The guest flushed TLBs by %llu Hyper-V hypercalls."},
-	{"kvm_dirty_ring_exit", "vCPUs left KVM_RUN %llu times because their dirty ring was full."},
-};
+/* As a sentence with its full stop. */
+static json_t *note_print(const struct event_note *note, unsigned long long n)
+{
+	json_t *text = json_sprintf(note->sentence, n), *sentence;
 
+	sentence = json_sprintf("%s.", json_string_value(text));
+	json_decref(text);
+	return sentence;
+}
+
+/* Events that have no share of the time, but that say why exits happen. After all shares. */
 static void from_events(struct found *f)
 {
 	const json_t *info = json_object_get(data_of(f->sections, "info"), "result"),
 		     *events = json_object_get(info, "events");
 
-	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
-		unsigned long long n = number(events, told[i].event);
+	for (const struct event_note *note = event_notes; note->event; note++) {
+		unsigned long long n = number(events, note->event);
 
-		if (n && json_array_size(f->list) < CANDIDATES_MAX)
+		if (n && note->where & NOTE_SUMMARY && json_array_size(f->list) < CANDIDATES_MAX)
 			json_array_append_new(
-				f->list, json_pack("{s:s,s:s,s:f,s:o}", "kind", told[i].event,
-						   "section", "info", "share", 0.0, "text",
-						   json_sprintf(told[i].sentence, n)));
+				f->list,
+				json_pack("{s:s,s:s,s:f,s:o}", "kind", note->event, "section",
+					  "info", "share", 0.0, "text", note_print(note, n)));
 	}
 }
 
