@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "event/reader.h"
 #include "readers/readers.h"
 #include "readers/text/tool_table.h"
 
@@ -22,6 +23,8 @@ static const char ctf_instead[] =
 	"print its directory as text: babeltrace2 DIRECTORY | hostrace info -i -";
 static const char babeltrace_instead[] =
 	"print it with the CPU of each event, as babeltrace2 does of a kernel's trace of LTTng";
+static const char stap_instead[] =
+	"record the events: hostrace record --vm PID; reports: heatmap exit-latency, leaks";
 static const char perfetto_instead[] =
 	"convert it to text: traceconv systrace FILE | hostrace info -i -";
 
@@ -31,6 +34,8 @@ static const struct other_format formats[] = {
 	{"/* CTF 1.8 */", "the metadata of a CTF trace (LTTng)", ctf_instead},
 	{"] (+0.", "text of babeltrace2 without CPUs", babeltrace_instead},
 	{"] (+?.", "text of babeltrace2 without CPUs", babeltrace_instead},
+	{"|512n8u  131u2m", "a heat map of stap/exitheatmap.stp", stap_instead},
+	{"queue verdict       device", "a table of stap/virtqueueleaks.stp", stap_instead},
 	{"linux.ftrace", "a trace of Perfetto", perfetto_instead},
 };
 
@@ -66,6 +71,8 @@ int other_format_refuse(const char *path, const uint8_t *head, size_t len)
 {
 	const char *tool = tool_table_probe((const char *)head, len);
 
+	if (!tool && len == READER_PROBE_BYTES && !memchr(head, '\0', len))
+		tool = tool_table_find(path);
 	if (tool)
 		return fail_hint(fail(-EMEDIUMTYPE,
 				      "%s is a table of %s, not a trace: it has no times and no "

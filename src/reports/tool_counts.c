@@ -63,6 +63,9 @@ void tool_counts_caveats(const struct tool_table *t, json_t *list)
 		"--vm PID, trace-cmd record -e kvm, or perf record -a -e 'kvm:*'",
 		t->tool,
 		durations ? "times, threads and percentiles" : "latencies, times and threads");
+	if (t->numbers_of)
+		caveat_add(list, "exit reasons are numbers in this table: read as those of %s",
+			   t->numbers_of);
 	if (t->span_ns)
 		caveat_add(list, "counted for %s%s", duration_print(t->span_ns, span, sizeof(span)),
 			   t->span_guessed ? ", if each line is a second" : "");

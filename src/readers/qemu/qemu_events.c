@@ -254,6 +254,17 @@ static const char *value_find(struct text_slice text, const char *word)
 	return NULL;
 }
 
+bool qemu_event_has_args(struct text_slice name, struct text_slice args)
+{
+	const struct qemu_event *known = known_find(name);
+
+	return !known || !known->arg[0].kind ||
+	       array_any(ARGS_MAX, i,
+			 known->arg[i].kind && (value_find(args, known->arg[i].name) ||
+						(known->arg[i].log &&
+						 value_find(args, known->arg[i].log))));
+}
+
 static void args_of_text(const struct qemu_event *known, struct text_slice text, uint8_t *record,
 			 uint16_t *vcpu)
 {

@@ -43,6 +43,9 @@ struct qemu_name *qemu_event_name(struct qemu_events *e, struct text_slice name,
 /* Is it an event that becomes one of ours? */
 bool qemu_event_is_known(struct text_slice name);
 
+/* Do the arguments of one of ours have a name that QEMU prints? True of other events. */
+bool qemu_event_has_args(struct text_slice name, struct text_slice args);
+
 /* What precedes the arguments. */
 struct qemu_head {
 	uint64_t time_ns;

@@ -164,7 +164,10 @@ static enum form line_parse(struct line *l, const char *s, const char *end)
 	if (python_parse(l, s, end))
 		return SIMPLETRACE_PY;
 	l->head = (struct qemu_head){0};
-	return event_parse(l, s, end) && memchr(l->name.at, '_', l->name.len) ? LOG_BARE : NO_EVENT;
+	return event_parse(l, s, end) && memchr(l->name.at, '_', l->name.len) &&
+			       qemu_event_has_args(l->name, l->args)
+		       ? LOG_BARE
+		       : NO_EVENT;
 }
 
 /*

@@ -17,6 +17,7 @@ struct tool_heading {
 	enum tool_row_of of;
 	bool running;	/* totals since the tool began: a later table has those of an earlier one */
 	double unit_ns; /* of durations without a unit */
+	bool ours;	/* its columns have names that others use for something else */
 };
 
 static const struct tool_heading headings[] = {
@@ -29,15 +30,23 @@ static const struct tool_heading headings[] = {
 	{"Guest Name", "kvm_stat", "guest", ROW_OF_OTHER, true, 1},
 	{"KVM_EXIT_REASON", "kvmexit", NULL, ROW_OF_REASON, false, 1},
 	{"syscall", "perf trace -s", "syscall", ROW_OF_OTHER, false, 1e6},
+	{"reason", "hostrace", NULL, ROW_OF_REASON, false, 1, true}, /* exits, stap/exitlatency.stp */
+	{"thread", "hostrace", "thread", ROW_OF_OTHER, false, 1, true}, /* stap/kvmrun.stp and others */
+	{"port", "hostrace", "port", ROW_OF_OTHER, false, 1, true}, /* stap/portio.stp */
 };
 
 static const struct {
 	const char *name;
 	enum tool_column_of of;
+	bool ours;
 } columns[] = {
 	{"Samples%", COLUMN_SKIP}, {"Sample%", COLUMN_SKIP},   {"Samples", COLUMN_COUNT},
 	{"Time%", COLUMN_SKIP},	   {"Min Time", COLUMN_MIN},   {"Max Time", COLUMN_MAX},
 	{"Avg time", COLUMN_MEAN}, {"Mean Time", COLUMN_MEAN}, {"Time", COLUMN_TOTAL},
+	{"min ns", COLUMN_MIN},	   {"avg ns", COLUMN_MEAN},    {"max ns", COLUMN_MAX},
+	{"sum ns", COLUMN_TOTAL},  {"stddev ns", COLUMN_SKIP}, {"time%", COLUMN_SKIP},
+	{"p50", COLUMN_SKIP},	   {"p99", COLUMN_SKIP},       {"user%", COLUMN_SKIP},
+	{"size", COLUMN_SKIP},	   {"bytes", COLUMN_SKIP},     {"count", COLUMN_COUNT, true},
 	{"%Total", COLUMN_SKIP},   {"Total", COLUMN_COUNT},    {"CurAvg/s", COLUMN_RATE},
 	{"Current", COLUMN_RATE},  {"COUNT", COLUMN_COUNT},    {"AVG_TIME", COLUMN_MEAN},
 	{"calls", COLUMN_COUNT},   {"errors", COLUMN_SKIP},    {"total", COLUMN_TOTAL},
@@ -71,7 +80,7 @@ static bool columns_parse(struct tool_lines *l, const struct tool_heading *h, co
 		const char *end = NULL, *close;
 
 		for (size_t i = 0; i < sizeof(columns) / sizeof(*columns) && !end; i++)
-			if ((end = words_skip(s, columns[i].name)))
+			if ((h->ours || !columns[i].ours) && (end = words_skip(s, columns[i].name)))
 				*c = (struct tool_column){columns[i].of, h->unit_ns};
 		if (!end || l->nr_columns + 1 >= sizeof(l->column) / sizeof(*l->column))
 			return counts;
@@ -86,6 +95,20 @@ static bool columns_parse(struct tool_lines *l, const struct tool_heading *h, co
 	return counts;
 }
 
+/* False: they are no columns, and those of the table above remain. */
+static bool columns_take(struct tool_lines *l, const struct tool_heading *h, const char *s)
+{
+	struct tool_column before[sizeof(l->column) / sizeof(*l->column)];
+	unsigned int nr = l->nr_columns;
+
+	memcpy(before, l->column, sizeof(before));
+	if (columns_parse(l, h, s))
+		return true;
+	memcpy(l->column, before, sizeof(before));
+	l->nr_columns = nr;
+	return false;
+}
+
 static bool heading_parse(struct tool_lines *l, const char *text)
 {
 	for (size_t i = 0; i < sizeof(headings) / sizeof(*headings); i++) {
@@ -97,7 +120,7 @@ static bool heading_parse(struct tool_lines *l, const char *text)
 						  ? words_skip(s, h->name)
 						  : NULL;
 
-			if (end && columns_parse(l, h, end)) {
+			if (end && columns_take(l, h, end)) {
 				l->heading = h;
 				return true;
 			}
@@ -174,6 +197,20 @@ static void values_add(struct tool_lines *l, const struct tool_words *w, unsigne
 	}
 }
 
+/* A thread's name has blanks, and its process and its number precede it: "5301 5304 CPU 0/KVM wait". */
+static void thread_name(struct tool_lines *l, const struct tool_words *w, unsigned int first)
+{
+	unsigned int from = first > 2 ? 2 : 0;
+
+	*l->row.name = '\0';
+	for (unsigned int i = from; i < first; i++) {
+		size_t len = strlen(l->row.name);
+
+		snprintf(l->row.name + len, sizeof(l->row.name) - len, "%s%s",
+			 i > from ? " " : "", w->word[i]);
+	}
+}
+
 /* Is it a number, or the unit of the one before? */
 static bool is_value(const struct tool_words *w, unsigned int i)
 {
@@ -224,7 +261,12 @@ int tool_heading_row(struct tool_lines *l, const struct tool_words *w)
 	err = tool_row_flush(l);
 	if (err || first == w->nr || !tool_is_name(w->word[first - 1]))
 		return err;
-	snprintf(l->row.name, sizeof(l->row.name), "%s", w->word[first - 1]);
+	if (l->heading->keys && !strcmp(l->heading->keys, "thread"))
+		thread_name(l, w, first);
+	else if (first > 1 && !strcmp(w->word[first - 1], "excp")) /* "PF excp" of SVM */
+		snprintf(l->row.name, sizeof(l->row.name), "%.60s excp", w->word[first - 2]);
+	else
+		snprintf(l->row.name, sizeof(l->row.name), "%s", w->word[first - 1]);
 	values_add(l, w, first);
 	/* a command's line ("sleep 10") is no row */
 	if (l->row.nr < (l->nr_columns > 1 ? 2 : 1) || (l->nr_columns == 1 && first < 2))

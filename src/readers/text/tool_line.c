@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * What a line of a table is: of one with a heading (tool_heading.c), or one that is recognized by
- *its form:
+ * its form:
  *
  *	3,707      kvm:kvm_pio   # 0.9 K/sec      perf (tool_perf.c)
- *	@exits[HLT]: 12                           bpftrace
- *	{ exit_reason: 12 } hitcount: 7           histogram triggers of ftrace
+ *	@exits[HLT]: 12                           bpftrace, histogram triggers (tool_keys.c)
  *	kvm_exit    1234    56                    kvm_stat -1
  *	kvm_entry kvm_exit                        kvm_stat -l, -c: names, then lines of as many
- *numbers
+ *	                                          numbers
+ *	/sys/kernel/debug/kvm/exits:1234          KVM's debugfs, by grep; also "exits 1234"
+ *	1234 kvm_exit                             sort | uniq -c
  */
 #include <ctype.h>
 #include <errno.h>
@@ -178,6 +179,98 @@ static int once_line(struct tool_lines *l, const struct tool_words *w)
 	return err ? err : 1;
 }
 
+/* ---- debugfs ---- */
+
+/* Whose figure a file of KVM's debugfs is. */
+enum debugfs_level { DEBUGFS_VCPU, DEBUGFS_VM, DEBUGFS_HOST };
+
+/* "/sys/kernel/debug/kvm/1234-14/exits", or a part of it: its name. */
+static const char *debugfs_name(const char *path, enum debugfs_level *ret)
+{
+	const char *kvm = strstr(path, "/kvm/"), *from = kvm ? kvm + strlen("/kvm/") : path,
+		   *slash = strrchr(from, '/');
+
+	*ret = !slash ? DEBUGFS_HOST : strstr(from, "vcpu") ? DEBUGFS_VCPU : DEBUGFS_VM;
+	return slash ? slash + 1 : from;
+}
+
+/*
+ * The figure of a file. The host's are the sums of its VMs', and those of vCPUs are parts of a VM's: the widest that
+ * the text has count.
+ */
+static int debugfs_put(struct tool_lines *l, const char *path, uint64_t count)
+{
+	enum debugfs_level level;
+	const char *name = debugfs_name(path, &level);
+	int err;
+
+	if (!is_lower(name))
+		return 0;
+	if (level == DEBUGFS_VCPU || level < l->debugfs)
+		return 1;
+	if (l->debugfs && level > l->debugfs)
+		tool_table_clear(l->table);
+	l->debugfs = level;
+	l->certain |= is_kvm_name(name);
+	err = tool_count_put(l, "KVM's debugfs", ROW_OF_EVENT, name, count);
+	if (!err && l->table->nr)
+		tool_row_find(l->table, ROW_OF_EVENT, name, strlen(name))->maybe = true;
+	return err ? err : 1;
+}
+
+/* grep . /sys/kernel/debug/kvm/\*: "PATH:12"; head and tail of several files: "==> PATH <==" and "12" */
+static int debugfs_line(struct tool_lines *l, const char *text)
+{
+	const char *colon = strrchr(text, ':'), *end = strstr(text, " <==");
+	uint64_t count;
+
+	if (!strncmp(text, "==> ", 4) && end) {
+		snprintf(l->file, sizeof(l->file), "%.*s", (int)(end - text - 4), text + 4);
+		return 1;
+	}
+	if (*l->file && tool_count_parse(text, &count)) {
+		char path[sizeof(l->file)];
+
+		memcpy(path, l->file, sizeof(path));
+		*l->file = '\0';
+		return debugfs_put(l, path, count);
+	}
+	if (!colon || strchr(text, ' ') || !tool_count_parse(colon + 1, &count))
+		return 0;
+	char path[128];
+
+	snprintf(path, sizeof(path), "%.*s", (int)(colon - text), text);
+	return debugfs_put(l, path, count);
+}
+
+/* A script's list: "exits 12"; sort | uniq -c: "12 kvm_exit:", "12 HLT" */
+static int pair_line(struct tool_lines *l, const struct tool_words *w)
+{
+	char name[128];
+	uint64_t count;
+	size_t len;
+	int err;
+
+	if (w->nr != 2)
+		return 0;
+	if (tool_count_parse(w->word[1], &count))
+		return debugfs_put(l, w->word[0], count);
+	len = strlen(w->word[1]);
+	snprintf(name, sizeof(name), "%.*s", (int)(len - (len && w->word[1][len - 1] == ':')),
+		 w->word[1]);
+	if (!tool_count_parse(w->word[0], &count) ||
+	    (!is_lower(name) && !exit_reason_known(name)))
+		return 0;
+	l->certain |= is_kvm_name(name) || exit_reason_known(name);
+	err = tool_count_put(l, "counts (sort | uniq -c)",
+			     exit_reason_known(name) ? ROW_OF_REASON : ROW_OF_EVENT, name, count);
+	if (!err && l->table->nr)
+		l->table->row[l->table->nr - 1].maybe = true;
+	return err ? err : 1;
+}
+
+/* ---- all ---- */
+
 static int kvm_stat_line(struct tool_lines *l, const struct tool_words *w)
 {
 	int done = 0;
@@ -188,87 +281,11 @@ static int kvm_stat_line(struct tool_lines *l, const struct tool_words *w)
 		done = names_line(l, w, 0);
 	if (!done && l->nr_names && w->nr >= l->nr_names)
 		done = numbers_line(l, w);
-	return done || l->heading ? done : once_line(l, w);
+	if (!done && !l->heading)
+		done = once_line(l, w);
+	return done || l->heading ? done : pair_line(l, w);
 }
 
-/* ---- bpftrace, histogram triggers ---- */
-
-/* The count of a key, which may be an event or an exit reason. */
-static int key_put(struct tool_lines *l, const char *tool, char *key, uint64_t count, bool running)
-{
-	static const char tracepoint[] = "tracepoint:";
-	bool named = !strncmp(key, tracepoint, sizeof(tracepoint) - 1);
-	enum tool_row_of of;
-	struct tool_row *row;
-	int err;
-
-	key += named ? sizeof(tracepoint) - 1 : 0;
-	of = tool_is_event(key, strlen(key)) ? ROW_OF_EVENT
-	     : exit_reason_known(key)	     ? ROW_OF_REASON
-					     : ROW_OF_OTHER;
-	if (of == ROW_OF_OTHER)
-		l->table->keys = "key";
-	row = running ? tool_row_find(l->table, of, key, strlen(key)) : NULL;
-	if (row) {
-		row->count = 0;
-		l->table->tables = 2;
-	}
-	err = tool_count_put(l, tool, of, key, count);
-	return err ? err : 1;
-}
-
-/* "@name[key]: 12", "@name: 12", "@[key]: count 12, average 3, total 36". A map printed again has
- * all of it. */
-static int bpftrace_line(struct tool_lines *l, const char *text)
-{
-	const char *open = strchr(text, '['), *close = NULL, *at;
-	char key[128];
-	uint64_t count;
-	double v;
-
-	if (*text != '@')
-		return 0;
-	for (const char *p = strstr(text, "]: "); p; p = strstr(p + 1, "]: "))
-		close = p;
-	at = close ? close + 1 : text + strcspn(text, ":");
-	if (*at != ':')
-		return 0;
-	if (close && open && open < close)
-		snprintf(key, sizeof(key), "%.*s", (int)(close - open - 1), open + 1);
-	else
-		snprintf(key, sizeof(key), "%.*s", (int)(at - text), text);
-	at += 1 + strspn(at + 1, " ");
-	at = !strncmp(at, "count ", 6) ? at + 6 : at;
-	at = tool_number_parse(at, &v, &count);
-	if (!at || (*at && *at != ',') || count == TOOL_TABLE_UNKNOWN)
-		return 0;
-	return key_put(l, "bpftrace", key, count, true);
-}
-
-/* "{ exit_reason: HLT [ 12] } hitcount: 7" */
-static int histogram_line(struct tool_lines *l, const char *text)
-{
-	const char *open = strchr(text, '{'), *close = strstr(text, "} hitcount:");
-	char key[128];
-	uint64_t count;
-	double v;
-	int len = 0;
-
-	if (!open || !close || close < open)
-		return 0;
-	for (const char *s = open + 1; s < close && len < (int)sizeof(key) - 1; s++)
-		if (*s != ' ' || (len && key[len - 1] != ' '))
-			key[len++] = *s;
-	while (len && key[len - 1] == ' ')
-		len--;
-	key[len] = '\0';
-	close += strcspn(close, "0123456789");
-	return tool_number_parse(close, &v, &count) && count != TOOL_TABLE_UNKNOWN
-		       ? key_put(l, "a histogram trigger", key, count, false)
-		       : 0;
-}
-
-/* ---- all ---- */
 
 /* "( +- 0.42% )" */
 static void parentheses_cut(char *s)
@@ -287,9 +304,9 @@ static int line_of_text(struct tool_lines *l, const char *text)
 	if (!done)
 		done = tool_perf_line(l, text);
 	if (!done)
-		done = bpftrace_line(l, text);
+		done = tool_keys_line(l, text);
 	if (!done)
-		done = histogram_line(l, text);
+		done = debugfs_line(l, text);
 	if (!done)
 		tool_elapsed_parse(l, text);
 	return done;
@@ -338,7 +355,7 @@ int tool_lines_end(struct tool_lines *l)
 	lines_span(l);
 	if (!err && !l->certain)
 		tool_rows_drop(l->table);
-	return err;
+	return err ? err : tool_keys_end(l);
 }
 
 void tool_lines_free(struct tool_lines *l)

@@ -42,6 +42,10 @@ struct tool_lines {
 	bool has_number;
 	char event[128]; /* of perf report, whose count follows */
 	bool certain;	 /* there is a row of kvm_stat -1 with a name of KVM's */
+	char file[128];	 /* of debugfs, whose figure follows */
+	unsigned int debugfs; /* whose figures rows are: enum debugfs_level */
+	char map[128];	 /* of bpftrace, whose buckets follow */
+	bool keyed;	 /* there are rows of tool_keys.c */
 };
 
 /* The text ends with '\0', and is changed. 0 or -ENOMEM. */
@@ -86,6 +90,8 @@ bool tool_is_event(const char *s, size_t len);
 int tool_heading_line(struct tool_lines *l, const char *text);
 int tool_heading_row(struct tool_lines *l, const struct tool_words *w);
 int tool_row_flush(struct tool_lines *l); /* ends the last row */
+int tool_keys_line(struct tool_lines *l, const char *text);
+int tool_keys_end(struct tool_lines *l); /* after the last line */
 int tool_perf_line(struct tool_lines *l, const char *text);
 int tool_perf_stat_row(struct tool_lines *l, const struct tool_words *w);
 void tool_elapsed_parse(struct tool_lines *l, const char *text);
@@ -113,6 +119,9 @@ struct tool_row *tool_row_find(struct tool_table *t, enum tool_row_of of, const 
 
 /* Removes rows that are `maybe`. */
 void tool_rows_drop(struct tool_table *t);
+
+/* Removes all rows. */
+void tool_table_clear(struct tool_table *t);
 
 /* What was counted until now is in the totals of the table that follows. */
 void tool_table_again(struct tool_table *t);

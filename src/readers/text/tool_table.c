@@ -53,7 +53,10 @@ static void event_print(const char *name, size_t len, char *buf, size_t size)
 	snprintf(buf, size, "%.*s", (int)(end - name), name);
 }
 
-enum { NAME_BYTES = 160 };
+enum {
+	NAME_BYTES = 160,
+	FIND_LINES = 1 << 20, /* in which a table is looked for */
+};
 
 static void name_print(enum tool_row_of of, const char *name, size_t len, char *buf)
 {
@@ -110,7 +113,7 @@ struct tool_row *tool_row_get(struct tool_table *t, enum tool_row_of of, const c
 	return row;
 }
 
-static void rows_clear(struct tool_table *t)
+void tool_table_clear(struct tool_table *t)
 {
 	hash_clear(&t->names);
 	for (size_t i = 0; i < t->nr; i++)
@@ -121,7 +124,7 @@ static void rows_clear(struct tool_table *t)
 void tool_table_again(struct tool_table *t)
 {
 	if (t->nr)
-		rows_clear(t);
+		tool_table_clear(t);
 	t->tables++;
 }
 
@@ -151,7 +154,7 @@ static void table_init(struct tool_table *t)
 
 void tool_table_free(struct tool_table *t)
 {
-	rows_clear(t);
+	tool_table_clear(t);
 	hash_deinit(&t->names);
 	free(t->row);
 	t->row = NULL;
@@ -201,7 +204,7 @@ const char *tool_table_probe(const char *text, size_t len)
 	return tool;
 }
 
-int tool_table_read(const char *path, struct tool_table *ret)
+static int lines_read(const char *path, struct tool_table *ret, uint64_t most)
 {
 	struct tool_lines l = {.table = ret};
 	struct text_lines lines;
@@ -210,7 +213,7 @@ int tool_table_read(const char *path, struct tool_table *ret)
 
 	table_init(ret);
 	err = text_lines_open(&lines, path);
-	while (!err && (s = text_line_next(&lines, &end)))
+	while (!err && most-- && (s = text_line_next(&lines, &end)))
 		err = line_add(&l, s, end);
 	if (!err && lines.err)
 		err = fail(lines.err, "%s: %s", path, strerror(-lines.err));
@@ -221,4 +224,18 @@ int tool_table_read(const char *path, struct tool_table *ret)
 	tool_lines_free(&l);
 	text_lines_close(&lines);
 	return err;
+}
+
+int tool_table_read(const char *path, struct tool_table *ret)
+{
+	return lines_read(path, ret, UINT64_MAX);
+}
+
+const char *tool_table_find(const char *path)
+{
+	struct tool_table t;
+	const char *tool = lines_read(path, &t, FIND_LINES) ? NULL : t.tool;
+
+	tool_table_free(&t);
+	return tool;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Tables of counts that other tools print and people paste: perf kvm stat, kvm_stat, perf stat,
- * perf trace -s, perf report, maps of bpftrace, kvmexit of bcc, histogram triggers of ftrace. A
- * table has no times and no threads, so it is no trace; what it has are counts, and some have sums
- * of durations.
+ * Tables of counts that other tools print and people paste: perf kvm stat, kvm_stat, perf stat, perf trace -s, perf
+ * report, maps of bpftrace, kvmexit of bcc, histogram triggers of ftrace, KVM's debugfs, sort | uniq -c, and tables of
+ * hostrace and its stap scripts. A table has no times and no threads, so it is no trace; what it has are counts, and
+ * some have sums of durations.
  */
 #ifndef HOSTRACE_TOOL_TABLE_H
 #define HOSTRACE_TOOL_TABLE_H
@@ -34,6 +34,7 @@ struct tool_row {
 
 struct tool_table {
 	const char *tool; /* which printed it */
+	const char *numbers_of; /* exit reasons are numbers, and read as those of this; NULL: names */
 	const char *keys; /* what rows of ROW_OF_OTHER are of: "syscall", "key" */
 	struct tool_row *row;
 	size_t nr;
@@ -48,6 +49,9 @@ struct tool_table {
 /* Are the first bytes of a file, which no reader reads, those of such a table? The tool's name, or
  * NULL. */
 const char *tool_table_probe(const char *text, size_t len);
+
+/* The same of a file whose table begins after them: of its first lines, if it is text. */
+const char *tool_table_find(const char *path);
 
 /* Reads it. 0, -EINVAL (it has no row), or another -errno, with the error message set.
  * tool_table_free() in any case. */
