@@ -66,6 +66,8 @@ struct reader_ops {
 	bool text;	/* probe() recognizes any part of the file that begins with a line */
 	const char *directory; /* it reads directories that hold this; probe is not called then, and may be NULL */
 
+	bool (*probe_directory)(const char *path); /* does it read this one? NULL: as `directory` says */
+
 	/* Do these first bytes (len <= READER_PROBE_BYTES) look like this format? */
 	bool (*probe)(const uint8_t *head, size_t len);
 

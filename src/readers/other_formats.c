@@ -19,8 +19,7 @@ struct other_format {
 	const char *what, *instead;
 };
 
-static const char ctf_instead[] =
-	"print its directory as text: babeltrace2 DIRECTORY | hostrace info -i -";
+static const char ctf_instead[] = "name its directory, which has the metadata: -i DIRECTORY";
 static const char babeltrace_instead[] =
 	"print it with the CPU of each event, as babeltrace2 does of a kernel's trace of LTTng";
 static const char stap_instead[] =
@@ -96,15 +95,4 @@ bool directory_holds(const char *directory, const char *name)
 	_cleanup_free_ char *path = NULL;
 
 	return asprintf(&path, "%s/%s", directory, name) >= 0 && !access(path, F_OK);
-}
-
-int other_directory_refuse(const char *path)
-{
-	/* LTTng has a directory for the kernel's trace, and one for those of programs */
-	static const char *const ctf[] = {"metadata", "kernel/metadata", "ust"};
-
-	for (size_t i = 0; i < sizeof(ctf) / sizeof(ctf[0]); i++)
-		if (directory_holds(path, ctf[i]))
-			return refuse(path, "a CTF trace (LTTng)", ctf_instead);
-	return 0;
 }

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/read_full.h"
 #include "event/reader.h"
+#include "readers/ctf/ctf.h"
 #include "readers/ftrace/tracedat.h"
 #include "readers/osv/osv.h"
 #include "readers/perf/perfdata.h"
@@ -30,6 +31,7 @@ const struct reader_ops *const readers[] = {
 	&tracedat_reader,
 	&perfdata_reader,
 	&tracefs_reader,
+	&ctf_reader,
 	&simpletrace_reader,
 	&tracetext_reader,
 	&qemulog_reader,
@@ -154,7 +156,8 @@ static const struct reader_ops *directory_reader(const char *path)
 	const struct reader_ops *last = NULL;
 
 	for (const struct reader_ops *const *ops = readers; *ops; ops++) {
-		if ((*ops)->directory && directory_holds(path, (*ops)->directory))
+		if (((*ops)->directory && directory_holds(path, (*ops)->directory)) ||
+		    ((*ops)->probe_directory && (*ops)->probe_directory(path)))
 			return *ops;
 		last = (*ops)->directory ? *ops : last;
 	}
@@ -170,8 +173,6 @@ int reader_open(const char *path, const struct read_hint *hint, struct reader **
 	const char *program;
 	int err = directory ? 0 : read_head(path, hint ? hint->files : NULL, head, &len);
 
-	if (!err && directory)
-		err = other_directory_refuse(path);
 	if (err)
 		return err;
 	program = directory ? NULL : unpacker(head, len);
@@ -189,6 +190,7 @@ int reader_open(const char *path, const struct read_hint *hint, struct reader **
 		return fail_hint(-EINVAL, "the file is compressed; decompress it with %s", program);
 	return fail_hint(-EINVAL,
 			 "supported: .hrt files and their text form, trace.dat, perf.data, text "
-			 "of tracefs, trace-cmd report and perf script, raw pages of tracefs, "
+			 "of tracefs, trace-cmd report and perf script, directories of CTF traces "
+			 "(LTTng), raw pages of tracefs, "
 			 "QEMU logs, simpletrace files, guest rings, OSv traces");
 }

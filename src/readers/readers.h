@@ -19,10 +19,8 @@ int reader_open(const char *path, const struct read_hint *hint, struct reader **
 /*
  * Is it what another tool wrote and no reader reads (other_formats.c)? -EMEDIUMTYPE (a table of counts, see
  * readers/text/tool_table.h) or -EINVAL with an error message that says what it is and what to do; 0: it is not known.
- * A file by its first bytes, a directory by the files in it.
  */
 int other_format_refuse(const char *path, const uint8_t *head, size_t len);
-int other_directory_refuse(const char *path);
 
 /* Is there such a file in the directory? */
 bool directory_holds(const char *directory, const char *name);

@@ -98,9 +98,22 @@ static void name_print(bool sched, const char *s, size_t len, char *ret)
 		memcpy(ret + len - 3, "pid", 3);
 }
 
+/*
+ * Parsers of some words of KVM's events take decimal digits for hexadecimal ones, as the kernel prints these:
+ * "ecx = 1760", which LTTng declares as decimal, becomes 0x6e0.
+ */
+static void number_hex(char *value)
+{
+	char *end;
+	uint64_t number = strtoull(value, &end, 10);
+
+	if (number > 9 && !*end)
+		snprintf(value, FIELD_BYTES, "0x%" PRIx64, number);
+}
+
 /* "{ a = 1, b = 2 }, { c = 3 }": contexts, then the fields, which go to `to`. False: it is not so.
  */
-static bool members_parse(const char *s, bool sched, struct head *head, char *to)
+static bool members_parse(const char *s, bool sched, bool kvm, struct head *head, char *to)
 {
 	size_t at = 0;
 
@@ -117,6 +130,8 @@ static bool members_parse(const char *s, bool sched, struct head *head, char *to
 				break;
 			name_print(sched && fields, s, (size_t)(equals - s), name);
 			s = value_parse(equals + 3, value);
+			if (fields && kvm)
+				number_hex(value);
 			if (fields)
 				at += (size_t)snprintf(to + at, LINE_BYTES - at, "%s%s=%s",
 						       at ? " " : "", name, value);
@@ -156,7 +171,8 @@ char *babeltrace_line(char *s, char *end)
 	for (name = members; name && name > s && name[-1] != ' ';)
 		name--;
 	name_end = members;
-	if (members && members_parse(members, !strncmp(name, "sched_", 6), &head, fields)) {
+	if (members && members_parse(members, !strncmp(name, "sched_", 6),
+				     !strncmp(name, "kvm_", 4), &head, fields)) {
 		bool is_x86 = !strncmp(name, x86, sizeof(x86) - 1);
 
 		name += is_x86 ? sizeof(x86) - 1 : 0;

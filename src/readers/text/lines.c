@@ -9,6 +9,7 @@
 #include "readers/text/babeltrace.h"
 #include "readers/text/lines.h"
 #include "readers/text/paste.h"
+#include "readers/text/text_source.h"
 
 enum { BUFFER_BYTES = 4 * TEXT_LINE_MAX, READER_LOOK_BYTES = 4096 };
 
@@ -27,8 +28,18 @@ int text_lines_open(struct text_lines *t, const char *path)
 	return t->buffer ? 0 : fail(-ENOMEM, "%s: out of memory", path);
 }
 
+int text_lines_from(struct text_lines *t, struct text_source *source)
+{
+	*t = (struct text_lines){.fd = -1, .source = source};
+	t->buffer = t->at = t->end = calloc(1, BUFFER_BYTES + TEXT_LINE_SLACK);
+	return t->buffer ? 0 : fail(-ENOMEM, "out of memory");
+}
+
 void text_lines_close(struct text_lines *t)
 {
+	if (t->source)
+		t->source->close(t->source);
+	t->source = NULL;
 	if (t->fd >= 0)
 		close(t->fd);
 	free(t->buffer);
@@ -45,6 +56,8 @@ int text_lines_rewind(struct text_lines *t)
 	t->ended = false;
 	if (t->paste)
 		paste_rewind(t->paste);
+	if (t->source)
+		return t->source->rewind(t->source);
 	return lseek(t->fd, 0, SEEK_SET) < 0 ? fail(-errno, "seek: %s", strerror(errno)) : 0;
 }
 
@@ -86,6 +99,18 @@ static size_t utf16_read(struct text_lines *t, size_t len)
 	return len;
 }
 
+static ssize_t bytes_read(struct text_lines *t, size_t len)
+{
+	ssize_t n;
+
+	if (t->source)
+		return t->source->read(t->source, t->end, len);
+	do {
+		n = read(t->fd, t->end, len);
+	} while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n;
+}
+
 /* Moves what is left to the buffer's start and reads on. The file's last line gets its newline. */
 static void refill(struct text_lines *t)
 {
@@ -95,9 +120,7 @@ static void refill(struct text_lines *t)
 	memmove(t->buffer, t->at, left);
 	t->at = t->buffer;
 	t->end = t->buffer + left;
-	do {
-		n = read(t->fd, t->end, BUFFER_BYTES - left);
-	} while (n < 0 && errno == EINTR);
+	n = bytes_read(t, BUFFER_BYTES - left);
 	if (n > 0) {
 		size_t len = (size_t)n;
 
@@ -106,7 +129,7 @@ static void refill(struct text_lines *t)
 			len = utf16_read(t, len);
 		t->end += len;
 	} else {
-		t->err = n < 0 ? -errno : 0;
+		t->err = n < 0 ? (int)n : 0;
 		t->ended = true;
 		if (t->end > t->at)
 			*t->end++ = '\n';

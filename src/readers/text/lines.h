@@ -18,8 +18,10 @@ enum {
 };
 
 struct paste;
+struct text_source; /* text_source.h */
 
 struct text_lines {
+	struct text_source *source; /* owned; NULL: fd is read */
 	struct paste *paste; /* paste.h; owned; NULL: lines are as they are in the file */
 	enum text_encoding { ENCODING_BYTES, ENCODING_UTF16_LE, ENCODING_UTF16_BE } encoding;
 	bool babeltrace; /* lines are rewritten: babeltrace.h */
@@ -32,6 +34,9 @@ struct text_lines {
 
 /* Opens the file. 0 or -errno with the error message set; text_lines_close() in any case. */
 int text_lines_open(struct text_lines *t, const char *path);
+
+/* The same for what a source makes; it is open. */
+int text_lines_from(struct text_lines *t, struct text_source *source);
 void text_lines_close(struct text_lines *t);
 
 /* Again from the beginning. */

@@ -490,23 +490,6 @@ static bool starts_with(const char *s, const char *what)
 	return !strncmp(s, what, strlen(what));
 }
 
-/* "CPU:3 [LOST 12 EVENTS]" (tracefs), "CPU:3 [12 EVENTS DROPPED]" (trace-cmd), the number may be missing. */
-static bool lost_parse(struct text_line *l, const char *s)
-{
-	s += strlen("CPU:");
-	if (!text_is_digit(*s))
-		return false;
-	l->cpu = (uint32_t)text_decimal(&s);
-	s = text_skip_blanks(s);
-	if (*s++ != '[')
-		return false;
-	if (starts_with(s, "LOST "))
-		s += strlen("LOST ");
-	l->count = text_decimal(&s);
-	s = text_skip_blanks(s);
-	return starts_with(s, "EVENTS]") || starts_with(s, "EVENTS DROPPED]");
-}
-
 /* "# entries-in-buffer/entries-written: 205/12000   #P:4", "##### CPU 2 buffer started ####" */
 static enum text_line_kind comment_parse(struct text_line *l, const char *s)
 {
@@ -568,7 +551,7 @@ static enum text_line_kind other_parse(struct text_line *l, const char *line, co
 		return TEXT_EMPTY;
 	if (*s == '#')
 		return comment_parse(l, s);
-	if (starts_with(s, "CPU:") && lost_parse(l, s))
+	if (starts_with(s, "CPU:") && text_lost_parse(l, s))
 		return TEXT_LOST;
 	if (is_header(s, end)) {
 		l->from_trace_cmd = true;

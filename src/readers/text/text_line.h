@@ -36,6 +36,8 @@ struct text_line {
 	uint8_t decimals; /* of the time: 6 is microseconds */
 	bool ticks, have_cpu;
 	bool timeless; /* no time is printed */
+	bool is_span;  /* TEXT_LOST of a text_source: from, until, ns */
+	uint64_t from, until;
 	struct text_slice comm;	  /* empty: unknown */
 	struct text_slice system; /* empty: not printed */
 	struct text_slice name;	  /* of the event */
@@ -51,5 +53,8 @@ enum text_line_kind text_line_parse(struct text_line *l, const char *s, const ch
 
 /* Do these bytes, the beginning of a file, contain a line of an event? `whole`: they are all of the file. */
 bool text_has_event(const char *head, size_t len, bool whole);
+
+/* text_lost.c: "CPU:3 [LOST 12 EVENTS]": cpu, count. False: it is not so. */
+bool text_lost_parse(struct text_line *l, const char *s);
 
 #endif

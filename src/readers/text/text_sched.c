@@ -10,8 +10,13 @@
 
 /* sched_switch and sched_wakeup from text; for text_kvm.c. */
 
+/* A word " pid=" may begin the text, which is after a blank. */
 static const char *find(struct text_slice text, const char *what)
 {
+	size_t len = strlen(what);
+
+	if (*what == ' ' && text.len >= len && !memcmp(text.at, what + 1, len - 1))
+		return text.at - 1;
 	return memmem(text.at, text.len, what, strlen(what));
 }
 
@@ -26,11 +31,17 @@ static void comm_copy(char *to, size_t size, const char *from, const char *end)
 static bool task_by_key(struct text_slice text, const char *comm_key, const char *pid_key,
 			char *comm, size_t size, uint32_t *ret_tid)
 {
-	const char *from = find(text, comm_key), *pid = find(text, pid_key);
+	const char *from = find(text, comm_key), *pid = find(text, pid_key),
+		   *end = text.at + text.len;
 
 	if (!from || !pid)
 		return false;
-	comm_copy(comm, size, from + strlen(comm_key), pid);
+	from += strlen(comm_key);
+	if (pid > from)
+		end = pid;
+	else /* the names come last */
+		end = memmem(from, (size_t)(end - from), " next_comm=", 11) ?: end;
+	comm_copy(comm, size, from, end);
 	pid += strlen(pid_key);
 	*ret_tid = (uint32_t)text_number(&pid);
 	return true;
@@ -127,7 +138,7 @@ uint64_t text_sched_wakeup(struct text_slice text, uint8_t *record)
 		cpu = find(text, "CPU:");
 	if (cpu) {
 		cpu += strcspn(cpu, "=:") + 1;
-		rec->target_cpu = (uint32_t)text_decimal(&cpu);
+		rec->target_cpu = (uint32_t)text_number(&cpu);
 	}
 	return (task ? RECORD_BIT(sched_wakeup, wake_tid) | RECORD_BIT(sched_wakeup, comm) : 0) |
 	       (cpu ? RECORD_BIT(sched_wakeup, target_cpu) : 0);

@@ -491,7 +491,7 @@ static int tracetext_next(struct reader *r, struct batch *batch)
 	       hole_next(t, UINT64_MAX, &batch->ev[batch->nr]))
 		batch->nr++;
 	if (t->lines.err)
-		return fail(t->lines.err, "%s: %s", r->info.file, strerror(-t->lines.err));
+		return tracetext_error(t);
 	if (!batch->nr)
 		end_report(t);
 	return batch->nr > 0;
@@ -527,10 +527,10 @@ static void tracetext_close(struct reader *r)
 	free(t);
 }
 
-static int tracetext_begin(struct tracetext *t, const char *path, const struct read_hint *hint,
-			   bool pasted)
+int tracetext_begin(struct tracetext *t, const char *path, const struct read_hint *hint,
+		    bool pasted)
 {
-	int err = text_lines_open(&t->lines, path);
+	int err = t->lines.source ? 0 : text_lines_open(&t->lines, path);
 
 	if (!err && pasted)
 		err = paste_begin(&t->lines, hint && hint->guest ? &text_paste_guest_grammar
@@ -550,16 +550,11 @@ static int tracetext_begin(struct tracetext *t, const char *path, const struct r
 static int tracetext_try(const char *path, const struct read_hint *hint, bool pasted,
 			 struct tracetext **ret)
 {
-	struct tracetext *t = calloc(1, sizeof(*t));
-	int err = t ? trace_info_init(&t->reader.info, path, "ftrace text")
-		    : fail(-ENOMEM, "%s: out of memory", path);
+	struct tracetext *t = NULL;
+	int err = tracetext_new(path, &t);
 
-	if (err) {
-		free(t);
+	if (err)
 		return err;
-	}
-	t->reader.ops = &tracetext_reader;
-	t->lines.fd = -1;
 	err = tracetext_begin(t, path, hint, pasted);
 	if (err)
 		tracetext_close(&t->reader);

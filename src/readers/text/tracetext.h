@@ -151,6 +151,9 @@ struct tracetext {
 	char stack[TRACETEXT_STACK_BYTES];
 };
 
+/* What went wrong with reading a line: -errno with the error message set; 0: nothing. */
+int tracetext_error(const struct tracetext *t);
+
 /* The next line that is an event or says something about events; TEXT_EMPTY at the end. */
 enum text_line_kind tracetext_line(struct tracetext *t);
 
@@ -171,6 +174,11 @@ static inline uint64_t tracetext_ns(const struct tracetext *t, uint64_t time)
 {
 	return t->ns_per_tick > 0 ? uint64_of_double((double)time * t->ns_per_tick + 0.5) : time;
 }
+
+/* Opens the lines, unless t->lines has a source, and makes the first pass. 0 or -errno with the error message set. */
+int tracetext_begin(struct tracetext *t, const char *path, const struct read_hint *hint,
+		    bool pasted);
+int tracetext_new(const char *path, struct tracetext **ret);
 
 /* The first pass. 0 or -errno with the error message set; the lines are rewound. */
 int tracetext_scan(struct tracetext *t, const struct read_hint *hint);

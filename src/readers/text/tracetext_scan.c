@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/order.h"
 #include "readers/ftrace/tracedat_file.h"
+#include "readers/text/text_source.h"
 #include "readers/text/tracetext.h"
 
 /*
@@ -70,12 +71,13 @@ static void comm_learn(struct scan *s, const struct text_line *l)
 	json_object_set_new(s->threads, tid, json_string(comm));
 }
 
-static int hole_add(struct scan *s, struct text_hole hole)
+/* It ends with the next event of its CPU if until_ns is UINT64_MAX; `is_span`: it does not, and its begin is known. */
+static int hole_add(struct scan *s, struct text_hole hole, bool is_span)
 {
 	struct tracetext *t = s->t;
 	int err;
 
-	if (hole.cpu < CPUS)
+	if (hole.cpu < CPUS && !is_span)
 		hole.from_ns = hole.is_gap ? 0 : s->last_ns[hole.cpu];
 	if (t->nr_holes == TRACETEXT_HOLES_MAX)
 		return 0;
@@ -83,7 +85,7 @@ static int hole_add(struct scan *s, struct text_hole hole)
 	if (err)
 		return err;
 	t->hole[t->nr_holes++] = hole;
-	if (hole.cpu < CPUS && hole.until_ns == UINT64_MAX)
+	if (hole.cpu < CPUS && hole.until_ns == UINT64_MAX && !is_span)
 		s->open_hole[hole.cpu] = (uint32_t)t->nr_holes;
 	return 0;
 }
@@ -92,10 +94,13 @@ static int hole_add(struct scan *s, struct text_hole hole)
 static int lost_learn(struct scan *s, const struct text_line *l, bool is_gap)
 {
 	s->t->uncounted += !is_gap && !l->count;
-	return hole_add(s, (struct text_hole){.cpu = l->cpu,
-					      .until_ns = UINT64_MAX,
-					      .count = is_gap ? 0 : l->count ? l->count : 1,
-					      .is_gap = is_gap});
+	return hole_add(s,
+			(struct text_hole){.cpu = l->cpu,
+					   .from_ns = l->from,
+					   .until_ns = l->is_span ? l->until : UINT64_MAX,
+					   .count = is_gap ? 0 : l->count ? l->count : 1,
+					   .is_gap = is_gap},
+			l->is_span);
 }
 
 /* "PERF_RECORD_LOST lost 12" */
@@ -108,8 +113,10 @@ static int perf_lost_learn(struct scan *s, const struct text_line *l)
 		p += 5;
 		count = text_decimal(&p);
 	}
-	return hole_add(s, (struct text_hole){
-				   .cpu = l->cpu, .until_ns = l->time, .count = count ? count : 1});
+	return hole_add(s,
+			(struct text_hole){
+				.cpu = l->cpu, .until_ns = l->time, .count = count ? count : 1},
+			false);
 }
 
 /* Notes that the second pass needs the current line. */
@@ -363,7 +370,8 @@ static void meta_set(struct scan *s, uint64_t tsc_khz)
 	json_object_set_new(info->meta, "clock",
 			    json_string(t->guest ? t->ticks ? "guest-tsc" : "guest-ns"
 					: t->ticks ? "tsc" : "ns"));
-	info->kind = t->line.layout == TEXT_PERF ? "perf script text"
+	info->kind = t->lines.source		 ? t->lines.source->kind
+		     : t->line.layout == TEXT_PERF ? "perf script text"
 		     : t->line.from_trace_cmd	 ? "trace-cmd report text"
 						 : "ftrace text";
 	if (t->vms)
@@ -401,8 +409,7 @@ int tracetext_scan(struct tracetext *t, const struct read_hint *hint)
 		layout_learn(s);
 		err = line_learn(s, hint, kind);
 	}
-	if (!err && t->lines.err)
-		err = fail(t->lines.err, "%s: %s", t->reader.info.file, strerror(-t->lines.err));
+	err = err ? err : tracetext_error(t);
 	if (!err)
 		meta_set(s, hint ? hint->tsc_khz : 0);
 	tick_rate_deinit(&s->rate);

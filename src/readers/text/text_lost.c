@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The line that says that events of a CPU are missing before its next one, "CPU:3 [LOST 12 EVENTS]". Source:
+ * kernel/trace/trace.c (print_trace_line), trace-cmd's trace-read.c.
+ */
+#include <string.h>
+
+#include "readers/text/lines.h"
+#include "readers/text/text_line.h"
+
+static bool starts_with(const char *s, const char *with)
+{
+	return !strncmp(s, with, strlen(with));
+}
+
+/* "EVENTS] from 12000000 until 13000000", in ns: what the lines of a text_source have. */
+static void span_parse(struct text_line *l, const char *s)
+{
+	static const char from[] = "EVENTS] from ", until[] = " until ";
+
+	l->from = l->until = 0;
+	l->is_span = starts_with(s, from);
+	if (!l->is_span)
+		return;
+	s += sizeof(from) - 1;
+	l->from = text_decimal(&s);
+	l->is_span = starts_with(s, until);
+	s += sizeof(until) - 1;
+	l->until = l->is_span ? text_decimal(&s) : 0;
+}
+
+/* "CPU:3 [LOST 12 EVENTS]" (tracefs), "CPU:3 [12 EVENTS DROPPED]" (trace-cmd), the number may be missing. */
+bool text_lost_parse(struct text_line *l, const char *s)
+{
+	s += strlen("CPU:");
+	if (!text_is_digit(*s))
+		return false;
+	l->cpu = (uint32_t)text_decimal(&s);
+	s = text_skip_blanks(s);
+	if (*s++ != '[')
+		return false;
+	if (starts_with(s, "LOST "))
+		s += strlen("LOST ");
+	l->count = text_decimal(&s);
+	s = text_skip_blanks(s);
+	span_parse(l, s);
+	return starts_with(s, "EVENTS]") || starts_with(s, "EVENTS DROPPED]");
+}
