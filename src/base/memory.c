@@ -169,9 +169,14 @@ static void *json_malloc(size_t size)
 /*
  * No fastbins: where many small blocks were freed, as those of a large JSON document, the C library merges all of them
  * each time that a block of 64 KiB comes together. Most small blocks are in its per-thread cache anyway.
+ *
+ * A large table comes from the kernel, which has it zeroed: calloc() would else write all of it after the first large
+ * block was freed, and most of what a table has room for is never used. When it is freed it goes back to the kernel,
+ * even if small blocks stay that were allocated later.
  */
 void memory_init(void)
 {
 	mallopt(M_MXFAST, 0);
+	mallopt(M_MMAP_THRESHOLD, 128 << 10);
 	json_set_alloc_funcs(json_malloc, free);
 }

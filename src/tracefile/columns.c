@@ -32,6 +32,7 @@ void columns_free(struct columns *c)
 	free(c->sequence);
 	free(c->run_thread);
 	free(c->run_nr);
+	free(c->unpacking);
 	free(c);
 }
 
@@ -339,6 +340,7 @@ void column_decode(const struct columns *c, unsigned int column, uint64_t *out, 
 
 /* Arrays by record, thread by thread, but `row`, `step` and `cpu`: by kind. */
 struct unpacking {
+	uint32_t cursor[COLUMNS_RECORDS_MAX]; /* by thread */
 	uint32_t at[COLUMNS_RECORDS_MAX], row[COLUMNS_RECORDS_MAX];
 	uint64_t step[COLUMNS_RECORDS_MAX], cpu[COLUMNS_RECORDS_MAX];
 	uint64_t value[COLUMNS_RECORDS_MAX], scratch[COLUMNS_RECORDS_MAX];
@@ -348,8 +350,9 @@ struct unpacking {
 };
 
 /* Where each record begins. False: together they are not `raw` bytes long. */
-static bool places_find(const struct columns *c, struct unpacking *u, uint32_t *cursor, size_t raw)
+static bool places_find(const struct columns *c, struct unpacking *u, size_t raw)
 {
+	uint32_t *cursor = u->cursor;
 	size_t at = 0;
 
 	for (uint32_t t = 0; t < c->nr_threads; t++)
@@ -448,22 +451,26 @@ static void column_fill(const struct column *col, const uint32_t *row, uint32_t 
 	}
 }
 
-bool columns_unpack(struct columns *c, const uint8_t *payload, size_t len, uint8_t *out, size_t raw)
+bool columns_unpack(struct columns *c, const uint8_t *payload, size_t len, const bool *wanted,
+		    uint8_t *out, size_t raw)
 {
+	struct unpacking *u;
+
 	if (!columns_parse(c, payload, len))
 		return false;
-	_cleanup_free_ struct unpacking *u = malloc(sizeof(*u));
-	_cleanup_free_ uint32_t *cursor = malloc((c->nr_threads + 1) * sizeof(*cursor));
-
-	if (!u || !cursor || !places_find(c, u, cursor, raw))
+	if (!c->unpacking)
+		c->unpacking = malloc(sizeof(*c->unpacking));
+	u = c->unpacking;
+	if (!u || !places_find(c, u, raw))
 		return false;
 	kinds_begin(c, u);
 	for (uint32_t t = 0; t < c->nr_threads; t++)
 		headers_fill(c, u, &c->thread[t], out);
 	for (unsigned int i = 0; i < c->nr_kinds; i++) {
 		const struct column_kind *k = &c->kind[i];
+		bool skip = !k->rows || (wanted && !wanted[k->type]);
 
-		for (unsigned int n = 2; k->rows && n < k->nr; n++) {
+		for (unsigned int n = 2; !skip && n < k->nr; n++) {
 			column_decode(c, k->first + n, u->value, u->scratch);
 			column_fill(&c->column[k->first + n], u->row + u->start[i], k->rows,
 				    u->value, out);

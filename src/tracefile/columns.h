@@ -66,6 +66,7 @@ struct columns {
 	uint32_t *run_thread, *run_nr; /* order in the chunk */
 	unsigned int nr_kinds, nr_columns, nr_like;
 	uint32_t nr_threads, nr_runs, nr_records;
+	struct unpacking *unpacking; /* memory of columns_unpack(), kept for the next chunk */
 };
 
 struct columns *columns_new(void); /* NULL: out of memory */
@@ -80,9 +81,12 @@ bool columns_parse(struct columns *c, const uint8_t *payload, size_t len);
  */
 void column_decode(const struct columns *c, unsigned int column, uint64_t *out, uint64_t *scratch);
 
-/* All as records again, in their order, exactly raw bytes. False: broken; nothing outside of out was touched. */
-bool columns_unpack(struct columns *c, const uint8_t *payload, size_t len, uint8_t *out,
-		    size_t raw);
+/*
+ * All as records again, in their order, exactly raw bytes. `wanted` (by type id; NULL: all): other records have only
+ * their headers. False: broken; nothing outside of out was touched.
+ */
+bool columns_unpack(struct columns *c, const uint8_t *payload, size_t len, const bool *wanted,
+		    uint8_t *out, size_t raw);
 
 /* ---- packing ---- */
 

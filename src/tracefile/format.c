@@ -356,7 +356,7 @@ static int chunk_add(struct chunk_loader *loader, const struct chunk_ref *ref,
 	_cleanup_free_ uint8_t *text = malloc(ref->h.raw + 1);
 	json_error_t why;
 	json_t *json;
-	int err = text ? chunk_load(loader, ref, text) : fail(-ENOMEM, "out of memory");
+	int err = text ? chunk_load(loader, ref, NULL, text) : fail(-ENOMEM, "out of memory");
 
 	if (err)
 		return err;

@@ -102,7 +102,7 @@ static int index_chunk(struct chunk_loader *l, const struct chunk_ref *ref, uint
 
 	if (!data)
 		return fail(-ENOMEM, "out of memory");
-	err = chunk_load(l, ref, data);
+	err = chunk_load(l, ref, NULL, data);
 	return err ? err : index_entries(data, ref->h.raw, expected, map);
 }
 
@@ -341,7 +341,8 @@ static int unzstd(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *
 	return 0;
 }
 
-static int unpack(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *out)
+static int unpack(struct chunk_loader *l, const struct chunk_ref *ref, const bool *wanted,
+		  uint8_t *out)
 {
 	const uint8_t *delta = l->packed;
 	size_t len = ref->h.stored;
@@ -361,7 +362,8 @@ static int unpack(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *
 	if (err)
 		return err;
 	bool fine = ref->h.encoding >= ENCODING_COLUMNS
-			    ? columns_unpack(l->columns, delta, len, out, ref->h.raw)
+			    ? columns_unpack(l->columns, delta, len, wanted, out,
+					     ref->h.raw)
 			    : delta_unpack(delta, len, out, ref->h.raw);
 
 	return fine ? 0 : damaged(l, ref, "corrupt packed records in a chunk");
@@ -382,7 +384,8 @@ static int load_stored(struct chunk_loader *l, const struct chunk_ref *ref, uint
 	return err;
 }
 
-int chunk_load(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *out)
+int chunk_load(struct chunk_loader *l, const struct chunk_ref *ref, const bool *wanted,
+	       uint8_t *out)
 {
 	const struct chunk_header *h = &ref->h;
 	bool raw = h->encoding == ENCODING_RAW;
@@ -392,7 +395,7 @@ int chunk_load(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *out
 	    (h->encoding >= ENCODING_DELTA && h->kind != CHUNK_RECORDS))
 		return damaged(l, ref, "chunk with an encoding unknown to this version");
 	err = load_stored(l, ref, raw ? out : NULL);
-	return err || raw ? err : unpack(l, ref, out);
+	return err || raw ? err : unpack(l, ref, wanted, out);
 }
 
 /* Columns where a chunk has none. */
@@ -410,7 +413,7 @@ static int repack(struct chunk_loader *l, const struct chunk_ref *ref,
 	}
 	if (!l->packer || !l->records || !l->repacked)
 		return fail(-ENOMEM, "%s: out of memory", l->file);
-	err = chunk_load(l, ref, l->records);
+	err = chunk_load(l, ref, NULL, l->records);
 	if (err)
 		return err;
 	*ret = l->repacked;

@@ -27,13 +27,15 @@ int trace_map_load(int fd, struct trace_info *info, struct trace_map *ret);
 void trace_map_deinit(struct trace_map *map);
 
 /*
- * Reads a chunk's payload and unpacks it into out, ref->h.raw bytes. -EBADMSG with the error message set if it is
+ * Reads a chunk's payload and unpacks it into out, ref->h.raw bytes. Of records whose type is not `wanted` (by id;
+ * NULL: all are) only the headers are certain to be there. -EBADMSG with the error message set if it is
  * damaged; other chunks may still be intact.
  */
 struct chunk_loader;
 struct chunk_loader *chunk_loader_new(int fd, const char *file);
 void chunk_loader_free(struct chunk_loader *l);
-int chunk_load(struct chunk_loader *l, const struct chunk_ref *ref, uint8_t *out);
+int chunk_load(struct chunk_loader *l, const struct chunk_ref *ref, const bool *wanted,
+	       uint8_t *out);
 
 /*
  * The same for a records chunk, but as columns (columns.h); a chunk in another form is converted in memory.

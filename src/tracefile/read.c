@@ -133,7 +133,7 @@ static int read_json_chunk(struct tracefile *t, const struct chunk_ref *ref)
 	_cleanup_free_ uint8_t *text = malloc(ref->h.raw + 1);
 	json_error_t why;
 	json_t *json;
-	int err = text ? chunk_load(t->loader, ref, text) : fail(-ENOMEM, "out of memory");
+	int err = text ? chunk_load(t->loader, ref, NULL, text) : fail(-ENOMEM, "out of memory");
 
 	if (err == -EBADMSG) { /* the records may still be good */
 		trace_info_caveat(&t->reader.info, "%s", error_text());
@@ -309,7 +309,7 @@ static int load_chunk(struct tracefile *t, const struct chunk_ref *ref)
 
 	if (!data)
 		return err ? err : fail(-ENOMEM, "%s: out of memory", t->reader.info.file);
-	err = chunk_load(t->loader, ref, data);
+	err = chunk_load(t->loader, ref, t->wanted, data);
 	if (err == -EBADMSG) {
 		chunk_damaged(t, ref);
 		return 0;

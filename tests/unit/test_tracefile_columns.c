@@ -106,10 +106,10 @@ static void comes_back(void **state)
 				continue;
 			assert_true(n < len);
 			memset(out, 0xaa, len);
-			assert_true(columns_unpack(columns, packed, n, out, len));
+			assert_true(columns_unpack(columns, packed, n, NULL, out, len));
 			assert_memory_equal(in, out, len);
-			assert_false(columns_unpack(columns, packed, n, out, len - 8));
-			assert_false(columns_unpack(columns, packed, n - 1, out, len));
+			assert_false(columns_unpack(columns, packed, n, NULL, out, len - 8));
+			assert_false(columns_unpack(columns, packed, n - 1, NULL, out, len));
 		}
 }
 
@@ -182,13 +182,13 @@ static void forms(void **state)
 		size_t len = cycles_make(NR, cases[i].rip, 3), n = pack(len);
 
 		assert_in_range(n, 1, (unsigned int)(NR * cases[i].bytes));
-		assert_true(columns_unpack(columns, packed, n, out, len));
+		assert_true(columns_unpack(columns, packed, n, NULL, out, len));
 		assert_memory_equal(in, out, len);
 	}
 	size_t len = cycles_make(NR, rip_rising, 3), n = pack(len);
 
 	assert_true(n < NR * 6); /* a difference of five bytes instead of eight */
-	assert_true(columns_unpack(columns, packed, n, out, len));
+	assert_true(columns_unpack(columns, packed, n, NULL, out, len));
 	assert_memory_equal(in, out, len);
 }
 
@@ -250,14 +250,14 @@ static void refuses(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		assert_int_equal(columns_unpack(columns, cases[i].in, cases[i].len, out,
+		assert_int_equal(columns_unpack(columns, cases[i].in, cases[i].len, NULL, out,
 						cases[i].in[2] == 4 ? 32 : 24),
 				 !i);
 	struct record_hdr h = {.time = 10, .pid = 7, .tid = 8, .type = 4, .size = 24, .vcpu = 9};
 
-	assert_true(columns_unpack(columns, cases[0].in, cases[0].len, out, 24));
+	assert_true(columns_unpack(columns, cases[0].in, cases[0].len, NULL, out, 24));
 	assert_memory_equal(out, &h, sizeof(h));
-	assert_false(columns_unpack(columns, cases[0].in, cases[0].len, out, 48));
+	assert_false(columns_unpack(columns, cases[0].in, cases[0].len, NULL, out, 48));
 }
 
 static void survives_damage(void **state)
@@ -273,7 +273,7 @@ static void survives_damage(void **state)
 		uint8_t was = exact[at];
 
 		exact[at] = (uint8_t)random_next();
-		columns_unpack(columns, exact, n, room, len); /* must not touch what is not its own */
+		columns_unpack(columns, exact, n, NULL, room, len); /* must not touch what is not its own */
 		if (i % 3)
 			exact[at] = was;
 		if (i % 1000 == 0)

@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -510,8 +509,6 @@ static int record_once(struct recording *r)
 {
 	int status;
 
-	/* Larger memory is not taken from the heap: a dump's is given back to the system even if small ones stay. */
-	mallopt(M_MMAP_THRESHOLD, 128 << 10);
 	r->signals = record_signals_open();
 	status = record(r) ? command_failed() : EXIT_FINE;
 	command_status_tell(&r->launch);
