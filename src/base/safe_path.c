@@ -343,6 +343,16 @@ int safe_path_unlink(const char *path)
 	return dir < 0 ? -1 : parent_close(dir, unlinkat(dir, name, 0));
 }
 
+int safe_path_rmdir(const char *path)
+{
+	const char *name;
+	int dir = parent_open(path, &name);
+
+	if (dir == AT_FDCWD)
+		return rmdir(path);
+	return dir < 0 ? -1 : parent_close(dir, unlinkat(dir, name, AT_REMOVEDIR));
+}
+
 int safe_path_mkdir(const char *path)
 {
 	const char *name;

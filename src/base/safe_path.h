@@ -36,9 +36,10 @@ int safe_path_follow(const char *path, char **ret, struct stat *st);
 /* open(2) of a resolved path; O_NOFOLLOW and O_CLOEXEC are implied. -1 and errno, ELOOP for a link. */
 int safe_path_open(const char *path, int flags, mode_t mode);
 
-/* rename(2) within a directory, unlink(2), and mkdir(2) with mode 0700, of resolved paths. -1 and errno. */
+/* rename(2) within a directory, unlink(2), rmdir(2), and mkdir(2) with mode 0700, of resolved paths. -1 and errno. */
 int safe_path_rename(const char *from, const char *to);
 int safe_path_unlink(const char *path);
+int safe_path_rmdir(const char *path);
 int safe_path_mkdir(const char *path);
 
 /* The directory that holds `path`; dir has PATH_MAX bytes. */

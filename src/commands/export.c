@@ -158,7 +158,7 @@ static int export(struct destination *to, struct input_set **in)
 		err = export_clickhouse_open(&clickhouse);
 	if (!err)
 		err = command_confine_two(to->is_ctf ? to->ctf.stream.path : to->file.path,
-					  to->ctf.metadata.path);
+					  to->ctf.metadata.path, to->ctf.made);
 	if (!err)
 		err = input_make(false, in);
 	if (!err && strcmp(to->format, "text"))

@@ -41,11 +41,15 @@ static int directory_check(const char *given, const char *at)
 	return 0;
 }
 
-static int directory_make(const char *given, const char *at)
+/* *made: `*at`, which is then no longer the caller's. */
+static int directory_make(const char *given, char **at, char **made)
 {
-	if (!safe_path_mkdir(at))
+	if (!safe_path_mkdir(*at)) {
+		*made = *at;
+		*at = NULL;
 		return 0;
-	return errno == EEXIST ? directory_check(given, at)
+	}
+	return errno == EEXIST ? directory_check(given, *at)
 			       : fail(-errno, "%s: %s", given, strerror(errno));
 }
 
@@ -60,14 +64,14 @@ static int directory_resolve(const char *given, char **ret)
 	return plain ? safe_path_resolve(plain, ret) : fail(-ENOMEM, "out of memory");
 }
 
-static int directory_open(const char *given)
+static int directory_open(const char *given, char **made)
 {
 	uint64_t begun = user_rights_begin();
 	_cleanup_free_ char *at = NULL;
 	int err = directory_resolve(given, &at);
 
 	if (!err)
-		err = directory_make(given, at);
+		err = directory_make(given, &at, made);
 	user_rights_end(begun);
 	return err;
 }
@@ -76,9 +80,10 @@ int export_ctf_open(const char *directory, struct export_ctf *to)
 {
 	struct new_file *const opened[] = {&to->stream, &to->metadata};
 	char path[PATH_MAX];
-	int err = directory_open(directory);
+	int err;
 
 	*to = (struct export_ctf){0};
+	err = directory_open(directory, &to->made);
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !err; i++) {
 		if (snprintf(path, sizeof(path), "%s/%s", directory, files[i]) >= PATH_MAX)
 			err = fail(-ENAMETOOLONG, "%s: %s", directory, strerror(ENAMETOOLONG));
@@ -99,10 +104,12 @@ int export_ctf_write(const struct input_set *in, struct export_ctf *to)
 	const struct event_ctf_clock clock = {.ticks = trace_info_in_ticks(info),
 					      .offset_ns = trace_info_realtime_offset(info)};
 	_cleanup_event_ctf_ struct event_ctf *ctf = event_ctf_new(to->stream.file, &clock);
-	int err = ctf ? rows_each(in, row_put, ctf) : -ENOMEM;
+	int err = ctf ? rows_each(in, row_put, ctf) : -ENOMEM, failed;
 
 	if (!err)
 		err = event_ctf_finish(ctf, in->reader->info.lost, to->metadata.file);
+	if (!err && (failed = stream_flush(to->metadata.file))) /* before the stream gets its name */
+		err = fail(-failed, "%s: %s", to->metadata.path, strerror(failed));
 	if (!err && event_ctf_moved(ctf))
 		command_note("%" PRIu64
 			     " events out of time order got the time of the event before them",
@@ -113,5 +120,10 @@ int export_ctf_write(const struct input_set *in, struct export_ctf *to)
 int export_ctf_close(struct export_ctf *to, int err)
 {
 	err = new_file_close(&to->stream, err);
-	return new_file_close(&to->metadata, err);
+	err = new_file_close(&to->metadata, err);
+	if (err && to->made)
+		safe_path_rmdir(to->made); /* the error is what is reported */
+	free(to->made);
+	to->made = NULL;
+	return err;
 }

@@ -9,6 +9,7 @@
 
 struct export_ctf {
 	struct new_file stream, metadata;
+	char *made; /* the resolved path of a directory that was not there before; NULL: it was */
 };
 
 /*
@@ -18,7 +19,7 @@ struct export_ctf {
 int export_ctf_open(const char *directory, struct export_ctf *to);
 int export_ctf_write(const struct input_set *in, struct export_ctf *to);
 
-/* As new_file_close(). A directory that was made stays. */
+/* As new_file_close(). After an error a directory that was made is removed. */
 int export_ctf_close(struct export_ctf *to, int err);
 
 /* -EINVAL if the events are of several machines. */

@@ -169,7 +169,8 @@ static const int *const allowed[] = {
 };
 
 static const int *const writing =
-	CALLS(SCMP_SYS(openat), SCMP_SYS(open), SCMP_SYS(rename), SCMP_SYS(unlink));
+	CALLS(SCMP_SYS(openat), SCMP_SYS(open), SCMP_SYS(rename), SCMP_SYS(unlink),
+	      SCMP_SYS(rmdir));
 
 static const int *const connecting =
 	CALLS(SCMP_SYS(socket), SCMP_SYS(connect), SCMP_SYS(setsockopt), SCMP_SYS(getsockopt),
@@ -332,7 +333,7 @@ static int calls_supervise(void)
 							  SCMP_SYS(stat), SCMP_SYS(lstat),
 							  SCMP_SYS(access), SCMP_SYS(faccessat),
 							  SCMP_SYS(readlink), SCMP_SYS(rename),
-							  SCMP_SYS(unlink)))
+							  SCMP_SYS(unlink), SCMP_SYS(rmdir)))
 		    : -ENOMEM;
 
 	/* which the supervisor does not do: programs then use openat() */

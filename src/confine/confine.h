@@ -56,8 +56,11 @@ int confine_paths_read(struct confine_paths *p, const char *path);
  */
 int confine_paths_write(struct confine_paths *p, const char *path, bool numbered);
 
+/* May be removed (rmdir(2)), and read: a directory that this process made for its files. */
+int confine_paths_made(struct confine_paths *p, const char *directory);
+
 /*
- * The same for PREFIX-NAME.hrt and PREFIX-NAME.txt, where NAME is of letters, digits, '-' and '.',
+ * As confine_paths_write() for PREFIX-NAME.hrt and PREFIX-NAME.txt, where NAME is of letters, digits, '-' and '.',
  * and for "PATH.PID.tmp" of any process: those that a child of a confined process with `forks`
  * makes.
  */

@@ -51,6 +51,8 @@ bool paths_given(const struct confine_paths *p, const char *path);
 /* From a temporary name to its own? */
 bool paths_allow_rename(const struct confine_paths *p, const char *from, const char *to);
 
+bool paths_allow_rmdir(const struct confine_paths *p, const char *path);
+
 bool paths_any_write(const struct confine_paths *p);
 
 /*

@@ -17,7 +17,7 @@
 struct rule {
 	char *path; /* absolute */
 	size_t stem; /* length without the last ".EXTENSION" */
-	bool write, numbered, dumps, update, directory;
+	bool write, numbered, dumps, update, directory, made;
 	pid_t owner; /* whose temporary files */
 };
 
@@ -110,11 +110,8 @@ static int rule_add(struct confine_paths *p, const char *path, struct rule rule)
 {
 	char buf[PATH_MAX];
 	struct stat st;
-	int err = rule.write ? place_check(path) : 0;
+	int err = path_absolute(path, getpid(), buf);
 
-	if (err)
-		return err;
-	err = path_absolute(path, getpid(), buf);
 	if (err) /* no such directory: to open it fails, too */
 		return err == -ENOMEM ? fail(err, "out of memory") : 0;
 	err = array_room(p->rule, p->nr);
@@ -150,9 +147,16 @@ int confine_paths_write(struct confine_paths *p, const char *path, bool numbered
 	return err;
 }
 
+int confine_paths_made(struct confine_paths *p, const char *directory)
+{
+	return rule_add(p, directory, (struct rule){.made = true});
+}
+
 int confine_paths_dumps(struct confine_paths *p, const char *prefix)
 {
-	return rule_add(p, prefix, (struct rule){.write = true, .dumps = true});
+	int err = place_check(prefix);
+
+	return err ? err : rule_add(p, prefix, (struct rule){.write = true, .dumps = true});
 }
 
 int confine_paths_temporary(struct confine_paths *p)
@@ -316,6 +320,11 @@ bool paths_allow_temporary(const struct confine_paths *p, const char *path, bool
 			       strlen(path + len) == strlen(prefix) + 6 &&
 			       !strchr(path + len + 1, '/')
 		     : !path[len];
+}
+
+bool paths_allow_rmdir(const struct confine_paths *p, const char *path)
+{
+	return array_any(p->nr, i, p->rule[i].made && !strcmp(path, p->rule[i].path));
 }
 
 bool paths_allow_rename(const struct confine_paths *p, const char *from, const char *to)

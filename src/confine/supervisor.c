@@ -277,6 +277,18 @@ static void call_unlink(struct call *c, uint64_t address)
 	answer(c, err);
 }
 
+static void call_rmdir(struct call *c, uint64_t address)
+{
+	char path[PATH_MAX];
+	int err = path_read(c, AT_FDCWD, address, path);
+
+	if (!err && !paths_allow_rmdir(c->paths, path))
+		err = -EACCES;
+	if (!err && safe_path_rmdir(path))
+		err = -errno;
+	answer(c, err);
+}
+
 static void call_any(struct call *c)
 {
 	const uint64_t *a = (const uint64_t *)c->req.data.args;
@@ -303,6 +315,8 @@ static void call_any(struct call *c)
 		return call_rename(c, a[0], a[1]);
 	case SYS_unlink:
 		return call_unlink(c, a[0]);
+	case SYS_rmdir:
+		return call_rmdir(c, a[0]);
 #endif
 	default:
 		return answer(c, -ENOSYS);

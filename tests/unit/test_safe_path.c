@@ -12,6 +12,7 @@
 #include "base/growing_file.h"
 #include "base/new_file.h"
 #include "base/safe_path.h"
+#include "confine/confine.h"
 
 #include "dir_util.h"
 
@@ -27,6 +28,7 @@ static bool any(const uint8_t *head, size_t len)
 /* All that writes does the same. */
 static void assert_opens(const char *path, int result)
 {
+	struct confine_paths *p = confine_paths_new();
 	struct growing_file g;
 	struct new_file f;
 	char *at;
@@ -37,6 +39,8 @@ static void assert_opens(const char *path, int result)
 	assert_int_equal(new_file_close(&f, -ECANCELED), -ECANCELED);
 	assert_int_equal(growing_file_create(&g, path, true, any), result);
 	assert_int_equal(growing_file_close(&g, false), 0);
+	assert_int_equal(confine_paths_write(p, path, false), result == -EACCES ? result : 0);
+	confine_paths_free(p);
 }
 
 static void assert_resolved(const char *path, const char *file)

@@ -59,10 +59,10 @@ static int inputs_add(struct confine_paths *p)
 
 int command_confine(const char *output)
 {
-	return command_confine_two(output, NULL);
+	return command_confine_two(output, NULL, NULL);
 }
 
-int command_confine_two(const char *output, const char *other)
+int command_confine_two(const char *output, const char *other, const char *made)
 {
 	_cleanup_confine_paths_ struct confine_paths *p = done ? NULL : confine_paths_new();
 	struct confinement c = {.phase = starts_programs ? CONFINE_EXECUTE : CONFINE_READ,
@@ -84,6 +84,8 @@ int command_confine_two(const char *output, const char *other)
 		err = confine_paths_write(p, output, false);
 	if (!err && other)
 		err = confine_paths_write(p, other, false);
+	if (!err && made)
+		err = confine_paths_made(p, made);
 	done = true;
 	return err ? err : confine(&c);
 }

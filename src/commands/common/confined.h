@@ -9,8 +9,8 @@
  */
 int command_confine(const char *output);
 
-/* The same for a command that writes two files; each may be NULL. */
-int command_confine_two(const char *output, const char *other);
+/* The same for two files, and the directory that was made for them and may be removed; each may be NULL. */
+int command_confine_two(const char *output, const char *other, const char *made);
 
 /* This command starts a program (tcpdump): user and capabilities are given up, but not system calls. */
 void command_confine_starts_programs(void);
