@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/digits.h"
 #include "base/error.h"
 #include "base/units.h"
 
@@ -115,21 +116,26 @@ bool parse_seconds(const char *text, uint64_t *ret_ns)
 
 /* ---- printing ---- */
 
-const char *duration_print(uint64_t ns, char *buf, size_t size)
+char *put_duration(char *p, uint64_t ns)
 {
 	for (const struct unit *u = time_units + 2; u->factor > 1; u++) { /* from s on */
 		double v = (double)ns / u->factor;
+		char digits[32];
 
 		if (v < 0.9995)
 			continue;
-		snprintf(buf, size,
-			 v < 9.995   ? "%.2f%s"
-			 : v < 99.95 ? "%.1f%s"
-				     : "%.0f%s",
-			 v, u->name);
-		return buf;
+		p = put_text(p, decimal_print(v, v < 9.995 ? 2 : v < 99.95 ? 1 : 0, digits,
+					      sizeof(digits)));
+		return put_text(p, u->name);
 	}
-	snprintf(buf, size, "%uns", (unsigned int)ns);
+	return put_text(put_dec(p, ns), "ns");
+}
+
+const char *duration_print(uint64_t ns, char *buf, size_t size)
+{
+	char text[PUT_DURATION_MAX];
+
+	snprintf(buf, size, "%.*s", (int)(put_duration(text, ns) - text), text);
 	return buf;
 }
 

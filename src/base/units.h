@@ -21,6 +21,10 @@ bool parse_seconds(const char *text, uint64_t *ret_ns);
 /* Each returns buf, which has at least 16 bytes. */
 const char *duration_print(uint64_t ns, char *buf, size_t size); /* "12.3us": three digits and the unit */
 
+/* The same, without a NUL, to where at least PUT_DURATION_MAX bytes are. Returns its end. */
+enum { PUT_DURATION_MAX = 32 };
+char *put_duration(char *p, uint64_t ns);
+
 /* The same of ticks of an unknown rate: "870t", "12.3kt", "1.50Gt". */
 const char *ticks_print(uint64_t ticks, char *buf, size_t size);
 

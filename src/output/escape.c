@@ -38,16 +38,37 @@ void put_markup(FILE *f, const char *raw)
 		}
 }
 
+static char *json_escape(char *to, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		if (c == '"' || c == '\\')
+			*to++ = '\\';
+		if (c < 0x20 || c == 0x7f)
+			to += sprintf(to, "\\u%04x", c);
+		else
+			*to++ = text[i];
+	}
+	return to;
+}
+
+char *put_json_text(char *to, const char *text)
+{
+	*to++ = '"';
+	to = json_escape(to, text, strlen(text));
+	*to++ = '"';
+	return to;
+}
+
 void put_json(FILE *f, const char *text)
 {
+	char part[6 * 64];
+	size_t len;
+
 	fputc('"', f);
-	for (const unsigned char *p = (const unsigned char *)text; *p; p++)
-		if (*p == '"' || *p == '\\')
-			fprintf(f, "\\%c", *p);
-		else if (*p < 0x20 || *p == 0x7f)
-			fprintf(f, "\\u%04x", *p);
-		else
-			fputc(*p, f);
+	for (; (len = strnlen(text, 64)); text += len)
+		fwrite(part, 1, (size_t)(json_escape(part, text, len) - part), f);
 	fputc('"', f);
 }
 

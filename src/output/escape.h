@@ -14,6 +14,10 @@ void put_markup(FILE *f, const char *text);
 /* A JSON string with its quotes. */
 void put_json(FILE *f, const char *text);
 
+/* The same to memory of 6 * strlen(text) + PUT_JSON_MORE bytes. Returns its end; no NUL. */
+enum { PUT_JSON_MORE = 2 };
+char *put_json_text(char *to, const char *text);
+
 /*
  * A cell of CSV (RFC 4180) with text, quoted only where it must be. A spreadsheet takes a cell that begins with = + - @
  * or a tab for a formula: such text gets an apostrophe before it, unless it is a number.

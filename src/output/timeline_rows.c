@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A timeline as rows, one for each slice, in the order in which they ended. Written as they come. */
+/*
+ * A timeline as rows, one for each slice, in the order in which they ended. They are written as they come, millions of
+ * them, each put together in memory.
+ */
 #include <errno.h>
 
+#include "base/digits.h"
+#include "base/error.h"
 #include "base/json_text.h"
 #include "base/units.h"
 #include "input/input_set.h"
@@ -10,27 +15,74 @@
 #include "output/json_rows.h"
 #include "output/report.h"
 
+enum {
+	ESCAPED = 6,	    /* bytes that one of a name becomes at most */
+	ROW_REST_MAX = 512, /* of a row but its names and flows: numbers, keys, padding */
+	FLOW_MAX = 1 + DIGITS_MAX,
+};
+
 struct rows {
 	uint64_t nr, left_out;
+	bool failed; /* out of memory */
+	size_t size; /* of `row` */
+	char row[];
 };
 
 static int rows_open(struct timeline *t)
 {
 	t->state = calloc(1, sizeof(struct rows));
-	return t->state ? 0 : -ENOMEM;
+	return t->state ? 0 : fail(-ENOMEM, "out of memory");
 }
 
-/* False: --limit is reached. */
-static bool row_wanted(struct timeline *t)
+static size_t row_max(const struct timeline *t, const struct timeline_slice *s)
 {
-	struct rows *r = t->state;
+	const struct timeline_track *tr = &t->track[s->track];
+	const struct timeline_group *g = &t->group[tr->group];
+	size_t names = strlen(s->name) + strlen(tr->name) + strlen(g->name);
+
+	if (g->vm)
+		names += strlen(g->vm);
+	return ROW_REST_MAX + ESCAPED * names + FLOW_MAX * (size_t)s->nr_flows;
+}
+
+/* Where to write the row; NULL: --limit is reached, or there is no memory. */
+static char *row_begin(struct timeline *t, const struct timeline_slice *s)
+{
+	struct rows *r = t->state, *larger;
+	size_t size = row_max(t, s);
 
 	if (t->report->out->limit && r->nr == t->report->out->limit) {
 		r->left_out++;
-		return false;
+		return NULL;
+	}
+	if (size > r->size) {
+		larger = realloc(r, sizeof(*r) + 2 * size);
+		if (!larger) {
+			r->failed = true;
+			return NULL;
+		}
+		t->state = r = larger;
+		r->size = 2 * size;
 	}
 	r->nr++;
-	return true;
+	return r->row;
+}
+
+static void row_end(const struct timeline *t, char *end)
+{
+	const struct rows *r = t->state;
+
+	fwrite_unlocked(r->row, 1, (size_t)(end - r->row), t->report->out->file);
+}
+
+static int rows_close(struct timeline *t)
+{
+	const struct rows *r = t->state;
+
+	if (!t->nr_slices)
+		report_empty(t->report);
+	report_left_out(t->report, r->left_out);
+	return r->failed ? fail(-ENOMEM, "out of memory") : 0;
 }
 
 /* ---- text ---- */
@@ -70,29 +122,37 @@ static int text_open(struct timeline *t)
 static void text_slice(struct timeline *t, const struct timeline_slice *s)
 {
 	const struct timeline_track *tr = &t->track[s->track];
-	uint64_t at = s->start_ns > t->start_ns ? s->start_ns - t->start_ns : 0;
 	const char *prefix = group_prefix(t, tr->group);
-	char duration[16] = "", time[32], track[512];
+	char *p = row_begin(t, s), *from;
 
-	if (!row_wanted(t))
+	if (!p)
 		return;
+	p = put_timestamp(p, s->start_ns > t->start_ns ? s->start_ns - t->start_ns : 0, 14);
+	*p++ = ' ';
+	from = p;
 	if (s->kind != SLICE_INSTANT)
-		duration_print(s->end_ns - s->start_ns, duration, sizeof(duration));
-	snprintf(track, sizeof(track), "%s%s%s", prefix, *prefix ? "/" : "", tr->name);
-	fprintf(t->report->out->file, "%14s %8s %-9s %-22s %s\n",
-		seconds_print(at, time, sizeof(time)), duration, slice_kind_name(s->kind), track,
-		s->name);
+		p = put_duration(p, s->end_ns - s->start_ns);
+	p = pad_left(from, p, 8);
+	*p++ = ' ';
+	p = pad_right(p, put_text(p, slice_kind_name(s->kind)), 9);
+	*p++ = ' ';
+	from = p;
+	p = put_text(p, prefix);
+	if (*prefix)
+		*p++ = '/';
+	p = pad_right(from, put_text(p, tr->name), 22);
+	*p++ = ' ';
+	p = put_text(p, s->name);
+	*p++ = '\n';
+	row_end(t, p);
 }
 
 static int text_close(struct timeline *t)
 {
-	const struct rows *r = t->state;
+	int err = rows_close(t);
 
-	if (!t->nr_slices)
-		report_empty(t->report);
-	report_left_out(t->report, r->left_out);
 	t->report->foot(t->report);
-	return 0;
+	return err;
 }
 
 /* ---- csv ---- */
@@ -104,35 +164,33 @@ static int csv_open(struct timeline *t)
 	return rows_open(t);
 }
 
+static char *put_cell(char *p, const char *text)
+{
+	p = put_csv_text(p, text);
+	*p++ = ',';
+	return p;
+}
+
 static void csv_slice(struct timeline *t, const struct timeline_slice *s)
 {
 	const struct timeline_track *tr = &t->track[s->track];
-	FILE *f = t->report->out->file;
+	const struct timeline_group *group = &t->group[tr->group];
+	char *p = row_begin(t, s);
 
-	if (!row_wanted(t))
+	if (!p)
 		return;
-	fprintf(f, "%" PRIu64 ",%" PRIu64 ",%s,", s->start_ns, s->end_ns - s->start_ns,
-		slice_kind_name(s->kind));
-	put_csv(f, t->group[tr->group].name);
-	fputc(',', f);
-	if (several_vms(t)) {
-		put_csv(f, t->group[tr->group].vm ?: "");
-		fputc(',', f);
-	}
-	put_csv(f, tr->name);
-	fputc(',', f);
-	put_csv(f, s->name);
-	fputc('\n', f);
-}
-
-static int csv_close(struct timeline *t)
-{
-	const struct rows *r = t->state;
-
-	if (!t->nr_slices)
-		report_empty(t->report);
-	report_left_out(t->report, r->left_out);
-	return 0;
+	p = put_dec(p, s->start_ns);
+	*p++ = ',';
+	p = put_dec(p, s->end_ns - s->start_ns);
+	*p++ = ',';
+	p = put_cell(p, slice_kind_name(s->kind));
+	p = put_cell(p, group->name);
+	if (several_vms(t))
+		p = put_cell(p, group->vm ?: "");
+	p = put_cell(p, tr->name);
+	p = put_csv_text(p, s->name);
+	*p++ = '\n';
+	row_end(t, p);
 }
 
 /* ---- json: rows first, since the head is only known at the end ---- */
@@ -143,18 +201,22 @@ static int rows_json_open(struct timeline *t)
 	return rows_open(t);
 }
 
-/* Without an object of jansson's, which takes 17 allocations a row. */
-static void number_put(const char *key, uint64_t v, FILE *f)
+/* What put_dec() and put_json_text() do not write: too large a number, text that is not ASCII. */
+static char *put_value(char *p, json_t *value)
 {
-	fprintf(f, "\"%s\":", key);
-	if (v <= INT64_MAX) {
-		fprintf(f, "%" PRIu64, v);
-		return;
-	}
-	json_t *real = json_u64(v);
+	char *text = json_text_make(value, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
 
-	json_text_put(real, f, JSON_ENCODE_ANY);
-	json_decref(real);
+	p = put_text(p, text ?: "null");
+	free(text);
+	json_decref(value);
+	return p;
+}
+
+/* Without an object of jansson's, which takes 17 allocations a row. */
+static char *put_number(char *p, const char *key, uint64_t v)
+{
+	p = put_text(p, key);
+	return v <= INT64_MAX ? put_dec(p, v) : put_value(p, json_u64(v));
 }
 
 static bool is_ascii(const char *text)
@@ -164,56 +226,47 @@ static bool is_ascii(const char *text)
 	return !*text;
 }
 
-static void text_put(const char *key, const char *text, FILE *f)
+static char *put_string(char *p, const char *key, const char *text)
 {
 	json_t *string = is_ascii(text) ? NULL : json_string(text);
 
-	fprintf(f, ",\"%s\":", key);
-	if (string)
-		json_text_put(string, f, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
-	else
-		put_json(f, text);
-	json_decref(string);
+	p = put_text(p, key);
+	return string ? put_value(p, string) : put_json_text(p, text);
 }
 
 static void rows_json_slice(struct timeline *t, const struct timeline_slice *s)
 {
 	const struct timeline_track *tr = &t->track[s->track];
 	const struct timeline_group *group = &t->group[tr->group];
-	const struct rows *r = t->state;
-	FILE *f = t->report->out->file;
+	const struct rows *r;
+	char *p = row_begin(t, s);
 
-	if (!row_wanted(t))
+	if (!p)
 		return;
-	json_rows_next(f, r->nr - 1);
-	fputc('{', f);
-	number_put("start_ns", s->start_ns, f);
-	fputc(',', f);
-	number_put("duration_ns", s->end_ns - s->start_ns, f);
-	text_put("kind", slice_kind_name(s->kind), f);
-	text_put("group", group->name, f);
+	r = t->state;
+	p = put_text(p, r->nr > 1 ? ",\n" : "\n");
+	p = put_number(p, "{\"start_ns\":", s->start_ns);
+	p = put_number(p, ",\"duration_ns\":", s->end_ns - s->start_ns);
+	p = put_string(p, ",\"kind\":", slice_kind_name(s->kind));
+	p = put_string(p, ",\"group\":", group->name);
 	if (several_vms(t) && group->vm)
-		text_put("vm", group->vm, f);
-	text_put("track", tr->name, f);
-	text_put("name", s->name, f);
+		p = put_string(p, ",\"vm\":", group->vm);
+	p = put_string(p, ",\"track\":", tr->name);
+	p = put_string(p, ",\"name\":", s->name);
 	for (unsigned int i = 0; i < s->nr_flows; i++)
-		fprintf(f, "%s%" PRId64, i ? "," : ",\"flows\":[", (int64_t)s->flow[i]);
-	fputs(s->nr_flows ? "]}" : "}", f);
+		p = put_dec(put_text(p, i ? "," : ",\"flows\":["), s->flow[i]);
+	row_end(t, put_text(p, s->nr_flows ? "]}" : "}"));
 }
 
 static int rows_json_close(struct timeline *t)
 {
-	const struct rows *r = t->state;
+	int err = rows_close(t);
 
-	if (!t->nr_slices)
-		report_empty(t->report);
-	report_left_out(t->report, r->left_out);
-	json_rows_end(t->report->out->file,
-		      t->report->head(t->report));
-	return 0;
+	json_rows_end(t->report->out->file, t->report->head(t->report));
+	return err;
 }
 
 const struct timeline_ops text_timeline = {text_open, NULL, NULL, text_slice, text_close};
-const struct timeline_ops csv_timeline = {csv_open, NULL, NULL, csv_slice, csv_close};
+const struct timeline_ops csv_timeline = {csv_open, NULL, NULL, csv_slice, rows_close};
 const struct timeline_ops json_timeline = {rows_json_open, NULL, NULL, rows_json_slice,
 					   rows_json_close};

@@ -16,7 +16,6 @@
 
 enum {
 	LINE_MAX_BYTES = 1 << 20, /* a longer line is not broken */
-	STREAM_BYTES = 1 << 16,
 	INDENT = 4,
 	COLUMN_AT_MOST = 32, /* the rest of a line is not indented further */
 };
@@ -153,7 +152,7 @@ static void line_put(struct wrap *w, const char *line, size_t len)
 	if (len <= LINE_MAX_BYTES)
 		at = break_find(w, line, text, w->options->width);
 	if (at == text)
-		fwrite(line, 1, len, w->to);
+		fwrite_unlocked(line, 1, len, w->to);
 	else
 		line_break(w, line, text, at);
 }
@@ -214,8 +213,6 @@ static FILE *wrap_open(FILE *to, const struct wrap_options *options)
 	f = fopencookie(w, "w", functions);
 	if (!f)
 		free(w);
-	else
-		setvbuf(f, NULL, _IOFBF, STREAM_BYTES);
 	return f;
 }
 

@@ -18,7 +18,10 @@
 #include "commands/common/input.h"
 #include "commands/common/output.h"
 
-enum { WIDTH_DEFAULT = 80 }; /* of what is no terminal */
+enum {
+	WIDTH_DEFAULT = 80, /* of what is no terminal */
+	STDOUT_BYTES = 1 << 16,
+};
 
 static struct {
 	const char *format, *file, *sort;
@@ -168,8 +171,11 @@ static int file_open(struct output *out)
 
 static void stdout_open(struct output *out)
 {
+	static char buffer[STDOUT_BYTES]; /* setvbuf() ignores a size without one */
 	FILE *pager;
 
+	if (!isatty(STDOUT_FILENO))
+		setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
 	out->color = color_wanted(stdout);
 	out->width = terminal_width(stdout);
 	pager = isatty(STDOUT_FILENO) && !strcmp(out->format, "text") ? open_pager(&out->pager)

@@ -60,7 +60,7 @@ static void put_heading(struct stat_lines *l)
 		"reasons");
 }
 
-static void put_duration(FILE *f, uint64_t ns)
+static void figure_put(FILE *f, uint64_t ns)
 {
 	char buf[16];
 
@@ -113,10 +113,10 @@ static void put_text(struct stat_lines *l, const struct stat_interval *in, int v
 	if (vcpu != STAT_ALL_VCPUS)
 		fprintf(f, " %4d", vcpu);
 	fprintf(f, " %8" PRIu64 " %8" PRIu64, d->count, d->userspace);
-	put_duration(f, d->total_ns);
-	put_duration(f, d->p50_ns);
-	put_duration(f, d->p99_ns);
-	put_duration(f, d->max_ns);
+	figure_put(f, d->total_ns);
+	figure_put(f, d->p50_ns);
+	figure_put(f, d->p99_ns);
+	figure_put(f, d->max_ns);
 	put_reasons(l, in, vcpu, d->total_ns);
 	fputc('\n', f);
 }
