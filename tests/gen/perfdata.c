@@ -41,7 +41,7 @@
 enum { CPUS = 64, ATTR_BYTES = 128, HEAD_BYTES = 104, MMAP_BYTES = 1 << 19 };
 
 /* Features (tools/perf/util/header.h). */
-enum { TRACING_DATA = 1, FEATURE_COMPRESSED = 27 };
+enum { TRACING_DATA = 1, FEATURE_NRCPUS = 7, FEATURE_COMPRESSED = 27 };
 
 /* tools/lib/perf/include/perf/event.h */
 enum {
@@ -67,6 +67,7 @@ struct trace {
 	struct counter counter[EVENTS];
 	int nr_counters;
 	struct bytes ring[CPUS], data;
+	uint64_t nr_files; /* of `threads`: CPUs with records */
 };
 
 struct task {
@@ -273,14 +274,15 @@ static void sample_set(struct trace *t, const char *name)
 /* The buffer of each CPU in a file of its own. */
 static void parts_write(struct trace *t, const char *directory)
 {
-	for (int i = 0, nr = 0; i < CPUS; i++) {
+	for (int i = 0; i < CPUS; i++) {
 		char *path;
 		FILE *f = NULL;
 
 		bytes_end(&t->ring[i]);
 		if (!t->ring[i].len)
 			continue;
-		if (asprintf(&path, "%s/data.%d", directory, nr++) < 0 || !(f = fopen(path, "w")))
+		if (asprintf(&path, "%s/data.%d", directory, (int)t->nr_files++) < 0 ||
+		    !(f = fopen(path, "w")))
 			error(1, errno, "%s", directory);
 		fwrite(t->ring[i].data, 1, t->ring[i].len, f);
 		fclose(f);
@@ -474,11 +476,18 @@ static void pipe_write(const struct trace *t, FILE *f)
 	data_put(t, f);
 }
 
+static void feature_place(FILE *f, uint64_t *at, uint64_t len)
+{
+	put(f, *at, 8);
+	put(f, len, 8);
+	*at += len;
+}
+
 /* head | ids | attrs | data | table of features | features */
 static void file_write(const struct trace *t, FILE *f)
 {
 	uint64_t ids = HEAD_BYTES, attrs = ids + 8ull * CPUS * (uint64_t)nr_events(t);
-	uint64_t data = attrs + (ATTR_BYTES + 16) * (uint64_t)nr_events(t), end;
+	uint64_t data = attrs + (ATTR_BYTES + 16) * (uint64_t)nr_events(t), end, at;
 	struct bytes b;
 
 	for (int i = 0; i < HEAD_BYTES; i++)
@@ -496,13 +505,17 @@ static void file_write(const struct trace *t, FILE *f)
 	bytes_begin(&b);
 	tracing_put(t, b.f);
 	bytes_end(&b);
-	put(f, end + 16 + 16 * t->packed, 8);
-	put(f, b.len, 8);
-	if (t->packed) {
-		put(f, end + 32 + b.len, 8);
-		put(f, 20, 8);
-	}
+	at = end + 16 + 16 * t->threads + 16 * t->packed;
+	feature_place(f, &at, b.len);
+	if (t->threads)
+		feature_place(f, &at, 8);
+	if (t->packed)
+		feature_place(f, &at, 20);
 	fwrite(b.data, 1, b.len, f);
+	if (t->threads) {
+		put(f, t->nr_files, 4); /* CPUs that the machine has, and that are online */
+		put(f, t->nr_files, 4);
+	}
 	if (t->packed)
 		compression_put(f);
 	free(b.data);
@@ -516,7 +529,8 @@ static void file_write(const struct trace *t, FILE *f)
 	put(f, end - data, 8);
 	put(f, 0, 8);
 	put(f, 0, 8);
-	put(f, 1ull << TRACING_DATA | (uint64_t)t->packed << FEATURE_COMPRESSED, 8);
+	put(f, 1ull << TRACING_DATA | (uint64_t)t->threads << FEATURE_NRCPUS |
+		       (uint64_t)t->packed << FEATURE_COMPRESSED, 8);
 }
 
 int main(int argc, char **argv)

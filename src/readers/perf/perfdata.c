@@ -534,6 +534,8 @@ static int perfdata_fill(struct perfdata *p, const char *path, const struct read
 		return err;
 	info->end_ns = info->start_ns;
 	meta_take(p);
+	if (p->stream.parts)
+		perfdata_parts_caveat(p->stream.parts, &p->file, info);
 	if (!p->losses_known || (!p->stream.zstd && p->pending.live_bytes < AHEAD_MAX))
 		return 0;
 	return ahead_free(p);

@@ -245,7 +245,10 @@ static int feature_take(struct perfdata_file *f, unsigned int bit, struct buffer
 		text_take(b, f->host, sizeof(f->host));
 	else if (bit == PERFDATA_F_OSRELEASE)
 		text_take(b, f->release, sizeof(f->release));
-	else if (bit == PERFDATA_F_EVENT_DESC)
+	else if (bit == PERFDATA_F_NRCPUS) {
+		buffer_u32(b); /* that the machine has */
+		f->nr_cpus = buffer_u32(b);
+	} else if (bit == PERFDATA_F_EVENT_DESC)
 		event_desc_take(f, b);
 	else if (bit == PERFDATA_F_CLOCK_DATA && buffer_left(b) >= 24) {
 		buffer_u64(b); /* version, clock id */
@@ -266,8 +269,8 @@ int perfdata_feature_record(struct perfdata_file *f, struct buffer *b)
 static bool feature_wanted(unsigned int bit)
 {
 	return bit == PERFDATA_F_TRACING_DATA || bit == PERFDATA_F_HOSTNAME ||
-	       bit == PERFDATA_F_OSRELEASE || bit == PERFDATA_F_EVENT_DESC ||
-	       bit == PERFDATA_F_CLOCK_DATA;
+	       bit == PERFDATA_F_OSRELEASE || bit == PERFDATA_F_NRCPUS ||
+	       bit == PERFDATA_F_EVENT_DESC || bit == PERFDATA_F_CLOCK_DATA;
 }
 
 static int feature_read(struct perfdata_file *f, unsigned int bit, struct buffer *table,

@@ -46,6 +46,7 @@ enum {
 	PERFDATA_F_TRACING_DATA = 1,
 	PERFDATA_F_HOSTNAME = 3,
 	PERFDATA_F_OSRELEASE = 4,
+	PERFDATA_F_NRCPUS = 7,
 	PERFDATA_F_EVENT_DESC = 12,
 	PERFDATA_F_CLOCK_DATA = 29,
 };
@@ -79,6 +80,7 @@ struct perfdata_file {
 	struct perfdata_id *id; /* sorted by perfdata_attr_of() */
 	uint32_t nr_ids;
 	bool ids_sorted, have_formats;
+	uint32_t nr_cpus; /* that were online; 0: unknown */
 	char host[PERFDATA_TEXT_MAX], release[PERFDATA_TEXT_MAX];
 	bool have_wall; /* wall_ns of CLOCK_REALTIME was clock_ns of the trace's clock */
 	uint64_t wall_ns, clock_ns;
@@ -144,6 +146,9 @@ int perfdata_parts_open(const struct perfdata_file *f, struct ftrace_events *eve
 int perfdata_parts_next(struct perfdata_parts *p, const struct perfdata_file *f,
 			struct perfdata_record *ret, bool *cut);
 void perfdata_parts_close(struct perfdata_parts *p);
+/* Says so if files of the directory are missing. */
+void perfdata_parts_caveat(const struct perfdata_parts *p, const struct perfdata_file *f,
+			   struct trace_info *info);
 
 /* ---- samples ---- */
 

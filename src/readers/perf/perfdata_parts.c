@@ -8,6 +8,8 @@
  * what is out of order then waits in event/pending.h.
  */
 #include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,6 +17,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/open_files.h"
+#include "event/reader.h"
 #include "readers/perf/perfdata_file.h"
 
 enum { PARTS_MAX = PERFDATA_CPUS_MAX, PART_BYTES = 128 << 10 };
@@ -30,6 +33,8 @@ struct part {
 struct perfdata_parts {
 	struct part **part; /* of the directory's `data`, and data.0, ... */
 	size_t nr;
+	unsigned int nr_files; /* data.N */
+	unsigned int missing;  /* the first that is not there though a later one is; UINT_MAX: none */
 };
 
 static int part_add(struct perfdata_parts *p, const struct perfdata_file *f, int fd, uint64_t at,
@@ -81,12 +86,36 @@ int perfdata_parts_open(const struct perfdata_file *f, struct ftrace_events *eve
 	if (fd < 0)
 		return fail(-ENOMEM, "%s: out of memory", f->path);
 	int err = part_add(p, f, fd, f->data_at, f->data_end, events);
+	unsigned int missing = UINT_MAX;
 
-	for (unsigned int i = 0; !err && more > 0 && i < PARTS_MAX; i++) {
+	p->missing = UINT_MAX;
+	for (unsigned int i = 0; !err && i < PARTS_MAX && (more || i < f->nr_cpus); i++) {
 		more = part_open(p, f, i, events);
 		err = more < 0 ? more : 0;
+		p->nr_files += more > 0;
+		if (more > 0)
+			p->missing = missing;
+		else if (missing == UINT_MAX)
+			missing = i;
 	}
 	return err;
+}
+
+void perfdata_parts_caveat(const struct perfdata_parts *p, const struct perfdata_file *f,
+			   struct trace_info *info)
+{
+	uint32_t counted = f->nr_attrs ? f->nr_ids / f->nr_attrs : 0;
+
+	counted = counted < f->nr_cpus ? counted : f->nr_cpus;
+	if (p->missing != UINT_MAX)
+		trace_info_caveat(info, "%s: data.%u is missing: so are the records of its CPUs",
+				  f->path, p->missing);
+	else if (p->nr_files < counted)
+		trace_info_caveat(info,
+				  "%s: there are %u files data.N, and perf counted on %" PRIu32
+				  " CPUs: was the directory copied whole? (A file has more than "
+				  "one CPU after perf record --threads=core, package or numa.)",
+				  f->path, p->nr_files, counted);
 }
 
 void perfdata_parts_close(struct perfdata_parts *p)
