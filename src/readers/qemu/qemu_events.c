@@ -7,6 +7,8 @@
  * an element's descriptor head: elements are numbered by their address, which is unique while they are in flight.
  */
 
+#include <ctype.h>
+
 #include "base/array.h"
 #include "readers/qemu/qemu_events.h"
 #include "readers/text/lines.h"
@@ -36,6 +38,7 @@ struct qemu_event {
 	uint16_t id;
 	struct arg arg[ARGS_MAX];
 	uint16_t one_offset, one_size; /* a field that is 1 for this event */
+	enum qemu_special special;
 };
 
 /* clang-format off */
@@ -84,6 +87,16 @@ static const struct qemu_event known_events[] = {
 	  N("status", vscsi_response, status)}, 0, 0},
 	{"vm_state_notify", EV_vm_state,
 	 {N("running", vm_state, running), N("reason", vm_state, state)}, 0, 0},
+};
+
+/* Ours only with some arguments; all others are "qemu:NAME". */
+static const struct qemu_event special_events[] = {
+	{"kvm_vcpu_ioctl", 0,
+	 {{"cpu_index", NULL, VCPU, 0, 0}, {"type", NULL, NUMBER, 0, sizeof(uint64_t)}}, 0, 0, QEMU_IOCTL},
+	{"vmstate_downtime_checkpoint", 0, {{NULL}}, 0, 0, QEMU_CHECKPOINT},
+	{"vmstate_downtime_save", 0,
+	 {{"type", NULL, STRING, 0, 0}, {"idstr", NULL, STRING, 0, 0}, {"instance_id", NULL, NUMBER, 0, 0},
+	  {"downtime", NULL, NUMBER, 0, 0}}, 0, 0, QEMU_SAVED},
 };
 /* clang-format on */
 
@@ -145,11 +158,21 @@ void qemu_events_deinit(struct qemu_events *e)
 	hash_deinit(&e->elements);
 }
 
+static bool slice_is(struct text_slice text, const char *what)
+{
+	return strlen(what) == text.len && !memcmp(what, text.at, text.len);
+}
+
 static const struct qemu_event *known_find(struct text_slice name)
 {
 	return array_find(known_events, sizeof(known_events) / sizeof(known_events[0]), i,
-			  strlen(known_events[i].name) == name.len &&
-				  !memcmp(known_events[i].name, name.at, name.len));
+			  slice_is(name, known_events[i].name));
+}
+
+static const struct qemu_event *special_find(struct text_slice name)
+{
+	return array_find(special_events, sizeof(special_events) / sizeof(special_events[0]), i,
+			  slice_is(name, special_events[i].name));
 }
 
 bool qemu_event_is_known(struct text_slice name)
@@ -212,10 +235,7 @@ struct qemu_name *qemu_event_name(struct qemu_events *e, struct text_slice name,
 		return NULL;
 	memcpy(n->name, name.at, name.len);
 	n->known = known_find(name);
-	n->special = word_is(name, "kvm_vcpu_ioctl")	       ? QEMU_IOCTL
-		     : word_is(name, "vmstate_downtime_checkpoint") ? QEMU_CHECKPOINT
-		     : word_is(name, "vmstate_downtime_save")  ? QEMU_SAVED
-							       : 0;
+	n->special = special_find(name);
 	n->type = n->known ? event_type_ours(n->known->id) : type_make(e, name);
 	if (n->type && hint && hint->wants && !n->special)
 		n->wanted = hint->wants(n->type->name, hint->arg);
@@ -254,15 +274,31 @@ static const char *value_find(struct text_slice text, const char *word)
 	return NULL;
 }
 
-bool qemu_event_has_args(struct text_slice name, struct text_slice args)
+/* The value of an argument in a text, which is not cut; NULL: it has none. */
+static const char *arg_find(const struct arg *a, struct text_slice text)
+{
+	const char *p = value_find(text, a->name), *end = text.at + text.len;
+
+	if (!p && a->log)
+		p = value_find(text, a->log);
+	if (!p || p >= end || *p == ' ')
+		return NULL;
+	if (end - p >= 2 && !memcmp(p, "0x", 2))
+		return end - p > 2 && isxdigit((unsigned char)p[2]) ? p : NULL;
+	return p;
+}
+
+struct qemu_args qemu_args_of(struct text_slice name, struct text_slice text)
 {
 	const struct qemu_event *known = known_find(name);
+	struct qemu_args args = {0};
 
-	return !known || !known->arg[0].kind ||
-	       array_any(ARGS_MAX, i,
-			 known->arg[i].kind && (value_find(args, known->arg[i].name) ||
-						(known->arg[i].log &&
-						 value_find(args, known->arg[i].log))));
+	known = known ? known : special_find(name);
+	for (; known && args.all < ARGS_MAX && known->arg[args.all].kind; args.all++) {
+		args.has_last = arg_find(&known->arg[args.all], text);
+		args.found += args.has_last;
+	}
+	return args;
 }
 
 static void args_of_text(const struct qemu_event *known, struct text_slice text, uint8_t *record,
@@ -270,10 +306,8 @@ static void args_of_text(const struct qemu_event *known, struct text_slice text,
 {
 	for (int i = 0; i < ARGS_MAX && known->arg[i].kind; i++) {
 		const struct arg *a = &known->arg[i];
-		const char *p = value_find(text, a->name);
+		const char *p = arg_find(a, text);
 
-		if (!p && a->log)
-			p = value_find(text, a->log);
 		if (p && a->kind == WIDTH && !text_is_digit(*p))
 			arg_put(a, (unsigned char)*p, record, vcpu);
 		else if (p)
@@ -384,42 +418,40 @@ static void record_complete(struct qemu_events *e, const struct qemu_event *know
 
 /* ---- events that are ours only with some arguments ---- */
 
+static bool is_special(const struct qemu_name *n, enum qemu_special what)
+{
+	return n->special && n->special->special == what;
+}
+
 /* "cpu_index 2, type 0xae80, arg (nil)" of kvm_vcpu_ioctl: KVM_RUN, which pairs with its return by the thread. */
 static bool is_kvm_run(const struct qemu_events *e, const struct qemu_name *n,
-		       struct qemu_head head, struct text_slice args, uint16_t *vcpu)
+		       struct text_slice args, uint16_t *vcpu)
 {
-	static const struct qemu_event ioctl = {
-		"kvm_vcpu_ioctl",
-		EV_kvm_run,
-		{{"cpu_index", NULL, VCPU, 0, 0}, {"type", NULL, NUMBER, 0, sizeof(uint64_t)}},
-		0,
-		0};
 	uint64_t type = 0;
 
-	if (n->special != QEMU_IOCTL || !head.tid)
+	if (!is_special(n, QEMU_IOCTL))
 		return false;
 	if (e->binary)
-		args_of_bytes(&ioctl, args, (uint8_t *)&type, vcpu);
+		args_of_bytes(n->special, args, (uint8_t *)&type, vcpu);
 	else
-		args_of_text(&ioctl, args, (uint8_t *)&type, vcpu);
+		args_of_text(n->special, args, (uint8_t *)&type, vcpu);
 	return type == IOCTL_KVM_RUN;
 }
 
 /* The event of ours that this one is with its arguments; 0: it is none. */
 static uint16_t special_make(const struct qemu_events *e, const struct qemu_name *n,
-			     struct qemu_head head, struct text_slice args, uint8_t *to,
-			     uint16_t *vcpu)
+			     struct text_slice args, uint8_t *to, uint16_t *vcpu)
 {
 	struct rec_migrate_step *step = (void *)to;
 	struct rec_vm_state *state = (void *)to;
 
-	if (is_kvm_run(e, n, head, args, vcpu))
+	if (is_kvm_run(e, n, args, vcpu))
 		return EV_kvm_run;
-	if (n->special == QEMU_SAVED && word_is(args, "type=iterable idstr=ram")) {
+	if (is_special(n, QEMU_SAVED) && word_is(args, "type=iterable idstr=ram")) {
 		step->step = 2; /* what is left is written from now on */
 		return EV_migrate_step;
 	}
-	for (size_t i = 0; n->special == QEMU_CHECKPOINT &&
+	for (size_t i = 0; is_special(n, QEMU_CHECKPOINT) &&
 			   i < sizeof(downtime_points) / sizeof(*downtime_points);
 	     i++) {
 		const struct downtime_point *p = &downtime_points[i];
@@ -439,7 +471,7 @@ static uint16_t special_make(const struct qemu_events *e, const struct qemu_name
 
 uint64_t qemu_saved_ns(const struct qemu_name *n, struct text_slice args)
 {
-	const char *p = n->special == QEMU_SAVED && word_is(args, "type=iterable idstr=ram")
+	const char *p = is_special(n, QEMU_SAVED) && word_is(args, "type=iterable idstr=ram")
 				? value_find(args, "downtime")
 				: NULL;
 	uint64_t us = p ? text_number(&p) : 0;
@@ -482,7 +514,7 @@ void qemu_event_make(struct qemu_events *e, const struct qemu_name *n, struct qe
 	uint16_t special;
 
 	memset(to, 0, QEMU_RECORD_MAX);
-	special = n->special ? special_make(e, n, head, args, to, &hdr.vcpu) : 0;
+	special = n->special ? special_make(e, n, args, to, &hdr.vcpu) : 0;
 	if (special) {
 		type = event_type_ours(special);
 		hdr.type = type->id;
@@ -497,6 +529,10 @@ void qemu_event_make(struct qemu_events *e, const struct qemu_name *n, struct qe
 		if (n->known->one_size)
 			memcpy(to + n->known->one_offset, &one, n->known->one_size);
 		record_complete(e, n->known, to);
+	}
+	if (!head.tid && !e->binary && hdr.vcpu != RECORD_NO_VCPU) {
+		hdr.tid = QEMU_VCPU_TID + hdr.vcpu;
+		e->has_vcpu_tids |= special == EV_kvm_run;
 	}
 	memcpy(to, &hdr, sizeof(hdr));
 	*ev = (struct event){.time_ns = hdr.time, .type = type, .data = to, .pid = hdr.pid,

@@ -12,15 +12,17 @@ enum {
 	QEMU_QUEUES_MAX = 1 << 16,
 	QEMU_ELEMENTS_MAX = 1 << 20,
 	QEMU_RECORD_MAX = 512, /* bytes of a record, with its header */
+	QEMU_VCPU_TID = 0x40000000, /* + vCPU: number of its thread in a log without threads */
 };
 
 struct qemu_event; /* one that is known */
+enum qemu_special { QEMU_PLAIN, QEMU_IOCTL, QEMU_CHECKPOINT, QEMU_SAVED };
 
 struct qemu_name {
 	char *name; /* owned */
 	uint32_t len;
 	bool wanted;
-	enum { QEMU_IOCTL = 1, QEMU_CHECKPOINT, QEMU_SAVED } special; /* ours with some arguments; 0: no */
+	const struct qemu_event *special; /* ours with some arguments; NULL: no */
 	const struct qemu_event *known; /* NULL: "qemu:NAME" */
 	const struct event_type *type;
 };
@@ -31,6 +33,7 @@ struct qemu_events {
 	struct hash_index by_name;
 	struct hash_table queues, elements;
 	bool binary; /* arguments are numbers, not text */
+	bool has_vcpu_tids; /* threads were numbered by vCPUs, see QEMU_VCPU_TID */
 };
 
 void qemu_events_init(struct qemu_events *e, bool binary);
@@ -43,8 +46,15 @@ struct qemu_name *qemu_event_name(struct qemu_events *e, struct text_slice name,
 /* Is it an event that becomes one of ours? */
 bool qemu_event_is_known(struct text_slice name);
 
-/* Do the arguments of one of ours have a name that QEMU prints? True of other events. */
-bool qemu_event_has_args(struct text_slice name, struct text_slice args);
+/*
+ * How many of the arguments that are read of this event its line has, and how many QEMU prints; none of an event that
+ * becomes no event of ours.
+ */
+struct qemu_args {
+	unsigned int found, all;
+	bool has_last; /* the last of them: nothing was cut off */
+};
+struct qemu_args qemu_args_of(struct text_slice name, struct text_slice text);
 
 /* What precedes the arguments. */
 struct qemu_head {

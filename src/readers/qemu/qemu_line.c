@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The lines of QEMU's log, of a SystemTap script made from QEMU's tapset, and of simpletrace.py (the forms:
+ * qemu_line.h); whether a file has such lines; and where one was broken or cut: a line goes on in the next as long as
+ * that adds arguments that QEMU prints of the event.
+ */
+#include "base/array.h"
+#include "readers/qemu/qemu_line.h"
+#include "readers/text/lines.h"
+
+enum {
+	NAME_BYTES_MAX = 64,
+	BARE_LINES_MIN = 3,    /* without a time, of events that are not known: so many, */
+	BARE_PERCENT_MIN = 90, /* and of all lines */
+	HEAD_MAX = 64,	       /* bytes of a line with nothing but a time */
+};
+
+/* ---- forms ---- */
+
+static struct text_slice name_parse(const char *s)
+{
+	const char *p = s;
+
+	if (*p < 'a' || *p > 'z')
+		return (struct text_slice){s, 0};
+	while ((*p >= 'a' && *p <= 'z') || text_is_digit(*p) || *p == '_' ||
+	       (*p >= 'A' && *p <= 'Z'))
+		p++;
+	if ((*p != ' ' && *p != '\n') || p - s < 3 || p - s >= NAME_BYTES_MAX)
+		p = s;
+	return (struct text_slice){s, (uint32_t)(p - s)};
+}
+
+static bool event_parse(struct qemu_line *l, const char *s, const char *end)
+{
+	l->name = name_parse(s);
+	s = text_skip_blanks(s + l->name.len);
+	l->args = (struct text_slice){s, (uint32_t)(s < end ? end - s : 0)};
+	return l->name.len;
+}
+
+/* "TID@SEC.USEC:NAME ARGS", "PID@NS NAME ARGS" */
+static enum qemu_form stamped_parse(struct qemu_line *l, const char *s, const char *end)
+{
+	const char *p = s, *digits;
+	uint64_t id = text_decimal(&p), time, us;
+
+	if (p == s || *p != '@' || id > UINT32_MAX)
+		return QEMU_NO_EVENT;
+	digits = ++p;
+	time = text_decimal(&p);
+	if (p == digits || time > INT64_MAX)
+		return QEMU_NO_EVENT;
+	if (*p == ' ') {
+		l->head = (struct qemu_head){.time_ns = time, .pid = (uint32_t)id};
+		return event_parse(l, p + 1, end) ? QEMU_LOG_STAP : QEMU_NO_EVENT;
+	}
+	if (*p != '.')
+		return QEMU_NO_EVENT;
+	digits = ++p;
+	us = text_decimal(&p);
+	if (p != digits + 6 || *p != ':' || time > INT64_MAX / 1000000000)
+		return QEMU_NO_EVENT;
+	l->head = (struct qemu_head){.time_ns = time * 1000000000 + us * 1000, .tid = (uint32_t)id};
+	return event_parse(l, p + 1, end) ? QEMU_LOG : QEMU_NO_EVENT;
+}
+
+/* An event of ours has an argument that QEMU prints. */
+static bool has_args(const struct qemu_line *l)
+{
+	struct qemu_args args = qemu_args_of(l->name, l->args);
+
+	return args.found || !args.all;
+}
+
+/* `nr` digits at *p, which is set behind them and the character `then`; false: it is not so. */
+static bool digits_parse(const char **p, int nr, char then, uint64_t *ret)
+{
+	const char *begin = *p;
+
+	*ret = text_decimal(p);
+	return *p - begin == nr && *(*p)++ == then;
+}
+
+/* Days from 1970-01-01 to a date of the Gregorian calendar, from 1970 on. */
+static uint64_t days_of(uint64_t year, uint64_t month, uint64_t day)
+{
+	uint64_t y = month <= 2 ? year - 1 : year, m = (month + 9) % 12;
+
+	return 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719468;
+}
+
+/* "2026-11-22T10:29:20.223839Z NAME ARGS": real_time_iso8601() of QEMU */
+static bool iso_parse(struct qemu_line *l, const char *s, const char *end)
+{
+	const char *p = s;
+	uint64_t year, month, day, hour, minute, second, us;
+
+	if (!digits_parse(&p, 4, '-', &year) || !digits_parse(&p, 2, '-', &month) ||
+	    !digits_parse(&p, 2, 'T', &day) || !digits_parse(&p, 2, ':', &hour) ||
+	    !digits_parse(&p, 2, ':', &minute) || !digits_parse(&p, 2, '.', &second) ||
+	    !digits_parse(&p, 6, 'Z', &us) || *p != ' ' || year < 1970 || year > 2200 ||
+	    month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59 ||
+	    second > 60)
+		return false;
+	l->head = (struct qemu_head){
+		.time_ns = (((days_of(year, month, day) * 24 + hour) * 60 + minute) * 60 + second) *
+				   1000000000 +
+			   us * 1000};
+	return event_parse(l, p + 1, end);
+}
+
+/* "NAME DELTA.NNN pid=N ARGS": head.time_ns is the difference. */
+static bool python_parse(struct qemu_line *l, const char *s, const char *end)
+{
+	const char *p, *digits;
+	uint64_t us, ns;
+
+	l->name = name_parse(s);
+	digits = p = s + l->name.len + 1;
+	if (!l->name.len || p >= end)
+		return false;
+	us = text_decimal(&p);
+	if (p == digits || *p != '.' || us > INT64_MAX / 1000000)
+		return false;
+	digits = ++p;
+	ns = text_decimal(&p);
+	if (p != digits + 3 || strncmp(p, " pid=", 5))
+		return false;
+	p += 5;
+	l->head = (struct qemu_head){.time_ns = us * 1000 + ns, .pid = (uint32_t)text_decimal(&p)};
+	p = text_skip_blanks(p);
+	l->args = (struct text_slice){p, (uint32_t)(p < end ? end - p : 0)};
+	return true;
+}
+
+static bool bare_parse(struct qemu_line *l, const char *s, const char *end)
+{
+	l->head = (struct qemu_head){0};
+	return event_parse(l, s, end) && memchr(l->name.at, '_', l->name.len) && has_args(l);
+}
+
+enum qemu_form qemu_line_parse(struct qemu_line *l, const char *s, const char *end)
+{
+	s = text_skip_quote(s);
+	l->form = stamped_parse(l, s, end);
+	if (l->form != QEMU_NO_EVENT)
+		return l->form;
+	l->form = iso_parse(l, s, end)	    ? QEMU_LOG_ISO
+		  : python_parse(l, s, end) ? QEMU_SIMPLETRACE_PY
+		  : bare_parse(l, s, end)   ? QEMU_LOG_BARE
+					    : QEMU_NO_EVENT;
+	return l->form;
+}
+
+bool qemu_line_is_cut(const struct qemu_line *l)
+{
+	struct qemu_args args = qemu_args_of(l->name, l->args);
+
+	return args.all && !args.has_last;
+}
+
+/* ---- is it such a file? ---- */
+
+/* "req 0x5a10", "cpu 0 mr 0x9c0": what no sentence and no table has after its first word. */
+static bool has_named_value(struct text_slice args)
+{
+	const char *p = args.at, *end = p + args.len;
+
+	while (p < end && ((*p >= 'a' && *p <= 'z') || *p == '_'))
+		p++;
+	return p > args.at && end - p > 1 && *p == ' ' && text_is_digit(p[1]);
+}
+
+bool qemu_line_is_likely(const struct qemu_line *l)
+{
+	return l->form != QEMU_LOG_BARE || qemu_args_of(l->name, l->args).all ||
+	       has_named_value(l->args);
+}
+
+/* An event with a time, or a known one, decides; others without a time do if there is hardly
+ * anything else. */
+static bool lines_decide(const char *text, size_t len, bool whole)
+{
+	unsigned int nr = 0, bare = 0;
+	const char *end;
+
+	for (const char *s = text; s < text + len + whole; s = end + 1) {
+		struct qemu_line l;
+
+		end = memchr(s, '\n', (size_t)(text + len + whole - s));
+		if (!end)
+			break;
+		nr += text_skip_blanks(s) < end;
+		if (qemu_line_parse(&l, s, end) == QEMU_NO_EVENT || !qemu_line_is_likely(&l))
+			continue;
+		if (l.form != QEMU_LOG_BARE || qemu_args_of(l.name, l.args).all)
+			return true;
+		bare++;
+	}
+	return bare >= BARE_LINES_MIN && bare * 100 >= nr * BARE_PERCENT_MIN;
+}
+
+bool qemu_text_probe(const char *head, size_t len, bool whole)
+{
+	char *copy = malloc(len + 1 + TEXT_LINE_SLACK);
+	bool found;
+
+	if (!copy)
+		return false;
+	memcpy(copy, head, len);
+	copy[len] = '\n';
+	memset(copy + len + 1, 0, TEXT_LINE_SLACK);
+	found = lines_decide(copy, len, whole);
+	free(copy);
+	return found || paste_has_event(head, len, &qemu_paste_grammar);
+}
+
+/* ---- pasted lines ---- */
+
+/* Is the line the time of an event, whose name follows in the next? */
+static bool is_head(const char *s, const char *end)
+{
+	char line[HEAD_MAX + 8 + TEXT_LINE_SLACK] = "";
+	size_t len = (size_t)(end - s);
+	struct qemu_line l;
+
+	if (len > HEAD_MAX)
+		return false;
+	memcpy(line, s, len);
+	memcpy(line + len, " name\n", 6);
+	if (iso_parse(&l, line, line + len + 5))
+		return true;
+	memcpy(line + len, "name\n", 6);
+	return stamped_parse(&l, line, line + len + 4) != QEMU_NO_EVENT;
+}
+
+/* "qemu-system-x86_64: terminating on signal 15" */
+static bool is_message(const char *s, const char *end)
+{
+	const char *p = s;
+
+	while (p < end && *p != ' ' && *p != ':')
+		p++;
+	return p > s && p + 1 < end && p[0] == ':' && p[1] == ' ';
+}
+
+static enum paste_class qemu_classify(const char *s, const char *end)
+{
+	struct qemu_line l;
+
+	switch (qemu_line_parse(&l, s, end)) {
+	case QEMU_NO_EVENT:
+		return is_head(s, end)	    ? PASTE_HEAD
+		       : is_message(s, end) ? PASTE_OTHER
+					    : PASTE_UNKNOWN;
+	case QEMU_LOG_BARE:
+		return qemu_args_of(l.name, l.args).all ? PASTE_TIMELESS : PASTE_UNKNOWN;
+	default:
+		return PASTE_EVENT;
+	}
+}
+
+static bool qemu_joins(const char *half, const char *half_end, const char *joined, const char *end,
+		       bool wide)
+{
+	struct qemu_line a, b;
+	struct qemu_args args;
+
+	if (!qemu_line_parse(&a, half, half_end) || !qemu_line_parse(&b, joined, end))
+		return false;
+	args = qemu_args_of(a.name, a.args);
+	if (!args.all)
+		return wide || !a.args.len;
+	return qemu_args_of(b.name, b.args).found > args.found;
+}
+
+static unsigned int qemu_fields(const char *s, const char *end)
+{
+	struct qemu_line l;
+
+	return qemu_line_parse(&l, s, end) ? qemu_args_of(l.name, l.args).found : 0;
+}
+
+const struct paste_grammar qemu_paste_grammar = {
+	.classify = qemu_classify,
+	.joins = qemu_joins,
+	.fields = qemu_fields,
+};
