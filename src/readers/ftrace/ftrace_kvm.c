@@ -208,7 +208,8 @@ static void moves_make(struct ftrace_ours *o, struct tep_event *event, unsigned 
 struct ftrace_ours *ftrace_ours_new(const char *system, const char *name, struct tep_event *event,
 				    unsigned int print)
 {
-	const struct event_type *type = event_type_named(name);
+	const struct kernel_event *e = kernel_event_find("", 0, name, strlen(name));
+	const struct event_type *type = event_type_named(e ? e->name : name);
 	struct ftrace_ours *o;
 
 	if ((strcmp(system, "kvm") && strcmp(system, "sched")) || !type || !type->id)

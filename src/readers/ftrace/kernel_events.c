@@ -65,6 +65,11 @@ static uint64_t is_set(uint64_t v)
 	return v != 0;
 }
 
+static uint64_t is_clear(uint64_t v)
+{
+	return v == 0;
+}
+
 /* A redirection entry: Intel's 82093AA data sheet, 3.2.4. */
 static uint64_t entry_vector(uint64_t e)
 {
@@ -133,9 +138,25 @@ static bool is(const char *name, const char *s, size_t len)
 	return strlen(name) == len && !memcmp(name, s, len);
 }
 
+static const char *newer_name(const char *name, size_t len)
+{
+#define FORMER(newer, theirs, versions)                                                            \
+	if (is(theirs, name, len))                                                                 \
+		return #newer;
+#include "readers/ftrace/kernel_events.def"
+#undef FORMER
+	return NULL;
+}
+
 const struct kernel_event *kernel_event_find(const char *system, size_t system_len,
 					     const char *name, size_t name_len)
 {
+	const char *newer = newer_name(name, name_len);
+
+	if (newer) {
+		name = newer;
+		name_len = strlen(newer);
+	}
 	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
 		if (is(events[i].name, name, name_len) &&
 		    (!system_len || is(events[i].system, system, system_len)))

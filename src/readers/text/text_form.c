@@ -70,6 +70,17 @@ static const struct form_field {
 	{"rwbs", "text", FIELD_TEXT, 16, NULL},
 	{"comm", "text", FIELD_TEXT, 16, NULL},
 	{"cmd", "text", FIELD_TEXT, 64, NULL},
+	{"parent_comm", "text", FIELD_TEXT, 16, NULL},
+	{"parent_pid", "dec", FIELD_SINT, 4, number_parse},
+	{"child_comm", "text", FIELD_TEXT, 16, NULL},
+	{"child_pid", "dec", FIELD_SINT, 4, number_parse},
+	{"filename", "text", FIELD_TEXT, 128, NULL},
+	{"pid", "dec", FIELD_SINT, 4, number_parse},
+	{"old_pid", "dec", FIELD_SINT, 4, number_parse},
+	{"prio", "dec", FIELD_SINT, 4, number_parse},
+	{"target_cpu", "dec", FIELD_SINT, 4, number_parse},
+	{"orig_cpu", "dec", FIELD_SINT, 4, number_parse},
+	{"dest_cpu", "dec", FIELD_SINT, 4, number_parse},
 	{"irq", "dec", FIELD_SINT, 4, number_parse},
 	{"ret", "dec", FIELD_SINT, 4, ret_parse},
 	{"vec", "dec", FIELD_UINT, 4, number_parse},
@@ -132,7 +143,10 @@ const struct event_type *text_form_type(const struct kernel_text *form, bool gue
 	return event_type_register(&type, &made) ? NULL : made;
 }
 
-/* The end of a text value at p: before the pattern's next words; of the last value, before those that end the text. */
+/*
+ * The end of a text value at p: before the pattern's next words; of the last value, before those that end the text. A
+ * name that is followed by a colon may have colons: "kworker/0:2:2966 [120]".
+ */
 static const char *value_end(const char *p, const char *end, const char *pattern)
 {
 	size_t len = strcspn(pattern, "{");
@@ -141,6 +155,10 @@ static const char *value_end(const char *p, const char *end, const char *pattern
 	if (!pattern[len])
 		return (size_t)(end - p) >= len && !memcmp(end - len, pattern, len) ? end - len
 										   : NULL;
+	if (*pattern == ':') {
+		word = memmem(p, (size_t)(end - p), " [", 2);
+		return word ? memrchr(p, ':', (size_t)(word - p)) : NULL;
+	}
 	word = memmem(p, (size_t)(end - p), pattern, len);
 	return word;
 }

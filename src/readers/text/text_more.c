@@ -11,6 +11,13 @@ static bool has(struct text_slice text, const char *word)
 	return memmem(text.at, text.len, word, strlen(word)) != NULL;
 }
 
+static bool starts_with(struct text_slice text, const char *word)
+{
+	size_t len = strlen(word);
+
+	return text.len >= len && !memcmp(text.at, word, len);
+}
+
 /* The hexadecimal number after the word, or after the one that follows it; false: there is none. */
 static bool hex_after(struct text_slice text, const char *word, uint32_t *ret)
 {
@@ -42,9 +49,9 @@ static bool icr_parse(struct text_slice text, uint32_t *icrh, uint32_t *icrl)
 static uint64_t inhibit_rest(struct text_slice text, uint8_t *record)
 {
 	struct rec_kvm_apicv_inhibit_changed *rec = (void *)record;
-	bool set = !memcmp(text.at, "set ", 4);
+	bool set = starts_with(text, "set ") || starts_with(text, "deactivate ");
 
-	if (!set && memcmp(text.at, "cleared ", 8))
+	if (!set && !starts_with(text, "cleared ") && !starts_with(text, "activate "))
 		return 0;
 	rec->set = set;
 	return RECORD_BIT(kvm_apicv_inhibit_changed, set);
@@ -164,6 +171,10 @@ static uint64_t vmenter_rest(struct text_slice text, uint8_t *record)
 	struct rec_kvm_nested_vmenter *rec = (void *)record;
 	bool vmx = has(text, " vmcs: ");
 
+	if (has(text, " npt: ")) { /* until 6.0 */
+		rec->tdp_enabled = has(text, " npt: on");
+		return RECORD_BIT(kvm_nested_vmenter, tdp_enabled);
+	}
 	if (!vmx && !has(text, " vmcb: "))
 		return 0;
 	rec->isa = vmx ? 1 : 2;
