@@ -50,6 +50,8 @@ grep -nE '[[:blank:]]+$' "${C[@]}" "${SCRIPTS[@]}" "${TEXTS[@]}" | rule "no trai
 
 grep -nE '^(        |	* +	)' "${C[@]}" | rule "tabs indent"
 
+grep -nE '^ \*[[:alnum:](=]' "${C[@]}" | rule "a blank follows the asterisk of a comment's line"
+
 # Tables keep their own alignment between "clang-format off" and "on"; *.def are tables.
 printf '%s\n' "${C[@]}" | grep -v '\.def$' | while read -r f; do
 	expand -t 8 "$f" | LC_ALL=C awk -v f="$f" -v code=$CODE_COLUMNS_MAX -v comment=$COMMENT_COLUMNS_MAX '

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Stands for a QEMU that was built with marks: to be installed as "qemu-system-...", so that it is
- *taken for one. Its version is VERSION, and its structures lie where that release has them
- *(VQ_VDEV).
+ * Stands for a QEMU that was built with marks: to be installed as "qemu-system-...", so that it is taken for one. Its
+ * version is VERSION, and its structures lie where that release has them (VQ_VDEV).
  *
- *	usdt_prog POPS FILLS	waits for a line; pops and fills that many elements on queue 5,
- *kicks, interrupts, sets a status, stops the VM; then prints what it did
+ *	usdt_prog POPS FILLS	waits for a line; pops and fills that many elements on queue 5, kicks, interrupts, sets
+ *				a status, stops the VM; then prints what it did
  *
- * The mark of pop has two sites, as in QEMU, where split and packed rings each have one. What
- *stands behind a semaphore is only done while a recorder has raised it, also as in QEMU.
+ * The mark of pop has two sites, as in QEMU, where split and packed rings each have one. What stands behind a semaphore
+ * is only done while a recorder has raised it, also as in QEMU.
  */
 #include <err.h>
 #include <stdint.h>

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * An event of a CTF trace as a line of text, as trace-cmd report -R prints it: the reader of texts
- *knows what the names mean, over all kernels.
+ * An event of a CTF trace as a line of text, as trace-cmd report -R prints it: the reader of texts knows what the names
+ * mean, over all kernels.
  *
- *	CPU 0/KVM-77 (     76) [001] 46931.123456789: kvm_exit: exit_reason=0x30
- *guest_rip=0xffff8102 isa=0x1
+ *	CPU 0/KVM-77 (     76) [001] 46931.123456789: kvm_exit: exit_reason=0x30 guest_rip=0xffff8102 isa=0x1
  *
- * Its thread is what the contexts say (lttng add-context -k -t tid -t pid -t procname). LTTng calls
- *the scheduler's numbers of threads tid.
+ * Its thread is what the contexts say (lttng add-context -k -t tid -t pid -t procname). LTTng calls the scheduler's
+ * numbers of threads tid.
  */
 #include <ctype.h>
 #include <inttypes.h>

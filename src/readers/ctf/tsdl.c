@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * CTF's metadata: a text in TSDL, a language like C's declarations, that LTTng writes for each
- *trace:
+ * CTF's metadata: a text in TSDL, a language like C's declarations, that LTTng writes for each trace:
  *
  *	typealias integer { size = 32; align = 8; signed = false; } := uint32_t;
  *	trace { byte_order = le; packet.header := struct { uint32_t magic; uint32_t stream_id; }; };
  *	clock { name = "monotonic"; freq = 1000000000; offset = 1700000000000000000; };
- *	stream { id = 0; event.header := struct event_header_compact; packet.context := struct
- *packet_context; }; event { name = "kvm_x86_exit"; id = 3; stream_id = 0; fields := struct {
- *uint32_t _exit_reason; }; };
+ *	stream { id = 0; event.header := struct event_header_compact; packet.context := struct packet_context; };
+ *	event { name = "kvm_x86_exit"; id = 3; stream_id = 0; fields := struct { uint32_t _exit_reason; }; };
  *
- * In a file it is plain, or in packets with a binary header of 37 bytes each, whose byte order is
- *that of the machine which wrote it. Names of types are known to the end of the block in which they
- *are declared.
+ * In a file it is plain, or in packets with a binary header of 37 bytes each, in the byte order of the machine that
+ * wrote it. Names of types are known to the end of the block in which they are declared.
  *
- * libbabeltrace2 is not used: it opens files by their names, loads its plugins, and ends the
- *process at what it does not expect, so that a process without rights (confine/) cannot use it.
+ * libbabeltrace2 is not used: it opens files by their names, loads its plugins, and ends the process at what it does
+ * not expect, so that a process without rights (confine/) cannot use it.
  */
 #include <ctype.h>
 #include <errno.h>

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What babeltrace and babeltrace2 print of a kernel's trace of LTTng, rewritten line by line to
- *what trace-cmd report -R prints, which the parsers know:
+ * What babeltrace and babeltrace2 print of a kernel's trace of LTTng, rewritten line by line to what trace-cmd report
+ * -R prints, which the parsers know:
  *
- *	[13:02:11.123456789] (+0.000001000) host1 kvm_x86_exit: { cpu_id = 1 }, { tid = 77, procname
- *= "CPU 0/KVM" }, { exit_reason = 48, guest_rip = 0xFFFF8102, isa = 1 }
+ *	[13:02:11.123456789] (+0.000001000) host1 kvm_x86_exit: { cpu_id = 1 },
+ *		{ tid = 77, procname = "CPU 0/KVM" }, { exit_reason = 48, guest_rip = 0xFFFF8102, isa = 1 }
  *
  *	CPU 0/KVM-77 [001] 46931.123456789: kvm_exit: exit_reason=48 guest_rip=0xFFFF8102 isa=1
  *
- * LTTng calls KVM's tracepoints of x86 kvm_x86_..., and the scheduler's numbers of threads tid. A
- *time of day is in seconds since midnight. Threads are known only if the trace has the context tid
- *(lttng add-context -k -t tid).
+ * LTTng calls KVM's tracepoints of x86 kvm_x86_..., and the scheduler's numbers of threads tid. A time of day is in
+ * seconds since midnight. Threads are known only if the trace has the context tid (lttng add-context -k -t tid).
  */
 #include "readers/text/babeltrace.h"
 

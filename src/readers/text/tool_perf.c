@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Lines of perf stat, also per CPU (-A), with times (-I), as CSV (-x) or JSON (-j), and of perf
- *report, which prints
+ * Lines of perf stat, also per CPU (-A), with times (-I), as CSV (-x) or JSON (-j), and of perf report, which prints
  *
  *	# Samples: 3K of event 'kvm:kvm_pio'
  *	# Event count (approx.): 3707
