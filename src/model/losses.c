@@ -132,7 +132,7 @@ bool losses_of_one_cpu(const struct loss_windows *l, const struct event *ev)
 	return ev->type->id == EV_gap && record_has(ev, gap, gap_cpu) && l->exits.gap_ns;
 }
 
-unsigned int losses_note(struct loss_windows *l, const struct event *ev)
+void losses_note(struct loss_windows *l, const struct event *ev)
 {
 	unsigned int what = loss_kinds(ev);
 	uint64_t until = what ? loss_until(ev) : 0;
@@ -147,7 +147,6 @@ unsigned int losses_note(struct loss_windows *l, const struct event *ev)
 		loss_state_add(&l->places, ev, what & LOST_PLACES);
 	if (what & LOST_PLACES && until > l->place_until_ns && !losses_of_one_cpu(l, ev))
 		l->place_until_ns = until;
-	return what;
 }
 
 void losses_deinit(struct loss_windows *l)

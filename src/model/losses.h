@@ -38,8 +38,8 @@ struct loss_windows {
 /* LOST_...; 0 for other events, and where nothing depends on the type that is missing. */
 unsigned int loss_kinds(const struct event *ev);
 
-/* The same, and notes the interval. */
-unsigned int losses_note(struct loss_windows *l, const struct event *ev);
+/* Notes the interval. */
+void losses_note(struct loss_windows *l, const struct event *ev);
 void losses_deinit(struct loss_windows *l);
 
 /* A gap that is known to be of one CPU, after losses_note(): it says nothing of what other CPUs show. */

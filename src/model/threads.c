@@ -16,14 +16,9 @@ struct thread_entry {
 
 /* ---- threads ---- */
 
-static uint64_t key_of(uint16_t source, uint32_t tid)
-{
-	return (uint64_t)source << 32 | tid;
-}
-
 struct model_thread *model_thread_find(const struct model *m, uint16_t source, uint32_t tid)
 {
-	const struct thread_entry *e = hash_find_u64(&m->threads, key_of(source, tid));
+	const struct thread_entry *e = hash_find_u64(&m->threads, model_thread_key(source, tid));
 
 	return e ? e->thread : NULL;
 }
@@ -44,7 +39,7 @@ static struct model_thread *thread_new(struct model *m, const struct event *ev, 
 	struct thread_entry *e = NULL;
 
 	if (t && !array_room(m->thread, m->threads.nr))
-		e = hash_add_u64(&m->threads, key_of(ev->source, tid), NULL);
+		e = hash_add_u64(&m->threads, model_thread_key(ev->source, tid), NULL);
 	if (!e) {
 		m->counts.refused++;
 		free(t);
@@ -365,11 +360,12 @@ static void threads_forget(struct model *m, const struct event *ev)
 
 static void on_loss(struct model *m, const struct event *ev)
 {
-	unsigned int what = losses_note(&m->losses, ev);
+	unsigned int what = loss_kinds(ev);
 
-	m->counts.exit_losses += what & LOST_PLACES && !losses_of_one_cpu(&m->losses, ev);
-	if (what & LOST_RUNS)
+	if (what & LOST_RUNS) /* periods end with what was known in them */
 		threads_forget(m, ev);
+	losses_note(&m->losses, ev);
+	m->counts.exit_losses += what & LOST_PLACES && !losses_of_one_cpu(&m->losses, ev);
 	if (what && m->reader.lost)
 		m->reader.lost(m->reader.arg, what, ev->time_ns);
 	m->counts.task_losses += (what & LOST_TASKS) != 0;

@@ -90,7 +90,7 @@ struct runner {
 
 /* The first member of its reader's own struct. */
 struct model_thread {
-	uint64_t key;	  /* source, tid */
+	uint64_t key;	  /* model_thread_key() */
 	uint32_t tid, number; /* number: 0, 1, ... in the order of their first events */
 	uint32_t pid;	  /* 0: no event tells (of a thread of a foreign trace) */
 	uint16_t source, vcpu; /* RECORD_NO_VCPU: it is none */
@@ -191,6 +191,11 @@ bool model_wants(const char *event, bool tasks);
 /* Who has the CPU that the thread waits for. NULL: unknown. */
 const struct runner *model_runner(const struct model *m, const struct model_thread *t);
 
+static inline uint64_t model_thread_key(uint16_t source, uint32_t tid)
+{
+	return (uint64_t)source << 32 | tid;
+}
+
 /* NULL: it had no event. */
 struct model_thread *model_thread_find(const struct model *m, uint16_t source, uint32_t tid);
 
@@ -238,6 +243,16 @@ bool model_vmm_lost(const struct model *m, const struct model_thread *t);
 static inline bool thread_waits(const struct model_thread *t)
 {
 	return t->state == THREAD_PREEMPTED || t->state == THREAD_WOKEN;
+}
+
+/*
+ * Of a thread that is asleep, if no sched_block tells in what: the guest halted. Without kvm_exit any sleep in KVM_RUN
+ * counts as that.
+ */
+static inline bool model_sleeps_halted(const struct model *m, const struct model_thread *t)
+{
+	return model_place_known(m, t, t->cpu) && t->place.is_seen && !t->place.in_vmm &&
+	       (t->place.halts || !m->counts.exits);
 }
 
 static inline bool is_kvm_run(int64_t syscall, uint64_t arg1)

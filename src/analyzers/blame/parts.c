@@ -89,12 +89,13 @@ static bool names_access(enum blame_cause cause)
 	       cause == BLAME_FAULT;
 }
 
-static void classify_asleep(const struct thread *t, struct blame_part *p)
+static void classify_asleep(const struct model *m, const struct thread *t, struct blame_part *p)
 {
 	const struct thread_block *s = &t->model.block;
 
 	if (!s->known) {
-		p->cause = BLAME_UNKNOWN;
+		if (!t->cycle->in_run && model_sleeps_halted(m, &t->model))
+			p->cause = BLAME_HALTED;
 	} else if (t->on_global) {
 		classify_global(t, p);
 	} else if (s->syscall >= 0 && halts_in_vmm(t->cycle)) {
@@ -147,7 +148,7 @@ static void part_classify(const struct model *m, const struct thread *t, struct 
 		who_ran(t->taker ? t->taker : model_runner(m, &t->model), &p->who);
 		break;
 	case THREAD_ASLEEP:
-		classify_asleep(t, p);
+		classify_asleep(m, t, p);
 		break;
 	}
 }

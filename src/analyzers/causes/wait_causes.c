@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Two passes: the first finds the elements that are never given back; the second keeps, for each vCPU, a list of steps
+ * Two passes: the first finds the elements that are never given back and the threads that run vCPUs, as a wake-up is an
+ * event of another thread and may be the first one; the second keeps, for each vCPU, a list of steps
  * from one cause to the next, by the model of threads and by what is with a device. A wait's parts are the difference
  * of two sums in it.
  */
@@ -35,6 +36,12 @@ struct vcpu {
 	size_t nr, capacity;
 };
 
+/* The first thread that ran a vCPU, from before its first event. */
+struct first_thread {
+	uint64_t key; /* as a model_thread's */
+	uint64_t vcpu;
+};
+
 struct element {
 	uint64_t key[2]; /* pid, address */
 	uint64_t ordinal; /* of its pop */
@@ -46,6 +53,8 @@ struct wait_causes {
 	unsigned int nr_vcpus;
 	size_t nr_steps;
 	uint32_t pid;
+	struct hash_table first_threads;
+	bool is_owned[CAUSES_VCPUS_MAX]; /* the vCPU has one */
 	struct hash_table elements; /* that are with a device */
 	uint64_t pops;
 	uint64_t *never; /* ordinals of pops without a fill, ascending */
@@ -104,8 +113,26 @@ static const HANDLERS(struct wait_causes) of_elements = {{
 	[EV_virtqueue_unpop] = element_close,
 }};
 
-static int pass_elements(struct wait_causes *c, const struct event *ev)
+static bool is_of_vcpu(const struct event *ev)
 {
+	return ev->vcpu < CAUSES_VCPUS_MAX && !trim_is_naming(ev->type); /* those are of any VM */
+}
+
+static void first_thread_learn(struct wait_causes *c, const struct event *ev)
+{
+	struct first_thread *first;
+
+	if (!is_of_vcpu(ev) || c->is_owned[ev->vcpu])
+		return;
+	c->is_owned[ev->vcpu] = true;
+	first = hash_add_u64(&c->first_threads, model_thread_key(ev->source, ev->tid), NULL);
+	if (first)
+		first->vcpu = ev->vcpu;
+}
+
+static int pass_first(struct wait_causes *c, const struct event *ev)
+{
+	first_thread_learn(c, ev);
 	handlers_call(&of_elements, c, ev);
 	return 0;
 }
@@ -126,7 +153,7 @@ static enum wait_cause cause_of(const struct wait_causes *c, const struct vcpu *
 		return CAUSE_VMM;
 	if (c->elements.nr)
 		return CAUSE_DEVICE;
-	if (place->halts || v->state == THREAD_ASLEEP)
+	if (place->halts || (v->state == THREAD_ASLEEP && !c->model.counts.exits))
 		return CAUSE_HALTED;
 	return place->in_exit ? CAUSE_KERNEL : CAUSE_GUEST;
 }
@@ -173,11 +200,28 @@ static void steps_correct(struct wait_causes *c, struct vcpu *v)
 	step_add(c, v, v->thread->since_ns);
 }
 
+/* NULL: the thread runs none. */
+static struct vcpu *vcpu_of(struct wait_causes *c, const struct model_thread *t)
+{
+	const struct first_thread *first;
+	struct vcpu *v;
+
+	if (t->vcpu < CAUSES_VCPUS_MAX)
+		v = &c->vcpu[t->vcpu];
+	else if ((first = hash_find_u64(&c->first_threads, t->key)))
+		v = &c->vcpu[first->vcpu];
+	else
+		return NULL;
+	if (!v->thread)
+		v->thread = t;
+	return v;
+}
+
 static void period_ended(void *arg, struct model_thread *t, uint64_t ns, enum run_state next,
 			 const struct event *ev)
 {
 	struct wait_causes *c = arg;
-	struct vcpu *v = t->vcpu < CAUSES_VCPUS_MAX ? &c->vcpu[t->vcpu] : NULL;
+	struct vcpu *v = vcpu_of(c, t);
 
 	if (!v || v->thread != t)
 		return;
@@ -194,7 +238,7 @@ static int vcpu_learn(struct wait_causes *c, const struct event *ev)
 	struct model_thread *t;
 	struct vcpu *v;
 
-	if (ev->vcpu >= CAUSES_VCPUS_MAX || trim_is_naming(ev->type)) /* those are of any VM */
+	if (!is_of_vcpu(ev))
 		return 0;
 	if (c->pid && c->pid != ev->pid)
 		return fail(-EINVAL, "the recording has several VMs; select one with --vm");
@@ -298,7 +342,8 @@ int wait_causes_open(const struct wait_causes_input *in, struct wait_causes **re
 	if (in->foreign)
 		model_set_foreign(&c->model);
 	c->elements = HASH_TABLE(struct element, 2, ELEMENTS_MAX);
-	err = pass(c, in, pass_elements);
+	c->first_threads = HASH_TABLE(struct first_thread, 1, CAUSES_VCPUS_MAX);
+	err = pass(c, in, pass_first);
 	if (!err)
 		err = never_collect(c);
 	if (!err)
@@ -318,6 +363,7 @@ void wait_causes_close(struct wait_causes *c)
 	for (unsigned int i = 0; i < CAUSES_VCPUS_MAX; i++)
 		free(c->vcpu[i].step);
 	model_deinit(&c->model);
+	hash_deinit(&c->first_threads);
 	hash_deinit(&c->elements);
 	free(c->never);
 	free(c);

@@ -45,10 +45,12 @@ uint64_t sched_known_ns(const struct sched_thread *t)
 
 /* ---- what a thread does ---- */
 
-static enum sched_use use_of_block(const struct model_thread *m)
+static enum sched_use use_of_block(const struct sched *s, const struct model_thread *m)
 {
 	if (!m->block.known)
-		return SCHED_SLEEPS;
+		return m->vcpu != RECORD_NO_VCPU && model_sleeps_halted(&s->model, m)
+			       ? SCHED_HALTED
+			       : SCHED_SLEEPS;
 	if (m->block.syscall == -1)
 		return SCHED_FAULT;
 	if (syscall_polls((uint64_t)m->block.syscall))
@@ -58,7 +60,7 @@ static enum sched_use use_of_block(const struct model_thread *m)
 	return thread_left_in_kvm_run(m) ? SCHED_HALTED : SCHED_SYSCALL;
 }
 
-static enum sched_use use_of(const struct model_thread *m)
+static enum sched_use use_of(const struct sched *s, const struct model_thread *m)
 {
 	switch (m->state) {
 	case THREAD_RUNNING:
@@ -68,7 +70,7 @@ static enum sched_use use_of(const struct model_thread *m)
 	case THREAD_WOKEN:
 		return SCHED_RUNQUEUE;
 	case THREAD_ASLEEP:
-		return use_of_block(m);
+		return use_of_block(s, m);
 	default:
 		return SCHED_UNKNOWN;
 	}
@@ -151,8 +153,8 @@ static void period_add(void *arg, struct model_thread *m, uint64_t ns, enum run_
 		       const struct event *ev)
 {
 	struct follow *t = (struct follow *)m;
-	enum sched_use use = use_of(m);
 	struct sched *s = arg;
+	enum sched_use use = use_of(s, m);
 
 	account(t, use, ns - m->since_ns);
 	wait_over(s, t, ns, ev);
@@ -186,7 +188,7 @@ static void on_block(struct sched *s, const struct event *ev)
 	struct follow *t = (struct follow *)model_thread_get(&s->model, ev);
 
 	s->counts.blocks = true;
-	if (!t || use_of(&t->model) != SCHED_POLLS)
+	if (!t || use_of(s, &t->model) != SCHED_POLLS)
 		return;
 	if (!t->t.loop)
 		loop_learn(s, t);

@@ -265,13 +265,6 @@ static void slice_draw(struct timeline_host *h, const struct model_thread *m, ui
 						      .name = name});
 }
 
-/* Without kvm_exit a vCPU that sleeps in KVM_RUN counts as halted. */
-static bool sleeps_halted(const struct timeline_host *h, const struct model_thread *m)
-{
-	return model_place_known(&h->model, m, m->cpu) && m->place.is_seen && !m->place.in_vmm &&
-	       (m->place.halts || !h->model.counts.exits);
-}
-
 static void off_draw(struct timeline_host *h, struct vcpu *v, const struct host_thread *th,
 		     uint64_t ns)
 {
@@ -282,7 +275,7 @@ static void off_draw(struct timeline_host *h, struct vcpu *v, const struct host_
 	if (m->state == THREAD_PREEMPTED) {
 		snprintf(name, sizeof(name), "preempted%s%s", *th->other ? " by " : "", th->other);
 	} else if (m->state == THREAD_ASLEEP) {
-		kind = sleeps_halted(h, m) ? SLICE_HALTED : SLICE_BLOCKED;
+		kind = model_sleeps_halted(&h->model, m) ? SLICE_HALTED : SLICE_BLOCKED;
 		snprintf(name, sizeof(name), kind == SLICE_HALTED ? "halted" : "blocked");
 	} else if (m->state != THREAD_WOKEN) {
 		return;
