@@ -42,6 +42,10 @@ int export_tracedat_write(const struct input_set *in, FILE *out)
 	if (!err && event_tracedat_dropped(trace))
 		command_note("%" PRIu64 " events are longer than a page and are marked as lost",
 			     event_tracedat_dropped(trace));
+	if (!err && event_tracedat_moved(trace))
+		command_note("%" PRIu64
+			     " events out of time order got the time of the event before them",
+			     event_tracedat_moved(trace));
 	if (!err && info->lost > t.lost)
 		command_note("%" PRIu64
 			     " lost events have no place and are not marked in the trace.dat",

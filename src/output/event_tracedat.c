@@ -3,6 +3,11 @@
  * Pages of the ring buffer's layout (kernel: include/linux/ring_buffer.h), filled per CPU, go to a temporary file in
  * the order in which they become full; the file's head, which needs the event types, is written at the end and the
  * pages after it, CPU by CPU.
+ *
+ * How many events are missing is said at the end of the page that follows them, so that each place where events were
+ * lost, or where the time goes back, ends a page before it is full. Beyond a number of such pages, in proportion to the
+ * events, a loss is an event `lost` of the system "hostrace" instead, as where no event of its CPU is directly before
+ * or after it; and an event gets the time of the one before it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,6 +27,8 @@ enum {
 	PAGE_FIRST = 1 << 10, /* bytes that a page has at first */
 	OPEN_BYTES = 16 << 20, /* of all open pages: with more than 256 CPUs a page is written before it is full, */
 	PAGE_SHORTEST = 4 << 10, /* ... at this length or later */
+	FREE_BYTES = 4 << 20, /* of pages, however few their events */
+	FREE_SHARE = 2, /* pages may have so many times the bytes of the events */
 	EVENT_HEAD = 8,
 	EXTEND_BYTES = 8,
 	DELTA_BITS = 27,
@@ -39,6 +46,9 @@ struct cpu {
 	size_t len; /* with PAGE_HEAD; 0: no page is open */
 	uint64_t time;		     /* of the newest event */
 	uint64_t missed, page_missed; /* events: since the last page; before the open page */
+	struct rec_lost lost;	      /* the first of `missed` */
+	uint64_t lost_time;
+	bool ends_in_loss; /* the newest event of the page is one: the time between them tells nothing */
 	uint64_t pages;
 };
 
@@ -55,8 +65,9 @@ struct event_tracedat {
 	unsigned int nr_used; /* CPUs that have had an event */
 	uint16_t *page_cpu;   /* of each page of the spool */
 	size_t nr_pages;
+	uint64_t bytes; /* of the events in them */
 	struct hash_table comms;
-	uint64_t dropped;
+	uint64_t dropped, moved;
 	bool used[EVENT_TYPES_MAX];
 };
 
@@ -97,6 +108,11 @@ void event_tracedat_close(struct event_tracedat *t)
 uint64_t event_tracedat_dropped(const struct event_tracedat *t)
 {
 	return t->dropped;
+}
+
+uint64_t event_tracedat_moved(const struct event_tracedat *t)
+{
+	return t->moved;
 }
 
 /* ---- pages ---- */
@@ -194,6 +210,7 @@ static int page_end(struct event_tracedat *t, unsigned int nr)
 	}
 	memcpy(c->page + 8, &commit, sizeof(commit));
 	c->pages++;
+	t->bytes += c->len;
 	t->page_cpu[t->nr_pages++] = (uint16_t)nr;
 	return page_write(t, c);
 }
@@ -225,17 +242,20 @@ static void put_event(struct cpu *c, uint64_t time, const uint8_t *record, size_
 	c->len += len;
 }
 
-static int row_lost(struct event_tracedat *t, const struct event *ev)
+/* The next page follows it. */
+static void loss_begin(struct cpu *c, struct rec_lost lost, uint64_t time)
 {
-	RECORD(lost, lost, ev);
-	unsigned int nr = lost->lost_cpu;
-	struct cpu *c;
-	int err = cpu_of(t, nr < CPUS_MAX ? nr : ev->cpu, &c);
+	if (!c->missed) {
+		c->lost = lost;
+		c->lost_time = time;
+	}
+	c->missed += lost.count;
+}
 
-	if (err)
-		return err;
-	c->missed += lost->count;
-	return c->len ? page_end(t, nr < CPUS_MAX ? nr : ev->cpu) : 0;
+/* May a page end before it is full? */
+static bool page_may_be_short(const struct event_tracedat *t)
+{
+	return t->nr_pages * PAGE_BYTES < FREE_BYTES + FREE_SHARE * t->bytes;
 }
 
 static void comm_keep(struct event_tracedat *t, const struct event_row *row)
@@ -257,38 +277,73 @@ static bool page_is_full(const struct event_tracedat *t, const struct cpu *c, si
 	return c->len - PAGE_HEAD + len > page_limit(t) - (PAGE_BYTES - RECORD_MAX);
 }
 
-int event_tracedat_row(struct event_tracedat *t, const struct event_row *row)
+static int row_put(struct event_tracedat *t, const struct event_row *row)
 {
 	const struct event *ev = row->ev;
+	uint64_t time = ev->time_ns;
 	uint8_t record[RECORD_MAX];
 	struct cpu *c;
 	size_t len;
-	int err;
+	int err = cpu_of(t, ev->cpu, &c);
 
-	if (lost_record_count(ev))
-		return row_lost(t, ev);
-	err = cpu_of(t, ev->cpu, &c);
 	if (err)
 		return err;
-	comm_keep(t, row);
 	len = tracedat_record(row, record, sizeof(record));
 	if (!len) {
 		t->dropped++;
-		c->missed++;
+		loss_begin(c, (struct rec_lost){.count = 1, .lost_cpu = ev->cpu}, time);
 	}
-	if (c->len && (!len || page_is_full(t, c, len) || ev->time_ns < c->time))
+	if (c->len && time < c->time && !page_may_be_short(t)) {
+		time = c->time;
+		t->moved++;
+	}
+	if (c->len && (!len || page_is_full(t, c, len) || time < c->time))
 		err = page_end(t, ev->cpu);
 	if (err || !len)
 		return err;
 	if (!c->len)
-		err = page_begin(c, ev->time_ns);
+		err = page_begin(c, time);
 	if (!err)
 		err = page_grow(c, c->len + len + EVENT_HEAD + EXTEND_BYTES);
 	if (err)
 		return err;
 	t->used[ev->type->index] = true;
-	put_event(c, ev->time_ns, record, len);
+	c->ends_in_loss = ev->type->id == EV_lost;
+	put_event(c, time, record, len);
 	return 0;
+}
+
+/* As an event. */
+static int loss_put(struct event_tracedat *t, unsigned int nr, struct rec_lost lost, uint64_t time)
+{
+	const struct event ev = {.type = event_type_ours(EV_lost), .data = (const uint8_t *)&lost,
+				 .time_ns = time, .size = sizeof(lost), .cpu = (uint16_t)nr,
+				 .vcpu = RECORD_NO_VCPU};
+
+	return row_put(t, &(struct event_row){.ev = &ev, .comm = "", .vcpu = RECORD_NO_VCPU});
+}
+
+static int row_lost(struct event_tracedat *t, const struct event *ev)
+{
+	RECORD(lost, lost, ev);
+	unsigned int nr = lost->lost_cpu < CPUS_MAX ? lost->lost_cpu : ev->cpu;
+	struct rec_lost copy = *lost;
+	struct cpu *c;
+	int err = cpu_of(t, nr, &c);
+
+	copy.until = t->ticks ? 0 : copy.until; /* a reader converts the time only */
+	if (err || !c->len || c->ends_in_loss || !page_may_be_short(t))
+		return err ? err : loss_put(t, nr, copy, ev->time_ns);
+	loss_begin(c, copy, ev->time_ns);
+	return page_end(t, nr);
+}
+
+int event_tracedat_row(struct event_tracedat *t, const struct event_row *row)
+{
+	if (lost_record_count(row->ev))
+		return row_lost(t, row->ev);
+	comm_keep(t, row);
+	return row_put(t, row);
 }
 
 /* ---- the head of the file ---- */
@@ -475,7 +530,18 @@ static int put_pages(const struct event_tracedat *t, FILE *out)
 	return 0;
 }
 
-/* The last pages; one without events where only losses follow. */
+/* A loss that no page follows is an event: trace-cmd prints none of a page without events. */
+static int last_loss_put(struct event_tracedat *t, unsigned int nr)
+{
+	struct cpu *c = t->cpu[nr];
+	struct rec_lost lost = c->lost;
+
+	lost.count = c->missed;
+	c->missed = 0;
+	return loss_put(t, nr, lost, c->lost_time);
+}
+
+/* The last pages. */
 static int pages_end(struct event_tracedat *t)
 {
 	int err = 0;
@@ -483,12 +549,10 @@ static int pages_end(struct event_tracedat *t)
 	for (unsigned int i = 0; i < t->nr_cpus && !err; i++) {
 		struct cpu *c = t->cpu[i];
 
-		if (c && c->len)
+		if (c && !c->len && c->missed)
+			err = last_loss_put(t, i);
+		if (c && !err && c->len)
 			err = page_end(t, i);
-		if (c && !err && c->missed) {
-			err = page_begin(c, c->time);
-			err = err ? err : page_end(t, i);
-		}
 	}
 	return err;
 }

@@ -326,7 +326,7 @@ static bool wanted_by_full_name(const struct ftrace_events *e, const struct form
 
 static bool wanted(const struct ftrace_events *e, const struct format *f)
 {
-	if (!e->wants)
+	if (!e->wants || ftrace_ours_is_loss(f->system, f->name))
 		return true;
 	return f->ours ? e->wants(f->name, e->arg) : wanted_by_full_name(e, f);
 }
@@ -334,7 +334,8 @@ static bool wanted(const struct ftrace_events *e, const struct format *f)
 /* The same before it is known whether it is one of ours. */
 static bool format_may_be_wanted(const struct ftrace_events *e, const struct format *f)
 {
-	return !e->wants || e->wants(f->name, e->arg) || wanted_by_full_name(e, f);
+	return !e->wants || e->wants(f->name, e->arg) || wanted_by_full_name(e, f) ||
+	       ftrace_ours_is_loss(f->system, f->name);
 }
 
 /* libtraceevent (1.7) follows a null pointer if there is no word after a '[': other characters, or the text's end. */
@@ -361,7 +362,7 @@ static void format_use(struct ftrace_events *e, struct format *f, int id)
 	if (is_parseable(f->text) && !tep_parse_event(tep, f->text, strlen(f->text), f->system))
 		event = tep_find_event(tep, id);
 	if (event) {
-		if (e->side == FTRACE_HOST)
+		if (e->side == FTRACE_HOST || ftrace_ours_is_loss(f->system, f->name))
 			f->ours = ftrace_ours_new(f->system, f->name, event, f->print);
 		f->type = f->ours ? ftrace_ours_type(f->ours) : NULL;
 		f->wanted = wanted(e, f);

@@ -205,6 +205,11 @@ static void moves_make(struct ftrace_ours *o, struct tep_event *event, unsigned 
 	}
 }
 
+bool ftrace_ours_is_loss(const char *system, const char *name)
+{
+	return !strcmp(system, "hostrace") && !strcmp(name, "lost");
+}
+
 struct ftrace_ours *ftrace_ours_new(const char *system, const char *name, struct tep_event *event,
 				    unsigned int print)
 {
@@ -212,7 +217,9 @@ struct ftrace_ours *ftrace_ours_new(const char *system, const char *name, struct
 	const struct event_type *type = event_type_named(e ? e->name : name);
 	struct ftrace_ours *o;
 
-	if ((strcmp(system, "kvm") && strcmp(system, "sched")) || !type || !type->id)
+	if (strcmp(system, "kvm") && strcmp(system, "sched") && !ftrace_ours_is_loss(system, name))
+		return NULL;
+	if (!type || !type->id)
 		return NULL;
 	o = calloc(1, sizeof(*o));
 	if (!o)

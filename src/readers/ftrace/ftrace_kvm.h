@@ -28,6 +28,9 @@ enum {
 	FTRACE_PRINT_SERROR = 2,    /* arm64's kvm_exit, from 4.9 on: it knows EL1_SERROR */
 };
 
+/* Is it what 'export trace.dat' writes where pages that say that events are missing would be too many? */
+bool ftrace_ours_is_loss(const char *system, const char *name);
+
 /* NULL: none of ours, or not with the fields that it needs. To be freed with free(). `print`: FTRACE_PRINT_*. */
 struct ftrace_ours *ftrace_ours_new(const char *system, const char *name, struct tep_event *event,
 				    unsigned int print);

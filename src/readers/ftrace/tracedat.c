@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "event/losses.h"
 #include "readers/ftrace/tracedat.h"
 #include "readers/ftrace/tracedat_internal.h"
 
@@ -150,6 +151,15 @@ static void missing_event(struct tracedat *t, const struct cpu_stream *c, uint8_
 	t->reader.info.lost += c->head == CPU_STREAM_LOST ? c->lost : 0;
 }
 
+/* A loss that is an event (output/event_tracedat.c). In a guest it says nothing about the host's events. */
+static int loss_count(struct tracedat *t, int made, const struct event *ev)
+{
+	uint64_t lost = made > 0 ? lost_record_count(ev) : 0;
+
+	t->reader.info.lost += lost;
+	return lost && t->guest ? -1 : made;
+}
+
 /* 1: the head became an event of the batch; 0: it is an event that is not wanted; -1: it is none. */
 static int head_make(struct tracedat *t, struct cpu_stream *c, uint8_t *to, struct event *ev)
 {
@@ -164,6 +174,7 @@ static int head_make(struct tracedat *t, struct cpu_stream *c, uint8_t *to, stru
 	} else {
 		made = ftrace_event_make(t->events, c->entry, c->len, c->info->cpu, to, ev);
 		t->unknown += made < 0;
+		made = loss_count(t, made, ev);
 	}
 	if (made < 0)
 		return -1;

@@ -192,6 +192,8 @@ static bool is_plain(const struct tracedat *t)
 
 	if (!s || s->unordered || !vm_threads_are_plain(t->vms))
 		return unsuited("events are out of order, or a thread changes its vCPU");
+	if (ftrace_events_occurs(t->events, s->nr, "lost"))
+		return unsuited("losses are events");
 	for (unsigned int i = 0; i < t->file.nr_cpus; i++) {
 		const struct cpu_totals *total = &s->total[i];
 		bool misses = cpu_left(&t->file.cpu[i], total) || t->cpu[i].unplaced;
