@@ -25,7 +25,7 @@ enum {
 	ZSTD_LEVEL = 1,	    /* the collector must keep up */
 	FEW_BYTES = 4 << 10, /* of records: both packings are tried */
 	LIMIT_KIB = 256,     /* as RLIMIT_FSIZE enough for both ends and a chunk of a recording of few VMs */
-	END_BYTES = 64 << 10 /* kept in reserve: counts of what could not be written, metadata */
+	END_BYTES = 64 << 10 /* kept in reserve, at most a quarter of the limit: counts, metadata */
 };
 
 struct trace_out {
@@ -249,11 +249,13 @@ static int chunk_undo(struct trace_out *o, int err)
 /* May a chunk of this length be written, with the end after it? A file system that cannot allocate is not asked. */
 static int end_reserve(struct trace_out *o, uint64_t length)
 {
-	uint64_t need = length + END_BYTES + 2 * o->begin_bytes +
+	uint64_t need = length + 2 * o->begin_bytes +
 			(o->nr_index + 2) * (INDEX_ENTRY_SIZE + COUNT_SIZE);
 	struct rlimit limit;
+	bool limited = !getrlimit(RLIMIT_FSIZE, &limit);
 
-	if (!getrlimit(RLIMIT_FSIZE, &limit) && o->offset + need > limit.rlim_cur)
+	need += limited && limit.rlim_cur / 4 < END_BYTES ? limit.rlim_cur / 4 : END_BYTES;
+	if (limited && o->offset + need > limit.rlim_cur)
 		return out_fail(o, -EFBIG);
 	while (fallocate(o->file.fd, FALLOC_FL_KEEP_SIZE, (off_t)o->offset, (off_t)need)) {
 		if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)

@@ -342,7 +342,7 @@ static void only_traces_are_replaced(void **state)
 }
 
 /* RLIMIT_FSIZE simulates a full disk. Returns the number of records that were passed on. */
-static uint64_t fill(const char *path, struct trace_writer_options opt)
+static uint64_t fill(const char *path, struct trace_writer_options opt, rlim_t limit)
 {
 	struct trace_writer *w = writer_open(path, opt);
 	struct rlimit old, small;
@@ -352,7 +352,7 @@ static uint64_t fill(const char *path, struct trace_writer_options opt)
 	signal(SIGXFSZ, SIG_IGN);
 	getrlimit(RLIMIT_FSIZE, &old);
 	small = old;
-	small.rlim_cur = 1000000;
+	small.rlim_cur = limit;
 	setrlimit(RLIMIT_FSIZE, &small);
 	while (!err && t < 1000000) {
 		assert_int_equal(pio_write(w, t++, 0), 0);
@@ -373,7 +373,7 @@ static uint64_t fill(const char *path, struct trace_writer_options opt)
 static void full_disk_counts_what_is_missing(void **state)
 {
 	const char *path = in_scratch("full.hrt");
-	uint64_t written = fill(path, (struct trace_writer_options){0});
+	uint64_t written = fill(path, (struct trace_writer_options){0}, 1000000);
 	struct stat st;
 	struct seen s;
 
@@ -388,6 +388,23 @@ static void full_disk_counts_what_is_missing(void **state)
 	assert_true(st.st_blocks * 512 < st.st_size + (128 << 10)); /* the reserve was given back */
 }
 
+static void small_limits_leave_a_file(void **state)
+{
+	const rlim_t limits[] = {32 << 10, 64 << 10, 100 << 10};
+	const char *path = in_scratch("small.hrt");
+	struct seen s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
+		uint64_t written = fill(path, (struct trace_writer_options){0}, limits[i]);
+
+		assert_int_equal(trace_read(path, &s), 0);
+		assert_true(s.events > 500);
+		assert_int_equal(s.info.lost, written - (s.events - 1));
+		assert_int_equal(unlink(path), 0);
+	}
+}
+
 /* A flight recorder writes at the end; it had counted no record before. */
 static void full_disk_of_a_flight_recorder(void **state)
 {
@@ -395,7 +412,7 @@ static void full_disk_of_a_flight_recorder(void **state)
 	struct seen s;
 
 	(void)state;
-	fill(path, (struct trace_writer_options){.max_bytes = 64 << 20});
+	fill(path, (struct trace_writer_options){.max_bytes = 64 << 20}, 1000000);
 	assert_int_equal(trace_read(path, &s), 0);
 	assert_int_equal(s.backwards + s.wrong + s.nr_caveats, 0);
 	assert_true(s.events > 15000 && s.info.lost > 1000);
@@ -555,6 +572,7 @@ int main(void)
 		cmocka_unit_test(undeclared_and_short_records_are_refused),
 		cmocka_unit_test(only_traces_are_replaced),
 		cmocka_unit_test(full_disk_counts_what_is_missing),
+		cmocka_unit_test(small_limits_leave_a_file),
 		cmocka_unit_test(full_disk_of_a_flight_recorder),
 		cmocka_unit_test(killed_recorder),
 		cmocka_unit_test(ring_keeps_the_newest_and_the_names),

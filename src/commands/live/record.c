@@ -425,7 +425,7 @@ static void summary(struct recording *r)
 								    : "exits",
 					       kept, sizeof(kept)),
 			     record_opt.output);
-	else if (!collector_counts(r->collector)->events)
+	else if (!collector_counts(r->collector)->events && !r->written.missing)
 		command_note("no events were recorded; 'hostrace doctor --vm PID' lists the "
 			     "available events");
 }
