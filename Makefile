@@ -33,7 +33,7 @@ PKGS	+= $(LIVE_PKGS)
 CPPFLAGS += -DHOSTRACE_LIVE
 BPF_SRCS := $(call sources,bpf/*.bpf.c)
 endif
-PROTOS	:= prometheus opentelemetry perfetto profile
+PROTOS	:= prometheus opentelemetry perfetto profile ftrace_packets
 OBJS	:= $(SRCS:%.c=$(BUILD)/%.o) $(PROTOS:%=$(BUILD)/%.pb-c.o)
 LIB_OBJS := $(filter-out $(BUILD)/src/main.o,$(OBJS))
 LIB	 := $(BUILD)/hostrace.a
@@ -149,7 +149,7 @@ $(BUILD)/syscall_names.h: Makefile
 $(BUILD)/src/analyzers/profile/samples_syscalls.o: $(BUILD)/syscall_names.h
 
 # Messages of protobuf as structs.
-vpath %.proto src/exporter src/output
+vpath %.proto src/exporter src/output src/readers/perfetto
 $(BUILD)/%.pb-c.h: %.proto
 	$(call say,PROTO,$@)
 	$(Q)mkdir -p $(@D)
@@ -162,6 +162,7 @@ $(BUILD)/src/exporter/otlp.o: $(BUILD)/opentelemetry.pb-c.h
 $(BUILD)/src/exporter/text.o: $(BUILD)/prometheus.pb-c.h
 $(BUILD)/src/output/perfetto.o: $(BUILD)/perfetto.pb-c.h
 $(BUILD)/src/output/pprof.o: $(BUILD)/profile.pb-c.h
+$(patsubst %.c,$(BUILD)/%.o,$(call sources,src/readers/perfetto/*.c)): $(BUILD)/ftrace_packets.pb-c.h
 
 # Scripts of pictures as C strings: what all of them use, then their own part.
 $(BUILD)/%_js.h: src/output/picture.js src/output/%.js Makefile

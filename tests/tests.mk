@@ -144,6 +144,7 @@ endef
 
 $(UNIT_TESTS:=.o): | $(if $(BPF_SRCS),$(BUILD)/hostrace.skel.h)
 $(BUILD)/tests/unit/test_exporter_protobuf.o: $(BUILD)/prometheus.pb-c.h
+$(BUILD)/tests/fuzz/fuzz_perfetto.o: $(BUILD)/ftrace_packets.pb-c.h
 $(BUILD)/tests/unit/test_exporter_otlp.o: $(BUILD)/opentelemetry.pb-c.h
 
 $(UNIT_TESTS): %: %.o | $(LIB)

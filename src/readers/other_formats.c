@@ -24,8 +24,6 @@ static const char babeltrace_instead[] =
 	"print it with the CPU of each event, as babeltrace2 does of a kernel's trace of LTTng";
 static const char stap_instead[] =
 	"record the events: hostrace record --vm PID; reports: heatmap exit-latency, leaks";
-static const char perfetto_instead[] =
-	"convert it to text: traceconv systrace FILE | hostrace info -i -";
 
 static const struct other_format formats[] = {
 	{"\xc1\x1f\xfc\xc1", "a stream of a CTF trace (LTTng)", ctf_instead},
@@ -35,30 +33,7 @@ static const struct other_format formats[] = {
 	{"] (+?.", "text of babeltrace2 without CPUs", babeltrace_instead},
 	{"|512n8u  131u2m", "a heat map of stap/exitheatmap.stp", stap_instead},
 	{"queue verdict       device", "a table of stap/virtqueueleaks.stp", stap_instead},
-	{"linux.ftrace", "a trace of Perfetto", perfetto_instead},
 };
-
-enum { PERFETTO_TAG = 0x0a, PERFETTO_PACKETS_MIN = 3 };
-
-/* Messages of protobuf's field 1, one after the other: the packets of a trace of Perfetto. */
-static bool is_perfetto(const uint8_t *head, size_t len)
-{
-	uint64_t at = 0, nr = 0;
-
-	for (; at < len && head[at] == PERFETTO_TAG; nr++) {
-		uint64_t size = 0;
-		unsigned int shift = 0;
-
-		do {
-			if (++at >= len || shift > 28)
-				return nr >= PERFETTO_PACKETS_MIN;
-			size |= (uint64_t)(head[at] & 0x7f) << shift;
-			shift += 7;
-		} while (head[at] & 0x80);
-		at += 1 + size;
-	}
-	return nr >= PERFETTO_PACKETS_MIN && at >= len;
-}
 
 static int refuse(const char *path, const char *what, const char *instead)
 {
@@ -87,7 +62,7 @@ int other_format_refuse(const char *path, const uint8_t *head, size_t len)
 		if (memmem(head, len, f->mark, strlen(f->mark)))
 			return refuse(path, f->what, f->instead);
 	}
-	return is_perfetto(head, len) ? refuse(path, "a trace of Perfetto", perfetto_instead) : 0;
+	return 0;
 }
 
 bool directory_holds(const char *directory, const char *name)

@@ -15,6 +15,7 @@
 #include "readers/ftrace/tracedat.h"
 #include "readers/osv/osv.h"
 #include "readers/perf/perfdata.h"
+#include "readers/perfetto/perfetto.h"
 #include "readers/qemu/qemu_reader.h"
 #include "readers/readers.h"
 #include "readers/ring/ring_image.h"
@@ -32,6 +33,7 @@ const struct reader_ops *const readers[] = {
 	&perfdata_reader,
 	&tracefs_reader,
 	&ctf_reader,
+	&perfetto_reader,
 	&simpletrace_reader,
 	&tracetext_reader,
 	&qemulog_reader,
@@ -191,6 +193,6 @@ int reader_open(const char *path, const struct read_hint *hint, struct reader **
 	return fail_hint(-EINVAL,
 			 "supported: .hrt files and their text form, trace.dat, perf.data, text "
 			 "of tracefs, trace-cmd report and perf script, directories of CTF traces "
-			 "(LTTng), raw pages of tracefs, "
+			 "(LTTng), traces of Perfetto, raw pages of tracefs, "
 			 "QEMU logs, simpletrace files, guest rings, OSv traces");
 }

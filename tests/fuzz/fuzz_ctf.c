@@ -32,7 +32,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
 
 static void stream_walk(const struct ctf_meta *meta, const uint8_t *data, size_t size)
 {
-	static struct ctf_line line;
+	static struct source_line line;
 	struct ctf_stream *s = calloc(1, sizeof(*s));
 	uint8_t *copy = malloc(size ? size : 1); /* its end is the allocation's */
 	struct trace_info info;

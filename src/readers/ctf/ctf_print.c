@@ -8,42 +8,21 @@
  * Its thread is what the contexts say (lttng add-context -k -t tid -t pid -t procname). LTTng calls the scheduler's
  * numbers of threads tid.
  */
-#include <ctype.h>
 #include <inttypes.h>
 
 #include "readers/ctf/ctf_print.h"
 
 enum { ARRAY_BYTES_MAX = 64 };
 
-__attribute__((format(printf, 2, 3))) static void print(struct ctf_line *l, const char *fmt, ...)
+static void array_print(struct source_line *l, const struct ctf_value *v)
 {
-	size_t most = sizeof(l->text) - 2 - l->len; /* a newline and NUL may follow */
-	va_list args;
-	int n;
-
-	va_start(args, fmt);
-	n = vsnprintf(l->text + l->len, most + 1, fmt, args);
-	va_end(args);
-	if (n > 0) /* the end may be cut */
-		l->len += (size_t)n < most ? (size_t)n : most;
-}
-
-/* Up to its NUL; what would end the line or change its columns becomes '?'. */
-static void text_print(struct ctf_line *l, const struct ctf_value *v, size_t max)
-{
-	for (uint32_t i = 0; i < v->len && i < max && v->bytes[i]; i++)
-		print(l, "%c", v->bytes[i] < ' ' || v->bytes[i] == 0x7f ? '?' : v->bytes[i]);
-}
-
-static void array_print(struct ctf_line *l, const struct ctf_value *v)
-{
-	print(l, "ARRAY[");
+	source_line_print(l, "ARRAY[");
 	for (uint32_t i = 0; i < v->len && i < ARRAY_BYTES_MAX; i++)
-		print(l, "%s%02x", i ? ", " : "", v->bytes[i]);
-	print(l, "]");
+		source_line_print(l, "%s%02x", i ? ", " : "", v->bytes[i]);
+	source_line_print(l, "]");
 }
 
-static void float_print(struct ctf_line *l, const struct ctf_value *v)
+static void float_print(struct source_line *l, const struct ctf_value *v)
 {
 	uint32_t bits = (uint32_t)v->number;
 	double d;
@@ -51,37 +30,25 @@ static void float_print(struct ctf_line *l, const struct ctf_value *v)
 
 	memcpy(&d, &v->number, sizeof(d));
 	memcpy(&f, &bits, sizeof(f));
-	print(l, "%g", v->type->bits == 32 ? (double)f : d);
+	source_line_print(l, "%g", v->type->bits == 32 ? (double)f : d);
 }
 
-/* Parsers of some words take decimal digits for hexadecimal ones, so numbers of events that are
- * ours have 0x. */
-static void number_print(struct ctf_line *l, const struct ctf_value *v, bool is_ours)
-{
-	if (v->type->is_signed && (int64_t)v->number < 0)
-		print(l, "%" PRId64, (int64_t)v->number);
-	else if ((is_ours || v->type->is_hex) && v->number > 9)
-		print(l, "0x%" PRIx64, v->number);
-	else
-		print(l, "%" PRIu64, v->number);
-}
-
-static void ctf_value_print(struct ctf_line *l, const struct ctf_event_class *e,
+static void ctf_value_print(struct source_line *l, const struct ctf_event_class *e,
 			    const struct ctf_value *v)
 {
 	size_t len = strlen(v->name);
 	bool is_tid = e->is_sched && len >= 3 && !strcmp(v->name + len - 3, "tid");
 
 	if (is_tid)
-		print(l, " %.*spid=", (int)(len - 3), v->name);
+		source_line_print(l, " %.*spid=", (int)(len - 3), v->name);
 	else
-		print(l, " %s=", v->name);
+		source_line_print(l, " %s=", v->name);
 	if (v->type->kind == CTF_FLOAT)
 		float_print(l, v);
 	else if (!v->bytes)
-		number_print(l, v, e->is_ours);
+		source_line_number(l, v->number, v->type->is_signed, e->is_ours || v->type->is_hex);
 	else if (v->type->kind == CTF_STRING || v->type->is_text)
-		text_print(l, v, SIZE_MAX);
+		source_line_text(l, v->bytes, v->len, SIZE_MAX);
 	else
 		array_print(l, v);
 }
@@ -95,28 +62,28 @@ static const struct ctf_value *context(const struct ctf_stream *s, const char *n
 	return v ? v : ctf_value_find(s, s->nr_head, third);
 }
 
-static void thread_print(struct ctf_line *l, const struct ctf_stream *s)
+static void thread_print(struct source_line *l, const struct ctf_stream *s)
 {
 	const struct ctf_value *tid = context(s, "tid", "vtid", "tid"),
 			       *pid = context(s, "pid", "vpid", "pid"),
 			       *comm = context(s, "procname", "comm", "comm");
 
 	if (comm && comm->bytes && comm->len && *comm->bytes)
-		text_print(l, comm, 15);
+		source_line_text(l, comm->bytes, comm->len, 15);
 	else if (tid)
-		print(l, "<...>");
+		source_line_print(l, "<...>");
 	if (tid)
-		print(l, "-%u", (uint32_t)tid->number);
+		source_line_print(l, "-%u", (uint32_t)tid->number);
 	if (tid && pid && pid->number)
-		print(l, " (%7u)", (uint32_t)pid->number);
+		source_line_print(l, " (%7u)", (uint32_t)pid->number);
 }
 
-void ctf_event_print(struct ctf_line *l, const struct ctf_stream *s)
+void ctf_event_print(struct source_line *l, const struct ctf_stream *s)
 {
 	const struct ctf_value *cpu = context(s, "cpu_id", "cpu", "cpu");
 
 	thread_print(l, s);
-	print(l, " [%03u] %" PRIu64 ".%09" PRIu64 ": %s:",
+	source_line_print(l, " [%03u] %" PRIu64 ".%09" PRIu64 ": %s:",
 	      cpu ? (uint32_t)cpu->number % 100000 : s->cpu, s->time_ns / 1000000000,
 	      s->time_ns % 1000000000, s->event->name);
 	for (unsigned int i = s->nr_head; i < s->nr; i++)
@@ -124,12 +91,10 @@ void ctf_event_print(struct ctf_line *l, const struct ctf_stream *s)
 	l->text[l->len++] = '\n';
 }
 
-void ctf_lost_print(struct ctf_line *l, const struct ctf_stream *s, uint64_t until_ns)
+void ctf_lost_print(struct source_line *l, const struct ctf_stream *s, uint64_t until_ns)
 {
 	if (s->lost)
-		print(l, "CPU:%u [LOST %" PRIu64 " EVENTS] from %" PRIu64 " until %" PRIu64 "\n",
-		      s->cpu, s->lost, s->lost_from_ns, until_ns);
+		source_line_lost(l, s->cpu, s->lost, s->lost_from_ns, until_ns);
 	if (s->lost_packets)
-		print(l, "CPU:%u [LOST EVENTS] from %" PRIu64 " until %" PRIu64 "\n", s->cpu,
-		      s->lost_from_ns, until_ns);
+		source_line_lost(l, s->cpu, 0, s->lost_from_ns, until_ns);
 }

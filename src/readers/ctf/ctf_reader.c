@@ -47,8 +47,7 @@ struct ctf {
 
 	struct ctf_stream *heap[STREAMS_MAX]; /* those that have an event, the oldest first */
 	unsigned int nr_heap;
-	struct ctf_line line; /* printed, but not read yet */
-	size_t read;
+	struct source_line line;
 };
 
 /* ---- finding traces ---- */
@@ -248,7 +247,7 @@ static int ctf_rewind(struct text_source *source)
 	bool more;
 
 	c->nr_heap = 0;
-	c->line.len = c->read = 0;
+	c->line.len = c->line.read = 0;
 	for (unsigned int i = 0; i < c->nr_streams; i++) {
 		ctf_stream_rewind(c->stream[i]);
 		stream_advance(c, c->stream[i], &more);
@@ -261,8 +260,9 @@ static int ctf_rewind(struct text_source *source)
 }
 
 /* The oldest event's line. False: there are no more. */
-static bool line_print(struct ctf *c)
+static bool line_print(void *arg)
 {
+	struct ctf *c = arg;
 	struct ctf_stream *s = c->nr_heap ? c->heap[0] : NULL;
 	bool more;
 
@@ -281,22 +281,8 @@ static bool line_print(struct ctf *c)
 static ssize_t ctf_read(struct text_source *source, char *to, size_t len)
 {
 	struct ctf *c = (struct ctf *)source;
-	size_t done = 0;
 
-	while (done < len) {
-		size_t n = c->line.len - c->read;
-
-		n = n < len - done ? n : len - done;
-		memcpy(to + done, c->line.text + c->read, n);
-		done += n;
-		c->read += n;
-		if (c->read < c->line.len)
-			break;
-		c->read = c->line.len = 0;
-		if (!line_print(c))
-			break;
-	}
-	return (ssize_t)done;
+	return source_line_read(&c->line, to, len, line_print, c);
 }
 
 /* ---- the reader ---- */

@@ -40,18 +40,20 @@ static const char *ioprio_parse(const char *p, uint64_t *ret)
 	return p;
 }
 
-static const char *ret_parse(const char *p, uint64_t *ret)
-{
-	size_t len = strcspn(p, " \n");
-
-	*ret = len == 7 && !memcmp(p, "handled", len);
-	return p + len;
-}
-
 static const char *number_parse(const char *p, uint64_t *ret)
 {
 	*ret = text_number(&p);
 	return p;
+}
+
+static const char *ret_parse(const char *p, uint64_t *ret)
+{
+	size_t len = strcspn(p, " \n");
+
+	if (text_is_digit(*p))
+		return number_parse(p, ret);
+	*ret = len == 7 && !memcmp(p, "handled", len);
+	return p + len;
 }
 
 /* In the order that all formats have them in. */
