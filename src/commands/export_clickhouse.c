@@ -87,6 +87,8 @@ int export_clickhouse_check(struct export_clickhouse *to)
 	if (to->chunk_rows > CHUNK_ROWS_MAX)
 		return fail(-EINVAL, "invalid --chunk-rows %" PRIu64 " (at most %d)",
 			    to->chunk_rows, CHUNK_ROWS_MAX);
+	if (to->url && http_url_check(to->url))
+		return error_code();
 	to->http.password = getenv("CLICKHOUSE_PASSWORD");
 	return 0;
 }

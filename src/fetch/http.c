@@ -8,7 +8,9 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <string.h>
+#include <strings.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/json_text.h"
 #include "base/helper.h"
@@ -305,6 +307,37 @@ char *http_url(const char *text)
 	if (asprintf(&url, "http://%s%s", text, strpbrk(text, ":/") ? "" : ":8000") < 0)
 		return NULL;
 	return url;
+}
+
+/* ":8000", "": is what follows the host right, up to `end`? */
+static bool is_port(const char *text, const char *end)
+{
+	char *after;
+	unsigned long port = *text == ':' && isdigit((unsigned char)text[1])
+				     ? strtoul(text + 1, &after, 10)
+				     : 0;
+
+	return text == end || (port && port <= UINT16_MAX && after == end);
+}
+
+int http_url_check(const char *url)
+{
+	const char *scheme = !strncasecmp(url, "https://", 8) ? "https://" : "http://",
+		   *host = url + strlen(scheme), *end, *user, *host_end;
+
+	if (strncasecmp(url, scheme, strlen(scheme)) ||
+	    array_any(strlen(url), i, url[i] == ' ' || iscntrl((unsigned char)url[i])))
+		return fail(-EINVAL, "invalid URL '%s' (expected e.g. http://127.0.0.1:8000)", url);
+	end = host + strcspn(host, "/?#");
+	user = memchr(host, '@', (size_t)(end - host));
+	host = user ? user + 1 : host;
+	host_end = host + strcspn(host, *host == '[' ? "]/?#" : ":/?#");
+	if (*host == '[')
+		host_end = *host_end == ']' ? host_end + 1 : host;
+	if (host_end == host || !is_port(host_end, end))
+		return fail(-EINVAL, "invalid URL '%s': %s", url,
+			    host_end == host ? "it has no host" : "invalid port");
+	return 0;
 }
 
 char *http_join(const char *base, const char *path)

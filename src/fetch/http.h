@@ -134,6 +134,9 @@ int http_refused(uint32_t status, const char *url, const char *body);
 /* "host:8000" and "" get their scheme and default: "http://host:8000". Allocated. */
 char *http_url(const char *text);
 
+/* -EINVAL with the error message set if it is no URL of HTTP, with a host and, if there is one, a valid port. */
+int http_url_check(const char *url);
+
 /* base and path with one slash between. Allocated. */
 char *http_join(const char *base, const char *path);
 

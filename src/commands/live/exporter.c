@@ -22,6 +22,7 @@
 #include "confine/confine.h"
 #include "exporter/hosts.h"
 #include "exporter/httpd_messages.h"
+#include "fetch/http.h"
 
 static struct {
 	struct exporter_server server;
@@ -454,6 +455,8 @@ static int usage_check(int argc, char **argv)
 		return command_usage("unexpected argument '%s'", argc ? argv[0] : "--");
 	if (!opt.server.cert != !opt.server.key)
 		return command_usage("--tls-cert and --tls-key are only useful together");
+	if (opt.push.url && http_url_check(opt.push.url))
+		return command_usage("--otlp: %s", error_text());
 	if (opt.push.interval_ns < NS_PER_S)
 		return command_usage("invalid --otlp-interval (at least 1s)");
 	if (!opt.limits.vcpus_per_group || opt.limits.vcpus_per_group > VM_VCPUS_MAX)
