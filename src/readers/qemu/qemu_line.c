@@ -261,29 +261,24 @@ static enum paste_class qemu_classify(const char *s, const char *end)
 	}
 }
 
-static bool qemu_joins(const char *half, const char *half_end, const char *joined, const char *end,
-		       bool wide)
+static enum paste_join qemu_joins(const char *half, const char *half_end, const char *joined,
+				  const char *end, bool wide)
 {
 	struct qemu_line a, b;
-	struct qemu_args args;
+	struct qemu_args args, more;
 
 	if (!qemu_line_parse(&a, half, half_end) || !qemu_line_parse(&b, joined, end))
-		return false;
+		return JOIN_NONE;
 	args = qemu_args_of(a.name, a.args);
 	if (!args.all)
-		return wide || !a.args.len;
-	return qemu_args_of(b.name, b.args).found > args.found;
-}
-
-static unsigned int qemu_fields(const char *s, const char *end)
-{
-	struct qemu_line l;
-
-	return qemu_line_parse(&l, s, end) ? qemu_args_of(l.name, l.args).found : 0;
+		return wide || !a.args.len ? JOIN_GUESS : JOIN_NONE;
+	more = qemu_args_of(b.name, b.args);
+	return more.found <= args.found ? JOIN_NONE
+	       : more.found < more.all	? JOIN_HALF
+					: JOIN_WHOLE;
 }
 
 const struct paste_grammar qemu_paste_grammar = {
 	.classify = qemu_classify,
 	.joins = qemu_joins,
-	.fields = qemu_fields,
 };

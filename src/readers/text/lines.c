@@ -53,7 +53,7 @@ int text_lines_rewind(struct text_lines *t)
 {
 	t->at = t->end = t->buffer;
 	t->number = 0;
-	t->ended = false;
+	t->ended = t->unended = t->open_end = false;
 	if (t->paste)
 		paste_rewind(t->paste);
 	if (t->source)
@@ -131,7 +131,8 @@ static void refill(struct text_lines *t)
 	} else {
 		t->err = n < 0 ? (int)n : 0;
 		t->ended = true;
-		if (t->end > t->at)
+		t->unended = t->end > t->at;
+		if (t->unended)
 			*t->end++ = '\n';
 	}
 	memset(t->end, 0, TEXT_LINE_SLACK);

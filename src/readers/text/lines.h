@@ -29,6 +29,8 @@ struct text_lines {
 	char *buffer, *at, *end;
 	uint64_t number; /* of the current line, the first is 1 */
 	bool ended;
+	bool unended;  /* there is no newline at the end */
+	bool open_end; /* the current record may lack its end, and what is missing may change its last value */
 	int err; /* -errno of the read that failed */
 };
 

@@ -12,10 +12,12 @@
  *
  * Lines are cleaned of what no trace contains. A prefix is removed if the rest is an event. Lines are joined where the
  * format's grammar proves that the first is not whole (struct paste_grammar); a record that stays without its end is
- * dropped and counted: half a record would have zeros for what is missing.
+ * dropped and counted: half a record would have zeros for what is missing. So is one that was cut at a screen's width,
+ * or by the end of the text.
  *
  * This is slow, so readers only begin with it when a plain pass found lines that they do not understand.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +36,8 @@ enum {
 	SOFT_MAX = 76,
 	SOFT_NONE = 1 << 30,
 	TRIMMED_MAX = 1,    /* blanks that are missing at their ends */
+	CUT_LINES_MIN = 2,  /* of equal length, that a screen cut */
+	HALVES = 256,	    /* kinds of records that lack fields */
 };
 
 /* One line of the file, cleaned. */
@@ -44,6 +48,7 @@ struct physical {
 	size_t width; /* as it was in the file */
 	enum paste_class class;
 	bool flowed; /* ended with a blank: the mailer says that the line goes on */
+	bool last;   /* of a text without a newline at its end */
 };
 
 struct paste {
@@ -56,7 +61,12 @@ struct paste {
 	bool quoted_printable;
 	bool has_parts; /* "host.dat: cpus=2": such names are no prefixes */
 	unsigned int layers; /* prefixes of the last event */
+	char layer[LAYERS_MAX]; /* what they begin with */
 	uint64_t number;     /* of the newest line that was read */
+	size_t cut_width;    /* lines are cut at this width; 0: they are not */
+	struct {	     /* records that lack fields, and are not broken or cut: see PASTE_HALF */
+		uint64_t key, nr;
+	} half[HALVES];
 };
 
 /* ---- lines ---- */
@@ -67,11 +77,18 @@ static void tabs_replace(char *s, const char *end)
 		*s = *s == '\t' ? ' ' : *s;
 }
 
-/* Sets x->at behind those prefixes after which the line is best understood. */
+/* What a prefix begins with: the character, or what stands for all of its kind. */
+static char layer_kind(const char *s)
+{
+	s += strspn(s, " \t");
+	return text_is_digit(*s) ? '0' : isalpha((unsigned char)*s) ? 'a' : *s;
+}
+
+/* Sets x->at behind those prefixes after which the line is best understood; if it is not, behind those of an event. */
 static void prefixes_strip(struct paste *p, struct physical *x)
 {
 	const char *layer[LAYERS_MAX + 1] = {x->at};
-	unsigned int nr = 0, best = 0;
+	unsigned int nr = 0, best = 0, same = 0;
 
 	while (nr < LAYERS_MAX) {
 		const char *s = layer[nr], *next;
@@ -82,18 +99,22 @@ static void prefixes_strip(struct paste *p, struct physical *x)
 			break;
 		layer[++nr] = next;
 	}
+	while (same < nr && same < p->layers && layer_kind(layer[same]) == p->layer[same])
+		same++;
 	tabs_replace(x->at, x->end);
 	x->class = PASTE_UNKNOWN;
 	for (unsigned int i = 0; i <= nr; i++) {
 		enum paste_class class = p->grammar->classify(layer[i], x->end);
 
-		if (class >= x->class && (class >= PASTE_TIMELESS || i <= p->layers)) {
+		if (class >= x->class && (class >= PASTE_TIMELESS || i <= same)) {
 			x->class = class;
 			best = i;
 		}
 	}
 	if (x->class >= PASTE_TIMELESS)
 		p->layers = best;
+	for (unsigned int i = 0; i < best && x->class >= PASTE_TIMELESS; i++)
+		p->layer[i] = layer_kind(layer[i]);
 	x->at += layer[best] - x->at;
 }
 
@@ -131,6 +152,7 @@ static bool physical_read(struct text_lines *t, struct physical *x)
 		p->number++;
 		physical_append(x, s, end);
 	}
+	x->last = t->unended && t->at == t->end;
 	if (p->quoted_printable)
 		x->end = paste_printable_decode(x->at, x->end);
 	x->end = paste_clean(x->at, x->end);
@@ -210,8 +232,8 @@ static void now_cut(struct physical *x, char *end)
 	memset(end + 1, 0, TEXT_LINE_SLACK);
 }
 
-/* "CPU-12 [001] 5.465404:" and the event in the next lines: is it one together with 1 or 2 of them? */
-static bool head_join(struct text_lines *t)
+/* "CPU-12 [001] 5.465404:", or without the time: is it an event together with 1 or 2 of the next lines? */
+static bool head_join_so(struct text_lines *t, bool blank)
 {
 	struct paste *p = t->paste;
 	char *end = p->now.end;
@@ -219,19 +241,29 @@ static bool head_join(struct text_lines *t)
 	for (unsigned int n = 0; n < 2; n++) {
 		const struct physical *more = ahead_get(t, n);
 
-		if (!more || (more->class != PASTE_UNKNOWN && more->class != PASTE_TIMELESS))
+		bool timed = !n && more && more->class == PASTE_EVENT && text_is_digit(*more->at);
+
+		if (!more ||
+		    (!timed && more->class != PASTE_UNKNOWN && more->class != PASTE_TIMELESS))
 			break;
-		now_append(p, more, true);
+		now_append(p, more, blank);
 		if (p->grammar->classify(p->now.at, p->now.end) != PASTE_EVENT)
 			continue;
 		p->now.class = PASTE_EVENT;
 		p->now.width = more->width;
 		p->now.flowed = more->flowed;
+		p->now.last = more->last;
 		ahead_drop(p, n + 1);
 		return true;
 	}
 	now_cut(&p->now, end);
 	return false;
+}
+
+/* A terminal breaks lines within words. */
+static bool head_join(struct text_lines *t)
+{
+	return head_join_so(t, true) || (!t->paste->now.flowed && head_join_so(t, false));
 }
 
 /* Had the first word of `more` no space in the line before? */
@@ -242,32 +274,103 @@ static bool is_wide(const struct paste *p, const struct physical *more)
 	return p->now.flowed || p->now.width + 1 + strcspn(s, " \n") > p->width;
 }
 
+/* Of the current line, `half`, and the next one: are they one record if a blank is between them, or not? */
+static enum paste_join join_try(struct paste *p, const char *half, const struct physical *more,
+				bool blank)
+{
+	size_t len = (size_t)(p->now.end - p->now.at);
+	char *end = now_append(p, more, blank);
+	enum paste_join joins =
+		p->grammar->joins(half, half + len, p->now.at, p->now.end, is_wide(p, more));
+
+	memcpy(p->now.at, half, len);
+	now_cut(&p->now, end);
+	return joins;
+}
+
+struct join {
+	enum paste_join blank, no_blank;
+};
+
+/* Both ways; false: the line is too long. */
+static bool join_both(struct paste *p, const struct physical *more, struct join *ret)
+{
+	char half[TEXT_LINE_SLACK + 1024];
+	size_t len = (size_t)(p->now.end - p->now.at);
+
+	if (len > sizeof(half) - TEXT_LINE_SLACK - 1)
+		return false;
+	memcpy(half, p->now.at, len);
+	half[len] = '\n';
+	memset(half + len + 1, 0, TEXT_LINE_SLACK);
+	ret->blank = join_try(p, half, more, true);
+	ret->no_blank = p->now.flowed ? JOIN_NONE : join_try(p, half, more, false);
+	return true;
+}
+
 /* Joins the next line if it continues the current one. */
 static bool tail_join(struct text_lines *t)
 {
 	struct paste *p = t->paste;
 	const struct physical *more = ahead_get(t, 0);
-	bool hard = p->hard && p->now.width >= p->width - TRIMMED_MAX, joins;
-	char half[TEXT_LINE_SLACK + 1024], *end;
-	size_t len = (size_t)(p->now.end - p->now.at);
+	bool full = p->now.width >= p->width - TRIMMED_MAX, hard = p->hard && full,
+	     blank = !hard || p->now.width < p->width;
+	struct join join;
+	enum paste_join best;
 
-	if (!more || more->class != PASTE_UNKNOWN || len > sizeof(half) - TEXT_LINE_SLACK - 1)
+	if (!more || more->class == PASTE_HEAD || more->class >= PASTE_TIMELESS || is_blank(more) ||
+	    !join_both(p, more, &join))
 		return false;
-	memcpy(half, p->now.at, len);
-	half[len] = '\n';
-	memset(half + len + 1, 0, TEXT_LINE_SLACK);
-	end = now_append(p, more, !hard || p->now.width < p->width);
-	joins = hard || p->grammar->joins(half, half + len, p->now.at, p->now.end,
-					  is_wide(p, more));
-	if (!joins) {
-		memcpy(p->now.at, half, len);
-		now_cut(&p->now, end);
+	if (join.blank != join.no_blank && (full || join.blank))
+		blank = join.blank > join.no_blank || !full;
+	best = blank ? join.blank : join.no_blank;
+	if (best < JOIN_HALF && more->class != PASTE_UNKNOWN)
 		return false;
-	}
+	if (!best && !(hard && p->grammar->ends == NULL))
+		return false;
+	now_append(p, more, blank);
 	p->now.width = more->width;
 	p->now.flowed = more->flowed;
+	p->now.last = more->last;
 	ahead_drop(p, 1);
 	return true;
+}
+
+static unsigned int half_slot(const struct paste *p, uint64_t key)
+{
+	unsigned int i = (unsigned int)(key % HALVES);
+
+	for (unsigned int n = 0; n < HALVES && p->half[i].nr && p->half[i].key != key; n++)
+		i = (i + 1) % HALVES;
+	return i;
+}
+
+/* Is the record that is in the current line to be dropped? Says otherwise whether its last value is sure. */
+static bool now_is_cut(struct text_lines *t)
+{
+	struct paste *p = t->paste;
+	const struct physical *x = &p->now, *more = ahead_get(t, 0);
+	bool at_width = p->cut_width && x->width >= p->cut_width - TRIMMED_MAX,
+	     open = x->last || (p->cut_width && x->width == p->cut_width),
+	     goes_on = !at_width && more && more->class >= PASTE_TIMELESS;
+	uint64_t key = 0;
+
+	t->open_end = false;
+	if (x->class < PASTE_TIMELESS || !p->grammar->ends)
+		return false;
+	switch (p->grammar->ends(x->at, x->end, open, &key)) {
+	case PASTE_CUT:
+		return true;
+	case PASTE_HALF:
+		t->open_end = open && !x->last;
+		return !t->open_end && !goes_on &&
+		       (open || at_width || p->half[half_slot(p, key)].nr < 2);
+	case PASTE_OPEN:
+		t->open_end = open;
+		return false;
+	default:
+		return false;
+	}
 }
 
 char *paste_next(struct text_lines *t, char **ret_end)
@@ -279,13 +382,16 @@ char *paste_next(struct text_lines *t, char **ret_end)
 
 		while (p->now.class >= PASTE_TIMELESS && nr < JOINED_MAX && tail_join(t))
 			nr++;
+		bool is_cut = now_is_cut(t);
+
 		p->counts.joined += nr > 0;
-		t->number = p->now.number;
-		if (p->now.class >= PASTE_TIMELESS && p->grammar->is_cut &&
-		    p->grammar->is_cut(p->now.at, p->now.end)) {
+		t->number = p->now.number; /* others were read ahead */
+		if (is_cut) {
 			p->counts.first_cut = p->counts.cut++ ? p->counts.first_cut : t->number;
 			continue;
 		}
+		if (t->open_end)
+			p->counts.first_open = p->counts.open++ ? p->counts.first_open : t->number;
 		*ret_end = p->now.end;
 		return p->now.at;
 	}
@@ -294,58 +400,91 @@ char *paste_next(struct text_lines *t, char **ret_end)
 
 /* ---- begin and end ---- */
 
-/* Has a record more fields if this line is joined to the next with a blank than without: did a mailer break it? */
-static bool breaks_at_blank(struct paste *p, const struct physical *more)
-{
-	char *end = p->now.end;
-	unsigned int without, with;
+/* What is counted in all lines. */
+struct measure {
+	uint64_t broken, longest, trimmed; /* lines that go on; those of the width, and of one blank less */
+	uint64_t hard, soft;		   /* those that are one record only without a blank, with one */
+	uint64_t printable;
+	uint64_t cut, cut_longest; /* lines that lack their end; those of the width */
+	size_t widest;
+	bool goes_on;
+};
 
-	if (!p->grammar->fields)
-		return false;
-	now_append(p, more, false);
-	without = p->grammar->fields(p->now.at, p->now.end);
-	now_cut(&p->now, end);
-	now_append(p, more, true);
-	with = p->grammar->fields(p->now.at, p->now.end);
-	now_cut(&p->now, end);
-	return with > without;
+/* The current line is an event and the next one is none. */
+static void measure_broken(struct paste *p, struct measure *m, const struct physical *next)
+{
+	struct join join = {JOIN_NONE, JOIN_NONE};
+
+	m->broken++;
+	m->longest += p->now.width == p->width;
+	m->trimmed += p->now.width + TRIMMED_MAX == p->width;
+	join_both(p, next, &join);
+	m->hard += join.no_blank > join.blank;
+	m->soft += join.blank > join.no_blank && (!p->now.flowed || p->now.width < p->width);
+}
+
+/* The current line is an event, as is the next one: lines are not broken here. */
+static void measure_unbroken(struct paste *p, struct measure *m)
+{
+	uint64_t key = 0;
+	enum paste_end end = PASTE_WHOLE;
+
+	if (p->grammar->ends)
+		end = p->grammar->ends(p->now.at, p->now.end, false, &key);
+	m->cut += end == PASTE_CUT;
+	m->cut_longest += end == PASTE_CUT && p->now.width == p->width;
+	if (end == PASTE_HALF) {
+		unsigned int i = half_slot(p, key);
+
+		p->half[i].nr += !p->half[i].nr || p->half[i].key == key;
+		p->half[i].key = p->half[i].nr == 1 ? key : p->half[i].key;
+	}
+}
+
+static void measure_line(struct paste *p, struct measure *m, const struct physical *next)
+{
+	bool is_event = next->class >= PASTE_TIMELESS;
+
+	if (p->now.class >= PASTE_TIMELESS && next->class == PASTE_UNKNOWN)
+		measure_broken(p, m, next);
+	else if (p->now.class >= PASTE_TIMELESS)
+		measure_unbroken(p, m);
+	if (is_event && m->goes_on)
+		m->printable += SOFT_NONE;
+	if ((is_event || next->class == PASTE_HEAD) && next->width > p->width) {
+		m->trimmed = next->width == p->width + TRIMMED_MAX ? m->longest : 0;
+		m->longest = m->cut_longest = 0;
+		p->width = next->width;
+	}
+	m->goes_on = next->end > next->at && next->end[-1] == '=';
+	if (m->goes_on)
+		m->printable += next->width >= SOFT_MIN && next->width <= SOFT_MAX ? 1 : SOFT_NONE;
+	m->printable += paste_is_printable(next->at, next->end) ? 0 : SOFT_NONE;
+	m->widest = next->width > m->widest ? next->width : m->widest;
 }
 
 /*
  * The widths of the lines, and whether a terminal broke them: then all broken lines are equally long, but those of
- * which a blank at the end was removed.
+ * which a blank at the end was removed. Or did a screen cut them?
  */
 static void measure(struct text_lines *t)
 {
 	struct paste *p = t->paste;
-	uint64_t broken = 0, longest = 0, trimmed = 0, soft = 0;
-	size_t width = 0, widest = 0;
-	bool event = false, goes_on = false, mailed = false;
+	struct measure m = {.broken = 0};
 	struct physical *next = &p->ahead[0];
 
-	for (; physical_read(t, next); swap_lines(&p->now, next)) {
-		if (next->class == PASTE_UNKNOWN && event) {
-			broken++;
-			longest += width == p->width;
-			trimmed += width + TRIMMED_MAX == p->width;
-			mailed |= breaks_at_blank(p, next);
-		}
-		event = next->class >= PASTE_TIMELESS;
-		soft += event && goes_on ? SOFT_NONE : 0;
-		width = next->width;
-		if (event && width > p->width) {
-			trimmed = width == p->width + TRIMMED_MAX ? longest : 0;
-			longest = 0;
-			p->width = width;
-		}
-		goes_on = next->end > next->at && next->end[-1] == '=';
-		if (goes_on)
-			soft += width >= SOFT_MIN && width <= SOFT_MAX ? 1 : SOFT_NONE;
-		soft += paste_is_printable(next->at, next->end) ? 0 : SOFT_NONE;
-		widest = width > widest ? width : widest;
-	}
-	p->quoted_printable = soft && soft < SOFT_NONE && widest <= SOFT_MAX;
-	p->hard = longest >= HARD_LINES_MIN && longest + trimmed == broken && !mailed;
+	p->now.class = PASTE_OTHER;
+	for (; physical_read(t, next); swap_lines(&p->now, next))
+		measure_line(p, &m, next);
+	if (p->now.class >= PASTE_TIMELESS)
+		measure_unbroken(p, &m);
+	p->quoted_printable = m.printable && m.printable < SOFT_NONE && m.widest <= SOFT_MAX;
+	p->hard = m.hard || m.soft
+			  ? m.hard > m.soft
+			  : m.longest >= HARD_LINES_MIN && m.longest + m.trimmed == m.broken;
+	if (m.cut_longest >= CUT_LINES_MIN && m.cut_longest + 1 >= m.cut &&
+	    m.cut > m.hard + m.soft)
+		p->cut_width = p->counts.width = p->width;
 }
 
 static struct paste *paste_new(const struct paste_grammar *grammar)
@@ -380,7 +519,7 @@ void paste_free(struct paste *p)
 
 void paste_rewind(struct paste *p)
 {
-	p->counts = (struct paste_counts){0};
+	p->counts = (struct paste_counts){.width = p->cut_width};
 	p->nr_ahead = 0;
 	p->layers = 0;
 	p->number = 0;

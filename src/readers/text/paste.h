@@ -20,22 +20,37 @@ enum paste_class {
 	PASTE_EVENT,
 };
 
+/* Is a record all of it? */
+enum paste_end {
+	PASTE_CUT,   /* no */
+	PASTE_HALF,  /* it lacks fields that others have; of a trace that was trimmed so, it is all */
+	PASTE_OPEN,  /* yes, if its last value is */
+	PASTE_WHOLE, /* yes, or nobody knows */
+};
+
+/* How sure it is that lines are parts of one record. */
+enum paste_join { JOIN_NONE, JOIN_GUESS, JOIN_HALF, JOIN_WHOLE };
+
 /* What the lines of a format are. Each text is followed by a newline, and by what lines.h demands. */
 struct paste_grammar {
 	enum paste_class (*classify)(const char *s, const char *end);
 	/*
 	 * Is `joined` one record, and `half` only its beginning? `wide`: the next word had no space in half's line.
-	 * False: what follows `half` is not a part of it.
 	 */
-	bool (*joins)(const char *half, const char *half_end, const char *joined, const char *end,
-		      bool wide);
-	bool (*is_cut)(const char *s, const char *end); /* Does the record lack its end? NULL: unknown. */
-	unsigned int (*fields)(const char *s, const char *end); /* how many the record has; NULL: unknown */
+	enum paste_join (*joins)(const char *half, const char *half_end, const char *joined,
+				 const char *end, bool wide);
+	/*
+	 * Of a record, NULL: unknown. *key says which fields one has that is PASTE_HALF. `open`: there may be more of
+	 * the line; if its last value is needed, it is PASTE_CUT.
+	 */
+	enum paste_end (*ends)(const char *s, const char *end, bool open, uint64_t *key);
 };
 
 struct paste_counts {
 	uint64_t joined;	 /* records made of several lines */
 	uint64_t cut, first_cut; /* records without their end, which were dropped, and the first one's line */
+	uint64_t open, first_open; /* records whose last value may be cut */
+	size_t width;		   /* at which lines were cut; 0: they were not */
 };
 
 /*

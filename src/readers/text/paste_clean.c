@@ -25,34 +25,65 @@ static const char *escape_end(const char *s, const char *end)
 		return NULL;
 	for (p++; p < end && (text_is_digit(*p) || *p == ';' || (esc && *p == '?'));)
 		p++;
-	if (p >= end || !(esc ? *p >= '@' && *p <= '~' : *p == 'm' || *p == 'K'))
-		return NULL;
+	if (p >= end || !(esc ? *p >= '@' && *p <= '~' : *p == 'm' || (*p == 'K' && p[-1] == '[')))
+		return NULL; /* "[1K, 2K)" is a bucket of a histogram */
 	return p + 1;
 }
 
-/* A UTF-8 sequence or an HTML entity that stands for something simple: its length, and the character or 0; else 0. */
-static size_t symbol_parse(const char *s, size_t len, char *to)
-{
-	static const struct {
-		const char *text;
-		char is;
-	} known[] = {{"\xc2\xa0", ' '},	    {"\xe2\x80\xaf", ' '}, {"\xe3\x80\x80", ' '},
-		     {"\xe2\x80\x8b", 0},   {"\xef\xbb\xbf", 0},   {"&gt;", '>'},
-		     {"&lt;", '<'},	    {"&amp;", '&'},	   {"&nbsp;", ' '},
-		     {"&quot;", '"'},	    {"&#39;", '\''},	   {"\xe2\x94\x82", '|'}};
+/*
+ * What stands for something simple: UTF-8 of mail clients and office programs, HTML. No text is longer than its symbol.
+ */
+static const struct {
+	const char *symbol, *is;
+} symbols[] = {
+	{"\xc2\xa0", " "},	    {"\xe2\x80\xaf", " "},  {"\xe3\x80\x80", " "}, /* blanks */
+	{"\xc2\xad", ""},	    {"\xe2\x80\x8b", ""},   {"\xe2\x80\x8c", ""}, /* of no width */
+	{"\xe2\x80\x8d", ""},   {"\xe2\x80\x8e", ""},   {"\xe2\x80\x8f", ""},
+	{"\xe2\x81\xa0", ""},   {"\xef\xbb\xbf", ""},
+	{"\xe2\x80\x90", "-"},  {"\xe2\x80\x91", "-"},  {"\xe2\x80\x92", "-"}, /* hyphens and dashes */
+	{"\xe2\x80\x93", "-"},  {"\xe2\x80\x94", "-"},  {"\xe2\x88\x92", "-"},
+	{"\xe2\x80\x98", "'"},  {"\xe2\x80\x99", "'"},  {"\xe2\x80\x9c", "\""}, /* quotation marks */
+	{"\xe2\x80\x9d", "\""}, {"\xe2\x80\xa6", "..."}, {"\xe2\x80\xa2", "*"},
+	{"\xe2\x86\x92", "->"}, {"\xe2\x87\x92", "=>"}, {"\xe2\x94\x82", "|"},
+	{"&gt;", ">"},		   {"&lt;", "<"},	      {"&amp;", "&"},
+	{"&nbsp;", " "},	   {"&quot;", "\""},	      {"&#39;", "'"},
+	{"&#x27;", "'"},
+};
 
+/* What the symbol at s stands for, and its length; NULL: there is none. */
+static const char *symbol_parse(const char *s, size_t len, size_t *ret_len)
+{
 	if (len >= 3 && !memcmp(s, "\xe2\x80", 2) && (unsigned char)s[2] >= 0x80 &&
 	    (unsigned char)s[2] <= 0x8a) { /* spaces of given widths */
-		*to = ' ';
-		return 3;
+		*ret_len = 3;
+		return " ";
 	}
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-		if (len >= strlen(known[i].text) &&
-		    !memcmp(s, known[i].text, strlen(known[i].text))) {
-			*to = known[i].is;
-			return strlen(known[i].text);
-		}
-	return 0;
+	for (size_t i = 0; i < sizeof(symbols) / sizeof(*symbols); i++) {
+		*ret_len = strlen(symbols[i].symbol);
+		if (len >= *ret_len && !memcmp(s, symbols[i].symbol, *ret_len))
+			return symbols[i].is;
+	}
+	return NULL;
+}
+
+/* Is there something at s that paste_clean() changes? */
+static bool is_odd(const char *s, const char *end)
+{
+	size_t len;
+
+	if (*s == '[')
+		return escape_end(s, end);
+	return *s == 0x1b || *s == '\t' || *s == '`' ||
+	       ((*s == '&' || (unsigned char)*s >= 0x80) &&
+		symbol_parse(s, (size_t)(end - s), &len));
+}
+
+bool paste_is_odd(const char *s, const char *end)
+{
+	for (; s < end; s++)
+		if ((*s < ' ' || *s == '[' || *s == '&' || *s == '`') && is_odd(s, end))
+			return true;
+	return false;
 }
 
 static int hex_digit(char c)
@@ -88,24 +119,76 @@ static char *frame_cut(const char *at, char *end)
 	return end - (end > s + 1 && end[-1] == '|');
 }
 
+/* "```", "```text" of Markdown, "{noformat}", "{code:title=x}", "<pre>": what encloses a text, at s; its end, or s. */
+static const char *fence_skip(const char *s, const char *end)
+{
+	static const char *const fences[] = {"```",	"~~~",	  "{noformat}", "{code}",
+					     "<pre>",	"</pre>", "[code]",	"[/code]",
+					     "<code>",	"</code>"};
+	const char *close;
+
+	for (size_t i = 0; i < sizeof(fences) / sizeof(*fences); i++) {
+		size_t len = strlen(fences[i]);
+
+		if ((size_t)(end - s) >= len && !memcmp(s, fences[i], len))
+			return s + len;
+	}
+	if (end - s < 7 || (memcmp(s, "{code:", 6) && memcmp(s, "{nofor", 6)))
+		return s;
+	close = memchr(s, '}', (size_t)(end - s));
+	return close ? close + 1 : s;
+}
+
+/* Where a fence ends the text. */
+static char *fence_cut(const char *s, char *end)
+{
+	enum { LONGEST = 10 }; /* "{noformat}" */
+
+	for (char *p = end; p > s && end - p <= LONGEST; p--)
+		if (p < end && fence_skip(p, end) == end)
+			return p;
+	return end > s + 1 && end[-1] == '`' ? end - 1 : end;
+}
+
+/* Removes what encloses a text. Returns its new end. */
+static char *fences_cut(char *s, char *end)
+{
+	char *at = s + strspn(s, " \t>");
+	const char *after = at < end ? fence_skip(at, end) : at;
+	size_t len;
+
+	if (after > at && !strncmp(at, "```", 3) && !memchr(after, ' ', (size_t)(end - after)))
+		after = end; /* "```text" */
+	if (after == at && at < end && *at == '`')
+		after = at + 1;
+	end = fence_cut(after, end);
+	len = (size_t)(end - after);
+	memmove(at, after, len);
+	return at + len;
+}
+
 char *paste_clean(char *s, char *end)
 {
-	char *to = s, *begin = s, is = 0;
+	char *to = s, *begin = s;
 
 	while (s < end) {
-		const char *escape = *s == 0x1b || *s == '[' ? escape_end(s, end) : NULL;
-		size_t len = escape ? (size_t)(escape - s)
-			     : *s == '&' || (unsigned char)*s >= 0x80
-				     ? symbol_parse(s, (size_t)(end - s), &is)
-				     : 0;
+		const char *escape = *s == 0x1b || *s == '[' ? escape_end(s, end) : NULL,
+			   *is = NULL;
+		size_t len = 0;
 
-		if (!escape && len && is)
-			*to++ = is;
-		else if (!len && *s != '\r')
-			*to++ = *s;
-		s += len ? len : 1;
+		if (!escape && (*s == '&' || (unsigned char)*s >= 0x80))
+			is = symbol_parse(s, (size_t)(end - s), &len);
+		if (escape) {
+			s += escape - s;
+		} else if (is) {
+			to = mempcpy(to, is, strlen(is));
+			s += len;
+		} else {
+			*to = *s++;
+			to += *to != '\r';
+		}
 	}
-	return frame_cut(begin, to);
+	return frame_cut(begin, fences_cut(begin, to));
 }
 
 /* ---- prefixes ---- */

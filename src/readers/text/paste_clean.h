@@ -9,6 +9,9 @@
 /* Removes what no trace contains; the text only gets shorter. Returns its new end, where no newline is. */
 char *paste_clean(char *s, char *end);
 
+/* Does it change a line? */
+bool paste_is_odd(const char *s, const char *end);
+
 /* The end of one prefix at s; NULL: there is none. has_parts: the text has files' names that are no prefixes. */
 const char *paste_prefix_skip(const char *s, bool has_parts);
 

@@ -12,13 +12,16 @@
 #include "event/records.h"
 #include "readers/text/lines.h"
 #include "readers/text/paste.h"
+#include "readers/text/text_grammar.h"
 #include "readers/text/text_line.h"
 #include "readers/text/tracetext.h"
 
-enum { RECORD_BYTES = 512, HEAD_MAX = 256 };
+enum { RECORD_BYTES = 512, HEAD_MAX = 256, LINE_MAX_BYTES = 1024 };
 
 /* A line as a record. */
 struct half {
+	enum text_end ends; /* by the forms of the event */
+	struct text_slice name;
 	const struct kernel_event *kind; /* NULL: not ours */
 	struct text_slice text;
 	uint64_t present;
@@ -96,28 +99,68 @@ static bool half_is_cut(const struct half *h)
 	struct text_slice last = last_word(h->text);
 	uint16_t id = h->kind->id;
 
-	if (!h->present && h->vcpu == RECORD_NO_VCPU)
+	if (h->ends >= END_OPEN)
+		return false;
+	if (h->ends == END_WITHIN || (!h->present && h->vcpu == RECORD_NO_VCPU))
 		return true;
 	return is_lacking(h->kind, last, h->present) ||
 	       (last.len == 2 && !memcmp(last.at, "0x", 2)) ||
 	       (h->present & required(id)) != required(id) || value_is_missing(id, h->text, last);
 }
 
-static struct half half_make(const struct kernel_event *kind, struct text_slice text)
+static struct half half_make(struct text_slice system, struct text_slice name,
+			     struct text_slice text)
 {
 	struct text_reasons reasons = {.isa = 0};
-	struct half h = {.kind = kind, .text = text, .vcpu = RECORD_NO_VCPU};
+	struct half h = {.kind = text_kind_of(system, name), .name = name, .text = text,
+			 .ends = text_end_of(name, text_plugin_skip(text)),
+			 .vcpu = RECORD_NO_VCPU};
 
-	if (kind)
-		h.present = text_kind_fill(kind, &reasons, text, (uint8_t *)h.record, &h.vcpu);
+	if (h.kind)
+		h.present = text_kind_fill(h.kind, &reasons, text, (uint8_t *)h.record, &h.vcpu);
 	return h;
 }
 
-bool text_is_cut(const struct kernel_event *kind, struct text_slice text)
+/* A text that may go on: the fields of which that cannot change, RECORD_BIT(). *vcpu is forgotten if it can. */
+uint64_t text_certain(const struct kernel_event *kind, const struct text_reasons *known,
+		      struct text_slice text, uint64_t present, const uint8_t *record,
+		      uint16_t *vcpu)
 {
-	struct half h = half_make(kind, text);
+	static const char *const more[] = {"1",	       "a",	 " [reinjected]", " (coalesced)",
+					   " (#GP)", " failed", " FAIL",	  " (L2)"};
+	const struct event_type *type = event_type_ours(kind->id);
+	char line[LINE_MAX_BYTES + 16 + TEXT_LINE_SLACK];
 
-	return half_is_cut(&h);
+	for (size_t i = 0; i < sizeof(more) / sizeof(*more) && text.len < LINE_MAX_BYTES; i++) {
+		struct text_reasons reasons = *known;
+		uint64_t other[RECORD_BYTES / 8] = {0};
+		uint16_t other_vcpu;
+		int len = snprintf(line, sizeof(line) - TEXT_LINE_SLACK, "%.*s%s\n", (int)text.len,
+				   text.at, more[i]);
+		struct text_slice longer = {line, (uint32_t)len - 1};
+
+		memset(line + len, 0, TEXT_LINE_SLACK);
+		present &= text_kind_fill(kind, &reasons, longer, (uint8_t *)other, &other_vcpu);
+		for (unsigned int f = 0; f < type->nr_fields && f < 64; f++)
+			if (memcmp(record + type->fields[f].offset,
+				   (uint8_t *)other + type->fields[f].offset, type->fields[f].size))
+				present &= ~(UINT64_C(1) << f);
+		*vcpu = *vcpu == other_vcpu ? *vcpu : RECORD_NO_VCPU;
+	}
+	return present;
+}
+
+bool text_is_cut(const struct text_line *l)
+{
+	struct half h = half_make(l->system, l->name, l->text);
+
+	return h.kind ? half_is_cut(&h) || h.ends == END_HALF
+		      : h.ends == END_HALF || h.ends == END_WITHIN;
+}
+
+bool text_is_open(const struct text_line *l)
+{
+	return text_end_of(l->name, text_plugin_skip(l->text)) == END_OPEN;
 }
 
 /* False: it is no event. */
@@ -127,7 +170,7 @@ static bool half_parse(struct half *h, const char *s, const char *end)
 
 	if (text_line_parse(&l, s, end) != TEXT_EVENT)
 		return false;
-	*h = half_make(text_kind_of(l.system, l.name), l.text);
+	*h = half_make(l.system, l.name, l.text);
 	return true;
 }
 
@@ -135,14 +178,15 @@ static bool half_parse(struct half *h, const char *s, const char *end)
 static bool is_event_with(const char *s, const char *end, const char *more)
 {
 	struct text_line l = {.layout = TEXT_FTRACE};
-	char line[HEAD_MAX + 8 + TEXT_LINE_SLACK] = "";
+	char line[HEAD_MAX + 24 + TEXT_LINE_SLACK] = "";
 	size_t len = (size_t)(end - s);
 
 	if (len > HEAD_MAX)
 		return false;
 	memcpy(line, s, len);
-	snprintf(line + len, 8, "%s\n", more);
-	return text_line_parse(&l, line, line + len + strlen(more)) == TEXT_EVENT && !l.timeless;
+	snprintf(line + len, 24, "%s\n", more);
+	return text_line_parse(&l, line, line + len + strlen(more)) == TEXT_EVENT && !l.timeless &&
+	       (*more == ':' || !text_is_digit(more[1]) || (l.have_cpu && l.tid));
 }
 
 static enum paste_class trace_classify(const char *s, const char *end)
@@ -153,57 +197,96 @@ static enum paste_class trace_classify(const char *s, const char *end)
 	case TEXT_EVENT:
 		return l.timeless ? PASTE_TIMELESS : PASTE_EVENT;
 	case TEXT_UNKNOWN:
-		return is_event_with(s, end, ": x") || is_event_with(s, end, " x: x") ? PASTE_HEAD
-										    : PASTE_UNKNOWN;
+		return is_event_with(s, end, ": x") || is_event_with(s, end, " x: x") ||
+				       is_event_with(s, end, " 1.000000: x: x")
+			       ? PASTE_HEAD
+			       : PASTE_UNKNOWN;
 	default:
 		return PASTE_OTHER;
 	}
 }
 
-static bool trace_joins(const char *half, const char *half_end, const char *joined,
-			const char *end, bool wide)
+/* By the forms of the event, if it has any. */
+static enum paste_join forms_join(const struct half *a, const struct half *b)
+{
+	if (a->ends == END_WHOLE || b->ends == END_UNKNOWN)
+		return JOIN_NONE;
+	return b->ends >= END_OPEN ? JOIN_WHOLE : JOIN_HALF;
+}
+
+/* Of an event of ours whose text is in no form that is known. */
+static bool fields_join(const struct half *a, const struct half *b, const char *more, bool wide)
+{
+	if (half_is_cut(a) || b->present & ~a->present ||
+	    (a->vcpu == RECORD_NO_VCPU && b->vcpu != RECORD_NO_VCPU))
+		return true;
+	if (memcmp(a->record, b->record, sizeof(a->record))) /* "[reinjected]", "(#GP)", bytes */
+		return *more == '[' || *more == '(' || a->kind->id == EV_kvm_emulate_insn;
+	return wide && strcspn(more, "_0123456789") < strcspn(more, " \n");
+}
+
+static enum paste_join trace_joins(const char *half, const char *half_end, const char *joined,
+				   const char *end, bool wide)
 {
 	struct half a, b;
-	size_t at = (size_t)(half_end - half) + 1;
+	const char *more = joined + (half_end - half);
 
 	if (!half_parse(&a, half, half_end) || !half_parse(&b, joined, end))
-		return false;
+		return JOIN_NONE;
+	if (a.text.len && a.ends != END_UNKNOWN)
+		return forms_join(&a, &b);
+	if (b.ends != END_UNKNOWN)
+		return b.ends >= END_OPEN ? JOIN_WHOLE : JOIN_HALF;
 	if (!a.kind)
-		return wide || !a.text.len;
-	if (half_is_cut(&a) || b.present & ~a.present ||
-	    (a.vcpu == RECORD_NO_VCPU && b.vcpu != RECORD_NO_VCPU))
-		return true;
-	if (memcmp(a.record, b.record, sizeof(a.record))) /* "[reinjected]", "(#GP)", bytes */
-		return joined[at] == '[' || joined[at] == '(' ||
-		       a.kind->id == EV_kvm_emulate_insn;
-	return wide && strcspn(joined + at, "_0123456789") < strcspn(joined + at, " \n");
+		return wide || !a.text.len ? JOIN_GUESS : JOIN_NONE;
+	return fields_join(&a, &b, more + strspn(more, " "), wide) ? JOIN_GUESS : JOIN_NONE;
 }
 
-static bool trace_is_cut(const char *s, const char *end)
+/* Of a record whose line may go on: are the fields that it needs certain? */
+static bool needed_are_certain(const struct half *h)
+{
+	static const struct text_reasons none;
+	uint64_t needed = required(h->kind->id);
+	uint16_t vcpu = h->vcpu;
+
+	if (h->kind->id == EV_kvm_emulate_insn)
+		return false; /* another byte changes two fields and the length */
+	return (text_certain(h->kind, &none, h->text, h->present, (const uint8_t *)h->record,
+			     &vcpu) &
+		needed) == needed;
+}
+
+static enum paste_end trace_ends(const char *s, const char *end, bool open, uint64_t *key)
 {
 	struct half h;
 
-	return half_parse(&h, s, end) && h.kind && half_is_cut(&h);
-}
-
-static unsigned int trace_fields(const char *s, const char *end)
-{
-	struct half h;
-
-	return half_parse(&h, s, end) && h.kind ? (unsigned int)__builtin_popcountll(h.present) +
-							  (h.vcpu != RECORD_NO_VCPU)
-						: 0;
+	if (!half_parse(&h, s, end) || h.ends == END_WHOLE)
+		return PASTE_WHOLE;
+	*key = hash_bytes(h.name.at, h.name.len) ^ h.present << 1 ^ (h.vcpu == RECORD_NO_VCPU);
+	if (!h.kind)
+		return h.ends == END_OPEN || h.ends == END_UNKNOWN ? PASTE_OPEN
+		       : open					   ? PASTE_CUT
+								   : PASTE_HALF;
+	if (open && !needed_are_certain(&h))
+		return PASTE_CUT;
+	if (half_is_cut(&h) && !(open && required(h.kind->id)))
+		return PASTE_CUT;
+	if (h.ends == END_HALF || h.ends == END_WITHIN)
+		return !open || required(h.kind->id) ? PASTE_HALF : PASTE_CUT;
+	return PASTE_OPEN;
 }
 
 /* A guest's records are texts. */
-static bool guest_joins(const char *half, const char *half_end, const char *joined,
-			const char *end, bool wide)
+static enum paste_join guest_joins(const char *half, const char *half_end, const char *joined,
+				   const char *end, bool wide)
 {
 	struct text_line l = {.layout = TEXT_FTRACE};
 
 	(void)joined;
 	(void)end;
-	return text_line_parse(&l, half, half_end) == TEXT_EVENT && (wide || !l.text.len);
+	return text_line_parse(&l, half, half_end) == TEXT_EVENT && (wide || !l.text.len)
+		       ? JOIN_GUESS
+		       : JOIN_NONE;
 }
 
 const struct paste_grammar text_paste_guest_grammar = {
@@ -214,6 +297,5 @@ const struct paste_grammar text_paste_guest_grammar = {
 const struct paste_grammar text_paste_grammar = {
 	.classify = trace_classify,
 	.joins = trace_joins,
-	.is_cut = trace_is_cut,
-	.fields = trace_fields,
+	.ends = trace_ends,
 };

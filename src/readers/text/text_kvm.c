@@ -133,7 +133,8 @@ static uint64_t halt_poll_rest(struct text_slice text, uint8_t *record)
 static uint64_t wakeup_rest(struct text_slice text, uint8_t *record)
 {
 	struct rec_kvm_vcpu_wakeup *rec = (void *)record;
-	bool waited = has_word(text, "wait time"), polls = has_word(text, ", polling ");
+	bool waited = has_word(text, "wait time"),
+	     polls = has_word(text, ", polling valid") || has_word(text, ", polling invalid");
 
 	rec->waited |= waited;
 	rec->valid |= has_word(text, "polling valid");
@@ -541,7 +542,7 @@ static const char *word_skip(const char *p)
  * trace-cmd's plugins print what they find, "<CANT FIND FIELD rip>" at the first field that is missing, and after it
  * the event by its print format.
  */
-static struct text_slice plugin_skip(struct text_slice text)
+struct text_slice text_plugin_skip(struct text_slice text)
 {
 	const char *gives_up = memmem(text.at, text.len, "CANT FIND FIELD ", 16);
 	const char *end = text.at + text.len,
@@ -555,7 +556,7 @@ static struct text_slice plugin_skip(struct text_slice text)
 uint64_t text_kind_fill(const struct kernel_event *kind, struct text_reasons *reasons,
 			struct text_slice all, uint8_t *record, uint16_t *ret_vcpu)
 {
-	struct text_slice text = plugin_skip(all);
+	struct text_slice text = text_plugin_skip(all);
 	const char *p = text.at, *end = p + text.len;
 	uint64_t present = 0;
 	unsigned int at = 0;

@@ -129,6 +129,18 @@ static bool function_parse(struct text_line *l, const char *s, const char *end)
 	return true;
 }
 
+/* A system of events, which perf prints before their names. */
+static bool is_system(struct text_slice name)
+{
+	static const char *const systems[] = {"kvm",	"sched", "irq",	 "block",
+					      "kvmmmu", "timer", "vhost"};
+
+	for (size_t i = 0; i < sizeof(systems) / sizeof(*systems); i++)
+		if (strlen(systems[i]) == name.len && !memcmp(systems[i], name.at, name.len))
+			return true;
+	return false;
+}
+
 /* "kvm_entry: vcpu 0"; after the difference to the event before if it is printed: "(+12)  kvm_entry: vcpu 0". */
 static bool ftrace_event_parse(struct text_line *l, const char *s, const char *end)
 {
@@ -148,10 +160,12 @@ static bool ftrace_event_parse(struct text_line *l, const char *s, const char *e
 		l->text = slice(end, end);
 		return !strncmp(s, stack, sizeof(stack) - 1) || function_parse(l, s, end);
 	}
+	if (p + 1 < end && p[1] != ' ' && p[1] != '\t' && !isdigit((unsigned char)p[1]))
+		return false; /* "kvm:kvm_ex": a line of perf that was cut */
 	l->name = slice(s, p);
 	p = text_skip_blanks(p + 1);
 	l->text = slice(p, trim_end(p, end));
-	return l->name.len && l->name.len < NAME_MAX;
+	return l->name.len && l->name.len < NAME_MAX && !is_system(l->name);
 }
 
 /* "      kvm:kvm_exit: vcpu 0"; a sample has its period first: "  250000 cycles:P:  ffffffff8120 schedule+0x1" */
@@ -180,7 +194,7 @@ static bool perf_event_parse(struct text_line *l, const char *s, const char *end
 	l->name = slice(colon ? colon + 1 : s, p - 1);
 	p = text_skip_blanks(p);
 	l->text = slice(p, trim_end(p, end));
-	return l->name.len;
+	return l->name.len && (l->system.len || !is_system(l->name));
 }
 
 /* ---- the task: what is before the CPU or the time ---- */

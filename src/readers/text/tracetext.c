@@ -6,13 +6,12 @@
  *
  * A time without a point is in ticks of some clock (trace_clock x86-tsc, counter), others are in seconds.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 
 #include "base/array.h"
 #include "base/error.h"
-#include "readers/text/babeltrace.h"
+#include "readers/text/paste_clean.h"
 #include "readers/text/tracetext.h"
 
 enum {
@@ -21,32 +20,6 @@ enum {
 	FORM_RECORD_BYTES = 512,
 	RECORD_BYTES = sizeof(struct record_hdr) + TRACETEXT_STACK_BYTES,
 };
-
-bool text_has_event(const char *head, size_t len, bool whole)
-{
-	char *copy = malloc(len + 1 + TEXT_LINE_SLACK), *s, *newline;
-	struct text_parts parts = {.nr = 0};
-	struct text_line l = {0};
-	bool found = false, babeltrace = babeltrace_probe(head, len);
-
-	if (!copy)
-		return false;
-	memcpy(copy, head, len);
-	copy[len] = '\n';
-	memset(copy + len + 1, 0, TEXT_LINE_SLACK);
-	for (s = copy; !found && s < copy + len + whole; s = newline + 1) {
-		char *end = newline = memchr(s, '\n', len + whole - (size_t)(s - copy));
-
-		if (!newline)
-			break;
-		if (end > s && end[-1] == '\r')
-			*--end = '\n';
-		end = babeltrace ? babeltrace_line(s, end) : end;
-		found = text_line_parse(&l, text_parts_skip(&parts, s, end), end) == TEXT_EVENT;
-	}
-	free(copy);
-	return found;
-}
 
 static bool tracetext_probe(const uint8_t *head, size_t len)
 {
@@ -108,6 +81,7 @@ enum text_line_kind tracetext_line(struct tracetext *t)
 		}
 		if (t->scanned && !tracetext_is_kept(t, t->lines.number))
 			continue;
+		t->is_odd = !t->scanned && !t->lines.paste && paste_is_odd(s, end);
 		t->kind = text_line_parse(&t->line, s, end);
 		if (t->kind == TEXT_EVENT && t->line.timeless)
 			t->line.time = t->lines.number;
@@ -325,8 +299,13 @@ static void event_make(struct tracetext *t, struct text_name *n, struct event *e
 
 	if (n->kind) {
 		memset(to, 0, n->type->size);
-		type = shape_type(n, text_kind_fill(n->kind, &t->reasons, l->text, to, &hdr.vcpu));
-	} else if (!n->form || !text_form_fill(n->form, l->text, to)) {
+		uint64_t present = text_kind_fill(n->kind, &t->reasons, l->text, to, &hdr.vcpu);
+
+		if (t->lines.open_end)
+			present =
+				text_certain(n->kind, &t->reasons, l->text, present, to, &hdr.vcpu);
+		type = shape_type(n, present);
+	} else if (!n->form || t->lines.open_end || !text_form_fill(n->form, l->text, to)) {
 		type = n->plain;
 		hdr.size = type->size;
 		hdr.type = type->id;
@@ -444,11 +423,24 @@ static void pasted_report(struct tracetext *t)
 	if (counts->joined)
 		trace_info_caveat(info, "%s: %" PRIu64 " records were joined from several lines",
 				  info->file, counts->joined);
+	if (counts->width && counts->cut)
+		trace_info_caveat(info, "%s: the lines are cut at column %zu", info->file,
+				  counts->width);
 	if (counts->cut)
 		trace_info_caveat(info,
 				  "%s: %" PRIu64 " records were dropped, the first is line %" PRIu64
 				  ": their ends are missing",
 				  info->file, counts->cut, counts->first_cut);
+	if (counts->open && !counts->width)
+		trace_info_caveat(info,
+				  "%s: line %" PRIu64
+				  " has no newline, and may be cut: its last value is not recorded",
+				  info->file, counts->first_open);
+	else if (counts->open)
+		trace_info_caveat(info,
+				  "%s: %" PRIu64 " records, the first is line %" PRIu64
+				  ", end at that column: their last values are not recorded",
+				  info->file, counts->open, counts->first_open);
 }
 
 static void end_report(struct tracetext *t)

@@ -53,8 +53,18 @@ const struct event_type *text_kind_type(const struct kernel_event *kind, uint64_
 const struct event_type *text_form_type(const struct kernel_text *form, bool guest);
 bool text_form_fill(const struct kernel_text *form, struct text_slice text, uint8_t *record);
 
-/* text_cut.c: does the text of a record lack its end? */
-bool text_is_cut(const struct kernel_event *kind, struct text_slice text);
+/* text_cut.c: may the text of a line lack its end, or the end of its last value? */
+bool text_is_cut(const struct text_line *l);
+bool text_is_open(const struct text_line *l);
+
+/* Of the fields `present` of a record whose text may lack its end, those that this cannot change, and *vcpu so. */
+uint64_t text_certain(const struct kernel_event *kind, const struct text_reasons *known,
+		      struct text_slice text, uint64_t present, const uint8_t *record,
+		      uint16_t *vcpu);
+
+/* The text after what trace-cmd's plugin printed of an event before it gave up. */
+struct text_slice text_plugin_skip(struct text_slice text);
+
 extern const struct paste_grammar text_paste_grammar, text_paste_guest_grammar;
 
 /*
@@ -78,7 +88,7 @@ uint64_t text_kind_fill(const struct kernel_event *kind, struct text_reasons *re
 enum {
 	TRACETEXT_NAMES_MAX = 4096,
 	TRACETEXT_CPU_TID = 0x40000000, /* + CPU: number of a thread that stands for those of a CPU */
-	TEXT_SHAPES_MAX = 8, /* sets of fields that lines of one event have */
+	TEXT_SHAPES_MAX = 16, /* sets of fields that lines of one event have */
 	TRACETEXT_STACK_BYTES = 2048, /* of a backtrace, as names */
 	TRACETEXT_HOLES_MAX = 1 << 20,
 	TRACETEXT_KEPT_MAX = 64 << 20, /* bytes of `kept`; further lines are all parsed */
@@ -137,6 +147,7 @@ struct tracetext {
 	bool ticks;	  /* the times have no unit */
 	bool timeless;	  /* there are no times: they are the numbers of the lines */
 	bool has_cpu_tids; /* see TRACETEXT_CPU_TID */
+	bool is_odd;	  /* the current line has what paste_clean() removes; set by the first pass */
 	bool is_pasted;	  /* there are lines that paste.c may understand; set by the first pass */
 	double ns_per_tick; /* 0: they are not converted */
 	uint8_t decimals; /* the least of all lines */

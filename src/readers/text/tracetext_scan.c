@@ -26,6 +26,8 @@ enum {
 	COMM_BYTES = 24,
 	ISA_TRIES = 1024,  /* exits in which a reason's name is looked for */
 	COMMS = 1024,	   /* threads whose names are compared without a look into the metadata */
+	CUT_TRIES = 1000,  /* events that are examined for their ends, but for the last one */
+	LAST_BYTES = 1024, /* of the last event's line */
 };
 
 struct scan {
@@ -40,6 +42,8 @@ struct scan {
 	unsigned int isa_tries;
 	bool too_many_names; /* more than META_THREADS_MAX threads */
 	struct tick_rate rate; /* of a host's times in ticks */
+	char last[LAST_BYTES + TEXT_LINE_SLACK]; /* the newest event's name and text */
+	struct text_line last_line;		 /* ... in it */
 	struct {
 		uint32_t tid, len;
 		char comm[COMM_BYTES];
@@ -218,6 +222,8 @@ static void vcpu_learn(struct scan *s, const struct text_name *name)
 
 	if (!s->t->vms || !name->kind)
 		return;
+	if (s->t->lines.open_end)
+		return; /* "vcpu 1" may be the beginning of "vcpu 12" */
 	if (text_kind_own_vcpu(name->kind, l->text, &vcpu) && vcpu != RECORD_NO_VCPU)
 		vm_threads_seen(s->t->vms, vcpu, l->tid, l->tgid);
 	else if (l->name.len > 4 && !memcmp(l->name.at, "kvm_", 4))
@@ -245,7 +251,29 @@ static bool is_pasted(const struct text_line *l, const struct text_name *name)
 
 	return l->comm.len > TEXT_COMM_MAX || text_is_digit(first) || strchr("-*+|[", first) ||
 	       memchr(l->comm.at, '\t', l->comm.len) ||
-	       (name->kind && ends_oddly(l) && text_is_cut(name->kind, l->text));
+	       (name->kind && ends_oddly(l) && text_is_cut(l));
+}
+
+/* The last event is the one that a paste or a copy was cut in. */
+static void last_learn(struct scan *s, const struct text_line *l)
+{
+	size_t len = (size_t)(l->text.at + l->text.len - l->name.at);
+
+	s->last_line.text.at = NULL;
+	if (len >= LAST_BYTES || l->text.at < l->name.at)
+		return;
+	memcpy(s->last, l->name.at, len);
+	s->last[len] = '\n';
+	s->last_line.name = (struct text_slice){s->last, l->name.len};
+	s->last_line.text =
+		(struct text_slice){s->last + (l->text.at - l->name.at), l->text.len};
+}
+
+static bool last_is_cut(const struct scan *s)
+{
+	const struct text_line *l = &s->last_line;
+
+	return l->text.at && (text_is_cut(l) || (s->t->lines.unended && text_is_open(l)));
 }
 
 static int event_learn(struct scan *s, const struct read_hint *hint)
@@ -260,7 +288,12 @@ static int event_learn(struct scan *s, const struct read_hint *hint)
 		return perf_lost_learn(s, l);
 	if (!s->begun)
 		start_learn(s, l);
-	t->is_pasted |= is_pasted(l, name);
+	t->is_pasted |= t->is_odd;
+	if (!t->lines.paste && !t->guest) {
+		t->is_pasted |= is_pasted(l, name) ||
+				(t->reader.info.nr_events < CUT_TRIES && text_is_cut(l));
+		last_learn(s, l);
+	}
 	if (tracetext_other_unit(t))
 		return 0;
 	name->nr++;
@@ -409,6 +442,7 @@ int tracetext_scan(struct tracetext *t, const struct read_hint *hint)
 		layout_learn(s);
 		err = line_learn(s, hint, kind);
 	}
+	t->is_pasted |= last_is_cut(s);
 	err = err ? err : tracetext_error(t);
 	if (!err)
 		meta_set(s, hint ? hint->tsc_khz : 0);
