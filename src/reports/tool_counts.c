@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "base/version.h"
+#include "event/exit_reason.h"
 #include "reports/head.h"
 
 #define FIGURE(name, heading, kind, member, what)                                                  \
@@ -52,6 +53,27 @@ const struct table_def tool_counts_table = {
 	"a row of another tool's table: its exit reason, event or key, and",
 	{columns}};
 
+/* A vCPU that is woken more often than a thread can sleep is not idle, whatever the halts add up to. */
+static void halts_note(const struct tool_table *t, json_t *list)
+{
+	char mean[16];
+
+	for (size_t i = 0; i < t->nr; i++) {
+		const struct tool_row *r = &t->row[i];
+
+		if (r->of == ROW_OF_REASON && exit_reason_is_idle(r->name) &&
+		    r->mean_ns < 1000000000 / EXIT_HALT_STORM)
+			caveat_add(
+				list,
+				"halts (%s) end after %s on average, %" PRIu64
+				" times a second and vCPU: vCPUs are busy, not idle; something is "
+				"pending at each halt, as a page of an async page fault, or halt "
+				"polling finds it",
+				r->name, duration_print(r->mean_ns, mean, sizeof(mean)),
+				r->mean_ns ? 1000000000 / r->mean_ns : 1000000000);
+	}
+}
+
 void tool_counts_caveats(const struct tool_table *t, json_t *list)
 {
 	bool durations = array_any(t->nr, i, t->row[i].mean_ns != TOOL_TABLE_UNKNOWN);
@@ -72,6 +94,7 @@ void tool_counts_caveats(const struct tool_table *t, json_t *list)
 	if (t->tables > 1)
 		caveat_add(list, "the tool printed its running totals several times: the last ones "
 				 "are shown");
+	halts_note(t, list);
 	caveat_count(list, "rows dropped, the table has too many", t->dropped);
 }
 

@@ -167,6 +167,7 @@ static const struct cause_words cause_words[] = {
 	{"runqueue", "was in the run queue during exits", true},
 	{"syscall", "slept in system calls of", .by_vmm = true},
 	{"inject", "waited between an interrupt's injection and the entry", false},
+	{"halt-poll", "was halted, its CPU busy with halt polling (kvm.halt_poll_ns),", false},
 };
 
 /* "lock 1 web": the key of a vCPU's cause in what largest_index() makes. */
