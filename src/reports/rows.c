@@ -26,6 +26,8 @@ struct rows {
 	struct event_columns *columns; /* NULL: all */
 	int err;
 	int vm_width;
+	bool has_frames, has_addresses; /* in the events so far */
+	bool noted[EVENT_TYPES_MAX];	/* types whose fields are in them */
 	bool tried[INPUTS_MAX];
 	struct addresses *symbols[INPUTS_MAX]; /* that a source brings itself */
 };
@@ -52,6 +54,18 @@ static bool is(const struct rows *rows, const char *format)
 	return !strcmp(rows->out->format, format);
 }
 
+/* What --frames and --no-resolve would have an effect on. */
+static void fields_note(struct rows *rows, const struct event_type *type)
+{
+	rows->noted[type->index] = true;
+	for (unsigned int i = 0; i < type->nr_fields; i++) {
+		bool frame = !strcmp(type->fields[i].fmt, "frame");
+
+		rows->has_frames |= frame;
+		rows->has_addresses |= frame || !strcmp(type->fields[i].fmt, "addr");
+	}
+}
+
 static void row_write(struct rows *rows, const struct event *ev)
 {
 	FILE *f = rows->out->file;
@@ -65,6 +79,9 @@ static void row_write(struct rows *rows, const struct event *ev)
 		.max_frames = rows->q->max_frames,
 		.vm_width = rows->vm_width,
 	};
+
+	if (!rows->noted[ev->type->index])
+		fields_note(rows, ev->type);
 
 	if (rows->with_vm && vm_is_known(rows->in->vms, ev->pid))
 		row.vm = vm_name(rows->in->vms, ev->pid, vm, sizeof(vm));
@@ -205,6 +222,12 @@ static json_t *notes_make(const struct rows *rows, bool limited)
 		json_array_append_new(
 			more, json_sprintf("more than %d threads: further threads have no name",
 					   NAMED_THREADS_MAX));
+	if (rows->q->max_frames && rows->nr && !rows->has_frames)
+		json_array_append_new(more, json_string("--frames has no effect: none of these "
+							"events has a call chain"));
+	if (rows->q->no_symbols && rows->nr && !rows->has_addresses)
+		json_array_append_new(more, json_string("--no-resolve has no effect: none of these "
+							"events has an address or a call chain"));
 	while (rows->columns && rows->nr && (column = event_columns_unused(rows->columns, &at)))
 		json_array_append_new(
 			more, json_sprintf("column '%s' is empty: none of these events has it",
