@@ -412,10 +412,16 @@ static void full_disk_of_a_flight_recorder(void **state)
 	struct seen s;
 
 	(void)state;
-	fill(path, (struct trace_writer_options){.max_bytes = 64 << 20}, 1000000);
+	struct trace_written written = {0};
+	const struct trace_writer_options opt = {.max_bytes = 64 << 20, .written = &written};
+	uint64_t all = fill(path, opt, 1000000);
+
 	assert_int_equal(trace_read(path, &s), 0);
 	assert_int_equal(s.backwards + s.wrong + s.nr_caveats, 0);
 	assert_true(s.events > 15000 && s.info.lost > 1000);
+	assert_int_equal(written.missing, s.info.lost); /* what the summary says */
+	assert_int_equal(written.count[EV_kvm_pio], s.events - 1);
+	assert_int_equal(written.count[EV_kvm_pio] + written.missing, all);
 }
 
 /* The clock of the program under test, while it has seconds: the machine may give it no CPU for so long. */
