@@ -34,8 +34,8 @@ def guest_of(name):
 
 # What takes most memory, with N of which the commands of WITH_MEMORY may need MEMORY_KIB.
 memory = {"threads_ready": 60000, "threads_asleep": 60000, "vms": 60000, "vms_stopped": 60000, "vms_without_name": 60000,
-          "waiters_of_one": 6000, "meta_vcpus": 80000, "tracefs_threads": 60000, "tracefs_processes": 60000, "resets": 50000,
-          "exits_of_one_time": 1000000, "elements": 300000, "types": 16000, "fields": 2500}
+          "waiters_of_one": 16000, "meta_vcpus": 80000, "tracefs_threads": 60000, "tracefs_processes": 60000, "resets": 50000,
+          "devices_busy": 16000, "queues": 16000, "queues_kicked": 16000, "exits_of_one_time": 1000000, "elements": 300000, "types": 16000, "fields": 2500}
 
 
 def event(us, name, **fields):
@@ -557,6 +557,21 @@ def devices(n):
         yield event(1000000 + i, "virtio_kind", vdev=4096 * (1 + i), kind="virtio-blk")
         if i % 2:
             yield event(1000001 + i, "vhost_start", vdev=4096 * (1 + i))
+
+
+@dimension(1600)
+def devices_busy(n):
+    """Each has a name, and requests with all stages."""
+    for i in range(n):
+        yield event(1000000 + i, "virtio_device", vdev=4096 * (1 + i), path=f"/machine/peripheral/disk{i}/virtio-backend")
+    for i in range(4 * n):
+        us, device = 2000000 + 20 * i, i % n
+        queue = {"vdev": 4096 * (1 + device), "vq": 1 << 32 | 64 * device, "queue": 0}
+        yield event(us, "virtio_queue_notify", **queue)
+        yield element(us + 1, "virtqueue_pop", 1, **queue)
+        yield element(us + 4, "virtqueue_fill", 1, **queue)
+        yield event(us + 5, "virtqueue_flush", tid=13, count=1, **queue)
+        yield event(us + 7, "virtio_notify", tid=13, **queue)
 
 
 @dimension(1600)

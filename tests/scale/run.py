@@ -7,7 +7,7 @@
 For each dimension of dimensions.py each command reads a trace of 4 N, and, if that costs more than SMALL_S, one of N:
 the larger one may cost FACTOR times as much CPU time. What the command costs with a trace of few events is subtracted.
 CPU time is that of the process and its helpers (getrusage), the least of several runs where the limit is exceeded; wall
-time is not looked at. Commands of WITH_MEMORY also read the traces of dimensions.memory. --table prints the worst commands of each dimension for doc/testing.md.
+time is not looked at. Commands of WITH_MEMORY also read the traces of dimensions.memory, and their text form. --table prints the worst commands of each dimension for doc/testing.md.
 """
 import argparse
 import concurrent.futures
@@ -179,8 +179,9 @@ def measure(name, n, starts, pool, work):
 def measure_memory(name, starts, pool, work):
     path = write_traces(work, name, dimensions.memory[name])[0]
     used = [call for call in starts if call.split()[0] in WITH_MEMORY]
-    costs = pool.map(lambda call: run(call, path, None, work), used)
-    kib = {call: cost.kib - starts[call].kib for call, cost in zip(used, costs)}
+    forms = [call + form for call in used for form in ("", " TEXT")]
+    costs = pool.map(lambda call: run(call, path, None, work), forms)
+    kib = {call: cost.kib - starts[call.removesuffix(" TEXT")].kib for call, cost in zip(forms, costs)}
     remove(path)
     return [f"{call}: {n // 1024} MiB of memory" for call, n in kib.items() if n > MEMORY_KIB]
 

@@ -90,7 +90,7 @@ struct blame_part {
 enum {
 	BLAME_PARTS_MAX = 8192, /* of one exit; later ones are summed up by what they name, after them */
 	BLAME_SUMS_MAX = 64,	/* of these; the time of others is unknown */
-	BLAME_OPEN_PARTS_MAX = 1 << 18, /* of all exits that are open: at that, the later parts of each are summed up */
+	BLAME_OPEN_PARTS_MAX = 1 << 17, /* of all exits that are open: at that, the later parts of each are summed up */
 	BLAME_WAITERS_MAX = 64, /* vCPUs of a VM that wait for the global mutex and of which it is known who has it */
 };
 

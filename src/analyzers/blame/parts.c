@@ -204,7 +204,7 @@ static void part_room(struct blame *b, struct cycle *c)
 }
 
 /* Each exit has room for so many, whatever others have. */
-enum { PARTS_OF_EACH = 64 };
+enum { PARTS_OF_EACH = 32 };
 
 static void parts_limit(const struct blame *b, struct cycle *c)
 {

@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "analyzers/virtqueue/queues_private.h"
+#include "base/array.h"
 #include "base/error.h"
 #include "event/handlers.h"
 #include "event/records.h"
@@ -274,6 +275,10 @@ static void pushed(struct queues *q, struct queue *n, const struct element *el, 
 		hash_remove(&q->completed, c);
 	if (*nr_pushed(q, n) == QUEUES_PENDING_MAX) /* interrupts are off: the oldest will have none */
 		memmove(n->pushed_ns, n->pushed_ns + 1, --n->nr_pushed * sizeof(*n->pushed_ns));
+	if (array_reserve(n->pushed_ns, n->nr_pushed + 1, n->max_pushed)) {
+		q->err = error_code();
+		return;
+	}
 	n->pushed_ns[n->nr_pushed++] = ns;
 	queue_first(q, n);
 }
@@ -518,6 +523,7 @@ void queues_free(struct queues *q)
 	for (unsigned int i = 0; i < q->nr; i++) {
 		for (unsigned int s = 0; s < QUEUE_STAGES; s++)
 			quantiles_free(&q->queue[i]->f.stage[s]);
+		free(q->queue[i]->pushed_ns);
 		free(q->queue[i]);
 	}
 	elements_free(q->elements);

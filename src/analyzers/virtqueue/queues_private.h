@@ -25,8 +25,8 @@ struct queue {
 	bool kicked;
 	struct loss_mark kick;
 	unsigned int at; /* newest column */
-	uint64_t pushed_ns[QUEUES_PENDING_MAX];
-	unsigned int nr_pushed;
+	uint64_t *pushed_ns;
+	unsigned int nr_pushed, max_pushed;
 };
 
 struct named {
