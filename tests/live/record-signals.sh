@@ -110,7 +110,7 @@ is "$([ "$(links)" -gt 0 ] && echo attached)" attached "programs are attached wh
 held_at write
 signals 2
 kill -s INT "$recorder"
-until_line 'third signal: the recorder ends at once' record.err
+until_line 'third signal: removing the probes and ending' record.err
 is $? 0 "the third SIGINT ends it" record.err
 while [ "$(links)" -gt 0 ]; do sleep .02; done
 until pending Sig 8; do sleep .02; done # it is being killed
@@ -149,7 +149,7 @@ reader=$!
 wait "$recorder_waiter"
 is $? 130 "the third SIGINT after the file is complete ends the recorder" words.out
 tr -d '\0' <words.out >words.text
-is "$(grep -c 'third signal: the recorder ends at once; complete.hrt is complete' words.text)" 1 "... with this message" words.text
+is "$(grep -c 'third signal: removing the probes and ending; complete.hrt is complete' words.text)" 1 "... with this message" words.text
 is "$(whole complete.hrt)" index "... which is true" info.out
 kill "$reader"
 exec 5>&-

@@ -106,13 +106,15 @@ static void end_at_once(struct record_stop *s, int nr)
 	bool complete = is_complete(s), ring = record_opt.ring_bytes && !complete;
 	sigset_t set;
 
-	command_note("third signal: the recorder ends at once; %s%s%s",
+	command_note("third signal: removing the probes and ending; %s%s%s",
 		     ring ? "events that were only in memory are lost" : s->output,
 		     complete ? " is complete"
 		     : ring   ? ""
 			      : " can be read as far as it was written, but may have no index",
-		     s->late ? "; if it does not end, the kernel waits for an answer of the file "
-			       "system: end its server, or umount -f"
+		     s->late && !complete
+			     ? "; a process that waits for a file system cannot end before that "
+			       "answers: if this one stays, end the file system's server or use "
+			       "'umount -f'"
 			     : "");
 	pthread_mutex_lock(&s->lock);
 	if (s->collector)
@@ -148,7 +150,7 @@ static void *signals_count(void *arg)
 		if (!n) {
 			s->late = true;
 			command_note("%s is %s: the recorder waits for %s or a child process; a "
-				     "third ^C ends it at once",
+				     "third ^C removes the probes and ends it",
 				     s->output, is_complete(s) ? "complete" : "not complete yet",
 				     is_complete(s) ? "its probes" : "its file system");
 		}
