@@ -7,8 +7,10 @@
  *   FAULT_COUNT=FILE   the number of allocations, 8 bytes; mapped, as the process may not open files at its end
  *   FAULT_SHORT=BYTES  read(), pread(), write() and writev() transfer no more than this
  *   FAULT_EINTR=N      every N-th of these is interrupted by a signal
+ *   FAULT_PROC=BITS    opendir("/proc") fails once the process is confined: bit 0 for the first time, ...
  *   FAULT_MARK=1       access(FAULT_MARK_PATH) marks the begin of main() for strace
  */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -32,7 +35,7 @@ void *__libc_memalign(size_t align, size_t size);
 
 static atomic_ulong nr_unread, nr_calls;
 static atomic_ulong *nr_allocs; /* NULL: not counted */
-static unsigned long alloc_at, short_bytes, eintr_every;
+static unsigned long alloc_at, short_bytes, eintr_every, proc_fails;
 static bool alloc_after;
 
 static unsigned long number(const char *name, char **end)
@@ -61,7 +64,7 @@ static atomic_ulong *counter_map(const char *name)
 static void forked(void)
 {
 	nr_allocs = NULL;
-	short_bytes = eintr_every = 0;
+	short_bytes = eintr_every = proc_fails = 0;
 }
 
 __attribute__((constructor)) static void begin(void)
@@ -75,6 +78,7 @@ __attribute__((constructor)) static void begin(void)
 	alloc_after = end && *end == '+';
 	short_bytes = number("FAULT_SHORT", NULL);
 	eintr_every = number("FAULT_EINTR", NULL);
+	proc_fails = number("FAULT_PROC", NULL);
 	pthread_atfork(NULL, NULL, forked);
 	if (number("FAULT_MARK", NULL))
 		access(FAULT_MARK_PATH, F_OK);
@@ -220,4 +224,21 @@ ssize_t writev(int fd, const struct iovec *iov, int nr)
 	for (; nr > 1 && !iov->iov_len; nr--)
 		iov++;
 	return nr ? write(fd, iov->iov_base, iov->iov_len) : 0;
+}
+
+/* ---- directories ---- */
+
+DIR *opendir(const char *path)
+{
+	DIR *(*next)(const char *) = (DIR *(*)(const char *))dlsym(RTLD_NEXT, "opendir");
+	bool fails;
+
+	if (strcmp(path, "/proc") || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)
+		return next(path);
+	fails = proc_fails & 1;
+	proc_fails >>= 1;
+	if (!fails)
+		return next(path);
+	errno = EMFILE;
+	return NULL;
 }
