@@ -6,7 +6,7 @@ set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_kvm
 live_needs_root
-live_needs_tools curl python3
+live_needs_tools curl python3 ss
 . "$ROOT/tests/live/exporter-lib.inc"
 
 cat >client.py <<'END'
@@ -88,6 +88,14 @@ scrapes() {
 	echo "$answered"
 }
 
+# waiting: how many connections wait to be accepted, the median of 20 samples
+waiting() {
+	for _ in $(seq 20); do
+		ss -Hltn "sport = :${address##*:}" | awk '{ print $2 }'
+		sleep .1
+	done | sort -n | sed -n 10p
+}
+
 # host_status HOST: of a request with this header
 host_status() {
 	curl -sS -o page -w '%{http_code}' --max-time 60 -H "Host: $1" "http://$address/metrics" 2>curl.err
@@ -104,7 +112,7 @@ login_status() {
 	echo "$status"
 }
 
-plan 33
+plan 34
 exec 7</etc/passwd # what a careless parent leaves open
 exporter_start --listen 127.0.0.1:0 --host node1.example --host '2001:db8::1'
 ls -l "/proc/$exporter/fd" >fds
@@ -120,6 +128,9 @@ for what in silent head drip body; do
 	is "$(scrapes 11)" 11 "70 connections ($what): 11 scrapes of 11" curl.err
 	slow_end
 done
+slow_start drip 400
+is "$(waiting)" 0 "400 connections that begin again: a scrape waits for none of them" slow.err
+slow_end
 slow_start pipeline 300
 is "$(scrapes 11)" 11 "300 connections that ask without end and read nothing: 11 scrapes of 11" curl.err
 slow_end

@@ -12,7 +12,7 @@ enum {
 	CONNECTIONS_MAX = 48,	      /* without password */
 	CONNECTIONS_PER_PEER = 16,    /* of these, from one address; for IPv6, from one network of 64 bits */
 	CONNECTIONS_OF_USERS_MAX = 16,
-	CONNECTIONS_MORE_MAX = 64,    /* new ones, and those that libmicrohttpd still has to close */
+	CONNECTIONS_MORE_MAX = 512,   /* new ones, and those that libmicrohttpd still has to close */
 	MOMENT_MS = 250,	      /* in which a new one is not ended */
 	REQUEST_SECONDS = 10,	      /* for head and body */
 	IDLE_SECONDS = 15,	      /* between two requests */
