@@ -58,8 +58,16 @@ def tracedat(path):
         if line.startswith("cpus=") or "EVENTS DROPPED" in line:
             continue
         tid, cpu, seconds, ns, name, fields = line_of.match(line.rstrip("\n")).groups()
+        if name == "lost":
+            continue
         values = [int(v, 0) for k, v in re.findall(r"(\w+)=(-?\d+|0x[0-9a-f]+)(?= |$)", fields) if k != "vcpu_id"]
         yield int(seconds) * 10**9 + int(ns), name, {"tid": int(tid), "cpu": int(cpu)}, values
+
+
+def tracedat_lost(path):
+    """In marks between pages, and in events."""
+    text = open(path, encoding="utf-8", errors="surrogateescape").read()
+    return sum(int(a or b) for a, b in re.findall(r"\[(\d+) EVENTS DROPPED\]|: lost: +count=(\d+) ", text))
 
 
 def comparable(event):
@@ -80,6 +88,9 @@ def by_cpu(event):
 def main():
     ours, theirs = list(hostrace(sys.argv[2])), list({"ctf": ctf, "tracedat": tracedat}[sys.argv[1]](sys.argv[3]))
     if sys.argv[1] == "tracedat":
+        lost = sum(dict(e[3])["count"] for e in ours if e[1] == "lost")
+        if lost != tracedat_lost(sys.argv[3]):
+            sys.exit(f"{lost} lost events, the other tool reads {tracedat_lost(sys.argv[3])}")
         ours = sorted((comparable(e) for e in ours if e[1] != "lost"), key=by_cpu)
         theirs.sort(key=by_cpu)
     if len(ours) != len(theirs) or not ours:
