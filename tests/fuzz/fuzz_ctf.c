@@ -54,6 +54,7 @@ static void stream_walk(const struct ctf_meta *meta, const uint8_t *data, size_t
 			line.len = 0;
 			ctf_lost_print(&line, s, s->time_ns);
 			ctf_event_print(&line, s);
+			ctf_lost_print(&line, s, UINT64_MAX);
 			if (line.len >= sizeof(line.text) || nr > 8 * size)
 				abort();
 		}

@@ -13,7 +13,9 @@ static uint64_t stream_walk(struct perfetto *p, struct perfetto_stream *s)
 	perfetto_stream_rewind(p, s);
 	for (; perfetto_stream_next(p, s); nr++) {
 		line.len = 0;
+		source_line_lost(&line, s->cpu, 0, s->lost_from_ns, s->time_ns);
 		perfetto_event_print(p, &line, s);
+		source_line_lost(&line, s->cpu, 0, s->lost_from_ns, UINT64_MAX);
 		if (line.len >= sizeof(line.text))
 			abort();
 	}

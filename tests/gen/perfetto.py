@@ -8,6 +8,7 @@ plain.pftrace    two vCPUs on an arm64 host: events as messages
 compact.pftrace  the same; task switches and wakeups as compact_sched, packets compressed with zlib and zstd
 x86.pftrace      KVM's events of x86-64: kvm_exit without fields, others generic, or described by the trace
 lost.pftrace     plain, with a bundle after a loss on CPU 1 and a packet that was dropped before one of CPU 0
+long.pftrace     an event with a long text, after which the file is cut
 host.txt         the events of plain as tracefs prints them
 """
 import os
@@ -222,7 +223,11 @@ def main():
     lost = lost + stats(1, 5) + stats(2, 48)
     compressed = packet((50, zlib.compress(b"".join(dense[:3]), 9)), sequence=1)
     compressed += packet((133, zstd(b"".join(dense[3:]))), sequence=1)
-    files = {"plain": plain, "compact": head() + compressed, "x86": x86(), "lost": lost}
+    # the last event has a text longer than a line, and is followed by a packet that is cut
+    text = message((1, "kvm_odd"), (2, message((1, "text"), (3, "x" * 40_000))))
+    long = bundle(0, [], extra=field(2, message((1, events[-1][0]), (2, 4001), (327, text))))
+    long = head() + packet((1, bundle(0, events[:20]))) + packet((1, long)) + packet((1, bundle(0, events[:9])))[:20]
+    files = {"long": long, "plain": plain, "compact": head() + compressed, "x86": x86(), "lost": lost}
     for name, data in files.items():
         with open(os.path.join(folder, name + ".pftrace"), "wb") as f:
             f.write(data)

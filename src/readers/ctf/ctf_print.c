@@ -16,10 +16,10 @@ enum { ARRAY_BYTES_MAX = 64 };
 
 static void array_print(struct source_line *l, const struct ctf_value *v)
 {
-	source_line_print(l, "ARRAY[");
+	source_line_word(l, "ARRAY[");
 	for (uint32_t i = 0; i < v->len && i < ARRAY_BYTES_MAX; i++)
 		source_line_print(l, "%s%02x", i ? ", " : "", v->bytes[i]);
-	source_line_print(l, "]");
+	source_line_word(l, "]");
 }
 
 static void float_print(struct source_line *l, const struct ctf_value *v)
@@ -71,7 +71,7 @@ static void thread_print(struct source_line *l, const struct ctf_stream *s)
 	if (comm && comm->bytes && comm->len && *comm->bytes)
 		source_line_text(l, comm->bytes, comm->len, 15);
 	else if (tid)
-		source_line_print(l, "<...>");
+		source_line_word(l, "<...>");
 	if (tid)
 		source_line_print(l, "-%u", (uint32_t)tid->number);
 	if (tid && pid && pid->number)
@@ -88,7 +88,7 @@ void ctf_event_print(struct source_line *l, const struct ctf_stream *s)
 	      s->time_ns % 1000000000, s->event->name);
 	for (unsigned int i = s->nr_head; i < s->nr; i++)
 		ctf_value_print(l, s->event, &s->value[i]);
-	l->text[l->len++] = '\n';
+	source_line_end(l);
 }
 
 void ctf_lost_print(struct source_line *l, const struct ctf_stream *s, uint64_t until_ns)

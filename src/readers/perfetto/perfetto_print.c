@@ -27,28 +27,32 @@ static void head_print(struct perfetto *p, struct source_line *l, const struct p
 	bool runs = s->has_running && s->running == (int32_t)e->tid && *s->running_comm;
 
 	if (e->has_tid && !e->tid)
-		source_line_print(l, "<idle>-0");
+		source_line_word(l, "<idle>-0");
 	else if (runs)
 		source_line_text(l, s->running_comm, PERFETTO_COMM, PERFETTO_COMM);
 	else if (t && *t->comm)
 		source_line_text(l, t->comm, PERFETTO_COMM, PERFETTO_COMM);
 	else if (e->has_tid)
-		source_line_print(l, "<...>");
-	if (e->has_tid && e->tid)
-		source_line_print(l, "-%u", e->tid);
-	if (t && t->tgid && e->tid)
-		source_line_print(l, " (%7u)", t->tgid);
-	source_line_print(l, " [%03u] %" PRIu64 ".%09" PRIu64 ": ", s->cpu, s->time_ns / 1000000000,
-			  s->time_ns % 1000000000);
+		source_line_word(l, "<...>");
+	if (e->has_tid && e->tid) {
+		source_line_word(l, "-");
+		source_line_number(l, e->tid, false, false);
+	}
+	if (t && t->tgid && e->tid) {
+		source_line_word(l, " (");
+		source_line_number(l, t->tgid, false, false);
+		source_line_word(l, ")");
+	}
+	source_line_place(l, s->cpu, s->time_ns);
 }
 
 static void name_print(struct source_line *l, const char *name)
 {
-	size_t len = strlen(name);
+	size_t from = l->len;
 
-	for (size_t i = 0; i < len; i++)
-		source_line_print(
-			l, "%c", name[i] > ' ' && name[i] != ':' && name[i] < 0x7f ? name[i] : '_');
+	source_line_text(l, name, strlen(name), SIZE_MAX);
+	for (char *p = l->text + from; p < l->text + l->len; p++)
+		*p = *p > ' ' && *p != ':' && *p < 0x7f ? *p : '_';
 }
 
 /* ---- the compact form ---- */
@@ -59,7 +63,7 @@ static void comm_print(struct source_line *l, const char *key, const uint8_t *co
 	if (comm && *comm)
 		source_line_text(l, comm, len, PERFETTO_COMM - 1);
 	else
-		source_line_print(l, "<...>");
+		source_line_word(l, "<...>");
 }
 
 static void switch_print(const struct perfetto *p, struct source_line *l,
@@ -69,7 +73,7 @@ static void switch_print(const struct perfetto *p, struct source_line *l,
 	const struct perfetto_thread *t = hash_find_u64(&p->threads, (uint32_t)e->prev_pid);
 	uint64_t state = (uint64_t)e->prev_state;
 
-	source_line_print(l, "sched_switch:");
+	source_line_word(l, "sched_switch:");
 	if (e->has_prev) {
 		comm_print(l, "prev_",
 			   !*s->running_comm && t ? (const uint8_t *)t->comm : s->running_comm,
@@ -78,7 +82,7 @@ static void switch_print(const struct perfetto *p, struct source_line *l,
 	}
 	if (e->prev_state >= 0)
 		source_line_print(l, " prev_state=%" PRIu64, state);
-	source_line_print(l, " ==>");
+	source_line_word(l, " ==>");
 	comm_print(l, "next_", e->comm, e->comm_len);
 	source_line_print(l, " next_pid=%d", e->pid);
 	if (e->has_prio)
@@ -87,7 +91,7 @@ static void switch_print(const struct perfetto *p, struct source_line *l,
 
 static void waking_print(struct source_line *l, const struct perfetto_event *e)
 {
-	source_line_print(l, "sched_waking:");
+	source_line_word(l, "sched_waking:");
 	comm_print(l, "", e->comm, e->comm_len);
 	source_line_print(l, " pid=%d", e->pid);
 	if (e->has_prio)
@@ -113,7 +117,9 @@ static void known_field_print(struct source_line *l, const ProtobufCMessage *m,
 {
 	const void *at = (const uint8_t *)m + f->offset;
 
-	source_line_print(l, " %s=", f->name);
+	source_line_word(l, " ");
+	source_line_word(l, f->name);
+	source_line_word(l, "=");
 	switch (f->type) {
 	case PROTOBUF_C_TYPE_STRING:
 		source_line_text(l, *(const char *const *)at, strlen(*(const char *const *)at),
@@ -140,14 +146,15 @@ static void known_print(struct perfetto *p, struct source_line *l, const char *n
 	size_t len;
 	bool ours = is_ours(name, strlen(name));
 
-	source_line_print(l, "%s:", name);
+	source_line_word(l, name);
+	source_line_word(l, ":");
 	len = l->len;
 	for (unsigned int i = 0; i < m->descriptor->n_fields; i++)
 		if (field_has(m, &m->descriptor->fields[i]))
 			known_field_print(l, m, &m->descriptor->fields[i], ours);
 	p->bare_exits |= l->len == len && !strcmp(name, "kvm_exit");
 	if (!strncmp(name, "softirq_", 8)) /* as the kernel prints the vector's name */
-		source_line_print(l, " []");
+		source_line_word(l, " []");
 }
 
 static void generic_print(struct source_line *l, const Ftrace__Generic *m)
@@ -156,15 +163,15 @@ static void generic_print(struct source_line *l, const Ftrace__Generic *m)
 	bool ours = is_ours(name, strlen(name));
 
 	name_print(l, name);
-	source_line_print(l, ":");
+	source_line_word(l, ":");
 	for (size_t i = 0; i < m->n_field; i++) {
 		const Ftrace__Generic__Field *f = m->field[i];
 
 		if (!f->name)
 			continue;
-		source_line_print(l, " ");
+		source_line_word(l, " ");
 		name_print(l, f->name);
-		source_line_print(l, "=");
+		source_line_word(l, "=");
 		if (f->str_value)
 			source_line_text(l, f->str_value, strlen(f->str_value), SIZE_MAX);
 		else
@@ -180,9 +187,9 @@ static void described_field_print(struct source_line *l, const Ftrace__Descripto
 {
 	enum { TYPE_INT64 = 3, TYPE_INT32 = 5 };
 
-	source_line_print(l, " ");
+	source_line_word(l, " ");
 	name_print(l, f->name);
-	source_line_print(l, "=");
+	source_line_word(l, "=");
 	if (w->bytes)
 		source_line_text(l, w->bytes, (size_t)w->number, SIZE_MAX);
 	else
@@ -197,7 +204,7 @@ static void described_print(struct source_line *l, const Ftrace__DescriptorProto
 	bool ours = is_ours(type->name, strlen(type->name));
 
 	name_print(l, type->name);
-	source_line_print(l, ":");
+	source_line_word(l, ":");
 	while (wire_next(&w))
 		for (size_t i = 0; i < type->n_field; i++)
 			if (type->field[i]->name && (uint32_t)type->field[i]->number == w.field) {
@@ -255,5 +262,5 @@ void perfetto_event_print(struct perfetto *p, struct source_line *l,
 		else
 			waking_print(l, &s->event);
 	}
-	l->text[l->len++] = '\n';
+	source_line_end(l);
 }

@@ -8,8 +8,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+enum {
+	SOURCE_LINE_MAX = 32768,  /* of an event, without its newline; < TEXT_LINE_MAX */
+	SOURCE_LINE_LOSSES = 512, /* for the lines of losses before and after it */
+};
+
 struct source_line {
-	char text[32768]; /* < TEXT_LINE_MAX */
+	char text[SOURCE_LINE_MAX + 1 + SOURCE_LINE_LOSSES];
 	size_t len, read;
 };
 
@@ -17,11 +22,20 @@ struct source_line {
 void source_line_print(struct source_line *l, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* The same of one word, which takes less time. */
+void source_line_word(struct source_line *l, const char *word);
+
+/* " [003] 46931.123456789: " */
+void source_line_place(struct source_line *l, uint32_t cpu, uint64_t time_ns);
+
 /* Up to its NUL, at most `max` bytes; what would end the line or change its columns becomes '?'. */
 void source_line_text(struct source_line *l, const void *text, size_t len, size_t max);
 
 /* Numbers of events that are ours have 0x: parsers of some words take decimal digits for hexadecimal ones. */
 void source_line_number(struct source_line *l, uint64_t number, bool is_signed, bool hex);
+
+/* The newline of an event. */
+void source_line_end(struct source_line *l);
 
 /* The line of events that a CPU lost, see text_source.h; count 0: it is unknown how many. */
 void source_line_lost(struct source_line *l, uint32_t cpu, uint64_t count, uint64_t from_ns,
