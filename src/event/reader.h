@@ -179,6 +179,7 @@ struct trim {
 	unsigned int guests_from;
 	bool guests_any_tid;
 	bool thread_names; /* events that name threads (thread_names.h) pass, too */
+	bool other_threads; /* tids and vcpus do not select events: trim_passes() tells */
 };
 
 /*
@@ -192,6 +193,7 @@ int trim_open(struct reader *inner, const struct trim *trim, struct reader **ret
  * show events, and for those that ask for thread_names.
  */
 bool trim_passes(struct reader *r, const struct event *ev);
+bool trim_passes_of_any_thread(struct reader *r, const struct event *ev); /* but for tids and vcpus */
 
 /* Is it one of the naming events, which always pass? */
 bool trim_is_naming(const struct event_type *type);

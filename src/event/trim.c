@@ -98,7 +98,7 @@ static bool listed16(const uint16_t *list, unsigned int nr, uint16_t v)
 	return !nr;
 }
 
-bool trim_passes(struct reader *r, const struct event *ev)
+bool trim_passes_of_any_thread(struct reader *r, const struct event *ev)
 {
 	struct trimmed *t = (struct trimmed *)r;
 	const struct trim *trim = &t->trim;
@@ -112,9 +112,21 @@ bool trim_passes(struct reader *r, const struct event *ev)
 			!t->events || trim_name_matches(t->events, ev->type->name) ? PASSES : OUT;
 	return *verdict == PASSES && ev->time_ns >= trim->since_ns &&
 	       ev->time_ns < trim->until_ns &&
-	       (guest || listed32(t->pids, trim->nr_pids, ev->pid)) &&
-	       ((guest && trim->guests_any_tid) || listed32(t->tids, trim->nr_tids, ev->tid)) &&
+	       (guest || listed32(t->pids, trim->nr_pids, ev->pid));
+}
+
+static bool thread_passes(const struct trimmed *t, const struct event *ev)
+{
+	const struct trim *trim = &t->trim;
+	bool guest = trim->guests_from && ev->source >= trim->guests_from;
+
+	return ((guest && trim->guests_any_tid) || listed32(t->tids, trim->nr_tids, ev->tid)) &&
 	       listed16(t->vcpus, trim->nr_vcpus, ev->vcpu);
+}
+
+bool trim_passes(struct reader *r, const struct event *ev)
+{
+	return trim_passes_of_any_thread(r, ev) && thread_passes((struct trimmed *)r, ev);
 }
 
 /* The consumer reads r->info, so the inner reader's is copied there: the JSON values are shared.
@@ -138,7 +150,9 @@ static bool keeps(struct trimmed *t, const struct event *ev)
 {
 	bool reason = !t->reasons || trim_reason_passes(t->reasons, ev);
 
-	return (reason && trim_passes(&t->reader, ev)) || trim_is_naming(ev->type) ||
+	return (reason && trim_passes_of_any_thread(&t->reader, ev) &&
+		(t->trim.other_threads || thread_passes(t, ev))) ||
+	       trim_is_naming(ev->type) ||
 	       (t->trim.thread_names && names_threads(t, ev->type));
 }
 

@@ -172,6 +172,16 @@ void input_set_want_thread_names(struct input_set *set)
 	set->thread_names = true;
 }
 
+void input_set_want_other_threads(struct input_set *set)
+{
+	set->other_threads = true;
+}
+
+bool input_set_selects_any_thread(const struct input_set *set, const struct event *ev)
+{
+	return !set->is_trimmed || trim_passes_of_any_thread(set->reader, ev);
+}
+
 bool input_set_selects(const struct input_set *set, const struct event *ev)
 {
 	return !set->is_trimmed || trim_passes(set->reader, ev);

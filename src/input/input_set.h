@@ -38,6 +38,7 @@ struct input_set {
 	unsigned int nr_pids;  /* VMs that --vm selects; 0: all */
 	bool is_trimmed;       /* events are filtered by trim_open() */
 	bool thread_names;     /* input_set_want_thread_names() */
+	bool other_threads;    /* input_set_want_other_threads() */
 	uint64_t since_ns;     /* start of the time window, absolute; 0: none */
 	uint64_t until_ns;     /* its end; UINT64_MAX: none */
 
@@ -105,6 +106,13 @@ void input_set_want_thread_names(struct input_set *set);
 
 /* Does the event pass the options' filters, or is it only there because it names others? */
 bool input_set_selects(const struct input_set *set, const struct event *ev);
+
+/*
+ * The same: events that only --vcpu and --tid reject come, too, as one thread's event may be about another one: a
+ * wake-up. input_set_selects_any_thread() tells them.
+ */
+void input_set_want_other_threads(struct input_set *set);
+bool input_set_selects_any_thread(const struct input_set *set, const struct event *ev);
 
 /*
  * How the clock of guest 0, 1, ... is related to the host's, computed on first use; -1: the relation of the vCPUs

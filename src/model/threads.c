@@ -460,6 +460,8 @@ void model_end(struct model *m, uint64_t ns)
 		uint64_t end_ns = ns > t->since_ns ? ns : t->since_ns;
 
 		wait_ends(m, t, end_ns, NULL);
+		if (t->state == THREAD_WOKEN && !m->counts.switches)
+			t->state = THREAD_UNKNOWN; /* nothing would show that it got a CPU */
 		m->reader.period(m->reader.arg, t, end_ns, t->state, NULL);
 		t->since_ns = end_ns;
 	}

@@ -2,9 +2,23 @@
 #include "reports/drawing.h"
 
 #include "event/vm_names.h"
+#include "reports/select.h"
+
+static bool thread_selected(const void *options, uint16_t vcpu, uint32_t tid)
+{
+	const struct input_options *given = options;
+
+	return number_selected(&given->vcpus, vcpu) && number_selected(&given->tids, tid);
+}
 
 int drawing_open(struct drawing *d)
 {
+	const struct input_options *given = d->in->options;
+
+	if (given->vcpus.nr || given->tids.nr) {
+		d->t->selects = thread_selected;
+		d->t->selects_arg = given;
+	}
 	return timeline_host_new(d->t, d->names, d->in->vms, input_set_foreign(d->in), &d->host);
 }
 
@@ -33,11 +47,11 @@ int drawing_event(struct drawing *d, const struct event *ev)
 	if (ev->time_ns >= d->until_ns)
 		return 0; /* it names others */
 	selected = input_set_selects(d->in, ev);
-	if (!selected && !trim_is_naming(ev->type))
+	if (!selected && !trim_is_naming(ev->type) && !input_set_selects_any_thread(d->in, ev))
 		return 0; /* it names threads */
 	if (input_set_is_guest(d->in, ev->source))
 		return selected ? guest_event(d, ev) : 0;
-	timeline_host_event(d->host, ev);
+	timeline_host_event(d->host, ev, selected || trim_is_naming(ev->type));
 	return 0;
 }
 

@@ -284,7 +284,7 @@ static bool closeups_wants(const char *event, void *result)
 }
 
 const struct report_ops page_closeups_report = {
-	.reads = READ_GUESTS | READ_ALL_TIMES | READ_THREAD_NAMES,
+	.reads = READ_GUESTS | READ_ALL_TIMES | READ_THREAD_NAMES | READ_OTHER_THREADS,
 	.state_bytes = sizeof(struct closeups),
 	.wants = closeups_wants,
 	.open = closeups_open,

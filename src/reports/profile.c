@@ -18,13 +18,19 @@ static int causes_host_open(void *arg, bool (*wants)(const char *event, void *ar
 			    struct reader **ret)
 {
 	struct input_set *in = arg;
-	int err = input_set_open_all_times(in, wants, NULL);
+	const struct input_options *given = in->options;
+	struct input_options all = *given;
+	int err;
 
+	all.vcpus.nr = all.tids.nr = all.reasons.nr = all.globs.nr = 0;
+	in->options = &all;
+	err = input_set_open_all_times(in, wants, NULL);
+	in->options = given;
 	*ret = in->reader;
 	return err;
 }
 
-/* The host's events are read while the guest's are. */
+/* The host's events are read while the guest's are: all, as filters select waits, and other threads wake vCPUs. */
 static int causes_make(const struct profile_options *opt, const struct sample_source *s,
 		       struct calltree **ret, json_t **notes)
 {

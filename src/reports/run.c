@@ -123,6 +123,8 @@ static int set_open(struct input_set *in, unsigned int reads,
 {
 	if (reads & READ_THREAD_NAMES)
 		input_set_want_thread_names(in);
+	if (reads & READ_OTHER_THREADS)
+		input_set_want_other_threads(in);
 	if (reads & READ_ALL_TIMES)
 		return input_set_open_all_times(in, wants, arg);
 	if (reads & (READ_WINDOW | READ_BEFORE))
@@ -351,6 +353,8 @@ static unsigned int reads_of(const struct result *r, const struct result_sets *s
 		reads &= ~(unsigned int)READ_GUESTS;
 	if (!input_options_have_window(o))
 		reads &= ~(unsigned int)(READ_WINDOW | READ_BEFORE | READ_ALL_TIMES);
+	if (!o->vcpus.nr && !o->tids.nr)
+		reads &= ~(unsigned int)READ_OTHER_THREADS;
 	if (!o->vcpus.nr)
 		reads &= ~(unsigned int)READ_ALL_VCPUS;
 	if (!o->tids.nr)

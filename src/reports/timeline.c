@@ -150,7 +150,7 @@ static void timeline_report_close(struct result *r)
 }
 
 const struct report_ops timeline_report = {
-	.reads = READ_GUESTS | READ_BEFORE | READ_THREAD_NAMES,
+	.reads = READ_GUESTS | READ_BEFORE | READ_THREAD_NAMES | READ_OTHER_THREADS,
 	.state_bytes = sizeof(struct timeline_state),
 	.wants = timeline_report_wants,
 	.needs = &timeline_needs,

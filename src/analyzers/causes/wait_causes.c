@@ -348,6 +348,10 @@ int wait_causes_open(const struct wait_causes_input *in, struct wait_causes **re
 		err = never_collect(c);
 	if (!err)
 		err = pass(c, in, pass_vcpus);
+	if (!err) {
+		model_end(&c->model, c->last_ns);
+		err = c->err;
+	}
 	if (!err && !c->nr_vcpus)
 		err = fail(-ENODATA, "the host's recording has no vCPU events");
 	if (err)

@@ -317,6 +317,8 @@ static void period_draw(void *arg, struct model_thread *m, uint64_t ns, enum run
 	struct host_thread *th = (struct host_thread *)m;
 	struct timeline_host *h = arg;
 
+	if (!timeline_selects(h->t, m->vcpu, m->tid))
+		return;
 	if (!th->vcpu && m->vcpu != RECORD_NO_VCPU)
 		vcpu_get(h, th, m->pid, m->vcpu);
 	if (th->vcpu)
@@ -359,13 +361,15 @@ bool timeline_wants(const char *event, void *arg)
 	       timeline_queues_wants(event, arg) || model_wants(event, false);
 }
 
-void timeline_host_event(struct timeline_host *h, const struct event *ev)
+void timeline_host_event(struct timeline_host *h, const struct event *ev, bool selected)
 {
 	unsigned int id = ev->type->id;
 
 	if (!id)
 		return;
 	model_event(&h->model, ev);
+	if (!selected)
+		return;
 	if (id == EV_lost) {
 		lost_handle(h, ev);
 	} else if ((id < EV_clock_pair && id != EV_sched_switch && id != EV_sched_wakeup) ||

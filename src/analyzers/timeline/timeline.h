@@ -110,6 +110,10 @@ struct timeline {
 	json_t *caveats;       /* array to which notes are added; borrowed, may be NULL */
 	uint64_t start_ns; /* of the trace: text counts from here */
 	uint64_t since_ns, until_ns; /* what is drawn */
+
+	/* ... and what of the scheduler's: of which threads; NULL: of all. */
+	bool (*selects)(const void *arg, uint16_t vcpu, uint32_t tid);
+	const void *selects_arg;
 	struct timeline_group group[TIMELINE_GROUPS_MAX];
 	uint32_t nr_groups;
 	struct timeline_track *track;
@@ -155,6 +159,11 @@ void timeline_count(struct timeline *t, uint32_t track, uint64_t ns, uint64_t va
 
 /* It is cut at the ends of the window. */
 void timeline_slice(struct timeline *t, struct timeline_slice *s);
+
+static inline bool timeline_selects(const struct timeline *t, uint16_t vcpu, uint32_t tid)
+{
+	return !t->selects || t->selects(t->selects_arg, vcpu, tid);
+}
 
 /* Cuts it at the ends of a window. False: it is outside. */
 bool timeline_clip(struct timeline_slice *s, uint64_t since_ns, uint64_t until_ns);
@@ -213,7 +222,8 @@ struct timeline_guest;
 /* `names` and `vms` must live as long. `foreign`: as model_set_foreign(). */
 int timeline_host_new(struct timeline *t, const struct thread_names *names,
 		      const struct vm_names *vms, bool foreign, struct timeline_host **ret);
-void timeline_host_event(struct timeline_host *h, const struct event *ev);
+/* Not `selected`: it only shows what other threads do. */
+void timeline_host_event(struct timeline_host *h, const struct event *ev, bool selected);
 void timeline_host_end(struct timeline_host *h, uint64_t ns); /* what is still on lasts until then */
 void timeline_host_free(struct timeline_host *h);
 
