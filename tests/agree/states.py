@@ -15,7 +15,8 @@ missing without a word. For each vCPU:
 				in an exit (it depends on other events, too), what it knows is in the timeline
 	timeline		what it shows is what the machine did
 
-	exits, timeline, blame	the same number of exits, which took the same time, whatever was lost
+	exits, timeline, blame	the same number of exits, which took the same time, whatever was lost; the same time of all
+				in profile --host --causes-exits
 
 	sched and blame		who ran while the vCPU waited for a CPU, where all its waits are in exits that blame has
 
@@ -268,6 +269,10 @@ def compare(m, folder):
 	timeline = report(folder, "timeline", "host.txt")
 	blame = report(folder, "blame", "host.txt", "--limit", "100000")
 	exits = report(folder, "exits", "host.txt", "--by", "=tid")
+	profile = report(folder, "profile", "--host", "--causes-exits", "host.txt")
+	took = [sum(r[name] for r in of["rows"]) for of, name in ((exits, "total_ns"), (profile, "time_ns"))]
+	if took[0] != took[1]:
+		yield f"time of exits in exits and profile: {took[0]} and {took[1]}"
 	causes = report(folder, "prof-wait", "-i", "host.txt", "--guest", "guest.txt", "--causes")
 	for tid, vcpu in VCPU_THREADS.items():
 		of = next(row for row in sched["rows"] if row["tid"] == tid)

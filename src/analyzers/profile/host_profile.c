@@ -15,7 +15,7 @@
 #include "event/handlers.h"
 #include "event/records.h"
 #include "event/vm_names.h"
-#include "model/loss_state.h"
+#include "model/losses.h"
 #include "pairing/guest_tasks.h"
 
 enum { REASON_VMX_INTERRUPT = 1, REASON_SVM_INTERRUPT = 0x60 }; /* SDM vol. 3 appendix C; APM 2 appendix C */
@@ -437,15 +437,9 @@ static void on_cause(struct host_profile *p, const struct event *ev)
 		exit_begin(p, ev);
 }
 
-static bool is_exit_or_entry(const char *event, void *arg)
-{
-	(void)arg;
-	return !strcmp(event, "kvm_exit") || !strcmp(event, "kvm_entry");
-}
-
 static void on_lost(struct host_profile *p, const struct event *ev)
 {
-	loss_state_add(&p->losses, ev, loss_matters(ev, is_exit_or_entry));
+	loss_state_add(&p->losses, ev, loss_kinds(ev) & LOST_EXITS);
 }
 
 static void on_entry(struct host_profile *p, const struct event *ev)
