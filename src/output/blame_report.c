@@ -84,10 +84,16 @@ json_t *blame_report_caveats(const struct blame_report *r)
 
 const char *blame_report_first_line(const struct blame_report *r, char *buf, size_t size)
 {
-	char time[16];
+	const char *s = r->summary->exits == 1 ? "" : "s";
+	char time[16], what[64];
 
-	snprintf(buf, size, "%" PRIu64 " %sexit%s took %s", r->summary->exits,
-		 r->counts->userspace ? "" : "VM ", r->summary->exits == 1 ? "" : "s",
+	if (!r->counts->userspace)
+		snprintf(what, sizeof(what), "VM exit%s", s);
+	else if (!r->counts->blocks)
+		snprintf(what, sizeof(what), "exit%s to the VMM", s);
+	else /* which `exits` does not count */
+		snprintf(what, sizeof(what), "exit%s to the VMM or time%s off the CPU in KVM_RUN", s, s);
+	snprintf(buf, size, "%" PRIu64 " %s took %s", r->summary->exits, what,
 		 duration_print(r->summary->time_ns, time, sizeof(time)));
 	return buf;
 }
