@@ -31,6 +31,7 @@ struct section {
 	bool guests;
 };
 
+#define HOST_EVENTS "kvm_exit,kvm_userspace_exit" /* a trace without them is a guest's */
 #define QUEUES .events = "virtqueue_pop,virtqueue_fill", .record = "hostrace record --for virtio"
 #define SCHED .events = "sched_switch", .record = "hostrace record --for sched"
 #define VIEW(which, name)                                                                          \
@@ -160,6 +161,7 @@ static int part_init(struct part *p, const struct page *page, const char *comman
 				  .input = page->q->input,
 				  .symbols = page->q->symbols,
 				  .events = p->query.events,
+				  .or_without = p->query.or_without,
 				  .out = &p->out,
 				  .of = of};
 	return result_init(&p->result, ops, &p->query);
@@ -195,7 +197,10 @@ static int parts_init(struct page *page)
 	for (unsigned int i = 0; i < NR_SECTIONS && !err; i++) {
 		const struct section *s = &sections[i];
 
-		page->part[i].query.events = s->guests ? NULL : s->events; /* has_data() */
+		if (!s->guests || !page->q->merged->nr_guests) /* has_data() */
+			page->part[i].query.events = s->events;
+		if (s->guests)
+			page->part[i].query.or_without = HOST_EVENTS;
 		err = part_init(&page->part[i], page, s->command, s->ops, query_of(page, s));
 	}
 	if (!err)
@@ -260,7 +265,7 @@ static bool has_event(const json_t *all, const char *names)
 /* Is it a guest's trace, or one with a guest's trace? */
 static bool has_guest(const struct page *page)
 {
-	return page->q->merged->nr_guests || !has_event(page->all, "kvm_exit,kvm_userspace_exit");
+	return page->q->merged->nr_guests || !has_event(page->all, HOST_EVENTS);
 }
 
 static bool has_data(const struct section *s, const struct page *page)

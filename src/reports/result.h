@@ -26,8 +26,11 @@ struct query {
 
 	/* Makes the inputs, not open, for a report that reads them twice in different ways. 0 or -errno. */
 	int (*inputs)(bool guests, struct input_set **ret);
-	/* The answer is used only if the inputs have one of these (comma-separated); NULL: in any case. */
-	const char *events;
+	/*
+	 * The answer is used only if the inputs have one of these (comma-separated), or lack all of those that
+	 * or_without has, if it is set; NULL: in any case.
+	 */
+	const char *events, *or_without;
 	const struct output *out;	   /* of a report that is written while it is read: timeline_report */
 	const void *of; /* the report's own options, such as struct sched_query; NULL: their defaults */
 };

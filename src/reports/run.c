@@ -211,22 +211,29 @@ static uint64_t *counts_of(const struct input_set *in)
 	return counts;
 }
 
-/* Is the answer used only with events that the inputs do not have? */
-static bool is_unused(const struct pass *p, const struct result *r)
+static bool has_any(const struct pass *p, const char *names)
 {
-	const char *names = r->query->events;
 	char name[EVENT_NAME_MAX];
 
-	for (size_t len; p->counts && names && *names; names += len + (names[len] == ',')) {
+	for (size_t len; *names; names += len + (names[len] == ',')) {
 		const struct event_type *type;
 
 		len = strcspn(names, ",");
 		snprintf(name, sizeof(name), "%.*s", (int)len, names);
 		type = event_type_named(name);
 		if (type && p->counts[type->index])
-			return false;
+			return true;
 	}
-	return p->counts && names;
+	return false;
+}
+
+/* Is the answer used only with events that the inputs do not have? */
+static bool is_unused(const struct pass *p, const struct result *r)
+{
+	const struct query *q = r->query;
+
+	return p->counts && q->events && !has_any(p, q->events) &&
+	       (!q->or_without || has_any(p, q->or_without));
 }
 
 /*
