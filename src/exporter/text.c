@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Families of samples in a format of Prometheus: text, version 0.0.4, OpenMetrics, or protobuf (exporter/protobuf.h);
- * or as a request of OpenTelemetry (exporter/otlp.h).
+ * Families of samples in a format of Prometheus: text, version 0.0.4, OpenMetrics, or protobuf (prometheus.proto);
+ * or as a request of OpenTelemetry (otlp.c).
  * https://prometheus.io/docs/instrumenting/exposition_formats/
  * https://prometheus.io/docs/specs/om/open_metrics_spec/
  *

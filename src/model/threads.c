@@ -145,7 +145,7 @@ static void had_cpu(struct model *m, struct model_thread *t, uint64_t ns)
 
 /* ---- events ---- */
 
-static void thread_leaves(struct model *m, struct model_thread *t, const struct event *ev,
+static void sched_out(struct model *m, struct model_thread *t, const struct event *ev,
 			  const struct rec_sched_switch *sw)
 {
 	uint64_t state = sw->prev_state;
@@ -167,7 +167,7 @@ static void thread_leaves(struct model *m, struct model_thread *t, const struct 
 	t->block = (struct thread_block){0};
 }
 
-static void thread_comes(struct model *m, struct model_thread *t, const struct event *ev,
+static void sched_in(struct model *m, struct model_thread *t, const struct event *ev,
 			 const struct rec_sched_switch *sw)
 {
 	comm_learn(t, sw->next_comm);
@@ -188,14 +188,14 @@ static void on_switch(struct model *m, const struct event *ev)
 	cpu_switches(m, ev);
 	m->counts.switches = true;
 	if (sw->prev_tid && sw->prev_tid == ev->tid && (t = model_thread_get(m, ev)))
-		thread_leaves(m, t, ev, sw);
+		sched_out(m, t, ev, sw);
 	if (sw->next_tid == ev->tid)
 		t = model_thread_get(m, ev);
 	else
 		t = m->foreign ? thread_get(m, ev, sw->next_tid)
 			       : model_thread_find(m, ev->source, sw->next_tid);
 	if (t && (t->pid == ev->pid || m->foreign))
-		thread_comes(m, thread_touch(m, t), ev, sw);
+		sched_in(m, thread_touch(m, t), ev, sw);
 }
 
 static void on_wake(struct model *m, struct model_thread *t, const struct event *ev)

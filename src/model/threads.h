@@ -32,6 +32,8 @@
 #ifndef HOSTRACE_MODEL_THREADS_H
 #define HOSTRACE_MODEL_THREADS_H
 
+#include <linux/kvm.h>
+
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "model/losses.h"
@@ -41,7 +43,6 @@ enum {
 	EARLY_WAKE_NS = 20000,
 	SYSCALL_IOCTL = 16, /* x86-64 */
 	SYSCALL_FUTEX = 202,
-	KVM_RUN_REQUEST = 0xae80,
 	RECENT_CPUS = 64,
 };
 
@@ -257,7 +258,7 @@ static inline bool model_sleeps_halted(const struct model *m, const struct model
 
 static inline bool is_kvm_run(int64_t syscall, uint64_t arg1)
 {
-	return syscall == SYSCALL_IOCTL && arg1 == KVM_RUN_REQUEST;
+	return syscall == SYSCALL_IOCTL && arg1 == KVM_RUN;
 }
 
 /* It left its CPU within KVM_RUN. */

@@ -92,7 +92,8 @@ const char *blame_report_first_line(const struct blame_report *r, char *buf, siz
 	else if (!r->counts->blocks)
 		snprintf(what, sizeof(what), "exit%s to the VMM", s);
 	else /* which `exits` does not count */
-		snprintf(what, sizeof(what), "exit%s to the VMM or time%s off the CPU in KVM_RUN", s, s);
+		snprintf(what, sizeof(what),
+			 "exit%s to the VMM or time%s off the CPU in KVM_RUN", s, s);
 	snprintf(buf, size, "%" PRIu64 " %s took %s", r->summary->exits, what,
 		 duration_print(r->summary->time_ns, time, sizeof(time)));
 	return buf;

@@ -133,7 +133,7 @@ static const struct column_def thread_uses[] = {
 
 /* ---- who ran instead ---- */
 
-static const char *taker_print(const struct sched_taker *k, char *buf, size_t size)
+static const char *preemptor_print(const struct sched_preemptor *k, char *buf, size_t size)
 {
 	if (k->tid == UINT32_MAX)
 		snprintf(buf, size, "unknown");
@@ -145,11 +145,12 @@ static const char *taker_print(const struct sched_taker *k, char *buf, size_t si
 }
 
 /* Of each thread, by its number, the task that ran longest instead. NULL: out of memory. */
-static const struct sched_taker **longest_takers(const struct sched *s, size_t nr_threads)
+static const struct sched_preemptor **longest_preemptors(const struct sched *s, size_t nr_threads)
 {
 	size_t nr;
-	_cleanup_free_ const struct sched_taker **all = sched_takers(s, &nr);
-	const struct sched_taker **longest = all ? calloc(nr_threads + 1, sizeof(*longest)) : NULL;
+	_cleanup_free_ const struct sched_preemptor **all = sched_preemptors(s, &nr);
+	const struct sched_preemptor **longest =
+		all ? calloc(nr_threads + 1, sizeof(*longest)) : NULL;
 
 	for (size_t i = nr; longest && i-- > 0;)
 		if (all[i]->thread->number < nr_threads)
@@ -161,11 +162,11 @@ static struct cell get_task(struct table *t, const void *at)
 {
 	char text[WHAT_BYTES];
 
-	return (struct cell){0, table_text(t, taker_print(at, text, sizeof(text)))};
+	return (struct cell){0, table_text(t, preemptor_print(at, text, sizeof(text)))};
 }
 
-GET_NUMBER_IF(get_task_tid, const struct sched_taker *k, k->tid != UINT32_MAX, k->tid)
-GET_NUMBER(get_task_share, const struct sched_taker *k,
+GET_NUMBER_IF(get_task_tid, const struct sched_preemptor *k, k->tid != UINT32_MAX, k->tid)
+GET_NUMBER(get_task_share, const struct sched_preemptor *k,
 	   percent_of(k->time_ns, sched_ready_ns(k->thread)))
 
 static const struct column_def task_columns[] = {
@@ -173,7 +174,7 @@ static const struct column_def task_columns[] = {
 	 .doc = "what ran on the CPU that the thread waited for; \"idle\": nothing"},
 	{"task_tid", NULL, COL_COUNT, .get = get_task_tid, .nullable = true,
 	 .doc = "its thread id; null: unknown"},
-	{"time_ns", "time", COL_NS, MEMBER(struct sched_taker, time_ns),
+	{"time_ns", "time", COL_NS, MEMBER(struct sched_preemptor, time_ns),
 	 .doc = "how long it ran while the thread waited"},
 	{"share", "of ready", COL_PERCENT, .get = get_task_share,
 	 .doc = "percent of the thread's time ready"},
@@ -184,10 +185,10 @@ const struct table_def sched_tasks_table = {
 	"sched", "--by task", "a thread and a task that ran while it waited for a CPU",
 	{thread_keys, task_columns}};
 
-int sched_report_takers(const struct sched_report *r, struct table *t)
+int sched_report_preemptors(const struct sched_report *r, struct table *t)
 {
 	size_t nr;
-	_cleanup_free_ const struct sched_taker **all = sched_takers(r->sched, &nr);
+	_cleanup_free_ const struct sched_preemptor **all = sched_preemptors(r->sched, &nr);
 	int err = all ? 0 : out_of_memory();
 
 	table_open(t, &sched_tasks_table, r, r->vms);
@@ -210,12 +211,12 @@ GET_NUMBER(get_ready_ns, const void *at, sched_ready_ns(at))
 
 static struct cell get_ran_instead(struct table *t, const void *at)
 {
-	const struct sched_taker *k = at;
+	const struct sched_preemptor *k = at;
 	char text[WHAT_BYTES];
 
 	if (!k->thread)
 		return (struct cell){0, ""};
-	return table_print(t, "%s %.1f%%", taker_print(k, text, sizeof(text)),
+	return table_print(t, "%s %.1f%%", preemptor_print(k, text, sizeof(text)),
 			   (double)percent_of(k->time_ns, sched_ready_ns(k->thread)) / 1000);
 }
 
@@ -237,29 +238,29 @@ static const struct column_def thread_columns[] = {
 	{0},
 };
 
-static const struct column_def thread_taker[] = {
+static const struct column_def thread_preemptor[] = {
 	{"ran_instead", "ran instead", COL_TEXT, .get = get_ran_instead,
 	 .doc = "the task that ran longest while it was ready, with its share of that time"},
 	{0},
 };
 
 const struct table_def sched_threads_table = {
-	"sched", "", "a thread", {thread_keys, thread_columns, thread_uses, thread_taker}};
+	"sched", "", "a thread", {thread_keys, thread_columns, thread_uses, thread_preemptor}};
 
 int sched_report_threads(const struct sched_report *r, struct table *t)
 {
 	size_t nr;
 	_cleanup_free_ struct sched_thread **all = sched_threads(r->sched, &nr);
-	_cleanup_free_ const struct sched_taker **takers =
-		longest_takers(r->sched, all && nr ? all[nr - 1]->number + 1ul : 0);
-	static const struct sched_taker nobody;
-	int err = all && takers ? 0 : out_of_memory();
+	_cleanup_free_ const struct sched_preemptor **preemptors =
+		longest_preemptors(r->sched, all && nr ? all[nr - 1]->number + 1ul : 0);
+	static const struct sched_preemptor nobody;
+	int err = all && preemptors ? 0 : out_of_memory();
 
 	table_open(t, &sched_threads_table, r, r->vms);
 	for (size_t i = 0; !err && i < nr; i++)
 		if (selected(r, all[i]))
 			err = table_add(t, all[i], all[i], all[i],
-					takers[all[i]->number] ?: &nobody);
+					preemptors[all[i]->number] ?: &nobody);
 	return err;
 }
 

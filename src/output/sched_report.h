@@ -32,7 +32,7 @@ extern const struct table_def sched_threads_table, sched_tasks_table, sched_loop
  * with the error message set.
  */
 int sched_report_threads(const struct sched_report *r, struct table *t);
-int sched_report_takers(const struct sched_report *r, struct table *t);
+int sched_report_preemptors(const struct sched_report *r, struct table *t);
 int sched_report_loops(const struct sched_report *r, struct table *t);
 int sched_report_handlers(const struct sched_report *r, struct table *t);
 

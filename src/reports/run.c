@@ -26,7 +26,7 @@ struct pass {
 	bool alone; /* there are no others, in no pass */
 	uint64_t *counts; /* by event type; NULL: they are not known before reading */
 	uint64_t lost; /* known before anything is read: each who reads counts them anew */
-	uint32_t *takers; /* by event type: a bit for each member, and DECIDED */
+	uint32_t *receivers; /* by event type: a bit for each member, and DECIDED */
 };
 
 enum { ROUNDS_MAX = 8 };
@@ -150,15 +150,15 @@ static int pass_open(struct pass *p)
 	return err;
 }
 
-static uint32_t takers_of(struct pass *p, const struct event_type *type)
+static uint32_t receivers_of(struct pass *p, const struct event_type *type)
 {
 	bool loss = type->id == EV_lost || type->id == EV_gap;
-	uint32_t takers = DECIDED;
+	uint32_t receivers = DECIDED;
 
 	for (unsigned int i = 0; i < p->nr; i++)
 		if (loss || wants_event(p->member[i], type->name))
-			takers |= UINT32_C(1) << i;
-	return takers;
+			receivers |= UINT32_C(1) << i;
+	return receivers;
 }
 
 static void result_failed(struct result *r, int err)
@@ -261,11 +261,11 @@ static int result_begin(struct pass *p, struct result *r)
 static int pass_event(void *arg, const struct event *ev)
 {
 	struct pass *p = arg;
-	uint32_t *takers = &p->takers[ev->type->index];
+	uint32_t *receivers = &p->receivers[ev->type->index];
 
-	if (!*takers)
-		*takers = takers_of(p, ev->type);
-	for (uint32_t left = *takers & p->fed; left; left &= left - 1) {
+	if (!*receivers)
+		*receivers = receivers_of(p, ev->type);
+	for (uint32_t left = *receivers & p->fed; left; left &= left - 1) {
 		struct result *r = p->member[__builtin_ctz(left)];
 		int err = r->ops->event(r->state, ev);
 
@@ -296,11 +296,11 @@ static int pass_feed(struct pass *p)
 	if (p->alone)
 		return reader_each(p->in->reader, only_event, p->member[0]);
 	p->fed = DECIDED - 1;
-	p->takers = calloc(EVENT_TYPES_MAX, sizeof(*p->takers));
-	if (!p->takers)
+	p->receivers = calloc(EVENT_TYPES_MAX, sizeof(*p->receivers));
+	if (!p->receivers)
 		return fail(-ENOMEM, "out of memory");
 	err = reader_each(p->in->reader, pass_event, p);
-	free(p->takers);
+	free(p->receivers);
 	return err;
 }
 

@@ -66,7 +66,7 @@ static int sched_write(struct result *result, const struct output *out)
 	char first[96];
 	int err = q->loops	  ? sched_report_loops(&r, &t)
 		  : q->by_handler ? sched_report_handlers(&r, &t)
-		  : q->by_task	  ? sched_report_takers(&r, &t)
+		  : q->by_task	  ? sched_report_preemptors(&r, &t)
 				  : sched_report_threads(&r, &t);
 
 	if (q->by_handler)

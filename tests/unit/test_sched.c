@@ -47,7 +47,7 @@ static int put(void *arg, const struct event *ev)
 static uint64_t taken_from(const struct sched *s, const struct sched_thread *t)
 {
 	size_t nr;
-	const struct sched_taker **all = sched_takers(s, &nr);
+	const struct sched_preemptor **all = sched_preemptors(s, &nr);
 	uint64_t sum = 0;
 
 	assert_non_null(all);

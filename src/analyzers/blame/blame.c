@@ -226,9 +226,9 @@ static void part_taken(void *arg, struct model_thread *m, uint64_t from_ns, uint
 	struct thread *t = (struct thread *)m;
 
 	(void)from_ns;
-	t->taker = who;
+	t->preemptor = who;
 	part_cut(arg, t, to_ns);
-	t->taker = NULL;
+	t->preemptor = NULL;
 }
 
 static void waker_releases(struct blame *b, struct thread *t, const struct event *ev)

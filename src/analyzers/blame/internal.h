@@ -39,7 +39,7 @@ struct thread {
 	struct thread *next_touched[LOSSES];
 	bool waits, on_global;	/* its block is of futex(FUTEX_WAIT); on the global mutex */
 	bool is_crowded;	/* ... beyond BLAME_WAITERS_MAX */
-	const struct runner *taker; /* while a part is cut: who ran instead; NULL: who has its CPU now */
+	const struct runner *preemptor; /* while a part is cut: who ran instead; NULL: who has its CPU now */
 	uint32_t stack; /* of the global mutex's holder: what it does; 0: unknown */
 	struct machine *vm; /* NULL: in a foreign trace, of a thread that is only known from the scheduler */
 	struct cycle *cycle; /* of a vCPU thread; else NULL */

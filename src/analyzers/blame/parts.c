@@ -145,7 +145,7 @@ static void part_classify(const struct model *m, const struct thread *t, struct 
 	case THREAD_PREEMPTED:
 	case THREAD_WOKEN:
 		p->cause = t->model.state == THREAD_WOKEN ? BLAME_RUNQUEUE : BLAME_PREEMPTED;
-		who_ran(t->taker ? t->taker : model_runner(m, &t->model), &p->who);
+		who_ran(t->preemptor ? t->preemptor : model_runner(m, &t->model), &p->who);
 		break;
 	case THREAD_ASLEEP:
 		classify_asleep(m, t, p);

@@ -10,7 +10,7 @@
 enum {
 	SCHED_VMS_MAX = 1 << 16,
 	SCHED_LOOPS_MAX = 1 << 13, /* threads that poll */
-	SCHED_TAKERS_MAX = 1 << 16,
+	SCHED_PREEMPTORS_MAX = 1 << 16,
 	SCHED_CHARGES_MAX = 1 << 16, /* of all waits at a time */
 };
 
@@ -44,18 +44,18 @@ struct vm_entry {
 struct sched {
 	struct model model;
 	struct sched_counts counts;
-	struct hash_table vms, takers, charges, handlers;
+	struct hash_table vms, preemptors, charges, handlers;
 	unsigned int nr_loops;
 	int err;
 };
 
-/* takers.c: as struct model_reader has it. */
-void takers_charge(void *arg, struct model_thread *m, uint64_t from_ns, uint64_t to_ns,
+/* preemptors.c: as struct model_reader has it. */
+void preemptors_charge(void *arg, struct model_thread *m, uint64_t from_ns, uint64_t to_ns,
 		   const struct runner *who);
 
 /* The wait is over, and counts, and so do those who ran instead; or it was none. */
-void takers_count(struct sched *s, struct follow *t);
-void takers_forget(struct sched *s, struct follow *t);
+void preemptors_count(struct sched *s, struct follow *t);
+void preemptors_forget(struct sched *s, struct follow *t);
 
 /* handlers.c: what event loops do. */
 void handlers_init(struct sched *s);

@@ -138,7 +138,7 @@ static void account(struct follow *t, enum sched_use use, uint64_t took)
 static void wait_over(struct sched *s, struct follow *t, uint64_t ns, const struct event *ev)
 {
 	if (!thread_waits(&t->model)) {
-		takers_forget(s, t);
+		preemptors_forget(s, t);
 		return;
 	}
 	if (ev && ev->type->id == EV_sched_switch) {
@@ -146,7 +146,7 @@ static void wait_over(struct sched *s, struct follow *t, uint64_t ns, const stru
 		if (t->wakes_poll)
 			value_add(s, &t->t.loop->wakeups, ns - t->model.since_ns);
 	}
-	takers_count(s, t);
+	preemptors_count(s, t);
 }
 
 static void period_add(void *arg, struct model_thread *m, uint64_t ns, enum run_state next,
@@ -333,14 +333,14 @@ unsigned int sched_nr_vms(const struct sched *s)
 
 static int by_time(const void *a, const void *b)
 {
-	const struct sched_taker *const *x = a, *const *y = b;
+	const struct sched_preemptor *const *x = a, *const *y = b;
 
 	return order_u64((*y)->time_ns, (*x)->time_ns) ?: order_u64((*x)->key, (*y)->key);
 }
 
-const struct sched_taker **sched_takers(const struct sched *s, size_t *ret_nr)
+const struct sched_preemptor **sched_preemptors(const struct sched *s, size_t *ret_nr)
 {
-	return hash_sorted(&s->takers, by_time, ret_nr);
+	return hash_sorted(&s->preemptors, by_time, ret_nr);
 }
 
 struct sched *sched_new(uint64_t start_ns)
@@ -351,12 +351,12 @@ struct sched *sched_new(uint64_t start_ns)
 		return NULL;
 	model_init(&s->model,
 		   &(struct model_reader){.period = period_add,
-				       .taken = takers_charge,
+				       .taken = preemptors_charge,
 				       .arg = s,
 				       .thread_size = sizeof(struct follow)}, start_ns);
 	s->vms = HASH_TABLE(struct vm_entry, 1, SCHED_VMS_MAX);
 	handlers_init(s);
-	s->takers = HASH_TABLE(struct sched_taker, 1, SCHED_TAKERS_MAX);
+	s->preemptors = HASH_TABLE(struct sched_preemptor, 1, SCHED_PREEMPTORS_MAX);
 	s->charges = HASH_TABLE(struct charge, 1, SCHED_CHARGES_MAX);
 	return s;
 }
@@ -382,7 +382,7 @@ void sched_free(struct sched *s)
 	handlers_deinit(s);
 	model_deinit(&s->model);
 	hash_deinit(&s->vms);
-	hash_deinit(&s->takers);
+	hash_deinit(&s->preemptors);
 	hash_deinit(&s->charges);
 	free(s);
 }

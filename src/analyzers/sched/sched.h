@@ -80,7 +80,7 @@ struct sched_handler {
 };
 
 /* A task that ran while a thread waited for its CPU. */
-struct sched_taker {
+struct sched_preemptor {
 	uint64_t key; /* number of the thread << 32 | tid */
 	const struct sched_thread *thread;
 	uint32_t tid; /* 0: the CPU was idle: the thread was throttled, or just woken; UINT32_MAX: unknown */
@@ -125,9 +125,9 @@ const struct sched_counts *sched_counts(const struct sched *s);
  * be freed; NULL: out of memory. There are none without sched_switch.
  */
 struct sched_thread **sched_threads(const struct sched *s, size_t *ret_nr);
-const struct sched_taker **sched_takers(const struct sched *s, size_t *ret_nr);
+const struct sched_preemptor **sched_preemptors(const struct sched *s, size_t *ret_nr);
 
-/* As the takers. Time on a CPU is estimated: the thread's, divided by samples. */
+/* As the preemptors. Time on a CPU is estimated: the thread's, divided by samples. */
 const struct sched_handler **sched_handlers(const struct sched *s, size_t *ret_nr);
 uint64_t sched_handler_run_ns(const struct sched_handler *h);
 uint64_t sched_handler_ns(const struct sched_handler *h); /* on a CPU and asleep */

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What is wrong with QEMU's threads: stopped, traced, blocked in a system call, or without a server to connect to. */
+#include <linux/kvm.h>
 #include <sys/syscall.h>
 
 #include "analyzers/stuck/stuck.h"
 #include "base/array.h"
-
-enum { KVM_RUN = 0xae80 };
 
 /* A worker of the kernel has a system call's registers, too, but no stack in user mode. */
 bool stuck_in_kvm_run(const struct thread_state *t)

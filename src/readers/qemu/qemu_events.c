@@ -8,6 +8,7 @@
  */
 
 #include <ctype.h>
+#include <linux/kvm.h>
 
 #include "base/array.h"
 #include "readers/qemu/qemu_events.h"
@@ -100,7 +101,7 @@ static const struct qemu_event special_events[] = {
 };
 /* clang-format on */
 
-enum { IOCTL_KVM_RUN = 0xae80, RUN_STATE_FINISH_MIGRATE = 7, RUN_STATE_RUNNING = 9 };
+enum { RUN_STATE_FINISH_MIGRATE = 7, RUN_STATE_RUNNING = 9 };
 
 /*
  * "vmstate_downtime_checkpoint NAME": of the source and of the destination of a migration (QEMU 8.2 and newer,
@@ -435,7 +436,7 @@ static bool is_kvm_run(const struct qemu_events *e, const struct qemu_name *n,
 		args_of_bytes(n->special, args, (uint8_t *)&type, vcpu);
 	else
 		args_of_text(n->special, args, (uint8_t *)&type, vcpu);
-	return type == IOCTL_KVM_RUN;
+	return type == KVM_RUN;
 }
 
 /* The event of ours that this one is with its arguments; 0: it is none. */

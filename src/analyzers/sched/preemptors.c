@@ -3,7 +3,7 @@
 
 #include "analyzers/sched/internal.h"
 
-static uint64_t taker_key(const struct follow *t, uint32_t tid)
+static uint64_t preemptor_key(const struct follow *t, uint32_t tid)
 {
 	return (uint64_t)t->model.number << 32 | tid;
 }
@@ -11,7 +11,7 @@ static uint64_t taker_key(const struct follow *t, uint32_t tid)
 /* Removes the newest charge of the wait. */
 static struct charge charge_pop(struct sched *s, struct follow *t)
 {
-	struct charge *c = hash_find_u64(&s->charges, taker_key(t, t->charged_tid)), copy = *c;
+	struct charge *c = hash_find_u64(&s->charges, preemptor_key(t, t->charged_tid)), copy = *c;
 
 	hash_remove(&s->charges, c);
 	t->charged_tid = copy.next_tid;
@@ -19,14 +19,14 @@ static struct charge charge_pop(struct sched *s, struct follow *t)
 	return copy;
 }
 
-void takers_forget(struct sched *s, struct follow *t)
+void preemptors_forget(struct sched *s, struct follow *t)
 {
 	while (t->nr_charges)
 		charge_pop(s, t);
 	t->unknown_ns = 0;
 }
 
-void takers_charge(void *arg, struct model_thread *m, uint64_t from_ns, uint64_t to_ns,
+void preemptors_charge(void *arg, struct model_thread *m, uint64_t from_ns, uint64_t to_ns,
 		   const struct runner *who)
 {
 	struct follow *t = (struct follow *)m;
@@ -34,7 +34,7 @@ void takers_charge(void *arg, struct model_thread *m, uint64_t from_ns, uint64_t
 	struct charge *c;
 	bool is_new;
 
-	c = who->known ? hash_add_u64(&s->charges, taker_key(t, who->tid), &is_new) : NULL;
+	c = who->known ? hash_add_u64(&s->charges, preemptor_key(t, who->tid), &is_new) : NULL;
 	s->counts.unnamed += who->known && !c;
 	if (!c) {
 		t->unknown_ns += to_ns - from_ns;
@@ -50,28 +50,29 @@ void takers_charge(void *arg, struct model_thread *m, uint64_t from_ns, uint64_t
 	c->time_ns += to_ns - from_ns;
 }
 
-static void taker_add(struct sched *s, struct follow *t, const struct charge *c)
+static void preemptor_add(struct sched *s, struct follow *t, const struct charge *c)
 {
-	struct sched_taker *taker = hash_add_u64(&s->takers, taker_key(t, c->tid), NULL);
+	struct sched_preemptor *preemptor =
+		hash_add_u64(&s->preemptors, preemptor_key(t, c->tid), NULL);
 
-	if (!taker) {
+	if (!preemptor) {
 		s->counts.unnamed++;
 		return;
 	}
-	taker->thread = &t->t;
-	taker->tid = c->tid;
-	memcpy(taker->comm, c->comm, sizeof(taker->comm));
-	taker->time_ns += c->time_ns;
+	preemptor->thread = &t->t;
+	preemptor->tid = c->tid;
+	memcpy(preemptor->comm, c->comm, sizeof(preemptor->comm));
+	preemptor->time_ns += c->time_ns;
 }
 
-void takers_count(struct sched *s, struct follow *t)
+void preemptors_count(struct sched *s, struct follow *t)
 {
 	while (t->nr_charges) {
 		struct charge c = charge_pop(s, t);
 
-		taker_add(s, t, &c);
+		preemptor_add(s, t, &c);
 	}
 	if (t->unknown_ns)
-		taker_add(s, t, &(struct charge){.tid = UINT32_MAX, .time_ns = t->unknown_ns});
+		preemptor_add(s, t, &(struct charge){.tid = UINT32_MAX, .time_ns = t->unknown_ns});
 	t->unknown_ns = 0;
 }
