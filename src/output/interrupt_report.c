@@ -91,6 +91,15 @@ static struct cell if_injections(struct table *t, uint64_t nr)
 	return (struct cell){nr, interrupts_counts(r->interrupts)->injections ? NULL : "-"};
 }
 
+/* Without kvm_apic_accept_irq (kvm_apicv_accept_irq is another event) nothing says how often. */
+static struct cell if_accepts(struct table *t, uint64_t nr)
+{
+	const struct interrupt_report *r = t->report;
+
+	return (struct cell){nr, interrupts_counts(r->interrupts)->accepts ? NULL : "-"};
+}
+
+GET_CELL(get_accepted, const struct irq_vector *v, if_accepts(t, v->accepted))
 GET_CELL(get_coalesced, const struct irq_vector *v, if_injections(t, v->coalesced))
 GET_CELL(get_injected, const struct irq_vector *v, if_injections(t, v->injected))
 GET_NUMBER(get_from_msi, const void *at, irq_from(at, IRQ_MSI))
@@ -118,8 +127,9 @@ static const struct column_def vector_columns[] = {
 	 .doc = "what raised most of them: msi, gsi N (an interrupt line), timer (of the local "
 		"APIC), "
 		"ipi (a vCPU), other (another thread of the VMM)"},
-	{"accepted", "accepted", COL_COUNT, MEMBER(struct irq_vector, accepted),
-	 .doc = "how often the local APIC accepted it"},
+	{"accepted", "accepted", COL_COUNT, .get = get_accepted, .nullable = true,
+	 .doc = "how often the local APIC accepted it; null: the trace has no "
+		"kvm_apic_accept_irq"},
 	{"coalesced", "coalesced", COL_COUNT, .get = get_coalesced, .nullable = true,
 	 .doc = "how often it was pending already: the guest gets it once for both; null: the "
 		"trace has no injections"},

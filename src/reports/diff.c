@@ -194,6 +194,12 @@ static void recording_close(struct recording *r)
 
 /* ---- both ---- */
 
+/* Has it the largest rows only? */
+static bool is_screen(const struct recording *r)
+{
+	return r->is_table && !strcmp(r->tool.tool, "kvm_stat");
+}
+
 static int compare(struct diff *d)
 {
 	const struct recording *r = d->recording;
@@ -211,6 +217,12 @@ static int compare(struct diff *d)
 				   r[b->set != NULL].name);
 		if (!a->set || !b->set)
 			continue;
+		if (d->comparison.untested && k->rows == ROW_OF_REASON &&
+		    (is_screen(&r[0]) || is_screen(&r[1])))
+			caveat_count(d->notes,
+				     "exit reasons that are not in both, not compared: a screen of "
+				     "kvm_stat has those at the top only",
+				     series_keep_common(a->set, b->set));
 		if (d->comparison.untested && k->rows == ROW_OF_EVENT)
 			caveat_count(d->notes, "events that only one of them counted, not compared",
 				     series_keep_common(a->set, b->set));

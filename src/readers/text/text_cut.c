@@ -101,6 +101,8 @@ static bool half_is_cut(const struct half *h)
 
 	if (h->ends >= END_OPEN)
 		return false;
+	if (!h->text.len)
+		return false;
 	if (h->ends == END_WITHIN || (!h->present && h->vcpu == RECORD_NO_VCPU))
 		return true;
 	return is_lacking(h->kind, last, h->present) ||
@@ -262,7 +264,7 @@ static enum paste_end trace_ends(const char *s, const char *end, bool open, uint
 
 	if (!half_parse(&h, s, end) || h.ends == END_WHOLE)
 		return PASTE_WHOLE;
-	*key = hash_bytes(h.name.at, h.name.len) ^ h.present << 1 ^ (h.vcpu == RECORD_NO_VCPU);
+	*key = hash_bytes(h.name.at, h.text.len ? h.name.len : 0) ^ h.present << 1 ^ (h.vcpu == RECORD_NO_VCPU);
 	if (!h.kind)
 		return h.ends == END_OPEN || h.ends == END_UNKNOWN ? PASTE_OPEN
 		       : open					   ? PASTE_CUT

@@ -164,5 +164,5 @@ enum text_end text_end_of(struct text_slice name, struct text_slice text)
 	for (const struct kernel_text *t = kernel_text_find(name.at, name.len); t;
 	     t = kernel_text_next(t))
 		found = end_of_both(found, match(t->pattern, s, end, false));
-	return found;
+	return found && !text.len ? END_HALF : found; /* perf script -F event prints names alone */
 }

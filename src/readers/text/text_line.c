@@ -17,6 +17,7 @@
  */
 #include <ctype.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "readers/text/lines.h"
 #include "readers/text/text_line.h"
@@ -425,6 +426,17 @@ static bool loose_head_parse(struct text_line *l, const char *s, const char *end
 	return loose_task_parse(l, s, cpu ? cpu : end, cpu);
 }
 
+/* perf prints no dash before a thread's number: it is one of the name, as in "CPU 4-91". */
+static void perf_task_restore(struct text_line *l)
+{
+	const char *end = l->comm.at + l->comm.len;
+
+	if (!l->system.len || !l->comm.len || !l->tid || *end != '-')
+		return;
+	l->comm.len += 1 + (uint32_t)strspn(end + 1, "0123456789");
+	l->tid = 0;
+}
+
 static bool loose_parse(struct text_line *l, const char *s, const char *end)
 {
 	for (const char *colon = memchr(s, ':', (size_t)(end - s)); colon;
@@ -435,8 +447,10 @@ static bool loose_parse(struct text_line *l, const char *s, const char *end)
 			continue;
 		p = digits_before(s, p - 1);
 		if (text_is_digit(*p) && (p == s || p[-1] == ' ') && loose_head_parse(l, s, p) &&
-		    time_parse(l, &p) && any_event_parse(l, p + 1, end))
+		    time_parse(l, &p) && any_event_parse(l, p + 1, end)) {
+			perf_task_restore(l);
 			return true;
+		}
 	}
 	return false;
 }
@@ -472,6 +486,7 @@ static bool timeless_parse(struct text_line *l, const char *s, const char *end)
 			continue;
 		if (!loose_head_parse(l, s, name) || !any_event_parse(l, name, end))
 			return false;
+		perf_task_restore(l);
 		l->timeless = true;
 		l->ticks = false;
 		l->decimals = 0;
@@ -502,28 +517,6 @@ static bool line_is_event(struct text_line *l, const char *s, const char *end)
 static bool starts_with(const char *s, const char *what)
 {
 	return !strncmp(s, what, strlen(what));
-}
-
-/* "# entries-in-buffer/entries-written: 205/12000   #P:4", "##### CPU 2 buffer started ####" */
-static enum text_line_kind comment_parse(struct text_line *l, const char *s)
-{
-	uint64_t stored;
-
-	if (starts_with(s, "##### CPU ")) {
-		s += strlen("##### CPU ");
-		l->cpu = (uint32_t)text_decimal(&s);
-		return starts_with(s, " buffer started") ? TEXT_STARTED : TEXT_EMPTY;
-	}
-	s = text_skip_blanks(s + 1);
-	if (!starts_with(s, "entries-in-buffer/entries-written: "))
-		return TEXT_EMPTY;
-	s += strlen("entries-in-buffer/entries-written: ");
-	stored = text_decimal(&s);
-	l->count = *s++ == '/' ? text_decimal(&s) : 0;
-	if (l->count <= stored)
-		return TEXT_EMPTY;
-	l->count -= stored;
-	return TEXT_OVERRUN;
 }
 
 /* "cpus=2", "version = 7", "CPU 3 is empty": what trace-cmd report prints first. */
@@ -564,7 +557,7 @@ static enum text_line_kind other_parse(struct text_line *l, const char *line, co
 	if (*s == '\n' || s >= end)
 		return TEXT_EMPTY;
 	if (*s == '#')
-		return comment_parse(l, s);
+		return text_comment_parse(l, s);
 	if (starts_with(s, "CPU:") && text_lost_parse(l, s))
 		return TEXT_LOST;
 	if (is_header(s, end)) {

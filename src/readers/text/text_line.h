@@ -57,4 +57,7 @@ bool text_has_event(const char *head, size_t len, bool whole);
 /* text_lost.c: "CPU:3 [LOST 12 EVENTS]": cpu, count. False: it is not so. */
 bool text_lost_parse(struct text_line *l, const char *s);
 
+/* A comment: TEXT_STARTED, TEXT_OVERRUN or TEXT_EMPTY. */
+enum text_line_kind text_comment_parse(struct text_line *l, const char *s);
+
 #endif

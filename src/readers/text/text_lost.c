@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The line that says that events of a CPU are missing before its next one, "CPU:3 [LOST 12 EVENTS]". Source:
- * kernel/trace/trace.c (print_trace_line), trace-cmd's trace-read.c.
+ * The lines that say that events are missing: of a CPU before its next one, "CPU:3 [LOST 12 EVENTS]", and before the
+ * first. Source: kernel/trace/trace.c (print_trace_line), trace-cmd's trace-read.c.
  */
 #include <string.h>
 
@@ -45,4 +45,26 @@ bool text_lost_parse(struct text_line *l, const char *s)
 	s = text_skip_blanks(s);
 	span_parse(l, s);
 	return starts_with(s, "EVENTS]") || starts_with(s, "EVENTS DROPPED]");
+}
+
+/* "# entries-in-buffer/entries-written: 205/12000   #P:4", "##### CPU 2 buffer started ####" */
+enum text_line_kind text_comment_parse(struct text_line *l, const char *s)
+{
+	uint64_t stored;
+
+	if (starts_with(s, "##### CPU ")) {
+		s += strlen("##### CPU ");
+		l->cpu = (uint32_t)text_decimal(&s);
+		return starts_with(s, " buffer started") ? TEXT_STARTED : TEXT_EMPTY;
+	}
+	s = text_skip_blanks(s + 1);
+	if (!starts_with(s, "entries-in-buffer/entries-written: "))
+		return TEXT_EMPTY;
+	s += strlen("entries-in-buffer/entries-written: ");
+	stored = text_decimal(&s);
+	l->count = *s++ == '/' ? text_decimal(&s) : 0;
+	if (l->count <= stored)
+		return TEXT_EMPTY;
+	l->count -= stored;
+	return TEXT_OVERRUN;
 }

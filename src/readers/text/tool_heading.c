@@ -290,6 +290,9 @@ int tool_heading_line(struct tool_lines *l, const char *text)
 	if (!heading_parse(l, text))
 		return 0;
 	err = tool_row_flush(l);
+	l->table->others += !strcmp(l->heading->tool, "perf kvm stat") && !l->live &&
+			    (l->seen >> (l->heading - headings) & 1);
+	l->seen |= 1u << (l->heading - headings);
 	snprintf(l->header, sizeof(l->header), "%s", text);
 	l->header_open = true;
 	tool_names_clear(l);

@@ -318,6 +318,8 @@ int tool_line_add(struct tool_lines *l, char *text)
 	int done;
 
 	text = (char *)text + (tool_blanks_skip(text) - text);
+	l->live |= strlen(text) >= 8 && text[2] == ':' && text[5] == ':' &&
+		   isdigit((unsigned char)*text);
 	done = line_of_text(l, text);
 	if (done)
 		return done < 0 ? done : 0;

@@ -46,6 +46,10 @@ struct tool_lines {
 	unsigned int debugfs; /* whose figures rows are: enum debugfs_level */
 	char map[128];	 /* of bpftrace, whose buckets follow */
 	bool keyed;	 /* there are rows of tool_keys.c */
+	bool intervals;	 /* perf stat -I printed rows */
+	bool summary;	 /* rows that follow are sums of those: perf stat --summary */
+	bool live;	 /* there are times of day: screens of perf kvm stat live follow one another */
+	uint32_t seen;	 /* headings, by their number */
 };
 
 /* The text ends with '\0', and is changed. 0 or -ENOMEM. */

@@ -15,6 +15,7 @@ static void span_seen(struct tool_lines *l, double s)
 {
 	uint64_t ns = uint64_of_double(s * 1e9 + 0.5);
 
+	l->intervals = true;
 	if (ns > l->table->span_ns)
 		l->table->span_ns = ns;
 }
@@ -52,6 +53,8 @@ int tool_perf_stat_row(struct tool_lines *l, const struct tool_words *w)
 	double s;
 
 	l->has_number = false;
+	if (l->intervals && (l->summary || (w->nr && !strcmp(w->word[0], "summary"))))
+		return 1;
 	if (has_number && tool_is_event(w->word[0], strlen(w->word[0]))) {
 		int err = tool_count_put(l, "perf stat", ROW_OF_EVENT, w->word[0], l->number);
 
@@ -80,7 +83,7 @@ void tool_elapsed_parse(struct tool_lines *l, const char *text)
 	uint64_t integer;
 	double s;
 
-	if (!end)
+	if (!end || l->intervals)
 		return;
 	error = strstr(text, "+-");
 	end = error && error < end ? error : end;
@@ -120,6 +123,8 @@ static int perf_csv_fields(struct tool_lines *l, char field[FIELDS_MAX][FIELD_BY
 	end = tool_number_parse(number, &v, &count);
 	if (end ? *end : *number != '<')
 		return 0;
+	if (l->intervals && strstr(field[0], "summary"))
+		return 1;
 	count = end ? uint64_of_double(v + 0.5) : TOOL_TABLE_UNKNOWN;
 	if (event > 2 && strpbrk(field[0], ".,") &&
 	    (end = tool_number_parse(field[0], &v, &(uint64_t){0})) && !*end)
@@ -198,8 +203,19 @@ static int perf_report_line(struct tool_lines *l, const char *text)
 	return err ? err : 1;
 }
 
+/* Before the rows of a table; after intervals it has their sums. */
+static void perf_stat_begin(struct tool_lines *l, const char *text)
+{
+	if (!strstr(text, "Performance counter stats for") || !l->table->nr)
+		return;
+	l->summary = l->intervals;
+	l->table->others += !l->intervals;
+}
+
 int tool_perf_line(struct tool_lines *l, const char *text)
 {
+	perf_stat_begin(l, text);
+
 	int done = perf_json_row(l, text);
 
 	if (!done)

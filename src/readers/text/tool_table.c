@@ -213,7 +213,7 @@ static int lines_read(const char *path, struct tool_table *ret, uint64_t most)
 
 	table_init(ret);
 	err = text_lines_open(&lines, path);
-	while (!err && most-- && (s = text_line_next(&lines, &end)))
+	for (uint64_t left = most; !err && left && (s = text_line_next(&lines, &end)); left--)
 		err = line_add(&l, s, end);
 	if (!err && lines.err)
 		err = fail(lines.err, "%s: %s", path, strerror(-lines.err));
@@ -221,6 +221,11 @@ static int lines_read(const char *path, struct tool_table *ret, uint64_t most)
 		err = tool_lines_end(&l);
 	if (!err && !ret->nr)
 		err = fail(-EINVAL, "%s: no row of a table was recognized", path);
+	if (!err && ret->others && most == UINT64_MAX)
+		err = fail(-EINVAL,
+			   "%s holds %u tables of %s: put each in a file of its own, which diff "
+			   "compares",
+			   path, ret->others + 1, ret->tool);
 	tool_lines_free(&l);
 	text_lines_close(&lines);
 	return err;
