@@ -177,6 +177,20 @@ static void sched_in(struct model *m, struct model_thread *t, const struct event
 	state_change(m, t, THREAD_RUNNING, ev);
 }
 
+/* Of the threads that had no event since the previous loss nothing more is lost. */
+static void threads_forget(struct model *m, const struct event *ev)
+{
+	struct model_thread *t;
+
+	while ((t = m->touched)) {
+		m->touched = t->next_touched;
+		t->is_touched = false;
+		if (t->state != THREAD_UNKNOWN)
+			state_change(m, t, THREAD_UNKNOWN, ev);
+		t->block = (struct thread_block){0};
+	}
+}
+
 /* The header's thread is the one that leaves if it is the VM's, else the one that comes. */
 static void on_switch(struct model *m, const struct event *ev)
 {
@@ -185,6 +199,11 @@ static void on_switch(struct model *m, const struct event *ev)
 
 	if (model_is_blind(m, ev->time_ns))
 		return;
+	if (!record_has(ev, sched_switch, prev_tid) || !record_has(ev, sched_switch, next_tid)) {
+		m->counts.nameless_switches++;
+		threads_forget(m, ev);
+		return;
+	}
 	cpu_switches(m, ev);
 	m->counts.switches = true;
 	if (sw->prev_tid && sw->prev_tid == ev->tid && (t = model_thread_get(m, ev)))
@@ -343,25 +362,11 @@ static void on_run(struct model *m, const struct event *ev)
 	vcpu_event(m, ev, EV_kvm_run);
 }
 
-/* Of the threads that had no event since the previous loss nothing more is lost. */
-static void threads_forget(struct model *m, const struct event *ev)
-{
-	struct model_thread *t;
-
-	m->counts.losses++;
-	while ((t = m->touched)) {
-		m->touched = t->next_touched;
-		t->is_touched = false;
-		if (t->state != THREAD_UNKNOWN)
-			state_change(m, t, THREAD_UNKNOWN, ev);
-		t->block = (struct thread_block){0};
-	}
-}
-
 static void on_loss(struct model *m, const struct event *ev)
 {
 	unsigned int what = loss_kinds(ev);
 
+	m->counts.losses += (what & LOST_RUNS) != 0;
 	if (what & LOST_RUNS) /* periods end with what was known in them */
 		threads_forget(m, ev);
 	losses_note(&m->losses, ev);

@@ -17,7 +17,7 @@ json_t *interrupt_report_caveats(const struct interrupt_report *r)
 	json_t *list = json_array();
 
 	if (n->accepts && !n->injections)
-		caveat_add(list, "no kvm_inj_virq in this trace (posted interrupts, or a KVM "
+		caveat_add(list, "no kvm_inj_virq with a vector in this trace (posted interrupts, or a KVM "
 				 "without VMX and SVM): injections and coalescing are unknown");
 	if (n->accepts && !n->eois && n->nameless)
 		caveat_add(list, "EOIs name no vector (%" PRIu64 "): when the guest has handled an "
@@ -84,24 +84,17 @@ static struct cell get_source(struct table *t, const void *at)
 	return (struct cell){0, table_text(t, source_print(at, text, sizeof(text)))};
 }
 
-static struct cell if_injections(struct table *t, uint64_t nr)
+static const struct irq_counts *counts_of(const struct table *t)
 {
-	const struct interrupt_report *r = t->report;
-
-	return (struct cell){nr, interrupts_counts(r->interrupts)->injections ? NULL : "-"};
+	return interrupts_counts(((const struct interrupt_report *)t->report)->interrupts);
 }
 
-/* Without kvm_apic_accept_irq (kvm_apicv_accept_irq is another event) nothing says how often. */
-static struct cell if_accepts(struct table *t, uint64_t nr)
-{
-	const struct interrupt_report *r = t->report;
-
-	return (struct cell){nr, interrupts_counts(r->interrupts)->accepts ? NULL : "-"};
-}
-
-GET_CELL(get_accepted, const struct irq_vector *v, if_accepts(t, v->accepted))
-GET_CELL(get_coalesced, const struct irq_vector *v, if_injections(t, v->coalesced))
-GET_CELL(get_injected, const struct irq_vector *v, if_injections(t, v->injected))
+/* A figure of events that the trace has not is not 0 (kvm_apicv_accept_irq is another event). */
+GET_NUMBER_IF(get_accepted, const struct irq_vector *v, counts_of(t)->accepts, v->accepted)
+GET_NUMBER_IF(get_injected, const struct irq_vector *v, counts_of(t)->injections, v->injected)
+GET_NUMBER_IF(get_eois, const struct irq_vector *v, counts_of(t)->eois, v->eois)
+GET_NUMBER_IF(get_coalesced, const struct irq_vector *v,
+	      counts_of(t)->accepts && counts_of(t)->injections, v->coalesced)
 GET_NUMBER(get_from_msi, const void *at, irq_from(at, IRQ_MSI))
 GET_NUMBER(get_from_gsi, const void *at, irq_from(at, IRQ_LINE))
 GET_NUMBER(get_from_timer, const void *at, irq_from(at, IRQ_TIMER))
@@ -132,9 +125,11 @@ static const struct column_def vector_columns[] = {
 		"kvm_apic_accept_irq"},
 	{"coalesced", "coalesced", COL_COUNT, .get = get_coalesced, .nullable = true,
 	 .doc = "how often it was pending already: the guest gets it once for both; null: the "
-		"trace has no injections"},
-	{"injected", NULL, COL_COUNT, .get = get_injected, .nullable = true, .doc = "injections"},
-	{"eois", NULL, COL_COUNT, MEMBER(struct irq_vector, eois), .doc = "ends of its handling"},
+		"trace has no accepts, or no injections"},
+	{"injected", NULL, COL_COUNT, .get = get_injected, .nullable = true,
+	 .doc = "injections; null: the trace has none"},
+	{"eois", NULL, COL_COUNT, .get = get_eois, .nullable = true,
+	 .doc = "ends of its handling; null: the trace has none"},
 	{"late_eois", NULL, COL_COUNT, MEMBER(struct irq_vector, late),
 	 .doc = "EOIs that the guest wrote to memory, seen at its next exit"},
 	STAGE("inject", struct irq_vector, stage[IRQ_INJECT], 0, 1, 2, "inject",

@@ -19,11 +19,13 @@ enum {
 	FALLBACKS_MAX = 2, /* of one analyzer */
 };
 
+static const uint64_t BYTES_UNKNOWN = UINT64_MAX;
+
 /* One measurement. Valid during the call that passes it. */
 struct span {
 	uint64_t start_ns, end_ns; /* equal: a point without a duration */
 	uint64_t weight; /* number of accesses it counts as: 1, or the count of a string I/O */
-	uint64_t bytes;	 /* weight * size, where the analyzer has one */
+	uint64_t bytes;	 /* weight * size, where the analyzer has one; BYTES_UNKNOWN: the event has not */
 	uint64_t label[LABELS_MAX]; /* values of the keys it is grouped by, see struct label */
 	uint32_t pid, tid;
 	uint16_t vcpu;

@@ -66,6 +66,9 @@ static bool begin_plan(struct fast_plan *plan, const struct pairing *p, const st
 {
 	if (plan->begin)
 		return fast_unsuited("more than one event begins a span");
+	if (!p->a->end && ((p->a->weight && !b->weight) || (p->a->size && !b->size) ||
+			   (p->a->duration && !b->duration)))
+		return fast_unsuited("the event lacks fields");
 	plan->begin = type;
 	plan->weight = b->weight;
 	plan->size = b->size;

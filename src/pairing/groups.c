@@ -110,12 +110,18 @@ static int near_add(struct groups *g, struct group_near *near, uint64_t weight, 
 	return g->durations ? quantiles_add(&at->ns, ns) : 0;
 }
 
+static void bytes_add(struct group *g, uint64_t bytes)
+{
+	g->bytes = g->bytes == BYTES_UNKNOWN || bytes == BYTES_UNKNOWN ? BYTES_UNKNOWN
+								       : g->bytes + bytes;
+}
+
 int groups_add(struct groups *g, const struct span *s)
 {
 	struct group_near *near = find_near(g, s->label, g->nr_labels);
 	uint64_t ns = s->end_ns - s->start_ns;
 
-	near->at->bytes += s->bytes;
+	bytes_add(near->at, s->bytes);
 	near->at->marked += s->marked;
 	if (!near->buffer || s->weight != 1 || ns >> QUANTILES_BUFFER_BITS)
 		return near_add(g, near, s->weight, ns);
@@ -131,7 +137,7 @@ static int add_one(struct groups *g, const struct spans *s, unsigned int i)
 		label[l] = s->label[l][i];
 	struct group_near *near = find_near(g, label, g->nr_labels);
 
-	near->at->bytes += s->bytes ? s->bytes[i] : 0;
+	bytes_add(near->at, s->bytes ? s->bytes[i] : 0);
 	near->at->marked += s->marked ? s->marked[i] : 0;
 	return near_add(g, near, s->weight ? s->weight[i] : 1, g->durations ? s->ns[i] : 0);
 }
@@ -182,7 +188,7 @@ int groups_merge(struct groups *g, struct groups *from)
 		if (at->other)
 			return -E2BIG;
 		at->weight += theirs->weight;
-		at->bytes += theirs->bytes;
+		bytes_add(at, theirs->bytes);
 		at->marked += theirs->marked;
 		if (g->durations)
 			err = quantiles_merge(&at->ns, &theirs->ns);

@@ -11,7 +11,8 @@ enum { GROUPS_MAX = 16384 }; /* distinct groups; what comes later is summed up a
 
 struct group {
 	uint64_t label[LABELS_MAX];
-	uint64_t weight, bytes, marked;
+	uint64_t weight, marked;
+	uint64_t bytes; /* BYTES_UNKNOWN: those of a span are */
 	struct quantiles ns;
 	bool other; /* the sum of the groups above GROUPS_MAX */
 };

@@ -190,7 +190,9 @@ static void span_fill(struct pairing *p, const struct event *ev, struct span *s)
 			   .tid = ev->tid,
 			   .vcpu = ev->vcpu,
 			   .weight = b->weight ? event_u64(ev, b->weight) : 1};
-	s->bytes = b->size ? s->weight * event_u64(ev, b->size) : 0;
+	s->bytes = b->size	? s->weight * event_u64(ev, b->size)
+		   : p->a->size ? BYTES_UNKNOWN
+				: 0;
 	for (unsigned int i = 0; i < p->nr_labels; i++) {
 		const struct from *f = &b->label[i];
 
@@ -298,6 +300,11 @@ static void point(struct pairing *p, const struct event *ev)
 	struct span s;
 
 	p->nr_begins++;
+	if (p->a->duration && !b->duration) {
+		p->counts.no_duration += pair_in_window(p, ev->time_ns);
+		return;
+	}
+	p->counts.no_weight += p->a->weight && !b->weight && pair_in_window(p, ev->time_ns);
 	span_fill(p, ev, &s);
 	if (b->duration) {
 		uint64_t ns = event_u64(ev, b->duration);

@@ -46,6 +46,9 @@ struct pair_counts {
 	uint64_t nested, reflected; /* of `spans`: as struct span has it */
 	uint64_t nested_events, injects; /* so many kvm_nested_vmexit, ..._inject; 0: not recorded, or none */
 
+	/* Of a point whose event lacks the field: not counted without a duration; one access without their number. */
+	uint64_t no_duration, no_weight;
+
 	/* Of an analyzer of accesses: exits of REP instructions; exits that contain neither place nor size. */
 	uint64_t repeated, unqualified;
 };

@@ -221,6 +221,7 @@ static int report_write(const struct result *r, struct blame_report *b, const st
 
 	b->symbols = r->query->symbols;
 	b->across = q->across;
+	b->has_begin = r->in->since_ns;
 	report.caveats = blame_report_caveats(b);
 	caveats_of_locks(r->in, report.caveats);
 	b->vms = result_vms(r);

@@ -115,6 +115,10 @@ static json_t *caveats_of(const struct analyzer *a, const struct pair_counts *c,
 			       c->before);
 	}
 	caveat_nested(list, c);
+	caveat(list, "events not counted because their duration was not recorded: %" PRIu64,
+	       c->no_duration);
+	caveat(list, "accesses whose repetitions were not recorded, counted as one: %" PRIu64,
+	       c->no_weight);
 	caveat(list, "spans dropped because too many were open at once: %" PRIu64, c->overflow);
 	caveat(list, "exits of REP instructions, which may be several accesses each: %" PRIu64,
 	       c->repeated);

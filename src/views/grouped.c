@@ -267,10 +267,12 @@ static bool has_bytes(const struct table *t)
 	return ((const struct folding *)t->report)->analyzer->size;
 }
 
+GET_NUMBER_IF(get_bytes, const struct group *g, g->bytes != BYTES_UNKNOWN, g->bytes)
+
 static const struct column_def count_columns[] = {
 	{"count", "count", COL_COUNT, MEMBER(struct group, weight), .doc = "how many there were"},
-	{"bytes", "bytes", COL_COUNT, MEMBER(struct group, bytes), .when = has_bytes,
-	 .doc = "their sizes together"},
+	{"bytes", "bytes", COL_COUNT, .get = get_bytes, .nullable = true, .when = has_bytes,
+	 .doc = "their sizes together; null: not recorded of all"},
 	{0},
 };
 

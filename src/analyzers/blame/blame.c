@@ -184,6 +184,10 @@ static void on_vcpu_wakeup(struct blame *b, struct thread *t, const struct event
 {
 	RECORD(kvm_vcpu_wakeup, wakeup, ev);
 
+	if (!record_has(ev, kvm_vcpu_wakeup, ns)) {
+		b->counts.untimed_halts++;
+		return;
+	}
 	if (t->cycle && t->cycle->done && t->cycle->in_run)
 		parts_slept_halted(t);
 	parts_halted(b, t, wakeup->ns < ev->time_ns ? ev->time_ns - wakeup->ns : 0, ev->time_ns,
@@ -192,6 +196,8 @@ static void on_vcpu_wakeup(struct blame *b, struct thread *t, const struct event
 
 static void on_entry(struct blame *b, struct thread *t, const struct event *ev)
 {
+	b->counts.before += !t->had_exit;
+	t->had_exit = true;
 	if (!b->exits_seen)
 		return;
 	exit_ends(b, t, ev);

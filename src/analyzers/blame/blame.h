@@ -109,6 +109,8 @@ struct blame_exit {
 struct blame_counts {
 	uint64_t exits;
 	uint64_t open;	    /* still open at the end */
+	uint64_t untimed_halts; /* kvm_vcpu_wakeup without its duration */
+	uint64_t before;    /* not counted: began before the first event of their thread */
 	uint64_t unmatched; /* a second exit began before the entry */
 	uint64_t lost;	    /* dropped: their begin or end may be among lost events */
 	uint64_t unseen;    /* dropped: the switch back to their thread is missing, though no event was lost */

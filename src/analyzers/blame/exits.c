@@ -45,7 +45,7 @@ struct cycle *exit_begin(struct blame *b, struct thread *t, const struct event *
 	exit_deliver(b, t);
 	if (c->open)
 		++*(exit_is_lost(b, t) ? &b->counts.lost : &b->counts.unmatched);
-	c->open = true;
+	c->open = t->had_exit = true;
 	c->fault = c->inject = c->nested = c->in_run = c->halt_known = false;
 	c->unknown = losses_cover(&b->model.losses, LOST_PARTS, ev->time_ns);
 	c->misplaced = losses_cover(&b->model.losses, LOST_PLACES, ev->time_ns);

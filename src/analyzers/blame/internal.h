@@ -43,6 +43,7 @@ struct thread {
 	uint32_t stack; /* of the global mutex's holder: what it does; 0: unknown */
 	struct machine *vm; /* NULL: in a foreign trace, of a thread that is only known from the scheduler */
 	struct cycle *cycle; /* of a vCPU thread; else NULL */
+	bool had_exit; /* one of it began, or its first one ended */
 };
 
 /* The global mutex of a VM. */

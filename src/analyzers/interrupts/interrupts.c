@@ -153,7 +153,8 @@ static void on_message(struct interrupts *x, const struct event *ev)
 {
 	RECORD(kvm_msi_set_irq, r, ev);
 
-	on_raised(x, ev, IRQ_MSI, r->data & 0xff, 0);
+	on_raised(x, ev, IRQ_MSI,
+		  record_has(ev, kvm_msi_set_irq, data) ? r->data & 0xff : VECTOR_ANY, 0);
 }
 
 /* KVM reports the input after it has delivered the interrupt. */
@@ -241,13 +242,13 @@ static void on_inject(struct interrupts *x, const struct event *ev)
 	RECORD(kvm_inj_virq, r, ev);
 	struct irq_vector *v;
 
-	x->counts.injections = true;
-	if (r->soft || r->reinjected)
-		return;
 	if (!record_has(ev, kvm_inj_virq, vector)) {
 		x->counts.unnamed++;
 		return;
 	}
+	x->counts.injections = true;
+	if (r->soft || r->reinjected)
+		return;
 	v = vector_get(x, ev, apic_id_of(x, ev), r->vector);
 	if (!v)
 		return;
