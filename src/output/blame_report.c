@@ -65,8 +65,10 @@ json_t *blame_report_caveats(const struct blame_report *r)
 	caveat_count(list, "exits still open at the end of the trace or the time window", n->open);
 	caveat_count(list, "exits in progress when the time window began, which are not counted",
 		     r->has_begin && !n->userspace ? n->before : 0);
-	caveat_count(list, "halts whose duration was not recorded: polling and sleeping in them is \"kernel\" or "
-		     "unknown", n->untimed_halts);
+	caveat_count(list,
+		     "halts whose duration was not recorded: polling and sleeping in them is "
+		     "\"kernel\" or unknown",
+		     n->untimed_halts);
 	caveat_count(list, "HLT exits attributed entirely to \"halted\"", n->halts);
 	caveat_count(list,
 		     "HLT exits shorter than 5us, which are \"kernel\": the vCPU was not idle "

@@ -20,7 +20,7 @@ static struct cell reason_cell(struct table *t, uint32_t reason, uint32_t isa)
 {
 	char text[WHAT_BYTES];
 
-	if (isa && reason == BLAME_NO_REASON)
+	if (reason == BLAME_NO_REASON)
 		return (struct cell){.text = NULL};
 	return (struct cell){0, table_text(t, blame_reason_print(reason, isa, text, sizeof(text)))};
 }

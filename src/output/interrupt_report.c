@@ -17,8 +17,9 @@ json_t *interrupt_report_caveats(const struct interrupt_report *r)
 	json_t *list = json_array();
 
 	if (n->accepts && !n->injections)
-		caveat_add(list, "no kvm_inj_virq with a vector in this trace (posted interrupts, or a KVM "
-				 "without VMX and SVM): injections and coalescing are unknown");
+		caveat_add(list,
+			   "no kvm_inj_virq with a vector in this trace (posted interrupts, or a "
+			   "KVM without VMX and SVM): injections and coalescing are unknown");
 	if (n->accepts && !n->eois && n->nameless)
 		caveat_add(list, "EOIs name no vector (%" PRIu64 "): when the guest has handled an "
 				 "interrupt is unknown", n->nameless);

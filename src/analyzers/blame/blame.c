@@ -94,16 +94,18 @@ static bool waited_for_start(const struct cycle *c, const struct rec_kvm_userspa
 }
 
 /* An error of KVM_RUN comes with the reason of an earlier exit, or none. After these two QEMU handles no access. */
-static uint32_t userspace_reason(const struct rec_kvm_userspace_exit *user)
+static uint32_t userspace_reason(const struct event *ev, const struct rec_kvm_userspace_exit *user)
 {
-	return user->error == -EINTR || user->error == -EAGAIN ? KVM_EXIT_INTR : user->reason;
+	if (user->error == -EINTR || user->error == -EAGAIN)
+		return KVM_EXIT_INTR;
+	return record_has(ev, kvm_userspace_exit, reason) ? user->reason : BLAME_NO_REASON;
 }
 
 /* KVM_EXIT_IO and KVM_EXIT_MMIO are named by their port or address, which may come later. */
 static void on_userspace(struct blame *b, struct thread *t, const struct event *ev)
 {
 	RECORD(kvm_userspace_exit, user, ev);
-	uint32_t reason = userspace_reason(user);
+	uint32_t reason = userspace_reason(ev, user);
 	struct cycle *c = t->cycle;
 
 	b->counts.user_exits = true;
@@ -113,7 +115,9 @@ static void on_userspace(struct blame *b, struct thread *t, const struct event *
 			parts_slept_halted(t);
 		c = exit_begin(b, t, ev);
 		if (c)
-			c->reason = user->reason, c->isa = 0;
+			c->reason = record_has(ev, kvm_userspace_exit, reason) ? user->reason
+									      : BLAME_NO_REASON,
+			c->isa = 0;
 	}
 	if (!c || !c->open)
 		return;

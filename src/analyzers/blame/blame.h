@@ -64,7 +64,7 @@ enum blame_kind {
 
 #define BLAME_SEVERAL UINT32_MAX /* several threads of that name */
 #define BLAME_ANY     (UINT32_MAX - 1) /* a thread of that name, whichever */
-/* Of a kvm_exit that the recording has without `reason`, and without `isa`. */
+/* Of a kvm_exit or kvm_userspace_exit that the recording has without `reason`, and without `isa`. */
 #define BLAME_NO_REASON (UINT32_MAX - 1)
 #define BLAME_NO_ISA	UINT32_MAX
 #define BLAME_IN_RUN  UINT32_MAX /* as a reason, with isa 0: the thread left its CPU in KVM_RUN */

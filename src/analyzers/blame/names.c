@@ -121,7 +121,7 @@ static void access_print(const struct blame_who *who, char *buf, size_t size)
 	name = userspace_reason_name((uint32_t)who->access);
 	if (who->kind == BLAME_VMM && name)
 		snprintf(buf, size, "%s", name);
-	else if (who->kind == BLAME_VMM)
+	else if (who->kind == BLAME_VMM && who->access != BLAME_NO_REASON)
 		snprintf(buf, size, "KVM_EXIT %" PRIu64, who->access);
 }
 
@@ -212,8 +212,8 @@ const char *blame_who_print(enum blame_cause cause, const struct blame_who *who,
 
 const char *blame_reason_print(uint32_t reason, uint32_t isa, char *buf, size_t size)
 {
-	if ((!isa && reason == BLAME_IN_RUN) || (isa && reason == BLAME_NO_REASON)) {
-		snprintf(buf, size, isa ? "not recorded" : "KVM_RUN");
+	if ((!isa && reason == BLAME_IN_RUN) || reason == BLAME_NO_REASON) {
+		snprintf(buf, size, reason == BLAME_NO_REASON ? "not recorded" : "KVM_RUN");
 		return buf;
 	}
 	if (isa == BLAME_NO_ISA)

@@ -136,13 +136,15 @@ static void part_track(struct timeline_host *h, const struct vcpu *v, uint32_t *
 static void on_exit_event(struct timeline_host *h, struct vcpu *v, const struct event *ev)
 {
 	RECORD(kvm_exit, r, ev);
-	const char *name = exit_reason_name(r->reason, r->isa);
-	enum slice_kind kind = exit_is_halt(r->reason, r->isa) ? SLICE_HALTED : SLICE_KERNEL;
+	bool known = record_has(ev, kvm_exit, reason);
+	const char *name = known ? exit_reason_name(r->reason, r->isa) : NULL;
+	enum slice_kind kind =
+		known && exit_is_halt(r->reason, r->isa) ? SLICE_HALTED : SLICE_KERNEL;
 
 	v->exits = true;
 	if (name)
 		run_begin_named(h->t, &v->main, ev->time_ns, kind, name);
-	else if (record_has(ev, kvm_exit, reason))
+	else if (known)
 		run_begin(h->t, &v->main, ev->time_ns, kind, "exit %u", r->reason);
 	else
 		run_begin_named(h->t, &v->main, ev->time_ns, kind, "exit");
