@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <linux/kvm.h>
 
 #include "model/threads.h"
 
@@ -279,7 +280,7 @@ static void places(void **state)
 /* What it left its CPU in is known as long as it is off the CPU. */
 static void blocks(void **state)
 {
-	struct rec_sched_block block = {.syscall = 16, .arg1 = KVM_RUN_REQUEST};
+	struct rec_sched_block block = {.syscall = 16, .arg1 = KVM_RUN};
 	const struct model_thread *t;
 	struct fixture f;
 
