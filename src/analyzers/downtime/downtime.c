@@ -184,7 +184,7 @@ static uint32_t arrival(struct downtime *d, struct vm *vm, const struct event *e
 	if (from) {
 		stop = from->open;
 		from->open = NO_STOP;
-	} else if (vm->load_ns) {
+	} else if (vm->load_ns || vm->loaded_ns) {
 		stop = stop_add(d, ev, RUN_STATE_INMIGRATE);
 	}
 	if (stop != NO_STOP)
