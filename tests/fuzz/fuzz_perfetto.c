@@ -4,6 +4,7 @@
 
 #include "lsan.h"
 #include "readers/perfetto/perfetto_internal.h"
+#include "walk.h"
 
 static uint64_t stream_walk(struct perfetto *p, struct perfetto_stream *s)
 {
