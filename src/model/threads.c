@@ -191,6 +191,13 @@ static void threads_forget(struct model *m, const struct event *ev)
 	}
 }
 
+/* It does not say which thread it is about. */
+static void nameless_take(struct model *m, const struct event *ev)
+{
+	m->counts.nameless++;
+	threads_forget(m, ev);
+}
+
 /* The header's thread is the one that leaves if it is the VM's, else the one that comes. */
 static void on_switch(struct model *m, const struct event *ev)
 {
@@ -200,8 +207,7 @@ static void on_switch(struct model *m, const struct event *ev)
 	if (model_is_blind(m, ev->time_ns))
 		return;
 	if (!record_has(ev, sched_switch, prev_tid) || !record_has(ev, sched_switch, next_tid)) {
-		m->counts.nameless_switches++;
-		threads_forget(m, ev);
+		nameless_take(m, ev);
 		return;
 	}
 	cpu_switches(m, ev);
@@ -392,9 +398,16 @@ static void on_own_event(struct model *m, const struct event *ev)
 static void on_wakeup(struct model *m, const struct event *ev)
 {
 	RECORD(sched_wakeup, wakeup, ev);
-	struct model_thread *t = thread_get(m, ev, wakeup->wake_tid);
+	struct model_thread *t;
 
-	if (!t || model_is_blind(m, ev->time_ns))
+	if (model_is_blind(m, ev->time_ns))
+		return;
+	if (!record_has(ev, sched_wakeup, wake_tid)) {
+		nameless_take(m, ev);
+		return;
+	}
+	t = thread_get(m, ev, wakeup->wake_tid);
+	if (!t)
 		return;
 	on_wake(m, t, ev);
 	wait_finds_cpu(m, t, ev, wakeup->target_cpu);

@@ -52,7 +52,8 @@ json_t *sched_report_caveats(const struct sched_report *r)
 		caveat_add(list, "no sched_ran in this trace: of the tasks that ran while a thread "
 				 "waited only the first and the last are known");
 	caveat_count(list,
-		  "sched_switch without prev_tid or next_tid in this trace, which are not counted",
+		  "sched_switch without prev_tid or next_tid, or sched_wakeup without wake_tid, in "
+		  "this trace, which are not counted",
 		  n->nameless);
 	caveat_count(list,
 		  "sched_switch without prev_state in this trace: whether a thread waited for a "

@@ -268,9 +268,11 @@ static void on_state(struct downtime *d, const struct event *ev)
 	RECORD(vm_state, r, ev);
 	struct vm *vm = vm_of(d, ev);
 
-	if (vm && r->running)
+	if (!record_has(ev, vm_state, running))
+		d->counts.nameless++;
+	else if (vm && r->running)
 		on_started(d, vm, ev);
-	else if (vm && record_has(ev, vm_state, running))
+	else if (vm)
 		on_stopped(d, vm, ev,
 			   record_has(ev, vm_state, state) ? r->state : STATE_NOT_RECORDED);
 }

@@ -56,6 +56,7 @@ struct vm_stop {
 struct downtime_counts {
 	uint64_t ambiguous; /* arrivals for which several VMs were waiting: each is a row of its own */
 	uint64_t refused;   /* events of VMs beyond the limit, and stops beyond theirs */
+	uint64_t nameless;  /* vm_state that does not say whether the VM runs */
 	bool steps;	    /* the trace has migrate_step */
 };
 

@@ -289,7 +289,7 @@ int sched_end(struct sched *s, uint64_t ns)
 	}
 	hash_deinit(&s->charges); /* the report needs memory, too */
 	s->counts.missing = s->model.counts.missing;
-	s->counts.nameless = s->model.counts.nameless_switches;
+	s->counts.nameless = s->model.counts.nameless;
 	s->counts.stateless = s->model.counts.stateless;
 	s->counts.losses = s->model.counts.losses;
 	s->counts.refused += s->model.counts.refused;
