@@ -12,7 +12,7 @@ LIVE_TESTS := $(call sources,tests/live/*.sh)
 
 # Times by which the limits of tests/tap.sh are multiplied. A limit only ends a test that hangs: the machine may be slow or
 # do other work, and sanitizers make programs several times slower.
-CHECK_ENV  = TAP_SLOWER=$(if $(filter 1,$(SAN)),6,3) CHECK_DIR=$(BUILD)/check BUILD=$(BUILD) HOSTRACE=$(BUILD)/hostrace
+CHECK_ENV  = TAP_SLOWER=$(if $(filter 1,$(SAN)),12,6) CHECK_DIR=$(BUILD)/check BUILD=$(BUILD) HOSTRACE=$(BUILD)/hostrace
 TAP	   = $(CHECK_ENV) tests/tap.sh
 
 # In a new make: the Makefile calls pkg-config when it is read, which must be after deps.sh has installed packages.
