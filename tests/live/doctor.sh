@@ -117,8 +117,8 @@ if [ -c /dev/kvm ]; then # a VM under KVM, and no QEMU
 	vmm_go
 	vmm_end
 else
-	echo "ok 17 # SKIP kernel: no /dev/kvm"
 	echo "ok 18 # SKIP kernel: no /dev/kvm"
-	nr=18
+	echo "ok 19 # SKIP kernel: no /dev/kvm"
+	nr=19
 fi
 finish
