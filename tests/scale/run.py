@@ -4,7 +4,7 @@
 
     run.py [--table] [--only COMMAND] [DIMENSION...]
 
-For each dimension of dimensions.py each command reads a trace of 4 N, and, if that costs more than SMALL_S, one of N:
+For each dimension of dimensions.py each command reads a trace of 4 N, and, if that costs more than SMALL_S and than two starts, one of N:
 the larger one may cost FACTOR times as much CPU time. What the command costs with a trace of few events is subtracted.
 CPU time is that of the process and its helpers (getrusage), the least of several runs where the limit is exceeded; wall
 time is not looked at. Commands of WITH_MEMORY also read the traces of dimensions.memory, and their text form. --table prints the worst commands of each dimension for doc/testing.md.
@@ -28,7 +28,7 @@ hostrace = os.path.realpath(os.environ.get("HOSTRACE", "build/hostrace"))
 FACTOR = 6
 TRIES = 6
 JOBS = int(os.environ.get("SCALE_JOBS", "2"))
-SMALL_S = 0.06  # below it, what another process leaves in the caches matters
+SMALL_S = 0.06  # below it, or twice the start, what another process leaves in the caches matters
 LIMIT_S = 60  # of CPU time
 MEMORY_KIB = 64 * 1024
 WITH_MEMORY = {"exits", "list", "blame", "sched", "virtio", "info"}
@@ -137,7 +137,8 @@ class Result:
         """Both, again and again if they differ too much: the least counts."""
         for nr in range(TRIES):
             self.large = self.least(self.large, run(self.call, *traces[1], work))
-            if self.large.seconds - self.start.seconds < SMALL_S:
+            if self.large.seconds - self.start.seconds < max(SMALL_S, 2 * self.start.seconds):
+                self.small = None  # an earlier try was of no use
                 return self
             self.small = self.least(self.small, run(self.call, *traces[0], work))
             if self.factor() <= FACTOR or self.large.status < 0 or (nr and self.factor() > 2 * FACTOR):
