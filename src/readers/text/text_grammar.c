@@ -54,7 +54,8 @@ static struct value value_parse(const char **p)
 				 : 't';
 		s += strcspn(s, "}") + 1;
 	} else {
-		v.min = (unsigned int)text_decimal(&s);
+		for (; text_is_digit(*s); s++) /* the pattern has no slack for text_decimal() */
+			v.min = v.min * 10 + (unsigned int)(*s - '0');
 		v.kind = *s++;
 	}
 	*p = s;
