@@ -54,7 +54,8 @@ json_t *downtime_report_caveats(const struct downtime_report *r)
 		  no_step);
 	caveat_count(list, "stops in which events were lost: points of time may be missing or late",
 		  lost);
-	caveat_count(list, "vm_state events that do not say whether the VM runs, which are not counted",
+	caveat_count(list,
+		     "vm_state events that do not say whether the VM runs, which are not counted",
 		     n->nameless);
 	caveat_count(list, "events ignored, as there are too many VMs or stops", n->refused);
 	return list;
