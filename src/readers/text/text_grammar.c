@@ -23,6 +23,7 @@
 
 enum {
 	TEXT_MAX = 768, /* no form of an event is as long */
+	WORK_MAX = 1 << 14, /* places at which patterns are tried; more proves nothing */
 	DECIMAL_MAX = 20, /* characters of values */
 	HEX_MAX = 16,
 	WORD_MAX = 48,
@@ -93,10 +94,16 @@ static bool value_has(const struct value *v, const char *s, unsigned int at)
 	}
 }
 
-static enum text_end match(const char *p, const char *s, const char *end, bool after_value);
+/* One text, and how many more places of it are tried. */
+struct attempt {
+	const char *end;
+	unsigned int work;
+};
+
+static enum text_end match(struct attempt *a, const char *p, const char *s, bool after_value);
 
 /* The value at p and what follows: numbers are as long as they can be, other values as short. */
-static enum text_end value_match(const char *p, const char *s, const char *end)
+static enum text_end value_match(struct attempt *a, const char *p, const char *s)
 {
 	struct value v = value_parse(&p);
 	bool is_number = v.kind == 'd' || v.kind == 'x';
@@ -104,16 +111,18 @@ static enum text_end value_match(const char *p, const char *s, const char *end)
 	unsigned int most = 0;
 	int open = 0;
 
-	while (most < v.max && s + most < end && value_has(&v, s, most))
+	while (most < v.max && s + most < a->end && value_has(&v, s, most))
 		most++;
 	if (most < v.min)
-		return s + most == end ? END_WITHIN : END_UNKNOWN;
-	for (unsigned int n = is_number ? most : v.min; n <= most && best < END_OPEN; n++) {
+		return s + most == a->end ? END_WITHIN : END_UNKNOWN;
+	for (unsigned int n = is_number ? most : v.min; n <= most && best < END_OPEN && a->work;
+	     n++) {
 		if (n) /* "[x]" is one task's name */
 			open += s[n - 1] == '[' ? 1 : s[n - 1] == ']' ? -1 : 0;
-		if ((v.kind == 'b' && n % 3 != 2) || (v.kind == 't' && open && s + n < end))
+		if ((v.kind == 'b' && n % 3 != 2) || (v.kind == 't' && open && s + n < a->end))
 			continue;
-		found = match(p, s + n, end, v.min <= 1 && n < v.max);
+		a->work--;
+		found = match(a, p, s + n, v.min <= 1 && n < v.max);
 		best = found > best ? found : best;
 	}
 	return best;
@@ -127,18 +136,20 @@ static enum text_end end_before(const char *p, bool after_value)
 	return after_value || *p == ' ' ? END_HALF : END_WITHIN;
 }
 
-static enum text_end match(const char *p, const char *s, const char *end, bool after_value)
+static enum text_end match(struct attempt *a, const char *p, const char *s, bool after_value)
 {
+	const char *end = a->end;
+
 	if (s < end && !strcmp(p, "[")) /* "vec={vec} [": followed by any text */
 		return *s != '[' ? END_UNKNOWN : end[-1] == ']' ? END_WHOLE : END_WITHIN;
 	for (; s < end; after_value = false) {
 		if (*p == '%' || (*p == '{' && isalpha((unsigned char)p[1])))
-			return value_match(p, s, end);
-		if (*p != *s)
+			return value_match(a, p, s);
+		if (!*p || *p != *s)
 			return END_UNKNOWN;
 		s = *s == ' ' ? text_skip_blanks(s) : s + 1;
 		if (*++p == '[' && !p[1])
-			return match(p, s, end, false);
+			return match(a, p, s, false);
 	}
 	return end_before(p, after_value);
 }
@@ -151,9 +162,16 @@ static enum text_end end_of_both(enum text_end a, enum text_end b)
 	return more == END_WHOLE && less != END_UNKNOWN && less != END_WHOLE ? END_OPEN : more;
 }
 
+static enum text_end pattern_end(const char *pattern, struct text_slice text)
+{
+	struct attempt a = {.end = text.at + text.len, .work = WORK_MAX};
+	enum text_end found = match(&a, pattern, text.at, false);
+
+	return a.work ? found : END_UNKNOWN;
+}
+
 enum text_end text_end_of(struct text_slice name, struct text_slice text)
 {
-	const char *s = text.at, *end = s + text.len;
 	enum text_end found = END_UNKNOWN;
 
 	if (text.len > TEXT_MAX)
@@ -161,9 +179,9 @@ enum text_end text_end_of(struct text_slice name, struct text_slice text)
 	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++)
 		if (strlen(forms[i].event) == name.len &&
 		    !memcmp(forms[i].event, name.at, name.len))
-			found = end_of_both(found, match(forms[i].pattern, s, end, false));
+			found = end_of_both(found, pattern_end(forms[i].pattern, text));
 	for (const struct kernel_text *t = kernel_text_find(name.at, name.len); t;
 	     t = kernel_text_next(t))
-		found = end_of_both(found, match(t->pattern, s, end, false));
+		found = end_of_both(found, pattern_end(t->pattern, text));
 	return found && !text.len ? END_HALF : found; /* perf script -F event prints names alone */
 }
