@@ -102,17 +102,23 @@ unsigned int companions_find(const char *recording, void (*note)(const char *fmt
 		.until_ns = UINT64_MAX, .wants = wants_nothing, .files = files};
 	_cleanup_reader_ struct reader *r = NULL;
 	unsigned int nr = 0;
-	json_t *guest;
+	json_t *guest, *all;
 	size_t i;
 
 	if (!is_recording(recording, files) || reader_open(recording, &hint, &r))
 		return 0;
-	json_array_foreach (json_object_get(r->info.meta, "guests"), i, guest) {
+	all = json_object_get(r->info.meta, "guests");
+	json_array_foreach (all, i, guest) {
 		const char *file = json_string_value(json_object_get(guest, "file")),
 			   *kind = json_string_value(json_object_get(guest, "kind"));
 		json_int_t bytes = json_integer_value(json_object_get(guest, "bytes"));
 
-		if (nr == max || !file || !kind || !*kind || bytes <= 0)
+		if (i == max) {
+			note("%zu of the guest traces recorded with %s are not looked for",
+			     json_array_size(all) - i, recording);
+			break;
+		}
+		if (!file || !kind || !*kind || bytes <= 0)
 			continue;
 		ret[nr] = guest_find(recording, file, i, (uint64_t)bytes, note);
 		nr += ret[nr] != NULL;

@@ -51,7 +51,8 @@ int input_trim_open(struct input_set *set, struct reader *all, const struct read
 /*
  * Paths of the recording's guest traces: at most `max`, each to be freed. A file matches if it has the recorded size,
  * and either the recorded name, in the recording's present folder, or the name that it would get if both were renamed
- * (VM.guest for VM.hrt). note() is called for each one that is missing or does not match. Returns how many were
+ * (VM.guest for VM.hrt). note() is called for each one that is missing or does not match, and once for those beyond the
+ * first `max`, which are not looked for. Returns how many were
  * found; 0 as well if the recording cannot be opened, is not in our format, or can be read only once.
  */
 unsigned int companions_find(const char *recording, void (*note)(const char *fmt, ...), char **ret,
