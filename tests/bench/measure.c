@@ -2,8 +2,8 @@
 /*
  * measure FILE COMMAND...   runs the command, its output to FILE, and prints its wall time and CPU time in ms and its
  * largest resident set in KiB, as one line of JSON; main_ns is the time of its first thread alone. The CPU time is also
- * that of processes that it leaves behind, as the supervisor of files, for which measure waits. fault_ms is what its page
- * faults cost, each as much as one of this program. Its exit status is the command's.
+ * that of processes that it leaves behind, as the supervisor of files, for which measure waits. fault_ms is what its
+ * page faults cost, each as much as one of this program. Its exit status is the command's.
  */
 #include <fcntl.h>
 #include <signal.h>
