@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Files with a temporary name, which are deleted if SIGINT, SIGTERM, SIGHUP or SIGQUIT ends the process. A signal that
- * the process ignores, blocks or handles itself when the first file is added deletes nothing.
+ * Files with a temporary name, and directories made for them, which are deleted if SIGINT, SIGTERM, SIGHUP or SIGQUIT
+ * ends the process. A signal that the process ignores, blocks or handles itself when the first file is added deletes
+ * nothing.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -41,11 +42,11 @@ void temporary_delete_all(void)
 {
 	struct temporaries *t = temporaries();
 
-	for (int i = 0; i < NR_PATHS; i++) {
-		const char *path = atomic_load(&t->path[i]);
+	for (int i = 0; i < 2 * NR_PATHS && getpid() == t->pid; i++) { /* not in a child */
+		const char *path = atomic_load(&t->path[i % NR_PATHS]);
 
-		if (path && getpid() == t->pid) /* not in a child */
-			unlink(path);
+		if (path)
+			i < NR_PATHS ? unlink(path) : rmdir(path);
 	}
 }
 

@@ -84,6 +84,8 @@ int export_ctf_open(const char *directory, struct export_ctf *to)
 
 	*to = (struct export_ctf){0};
 	err = directory_open(directory, &to->made);
+	if (to->made)
+		temporary_add(to->made);
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !err; i++) {
 		if (snprintf(path, sizeof(path), "%s/%s", directory, files[i]) >= PATH_MAX)
 			err = fail(-ENAMETOOLONG, "%s: %s", directory, strerror(ENAMETOOLONG));
@@ -123,6 +125,7 @@ int export_ctf_close(struct export_ctf *to, int err)
 	err = new_file_close(&to->metadata, err);
 	if (err && to->made)
 		safe_path_rmdir(to->made); /* the error is what is reported */
+	temporary_remove(to->made);
 	free(to->made);
 	to->made = NULL;
 	return err;

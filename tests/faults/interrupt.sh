@@ -192,5 +192,26 @@ held "has content" INT out.txt export text long.hrt
 held exists INT out.html report long.txt
 held exists INT out.txt exits long.txt
 held exists HUP out.json exits long.txt -f json
+
+# A directory that was made for a trace's files does not stay, either.
+set -m
+"$hostrace" export ctf long.hrt -o new.ctf 2>stderr &
+pid=$!
+set +m
+while state $pid && [ "$state" != Z ] && [ -z "$(ls new.ctf 2>/dev/null)" ]; do :; done
+kill -STOP $pid 2>/dev/null
+until state $pid && [[ $state == [TZ] ]]; do :; done
+kill -TERM $pid
+kill -CONT $pid
+wait $pid
+status=$?
+nr=$((nr + 1))
+if [ $status = 143 ] && [ ! -e new.ctf ]; then
+	echo "ok $nr - export ctf: TERM leaves no directory"
+else
+	echo "not ok $nr - export ctf: TERM leaves no directory"
+	echo "# status $status: $(ls new.ctf 2>&1) $(cat stderr)"
+	bad=$((bad + 1))
+fi
 echo "1..$nr"
 [ $bad = 0 ]
