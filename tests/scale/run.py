@@ -151,7 +151,9 @@ class Result:
         return a if a and a.seconds < b.seconds else b
 
     def factor(self):
-        return (self.large.seconds - self.start.seconds) / max(self.small.seconds - self.start.seconds, 0.001)
+        """A start varies by half of itself where the machine does other work."""
+        small = max(self.small.seconds - self.start.seconds, self.start.seconds / 2, 0.001)
+        return (self.large.seconds - self.start.seconds) / small
 
     def faults(self):
         kib = self.large.kib - self.start.kib
