@@ -10,7 +10,7 @@ BPFTOOL	:= $(or $(shell command -v bpftool),/usr/sbin/bpftool)
 endif
 PKGS	= jansson libzstd libelf libdw libtraceevent zlib libseccomp libprotobuf-c
 HTTP_PKGS = libcurl libseccomp
-LIVE_PKGS = libbpf capstone ncursesw
+LIVE_PKGS = libbpf ncursesw
 V	?= 0
 Q	= $(if $(filter 1,$(V)),,@)
 say	= @printf '  %-7s %s\n' $(1) $(2)
@@ -23,8 +23,8 @@ endif
 LIVE	?= $(if $(wildcard $(BPFTOOL)),1,0)
 
 # The folders of src/folders; agent.mk, demo.mk and library.mk build those, fetch/http is hostrace-http, exporter/httpd is
-# hostrace-httpd.
-SRC_DIRS := $(filter-out guestside/agent guestside/demo fetch/http exporter/httpd library,$(shell sed -n 's/^\([a-z][a-z/]*\).*/\1/p' src/folders))
+# hostrace-httpd, collector/decode is hostrace-decode.
+SRC_DIRS := $(filter-out guestside/agent guestside/demo fetch/http exporter/httpd collector/decode library,$(shell sed -n 's/^\([a-z][a-z/]*\).*/\1/p' src/folders))
 LIVE_DIRS = collector output/live commands/live
 SRCS	:= src/main.c $(call sources,$(patsubst %,src/%/*.c,$(filter-out $(LIVE_DIRS),$(SRC_DIRS))))
 ifeq ($(LIVE),1)
@@ -35,7 +35,7 @@ BPF_SRCS := $(call sources,bpf/*.bpf.c)
 endif
 PROTOS	:= prometheus opentelemetry perfetto profile ftrace_packets
 OBJS	:= $(SRCS:%.c=$(BUILD)/%.o) $(PROTOS:%=$(BUILD)/%.pb-c.o)
-LIB_OBJS := $(filter-out $(BUILD)/src/main.o,$(OBJS))
+LIB_OBJS := $(filter-out $(BUILD)/src/main.o,$(OBJS)) $(if $(filter 1,$(LIVE)),$(BUILD)/src/collector/decode/decode.o)
 LIB	 := $(BUILD)/hostrace.a
 
 # Of each helper, src/base/helper.h.
@@ -52,9 +52,16 @@ HTTPD_PKGS = libmicrohttpd libseccomp
 HTTPD_SRCS := $(call sources,src/exporter/httpd/*.c) src/exporter/format.c src/exporter/hosts.c $(HELPER_SRCS)
 HTTPD_OBJS := $(HTTPD_SRCS:%.c=$(BUILD)/%.o)
 
+# Decodes code of a VM's executable, the only program that is linked to libcapstone.
+DECODE	    := $(BUILD)/hostrace-decode
+DECODE_PKGS = capstone libseccomp
+DECODE_SRCS := $(call sources,src/collector/decode/*.c) $(HELPER_SRCS)
+DECODE_LIBS = $(if $(filter 1,$(LIVE)),$(shell pkg-config --libs capstone 2>/dev/null))
+DECODE_OBJS := $(DECODE_SRCS:%.c=$(BUILD)/%.o)
+
 OPT	?= -O2
 WARNINGS = -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wpointer-arith -Wno-missing-field-initializers
-CPPFLAGS += -D_GNU_SOURCE -Isrc -Ibpf -I$(BUILD) $(shell pkg-config --cflags $(PKGS) $(HTTP_PKGS) $(HTTPD_PKGS) 2>/dev/null)
+CPPFLAGS += -D_GNU_SOURCE -Isrc -Ibpf -I$(BUILD) $(shell pkg-config --cflags $(PKGS) $(HTTP_PKGS) $(HTTPD_PKGS) $(if $(filter 1,$(LIVE)),$(DECODE_PKGS)) 2>/dev/null)
 CFLAGS	 += -std=gnu11 $(OPT) -g $(WARNINGS) -fno-strict-aliasing
 LDFLAGS	 += -Wl,--as-needed
 LDLIBS	 += $(shell pkg-config --libs $(PKGS) 2>/dev/null) -liberty -lm -lpthread $(WRAP)
@@ -102,7 +109,7 @@ CFLAGS	:= $(CFLAGS) $(PREFIX_MAP) -MMD -MP $(if $(filter 1,$(WERROR)),-Werror)
 .DELETE_ON_ERROR:
 .PHONY: all help deps demo check check-live bench fuzz lint docs install uninstall clean FORCE
 
-all: $(BUILD)/hostrace $(HTTP) $(if $(filter 1,$(LIVE)),$(HTTPD))
+all: $(BUILD)/hostrace $(HTTP) $(if $(filter 1,$(LIVE)),$(HTTPD) $(DECODE))
 
 $(BUILD)/hostrace: $(OBJS)
 	$(call say,LD,$@)
@@ -115,6 +122,10 @@ $(HTTP): $(HTTP_OBJS)
 $(HTTPD): $(HTTPD_OBJS)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs $(HTTPD_PKGS) 2>/dev/null) -lm -lcrypt
+
+$(DECODE): $(DECODE_OBJS)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs $(DECODE_PKGS) 2>/dev/null) -lm
 
 ifneq ($(strip $(FLAGS)),$(strip $(file <$(BUILD)/flags)))
 $(BUILD)/flags: FORCE
@@ -193,7 +204,7 @@ $(BUILD)/hostrace.skel.h: $(BUILD)/hostrace.bpf.o
 
 $(patsubst %.c,$(BUILD)/%.o,$(call sources,src/collector/*.c)): $(BUILD)/hostrace.skel.h
 
--include $(OBJS:.o=.d) $(HTTP_OBJS:.o=.d) $(HTTPD_OBJS:.o=.d)
+-include $(OBJS:.o=.d) $(HTTP_OBJS:.o=.d) $(HTTPD_OBJS:.o=.d) $(DECODE_OBJS:.o=.d)
 
 # For editors and language servers.
 C_COMMAND = $(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS))
@@ -202,7 +213,7 @@ commands = for f in $(1); do printf '%b{"directory": "%s", "file": "%s", "comman
 	"$$separator" '$(CURDIR)' $$f '$(subst ",\",$(2))' $$f; separator=',\n'; done
 
 compile_commands.json: $(if $(BPF_SRCS),$(BUILD)/hostrace.skel.h) $(BUILD)/syscall_names.h FORCE
-	$(Q){ echo '['; $(call commands,$(sort $(SRCS) $(HTTP_SRCS) $(HTTPD_SRCS) $(AGENT_SRCS) $(TEST_SRCS)),$(C_COMMAND)); \
+	$(Q){ echo '['; $(call commands,$(sort $(SRCS) $(HTTP_SRCS) $(HTTPD_SRCS) $(DECODE_SRCS) $(AGENT_SRCS) $(TEST_SRCS)),$(C_COMMAND)); \
 		$(call commands,$(BPF_SRCS),$(BPF_COMMAND)); \
 		printf '\n]\n'; } >$@
 

@@ -10,7 +10,7 @@ INSTALLED = \
 	755:bin/hostrace:$(BUILD)/hostrace \
 	755:sbin/hostrace-guest:$(AGENT) \
 	755:libexec/hostrace/$(notdir $(HTTP)):$(HTTP) \
-	$(if $(filter 1,$(LIVE)),755:libexec/hostrace/$(notdir $(HTTPD)):$(HTTPD)) \
+	$(if $(filter 1,$(LIVE)),755:libexec/hostrace/$(notdir $(HTTPD)):$(HTTPD) 755:libexec/hostrace/$(notdir $(DECODE)):$(DECODE)) \
 	644:libexec/hostrace/$(notdir $(DEMO_GUEST)):$(DEMO_GUEST) \
 	644:$(LIBDIR)/$(notdir $(LIBRARY_SO)):$(LIBRARY_SO) \
 	644:$(LIBDIR)/$(notdir $(LIBRARY_A)):$(LIBRARY_A) \

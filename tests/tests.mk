@@ -138,7 +138,7 @@ $(LIB): $(LIB_OBJS)
 # Links a test program and records which objects are in it: it is linked again only when one of them changes.
 define link_test
 	$(call say,TEST,$@)
-	$(Q)$(CC) $(LDFLAGS) -Wl,--trace -o $@ $(1) $(LIB) $(LDLIBS) >$@.trace
+	$(Q)$(CC) $(LDFLAGS) -Wl,--trace -o $@ $(1) $(LIB) $(LDLIBS) $(DECODE_LIBS) >$@.trace
 	$(Q)sed -n 's|^$(BUILD)/src/.*\.o$$|$@: &\n&:|p' $@.trace >$@.objects
 endef
 
@@ -147,7 +147,7 @@ $(BUILD)/tests/unit/test_exporter_protobuf.o: $(BUILD)/prometheus.pb-c.h
 $(BUILD)/tests/fuzz/fuzz_perfetto.o: $(BUILD)/ftrace_packets.pb-c.h
 $(BUILD)/tests/unit/test_exporter_otlp.o: $(BUILD)/opentelemetry.pb-c.h
 
-$(UNIT_TESTS): %: %.o | $(LIB)
+$(UNIT_TESTS): %: %.o | $(LIB) $(if $(filter 1,$(LIVE)),$(DECODE))
 	$(call link_test,$< -lcmocka)
 
 FUZZ_MAIN = $(BUILD)/tests/fuzz/main.o

@@ -87,7 +87,9 @@ int collector_open(const struct vm *vms, unsigned int nr_vms, const struct colle
 	memcpy(c->wants, opt->wants, sizeof(c->wants));
 	collector_calibrate(c, &pair);
 	c->open_ns = pair.hdr.time;
-	err = targets_make(c, vms, nr_vms);
+	err = c->follow ? decoder_start(&c->decoder) : 0;
+	if (!err)
+		err = targets_make(c, vms, nr_vms);
 	if (!err)
 		err = collector_attach(c, opt);
 	if (err) {
@@ -165,6 +167,7 @@ void collector_close(struct collector *c)
 {
 	if (!c)
 		return;
+	helper_stop(&c->decoder);
 	collector_follow_close(c);
 	collector_detach(c);
 	collector_unload(c);

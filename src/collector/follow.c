@@ -169,7 +169,8 @@ void collector_plan_ahead(struct collector *c, const char *exe)
 	struct file_id id = file_id(exe);
 	struct plan plan;
 
-	if (c->nr_ahead == PLANS_AHEAD_MAX || plan_ahead_of(c, &id) || plan_make_qemu(exe, &plan))
+	if (c->nr_ahead == PLANS_AHEAD_MAX || plan_ahead_of(c, &id) ||
+	    plan_make_qemu(exe, &c->decoder, &plan))
 		return;
 	if (!id.inode || !plan.is_qemu) {
 		plan_free(&plan);
@@ -187,7 +188,7 @@ bool collector_exe_is_qemu(const struct collector *c, const char *exe)
 }
 
 /* A plan takes a tenth of a second and 0.5 MB: VMs of one binary share it. */
-static int plan_get(const struct collector *c, const char *exe, const struct file_id *id,
+static int plan_get(struct collector *c, const char *exe, const struct file_id *id,
 		    struct plan *ret)
 {
 	const struct plan *ahead = plan_ahead_of(c, id);
@@ -201,10 +202,10 @@ static int plan_get(const struct collector *c, const char *exe, const struct fil
 			*ret = plan_share(&c->targets[i].plan);
 			return 0;
 		}
-	return plan_make_qemu(*exe ? exe : NULL, ret);
+	return plan_make_qemu(*exe ? exe : NULL, &c->decoder, ret);
 }
 
-static int target_plan(const struct collector *c, struct target *t, const struct vm *vm)
+static int target_plan(struct collector *c, struct target *t, const struct vm *vm)
 {
 	struct file_id id = {0};
 	struct plan plan;

@@ -7,6 +7,7 @@
 #include <bpf/libbpf.h>
 
 #include "collector/collector.h"
+#include "collector/decoder.h"
 #include "collector/unwind.h"
 #include "guest_task.h"
 #include "record.h"
@@ -78,6 +79,7 @@ struct collector {
 	unsigned int nr_targets, max_targets;
 	bool wants[EV_LIMIT];
 	bool follow; /* requested */
+	struct helper decoder; /* running if VMs are followed: they are planned for when confined */
 	bool whichever;
 	char follow_error[320];
 	struct plan_ahead ahead[PLANS_AHEAD_MAX];

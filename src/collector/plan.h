@@ -16,6 +16,8 @@
 
 #include <jansson.h>
 
+#include "base/helper.h"
+
 enum probe_how {
 	PROBE_ABSENT, /* see reason */
 	PROBE_TRACEPOINT,
@@ -79,8 +81,8 @@ struct plan {
 /* Plans QEMU's probes for a binary (NULL: only the kernel's). 0 or -errno with the error message set. */
 int plan_make(const char *qemu_exe, struct plan *ret);
 
-/* The same without the kernel's. */
-int plan_make_qemu(const char *qemu_exe, struct plan *ret);
+/* The same without the kernel's, by a hostrace-decode (decoder.h) that is running: a confined process starts none. */
+int plan_make_qemu(const char *qemu_exe, struct helper *decoder, struct plan *ret);
 
 /* Another user of a plan, for a VM of the same binary; each calls plan_free(). */
 struct plan plan_share(const struct plan *plan);

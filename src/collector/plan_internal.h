@@ -19,13 +19,17 @@ void plan_kernel(struct plan *plan);
 struct btf;
 bool kernel_struct_known(struct btf *vmlinux, const char *module, const char *name);
 
-/* plan_qemu.c: the rows of probes/qemu.def and inside.def for this binary. 0 or -errno with the error message set. */
-int plan_qemu(const char *exe, struct plan *plan);
+/*
+ * plan_qemu.c: the rows of probes/qemu.def and inside.def for this binary. `decoder` is running, or NULL: one is
+ * started if it is needed. 0 or -errno with the error message set.
+ */
+int plan_qemu(const char *exe, struct helper *decoder, struct plan *plan);
 
 /*
  * plan_layout.c: does the binary's own code agree with plan->layout? False: it does not, and `why`
  * says so. Sets plan->layout_note.
  */
-bool layout_check(const struct elf_file *elf, struct plan *plan, char *why, size_t size);
+bool layout_check(const struct elf_file *elf, struct helper *decoder, struct plan *plan, char *why,
+		  size_t size);
 
 #endif

@@ -283,7 +283,7 @@ struct probe_plan *plan_add(struct plan *plan, const char *event, const char *gr
 	return p;
 }
 
-static int plan_fill(const char *qemu_exe, bool kernel, struct plan *ret)
+static int plan_fill(const char *qemu_exe, struct helper *decoder, bool kernel, struct plan *ret)
 {
 	struct plan plan = {.probe = calloc(PROBES_MAX, sizeof(*plan.probe)),
 			    .users = calloc(1, sizeof(*plan.users))};
@@ -298,7 +298,7 @@ static int plan_fill(const char *qemu_exe, bool kernel, struct plan *ret)
 	if (kernel)
 		plan_kernel(&plan);
 	if (qemu_exe)
-		err = plan_qemu(qemu_exe, &plan);
+		err = plan_qemu(qemu_exe, decoder, &plan);
 	if (err) {
 		plan_free(&plan);
 		return err;
@@ -309,12 +309,12 @@ static int plan_fill(const char *qemu_exe, bool kernel, struct plan *ret)
 
 int plan_make(const char *qemu_exe, struct plan *ret)
 {
-	return plan_fill(qemu_exe, true, ret);
+	return plan_fill(qemu_exe, NULL, true, ret);
 }
 
-int plan_make_qemu(const char *qemu_exe, struct plan *ret)
+int plan_make_qemu(const char *qemu_exe, struct helper *decoder, struct plan *ret)
 {
-	return plan_fill(qemu_exe, false, ret);
+	return plan_fill(qemu_exe, decoder, false, ret);
 }
 
 struct plan plan_share(const struct plan *plan)

@@ -7,7 +7,7 @@
  */
 #include <inttypes.h>
 
-#include "collector/decode.h"
+#include "collector/decoder.h"
 #include "collector/plan_internal.h"
 
 /* clang-format off */
@@ -34,7 +34,8 @@ static const struct seen {
 enum { NR_SEEN = sizeof(seen) / sizeof(seen[0]) };
 
 /* False: the code does not show the offset. */
-static bool member_read(const struct elf_file *elf, const struct seen *s, int64_t *ret)
+static bool member_read(const struct elf_file *elf, struct helper *decoder, const struct seen *s,
+			int64_t *ret)
 {
 	struct elf_symbol symbol;
 	const uint8_t *code;
@@ -43,11 +44,13 @@ static bool member_read(const struct elf_file *elf, const struct seen *s, int64_
 	if (!elf_file_symbol(elf, s->function, &symbol))
 		return false;
 	code = elf_file_bytes(elf, symbol.address, &len);
-	return code && !decode_member(code, symbol.size && symbol.size < len ? symbol.size : len,
-				      s->arg, s->bytes, ret);
+	return code &&
+	       !decoder_member(decoder, code, symbol.size && symbol.size < len ? symbol.size : len,
+			       s->arg, s->bytes, ret);
 }
 
-bool layout_check(const struct elf_file *elf, struct plan *plan, char *why, size_t size)
+bool layout_check(const struct elf_file *elf, struct helper *decoder, struct plan *plan, char *why,
+		  size_t size)
 {
 	unsigned int confirmed = 0;
 
@@ -55,7 +58,7 @@ bool layout_check(const struct elf_file *elf, struct plan *plan, char *why, size
 		uint32_t wanted = *(const uint32_t *)((const char *)&plan->layout + seen[i].at);
 		int64_t found;
 
-		if (!member_read(elf, &seen[i], &found))
+		if (!member_read(elf, decoder, &seen[i], &found))
 			continue;
 		if (found != wanted) {
 			snprintf(why, size,

@@ -10,11 +10,9 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "collector/decode.h"
+#include "collector/decoder.h"
 #include "collector/plan_internal.h"
 #include "vm/proc.h"
-
-enum { VARIABLES_MAX = 32 };
 
 static const struct lock_function {
 	const char *name;
@@ -31,9 +29,10 @@ static const struct lock_function {
 enum { NR_FUNCTIONS = sizeof(functions) / sizeof(functions[0]) };
 
 /* The only writable variable that the function passes; 0 if there is none, or several. */
-static uint64_t variable_passed(const struct elf_file *elf, const struct lock_function *f)
+static uint64_t variable_passed(const struct elf_file *elf, struct helper *decoder,
+				const struct lock_function *f)
 {
-	uint64_t at[VARIABLES_MAX], found = 0;
+	uint64_t at[DECODE_VARIABLES_MAX], found = 0;
 	struct elf_symbol symbol;
 	const uint8_t *code;
 	unsigned int nr = 0;
@@ -43,8 +42,8 @@ static uint64_t variable_passed(const struct elf_file *elf, const struct lock_fu
 		return 0;
 	code = elf_file_bytes(elf, symbol.address, &len);
 	if (code)
-		nr = decode_variables(code, symbol.size < len ? symbol.size : len, symbol.address,
-				      f->arg, at, VARIABLES_MAX);
+		nr = decoder_variables(decoder, code, symbol.size < len ? symbol.size : len,
+				       symbol.address, f->arg, at);
 	for (unsigned int i = 0; i < nr; i++) {
 		if (!elf_file_writable(elf, at[i]) || at[i] == found)
 			continue;
@@ -55,14 +54,14 @@ static uint64_t variable_passed(const struct elf_file *elf, const struct lock_fu
 	return found;
 }
 
-/* plan_locks.c: the address of QEMU's global mutex. Sets plan->global_mutex, entry and lock_note. */
-static void plan_locks(const struct elf_file *elf, struct plan *plan)
+/* The address of QEMU's global mutex. Sets plan->global_mutex, entry and lock_note. */
+static void plan_locks(const struct elf_file *elf, struct helper *decoder, struct plan *plan)
 {
 	unsigned int agree = 0;
 
 	plan->entry = elf_file_entry(elf);
 	for (unsigned int i = 0; i < NR_FUNCTIONS; i++) {
-		uint64_t at = variable_passed(elf, &functions[i]);
+		uint64_t at = variable_passed(elf, decoder, &functions[i]);
 
 		if (!at)
 			continue;
@@ -169,6 +168,7 @@ enum {
 
 struct binary {
 	struct elf_file *elf;
+	struct helper *decoder; /* borrowed */
 	struct usdt_marks marks;
 	unsigned int release; /* RELEASE(); 0: unknown, treated as the newest */
 	const char *version;
@@ -203,7 +203,7 @@ static bool site_fits(const struct binary *bin, const struct usdt_mark *mark, co
 	const uint8_t *code = elf_file_bytes(bin->elf, mark->address, &len);
 	struct decoded insn;
 
-	if (!code || decode_at(code, len, &insn)) {
+	if (!code || decoder_at(bin->decoder, code, len, &insn)) {
 		snprintf(why, size, "USDT probe %s points outside the executable", row->name);
 		return false;
 	}
@@ -274,8 +274,8 @@ static bool function_plan(const struct binary *bin, const struct row *row,
 		return false;
 	code = elf_file_bytes(bin->elf, symbol.address, &len);
 	if (!code ||
-	    decode_place(code, symbol.size && symbol.size < len ? symbol.size : len, row->number,
-			 &at) ||
+	    decoder_place(bin->decoder, code, symbol.size && symbol.size < len ? symbol.size : len,
+			  row->number, &at) ||
 	    !elf_file_offset(bin->elf, symbol.address + at.offset, &place->file_offset)) {
 		snprintf(why, size, "symbol %s does not point to code", place->function);
 		return false;
@@ -468,9 +468,10 @@ static int binary_open(const char *exe, struct plan *plan, struct binary *bin)
 }
 
 /* A program that is not an ELF file (a script that starts QEMU) has no probes, which is not an error. */
-int plan_qemu(const char *exe, struct plan *plan)
+int plan_qemu(const char *exe, struct helper *decoder, struct plan *plan)
 {
-	struct binary bin = {0};
+	struct helper own = {0};
+	struct binary bin = {.decoder = decoder ? decoder : &own};
 	const struct row *group = rows;
 	int err = binary_open(exe, plan, &bin);
 
@@ -478,15 +479,21 @@ int plan_qemu(const char *exe, struct plan *plan)
 		err = 0;
 	else if (!err)
 		layout_choose(&bin, plan);
+	if (bin.is_qemu && !err && !decoder)
+		err = decoder_start(&own);
 	if (bin.is_qemu && !err)
-		layout_check(bin.elf, plan, bin.layout_wrong, sizeof(bin.layout_wrong));
+		layout_check(bin.elf, bin.decoder, plan, bin.layout_wrong,
+			     sizeof(bin.layout_wrong));
 	if (bin.is_qemu && !err)
-		plan_locks(bin.elf, plan);
+		plan_locks(bin.elf, bin.decoder, plan);
 	for (unsigned int i = 0; !err && i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (rows[i].kind == ROW_GROUP)
 			group = &rows[i];
 		else if (rows[i].kind == ROW_PROBE)
 			event_plan(&bin, group, &rows[i], plan);
+	if (bin.is_qemu && !err)
+		err = decoder_check(bin.decoder);
+	helper_stop(&own);
 	usdt_free(&bin.marks);
 	elf_file_close(bin.elf);
 	return err;

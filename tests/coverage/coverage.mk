@@ -10,6 +10,6 @@ coverage:
 # The lines of FILE with their counts and branches.
 coverage-show:
 	$(Q)llvm-cov show $(BUILD)/coverage/hostrace -instr-profile=$(BUILD)/coverage/all.profdata -show-branches=count \
-		$(addprefix -object $(BUILD)/coverage/,hostrace-http hostrace-httpd hostrace-guest) -sources $(FILE)
+		$(addprefix -object $(BUILD)/coverage/,hostrace-http hostrace-httpd hostrace-decode hostrace-guest) -sources $(FILE)
 
 .PHONY: coverage coverage-show

@@ -68,7 +68,7 @@ report() {
 	find "$profiles" -name '*.profdata' >"$BUILD/profiles"
 	llvm-profdata merge -sparse -o "$BUILD/all.profdata" -f "$BUILD/profiles" || return 1
 	llvm-cov export -format=lcov -instr-profile="$BUILD/all.profdata" "$BUILD/hostrace" \
-		-object "$BUILD/hostrace-http" -object "$BUILD/hostrace-httpd" -object "$BUILD/hostrace-guest" >"$BUILD/coverage.lcov" || return 1
+		-object "$BUILD/hostrace-http" -object "$BUILD/hostrace-httpd" -object "$BUILD/hostrace-decode" -object "$BUILD/hostrace-guest" >"$BUILD/coverage.lcov" || return 1
 	awk -f tests/coverage/report.awk src/folders "$BUILD/coverage.lcov" | tee "$BUILD/coverage.txt"
 }
 

@@ -3,7 +3,7 @@
  * The executable of a VM, which another user may have made: symbols, sections, USDT notes, and code that is decoded
  * for a place to probe.
  */
-#include "collector/decode.h"
+#include "collector/decoder.h"
 #include "collector/elf.h"
 #include "walk.h"
 

@@ -29,7 +29,7 @@ protected_functions() { # PROGRAM
 		/%fs:0x28/ && name in known { print name; name = "" }'
 }
 
-for program in "$build/hostrace" "$build/hostrace-http" "$build/hostrace-httpd" "$build/hostrace-guest"; do
+for program in "$build/hostrace" "$build/hostrace-http" "$build/hostrace-httpd" "$build/hostrace-decode" "$build/hostrace-guest"; do
 	name=${program##*/}
 	has "$name: position-independent" '\(FLAGS_1\).*\bPIE\b' readelf -dW "$program"
 	has "$name: RELRO" '^ *GNU_RELRO ' readelf -lW "$program"

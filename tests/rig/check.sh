@@ -176,10 +176,10 @@ rig_fill() { # DIR
 	cp "$here"/l1/*.sh "$1/"
 	cp "$program" "$1/bin/hostrace"
 	cp "$(type -P trace-cmd)" "$1/bin/"
-	cp "$(dirname "$program")"/{hostrace-httpd,minivmm,demo-guest.elf} "$1/bin/"
+	cp "$(dirname "$program")"/{hostrace-httpd,hostrace-decode,minivmm,demo-guest.elf} "$1/bin/"
 	cp "$(dirname "$program")"/{sampleguest,blameguest-touch,ring-guest}.elf "$(dirname "$program")/slowmem.so" "$1/"
 	qemu-img create -q -f qcow2 "$1/snapshots.qcow2" 1M
-	for library in $("$here/libraries.sh" "$program" "$1/bin/hostrace-httpd") \
+	for library in $("$here/libraries.sh" "$program" "$1/bin/hostrace-httpd" "$1/bin/hostrace-decode") \
 		$(ldd "$1/bin/trace-cmd" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p'); do
 		cp -L "$library" "$1/lib/"
 	done

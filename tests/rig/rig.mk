@@ -7,7 +7,7 @@ check-live:
 
 RIG_DIR = $(BUILD)/check-rig$(addprefix -,$(RIG_CPU))
 
-check-rig: $(BUILD)/hostrace $(HTTPD) $(BUILD)/demo-guest.elf $(BUILD)/sampleguest.elf $(BUILD)/blameguest-touch.elf $(BUILD)/slowmem.so $(BUILD)/ring-guest.elf \
+check-rig: $(BUILD)/hostrace $(HTTPD) $(DECODE) $(BUILD)/demo-guest.elf $(BUILD)/sampleguest.elf $(BUILD)/blameguest-touch.elf $(BUILD)/slowmem.so $(BUILD)/ring-guest.elf \
 		$(BUILD)/hostrace-guest $(BUILD)/minivmm
 	$(Q)rm -rf $(RIG_DIR)
 	$(Q)RIG_CPU=$(RIG_CPU) RIG_PARTS="$(RIG_PARTS)" RIG_CHECKS="$(RIG_CHECKS)" CHECK_DIR=$(RIG_DIR) \
@@ -23,7 +23,7 @@ check-vmx:
 .PHONY: check-vmx
 
 # The kernels of Debian and its backports, each with three QEMUs, on SVM and VMX; writes doc/tested.md. RIG_HOSTS chooses some.
-check-matrix: $(BUILD)/hostrace $(HTTPD) $(BUILD)/demo-guest.elf $(BUILD)/sampleguest.elf $(BUILD)/blameguest-touch.elf $(BUILD)/slowmem.so $(BUILD)/ring-guest.elf $(BUILD)/minivmm
+check-matrix: $(BUILD)/hostrace $(HTTPD) $(DECODE) $(BUILD)/demo-guest.elf $(BUILD)/sampleguest.elf $(BUILD)/blameguest-touch.elf $(BUILD)/slowmem.so $(BUILD)/ring-guest.elf $(BUILD)/minivmm
 	@scripts/deps.sh build check live rig vmx
 	$(Q)RIG_HOSTS="$(RIG_HOSTS)" tests/rig/matrix.sh $(BUILD)/hostrace $(RIG)
 

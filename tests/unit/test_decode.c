@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/decode.h"
+#include "collector/decoder.h"
 
 #include <cmocka.h>
 

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/sdt.h>
 
+#include "base/error.h"
 #include "collector/plan.h"
 #include "event/event.h"
 
@@ -168,6 +169,25 @@ static void other_programs(void **state)
 	assert_int_equal(-ENOENT, plan_make("/no/such/file", &plan));
 }
 
+/* The sites are unknown, not absent; a VM without QEMU needs no helper. */
+static void no_helper(void **state)
+{
+	char *before = strdup(getenv("HOSTRACE_LIBEXEC"));
+	struct helper ended = {0};
+	struct plan plan;
+
+	(void)state;
+	assert_int_equal(-EPIPE, plan_make_qemu("/proc/self/exe", &ended, &plan));
+	assert_string_equal("hostrace-decode has ended", error_text());
+	setenv("HOSTRACE_LIBEXEC", "/no/such/directory", 1);
+	assert_int_equal(-ENOENT, plan_make("/proc/self/exe", &plan));
+	assert_non_null(strstr(error_text(), "/no/such/directory/hostrace-decode"));
+	assert_int_equal(0, plan_make("/proc/self/cmdline", &plan));
+	plan_free(&plan);
+	setenv("HOSTRACE_LIBEXEC", before, 1);
+	free(before);
+}
+
 static void json(void **state)
 {
 	struct plan plan;
@@ -236,8 +256,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kernel),	  cmocka_unit_test(own_program),
-		cmocka_unit_test(other_programs), cmocka_unit_test(json),
-		cmocka_unit_test(names_exist),
+		cmocka_unit_test(other_programs), cmocka_unit_test(no_helper),
+		cmocka_unit_test(json),		  cmocka_unit_test(names_exist),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The cheapest site for a user probe at the beginning of a function. */
+/* What machine code shows: the cheapest site for a user probe, members and variables that a function uses. */
 #ifndef HOSTRACE_DECODE_H
 #define HOSTRACE_DECODE_H
 
@@ -7,7 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { DECODE_ARGS_MAX = 6 }; /* in registers: rdi rsi rdx rcx r8 r9 */
+enum {
+	DECODE_ARGS_MAX = 6,	     /* in registers: rdi rsi rdx rcx r8 r9 */
+	DECODE_INSN_MAX = 15,	     /* bytes of an instruction */
+	DECODE_PROLOGUE_MAX = 128,   /* bytes of a function that are searched for a probe site or a member */
+	DECODE_FUNCTION_MAX = 64 << 10, /* bytes that are searched for jumps back; longer functions are
+				       probed at the entry */
+};
 
 struct decoded {
 	uint64_t offset; /* from the function's start */
@@ -39,12 +45,27 @@ int decode_member(const uint8_t *code, size_t len, unsigned int arg, unsigned in
 unsigned int decode_variables(const uint8_t *code, size_t len, uint64_t address, unsigned int arg,
 			      uint64_t *ret, unsigned int max);
 
+/* ---- hostrace-decode ---- */
+
 /*
- * A NOP of 5 bytes: newer kernels (seen on Linux 6.18) replace it by a call as soon as the probe was hit
- * once. The call pushes a return address and so overwrites the red zone (System V ABI for
- * x86-64, 3.2.2) of a function that keeps values below its stack pointer. Only at a function's very
- * entry is nothing there yet. Never probe one elsewhere.
+ * Messages of base/helper.h: the helper first says that it is ready, or why not (text). Then a question,
+ * followed by the code, is answered by one answer.
  */
-bool decode_is_nop5(const uint8_t *code, size_t len);
+enum { DECODE_READY = 1, DECODE_QUESTION, DECODE_ANSWER };
+enum { DECODE_VARIABLES_MAX = 32 };
+
+struct decode_question {
+	enum { DECODE_PLACE, DECODE_AT, DECODE_MEMBER, DECODE_VARIABLES } what;
+	unsigned int arg, bytes; /* arg: of DECODE_PLACE the number of arguments */
+	uint64_t address;
+};
+
+struct decode_answer {
+	int err; /* what the function returned */
+	unsigned int nr_variables;
+	int64_t member;
+	struct decoded at;
+	uint64_t variable[DECODE_VARIABLES_MAX];
+};
 
 #endif

@@ -20,13 +20,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "collector/decode.h"
-
-enum {
-	PROLOGUE_MAX = 128,	 /* bytes of a function that are searched for a probe site */
-	FUNCTION_MAX = 64 << 10, /* bytes that are searched for jumps back; longer functions are
-				    probed at the entry */
-};
+#include "collector/decode/decode.h"
 
 static const x86_reg argument_registers[DECODE_ARGS_MAX][4] = {
 	{X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL},
@@ -72,13 +66,6 @@ static bool is_emulated(const uint8_t *p, size_t len)
 	if (p[0] == 0x0f)
 		return p[1] >= 0x80 && p[1] <= 0x8f; /* jcc rel32 */
 	return p[0] == 0xe8 || p[0] == 0xe9 || p[0] == 0xeb || (p[0] >= 0x70 && p[0] <= 0x7f);
-}
-
-bool decode_is_nop5(const uint8_t *code, size_t len)
-{
-	static const uint8_t nopl[] = {0x0f, 0x1f, 0x44, 0x00};
-
-	return len >= 5 && !memcmp(code, nopl, sizeof(nopl));
 }
 
 static bool is_long_nop(const cs_insn *insn)
@@ -130,7 +117,7 @@ static bool leaves_straight_line(csh cs, const cs_insn *insn)
 static bool place_search(csh cs, cs_insn *insn, const uint8_t *code, size_t len,
 			 unsigned int nr_args, struct decoded *ret)
 {
-	size_t left = len < PROLOGUE_MAX ? len : PROLOGUE_MAX;
+	size_t left = len < DECODE_PROLOGUE_MAX ? len : DECODE_PROLOGUE_MAX;
 	const uint8_t *p = code;
 	uint64_t address = 0;
 
@@ -186,7 +173,7 @@ int decode_place(const uint8_t *code, size_t len, unsigned int nr_args, struct d
 
 	if (!err)
 		err = decode_first(cs, insn, code, len, ret);
-	if (err || ret->emulated || len > FUNCTION_MAX)
+	if (err || ret->emulated || len > DECODE_FUNCTION_MAX)
 		return err;
 	if (place_search(cs, insn, code, len, nr_args, &place) &&
 	    !jumped_to(cs, insn, code, len, place.offset))
@@ -220,7 +207,7 @@ static const x86_op_mem *operand_of(const cs_insn *insn, x86_reg base, unsigned 
 static int member_search(csh cs, cs_insn *insn, const uint8_t *code, size_t len, unsigned int arg,
 			 unsigned int bytes, int64_t *ret)
 {
-	size_t left = len < PROLOGUE_MAX ? len : PROLOGUE_MAX;
+	size_t left = len < DECODE_PROLOGUE_MAX ? len : DECODE_PROLOGUE_MAX;
 	uint64_t address = 0;
 
 	while (cs_disasm_iter(cs, &code, &left, &address, insn)) {
