@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Error messages about a file's bytes, with the file's name and the offset. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The last error message and its code, per thread as errno is. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* A table of the mapped files, which the handler of SIGBUS searches for the address of the fault. */
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>

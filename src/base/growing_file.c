@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Locking, creating under a temporary name, renaming and syncing, with the checks that a file is still the one that was
+ * opened.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Both ends of a helper's socket: starting and ending the process, sending and receiving messages, serving requests. */
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Loading JSON with a bound on memory, and printing it with jansson's digits of reals replaced by the shortest ones. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

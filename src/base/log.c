@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Whether HOSTRACE_DEBUG names a domain, and the lines that are printed for it. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

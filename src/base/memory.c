@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The replacements of malloc() and its kind, by ld --wrap: they count allocations and note failures. */
 #include <jansson.h>
 #include <malloc.h>
 #include <stdarg.h>

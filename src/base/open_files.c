@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The first get opens a path, further ones duplicate its descriptor; only regular files are kept. */
 #include "base/open_files.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Parsing of words and the texts of --help from tables of options; values are checked before they are set. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>

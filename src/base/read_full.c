@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* One loop for read(2) and pread(2) that continues after EINTR and short reads. */
 #include <errno.h>
 #include <stdbool.h>
 #include <unistd.h>

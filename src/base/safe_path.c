@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Opens one directory of the path after the other (O_PATH) and checks its owner, then opens the file in the last one.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Numbers with units: a text is parsed to its last character or is an error; durations are printed with three digits.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>

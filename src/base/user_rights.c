@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Takes the capabilities over files out of the effective set while something that the caller named is opened. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>

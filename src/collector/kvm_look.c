@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Loads the iterator alone, reads what it writes, and reads again while memory slots change meanwhile. */
 
 #include "base/array.h"
 #include "collector/internal.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Decodes VMX's exit qualification (Intel SDM, volume 3) and SVM's EXITINFO1 and EXITINFO2 (AMD APM, volume 2). */
 #include "event/exit_access.h"
 #include "event/exit_reason.h"
 

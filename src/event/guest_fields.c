@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The names of the kernel's fields, which change between versions, and finding their values in a record or a line. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>

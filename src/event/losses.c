@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Sums of losses per event type, and the sentence made of them, the largest first. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* What all readers share: reading event by event, and the facts about an input, with bounded lists of metadata. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Records of a round are collected, sorted by time, and passed on up to the watermark; the rest is moved to the front.
+ */
 #include "base/order.h"
 #include "event/record_round.h"
 

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Binds the fields of an input's schema to ours by name, when a type is registered; a record whose layout differs is
+ * copied field by field.
+ */
 #include "event/records.h"
 
 static bool is_text(const struct field *f)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Per VM, regions sorted by address from both snapshots, in which an address is found by binary search. */
 
 #include "base/array.h"
 #include "base/cleanup.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* A table by source and thread id, filled from events that name a thread or show the vCPU that it runs. */
 
 #include "base/hash.h"
 #include "base/json_text.h"

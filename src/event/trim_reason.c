@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Per thread, whether it is in an exit of a requested reason; returns to the VMM need a first pass, which looks ahead.
+ */
 #include <fnmatch.h>
 
 #include "base/hash.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* One row per event: which of its fields are the device, the queue and the element. */
 #include <stdio.h>
 
 #include "event/records.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The list of VMs from the metadata, and the text that names one, its pid where it has no name. */
 #include <inttypes.h>
 
 #include "base/hash.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Parses a Host header and compares it with the names that are allowed, and with the address that was connected to. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

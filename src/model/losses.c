@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Which facts each type of lost event stands for, and the windows of time in which they are unknown. */
 #include "model/losses.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* A table of these events with their sentences, and the pass over an input's counts that chooses from it. */
 #include <stdlib.h>
 
 #include "input/input_set.h"

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Passes each event to the tracks of the host or of its guest, and leaves out what the window or the filters exclude.
+ */
 #include "reports/drawing.h"
 
 #include "event/vm_names.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Counts what the trace holds and which filter excludes it, then chooses the sentences. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>

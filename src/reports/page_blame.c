@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* One analysis with four sinks: the grid behind the heat map, the slowest exits, and sums by vCPU and by VM. */
 #include "base/json_text.h"
 #include "reports/page_blame.h"
 

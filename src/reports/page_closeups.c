@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Windows around the slowest exits, in which one timeline is drawn; of each, only the longest slices are kept. */
 #include "base/json_text.h"
 #include "reports/page_closeups.h"
 

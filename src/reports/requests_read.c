@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Opens, feeds and ends that pass, with the bound that the inputs' clocks have. */
 #include "reports/requests_read.h"
 
 #include <errno.h>

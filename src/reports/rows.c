@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Chooses the columns and the printer of the format, then writes a row per event; symbols come from the event's own
+ * source.
+ */
 #include <errno.h>
 
 #include "base/error.h"

@@ -46,6 +46,8 @@ for f in "${C[@]}" $(files '*.sh' '.ci/run'); do
 	head -n 2 "$f" | grep -q 'SPDX-License-Identifier: GPL-2.0-or-later' || echo "$f"
 done | rule "every source begins with its SPDX line"
 
+awk 'FNR == 2 && !/^\/\*/ { print FILENAME }' $(files 'src/*.c') | rule "every .c file of src/ begins with a comment that says what it is for"
+
 grep -nE '[[:blank:]]+$' "${C[@]}" "${SCRIPTS[@]}" "${TEXTS[@]}" | rule "no trailing blanks"
 
 grep -nE '^(        |	* +	)' "${C[@]}" | rule "tabs indent"

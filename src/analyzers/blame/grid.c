@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The cell of an exit by its end and its length, in columns and rows that the caller gives; each cell keeps its longest
+ * exits. Offsets in a second: when the columns are full, they are joined in pairs.
+ */
 #include "analyzers/blame/grid.h"
 
 #include <errno.h>

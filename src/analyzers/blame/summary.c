@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Groups and parts in hash tables, texts kept once by number, and the longest exits in a heap of their number. */
 #include "analyzers/blame/summary.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Which of two recordings' figures differ: the tests of compare.h on the series of both, sorted by what they cost. */
 #include "analyzers/compare/compare.h"
 
 #include <errno.h>

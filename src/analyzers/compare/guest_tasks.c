@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Per CPU of each guest, the task that has it since when: the next sched_switch ends it, a loss makes it unknown. */
 #include "analyzers/compare/guest_tasks.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Series found by their labels: counts per block, which are folded in pairs when the blocks become longer. */
 #include "analyzers/compare/series.h"
 
 #include <errno.h>

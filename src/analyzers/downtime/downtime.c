@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The state of each VM from QEMU's events of run states and migrations: which stop is open, and its points so far. */
 #include "analyzers/downtime/downtime.h"
 
 #include <errno.h>

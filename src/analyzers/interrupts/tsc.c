@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The newest pair of clocks and each vCPU's newest offset, kept from the events that report them. */
 #include "analyzers/interrupts/tsc.h"
 #include "base/saturate.h"
 #include "event/handlers.h"

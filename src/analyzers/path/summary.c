@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Requests summed up by device and by stage, both found by hash, then sorted for printing. */
 #include <errno.h>
 
 #include "analyzers/path/summary.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The model's periods of each thread as a list of changes, in which a time is found by binary search. */
 #include <errno.h>
 
 #include "analyzers/path/threads.h"

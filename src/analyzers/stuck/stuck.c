@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Compares both looks: which requests stand still, whose threads hold them up, and the findings that follow from it. */
 #include <errno.h>
 #include <stdarg.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Items of each track in order of time; when all tracks together are full, short ones are joined per column of time. */
 #include <errno.h>
 
 #include "analyzers/timeline/bands.h"

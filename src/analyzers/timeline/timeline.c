@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The names of slice kinds; making groups, tracks, slices, points and counters, and passing them to the timeline's
+ * sink.
+ */
 #include <errno.h>
 #include <stdarg.h>
 

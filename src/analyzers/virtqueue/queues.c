@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Which queue an event is about, by device and index, and how many requests each queue has in flight over time. */
 #include <errno.h>
 
 #include "analyzers/virtqueue/queues_private.h"

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Keeps the guest's requests, the host's elements and the exits in the order they come; what belongs together is found
+ * at the end, when the clocks' error is known.
+ */
 
 #include "analyzers/virtqueue/requests_private.h"
 #include "base/array.h"

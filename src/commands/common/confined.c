@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Collects the paths of inputs, outputs and symbol files from the options, and confines the process to them, once. */
 #include <errno.h>
 #include <limits.h>
 

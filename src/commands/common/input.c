@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The storage and rows of the input options, what they exclude of each other, and the input set that they describe. */
 #include <errno.h>
 
 #include "base/error.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* From a command's options to a query, its report, and the format that is written; with the exit status. */
 #include <errno.h>
 
 #include "base/error.h"

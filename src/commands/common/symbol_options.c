@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The storage and rows of --symbols and its kind, and the symbols that they, or files next to the input, name. */
 #include <limits.h>
 
 #include "commands/common/compat_option.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The storage and rows of --vm-user and --tcg, and selecting VMs by name, UUID or pid within what they allow. */
 #include <errno.h>
 #include <pwd.h>
 

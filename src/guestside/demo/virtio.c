@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Finds the capabilities of a virtio PCI device, negotiates features, and sets up its queues, without a C library. */
 #include "virtio.h"
 
 #include "guest.h"

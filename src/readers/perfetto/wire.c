@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Reads varints, fixed numbers and bytes, and ends at the first that is not whole or not valid. */
 #include <string.h>
 
 #include "readers/perfetto/wire.h"

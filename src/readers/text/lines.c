@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Fills the buffer from a file or a source, converts UTF-16, and returns line after line. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

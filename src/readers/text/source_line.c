@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Appends words, texts and numbers to a line up to its bound, with control characters replaced. */
 #include "readers/text/source_line.h"
 
 #include <inttypes.h>

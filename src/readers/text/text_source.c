@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* A reader of texts (tracetext.h) that gets its lines from a source instead of a file. */
 #include "readers/text/text_source.h"
 
 #include <errno.h>

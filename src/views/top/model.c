@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Nodes are found by list and key; the figures of an interval are differences of two readings, with the exits that are
+ * open.
+ */
 #include <errno.h>
 #include <string.h>
 
