@@ -126,6 +126,9 @@ awk '
 			print FILENAME ":" FNR ": " folder " includes " part[2] " of higher rank"
 	}' src/folders $(find src -name '*.[chS]' | sort) | rule "a file includes its own folder and lower ranks (src/folders)"
 
+tests/lint/circles.py "${BUILD:-build}" tests/lint/circles |
+	rule "no circle of calls between files of a folder but those of tests/lint/circles"
+
 grep -nE '^#\s*include "(\.\./|src/)' bpf/* 2>/dev/null |
 	rule "bpf/ includes nothing from src/"
 

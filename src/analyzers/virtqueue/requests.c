@@ -5,20 +5,10 @@
  */
 
 #include "analyzers/virtqueue/requests_private.h"
-#include "base/array.h"
 #include "event/exit_reason.h"
 #include "event/handlers.h"
 #include "event/records.h"
 #include "event/virtio_ids.h"
-
-void *requests_grow(struct requests *r, void **list, size_t nr, size_t max, size_t size)
-{
-	if (nr == max || array_room_(list, nr, size)) {
-		r->totals.overflow++;
-		return NULL;
-	}
-	return (char *)*list + nr * size;
-}
 
 /* ---- the guest's side ---- */
 

@@ -8,7 +8,6 @@
  * least).
  */
 
-#include "base/array.h"
 #include "base/order.h"
 #include "analyzers/virtqueue/requests_private.h"
 

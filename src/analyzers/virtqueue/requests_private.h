@@ -4,6 +4,7 @@
 #define HOSTRACE_REQUESTS_PRIVATE_H
 
 #include "analyzers/virtqueue/requests.h"
+#include "base/array.h"
 #include "base/hash.h"
 #include "pairing/elements.h"
 
@@ -78,7 +79,15 @@ struct requests {
 };
 
 /* Room for one more in a list that grows by doubling; NULL: full or no memory, which is counted. */
-void *requests_grow(struct requests *r, void **list, size_t nr, size_t max, size_t size);
+static inline void *requests_grow(struct requests *r, void **list, size_t nr, size_t max,
+				  size_t size)
+{
+	if (nr == max || array_room_(list, nr, size)) {
+		r->totals.overflow++;
+		return NULL;
+	}
+	return (char *)*list + nr * size;
+}
 
 /* Which element belongs to which request: requests' `matched` and what the host saw of them, disks, totals. */
 void requests_match(struct requests *r, uint64_t error_ns);
