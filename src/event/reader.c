@@ -57,6 +57,14 @@ void trace_info_caveat(struct trace_info *info, const char *fmt, ...)
 	json_array_append_new(info->caveats, json_string(text));
 }
 
+bool trace_info_more_notes(struct trace_info *info)
+{
+	if (json_array_size(info->caveats) < META_NOTES_MAX)
+		return true;
+	trace_info_caveat(info, "%s: further notes in the metadata are left out", info->file);
+	return false;
+}
+
 /* Removes the elements from the n-th on; returns how many. */
 static size_t array_cut(json_t *list, size_t n)
 {
@@ -191,7 +199,7 @@ void trace_info_unit_notes(struct trace_info *info)
 
 	for (; ns && unit < 3 && ns % 1000 == 0; unit++)
 		ns /= 1000;
-	if (ns)
+	if (ns && trace_info_more_notes(info))
 		trace_info_caveat(info, "%s: timestamps have a resolution of %" PRIu64 " %s",
 				  info->file, ns, units[unit]);
 	if (trace_info_in_ticks(info))

@@ -120,6 +120,11 @@ void trace_info_deinit(struct trace_info *info);
 void trace_info_caveat(struct trace_info *info, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+enum { META_NOTES_MAX = 64 }; /* warnings to which metadata add their notes; doc/format.md */
+
+/* Is there place for a note of the metadata, which a file may have in any number? If not, a warning says so. */
+bool trace_info_more_notes(struct trace_info *info);
+
 /*
  * VMs, vCPU threads and names of threads in an input's metadata; there may be events of more. reader_open() cuts "vms",
  * their "vcpus" and "threads", and adds a note.

@@ -330,7 +330,7 @@ void meta_losses_read(struct trace_info *info, uint64_t *taken)
 	json_array_foreach (json_object_get(info->meta, "notes"), i, note) {
 		char text[512];
 
-		if (!json_is_string(note) || i == META_NOTES_MAX)
+		if (!json_is_string(note) || !trace_info_more_notes(info))
 			break;
 		snprintf(text, sizeof(text), "%s", json_string_value(note));
 		text_sanitize(text);

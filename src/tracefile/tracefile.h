@@ -85,8 +85,6 @@ extern const struct reader_ops textfile_reader;
 
 /* ---- what a converted recording keeps of the one that it was made from ---- */
 
-enum { META_NOTES_MAX = 64 };
-
 /*
  * Metadata for the end of the new file: the number of lost events that no record of it places (`placed`: the sum of
  * those that do), and the notes. `info` is that of the reader, at its end. New reference, {} if there is nothing.

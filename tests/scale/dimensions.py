@@ -841,7 +841,7 @@ def meta_vcpus(n):
 def meta_chunks(n):
     """Metadata that are overridden again and again."""
     for i in range(n):
-        yield meta(options={"round": i}, **{f"key{i}": i})
+        yield meta(options={"round": i}, notes=[f"note {i}"], resolution_ns=2 + i, **{f"key{i}": i})
         yield leave(1000000 + 4 * i)
         yield enter(1000002 + 4 * i)
 
