@@ -16,7 +16,7 @@ static const struct option_row tracepoint_options[] = {
 	{0},
 };
 static const struct option_row cause_options[] = {
-	{0, "causes", OPT_FLAG, &causes, NULL, "with --guest: split waits by what the vCPU did meanwhile: preempted, vmm, device, halted, kernel, guest"},
+	{0, "causes", OPT_FLAG, &causes, NULL, "with --guest: split waits by what the vCPU did meanwhile: preempted, runqueue, vmm, device, halted, kernel, guest"},
 	{0},
 };
 /* clang-format on */

@@ -26,6 +26,7 @@ const struct timeline_color timeline_colors[SLICE_KINDS] = {
 	[SLICE_USERSPACE] = {"#d7301f", "in the VMM"},
 	[SLICE_HALTED] = {"#d9d9d9", "halted"},
 	[SLICE_PREEMPTED] = {"#998ec3", "preempted"},
+	[SLICE_RUNQUEUE] = {"#d8daeb", "woken, not yet running"},
 	[SLICE_BLOCKED] = {"#bf812d", "blocked"},
 	[SLICE_RUNNING] = {"#80b1d3", "thread on a CPU"},
 	[SLICE_TASK] = {"#66c2a5", "guest task"},

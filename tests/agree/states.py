@@ -9,9 +9,9 @@ A machine of two CPUs is simulated: the threads of two vCPUs, QEMU's main loop, 
 a recording, in text; of some streams events are lost, with a 'lost' or 'gap' that says so, of others switches are
 missing without a word. For each vCPU:
 
-	sched and timeline	the same time ready, the same asleep
-	sched and causes	the same time ready, the same unknown; a loss of KVM's events makes more unknown there
-	timeline and blame	in each exit the same intervals ready and asleep; where blame does not know what happened
+	sched and timeline	the same time preempted, on the run queue, asleep
+	sched and causes	the same time preempted, on the run queue, unknown; a loss of KVM's events makes more unknown there
+	timeline and blame	in each exit the same intervals preempted, on the run queue, asleep; where blame does not know what happened
 				in an exit (it depends on other events, too), what it knows is in the timeline
 	timeline		what it shows is what the machine did
 
@@ -43,7 +43,8 @@ FUTEX = "syscall=202 arg0=0x5000 arg1=0x80"
 SCHEDULER = {"sched_switch": 18, "sched_wakeup": 19, "sched_block": 20, "sched_woken": 21}
 KVM = {"kvm_exit": 1, "kvm_entry": 2, "kvm_userspace_exit": 3, "kvm_run": 4}
 KINDS = ("whole", "scheduler", "kvm", "any", "gap", "missing")
-CLASSES = {"preempted": "ready", "runqueue": "ready", "halted": "asleep", "blocked": "asleep", "lock": "asleep",
+READY = ("preempted", "runqueue")
+CLASSES = {"preempted": "preempted", "runqueue": "runqueue", "halted": "asleep", "blocked": "asleep", "lock": "asleep",
 	   "syscall": "asleep", "fault": "asleep", "global-mutex": "asleep", "handover": "asleep"}
 ASLEEP = ("poll_ns", "lock_ns", "syscall_ns", "halted_ns", "fault_ns", "sleep_ns")
 
@@ -109,25 +110,25 @@ class Machine:
 		tid = self.on_cpu[cpu]
 		sleeps = self.random.random() < 0.6
 		early = sleeps and self.random.random() < 0.2
-		others = [0, OTHER] + [t for t in self.state if self.state[t] == "ready"]
+		others = [0, OTHER] + [t for t in self.state if self.state[t] in READY]
 		others = [t for t in others if not t or t not in self.on_cpu]
 		if early:
 			self.emit("sched_woken", tid, 1 - cpu, f"waker_tid={MAIN} waker_pid={PID} waker_comm=qemu")
 		self.switch(cpu, self.random.choice(others), int(sleeps))
-		self.becomes(tid, "asleep" if sleeps and not early else "ready")
+		self.becomes(tid, "preempted" if not sleeps else "runqueue" if early else "asleep")
 		in_vmm = self.place.get(tid, "vmm") == "vmm"
 		self.emit("sched_block", tid, cpu, (FUTEX if in_vmm else KVM_RUN) + f" ns_tid={tid}")
 
 	def wake(self, tid):
 		cpu = self.random.randrange(2)
 		self.emit("sched_woken", tid, cpu, f"waker_tid=0 waker_pid=0 waker_comm=swapper")
-		self.becomes(tid, "ready")
+		self.becomes(tid, "runqueue")
 		self.emit("sched_wakeup", 0, cpu, f'wake_tid={tid} target_cpu={cpu} comm="{NAMES[tid]}"', tid)
 
 	def run(self, cpu):
 		"""The task on this CPU does something."""
 		tid = self.on_cpu[cpu]
-		ready = [t for t in self.state if self.state[t] == "ready"]
+		ready = [t for t in self.state if self.state[t] in READY]
 		if tid not in self.state:
 			free = [0, OTHER] if not ready else ready
 			free = [t for t in free if t != tid and (not t or t not in self.on_cpu)]
@@ -279,7 +280,7 @@ def compare(m, folder):
 		asleep = sum(of[name] for name in ASLEEP)
 		off = merged((CLASSES[r["kind"]], r["start_ns"], r["start_ns"] + r["duration_ns"])
 			     for r in timeline["rows"] if r["track"] == f"vCPU {vcpu} off CPU")
-		shown = {k: sum(e - s for kind, s, e in off if kind == k) for k in ("ready", "asleep")}
+		shown = {k: sum(e - s for kind, s, e in off if kind == k) for k in (*READY, "asleep")}
 		ns, before = m.first[tid]
 		first = {k: ns - BEGIN if before == k else 0 for k in ("running", "asleep")}
 		part = causes_of(causes, vcpu)
@@ -289,9 +290,11 @@ def compare(m, folder):
 				yield f"vCPU {vcpu}: {what}: {a} and {b}"
 
 		yield from same("time in sched and of the recording", of["time_ns"] + of["unknown_ns"], m.end - BEGIN)
-		yield from same("ready in sched and timeline", of["ready_ns"], shown["ready"])
+		yield from same("ready and its parts in sched", of["ready_ns"], of["preempted_ns"] + of["runqueue_ns"])
+		for state in READY:
+			yield from same(f"{state} in sched and timeline", of[f"{state}_ns"], shown[state])
+			yield from same(f"{state} in sched and causes", of[f"{state}_ns"], part.get(state, 0))
 		yield from same("asleep in sched and timeline", asleep, shown["asleep"] + first["asleep"])
-		yield from same("ready in sched and causes", of["ready_ns"], part.get("preempted", 0))
 		yield from same("time in causes and of the recording", sum(part.values()), m.end - BEGIN)
 		unknown = of["unknown_ns"] + first["running"] + first["asleep"]
 		if m.kind in ("whole", "scheduler", "missing"):
@@ -314,7 +317,7 @@ def takers_compare(tid, vcpu, ready_ns, tasks, blame):
 	for r in tasks["rows"]:
 		if r["tid"] == tid:
 			shown["sched"][r["task_tid"]] = r["time_ns"]
-	for p in (p for r in blame["rows"] if r["tid"] == tid for p in r["parts"] if CLASSES.get(p["cause"]) == "ready"):
+	for p in (p for r in blame["rows"] if r["tid"] == tid for p in r["parts"] if p["cause"] in READY):
 		task = p.get("tid", 0 if p.get("comm") else None)
 		shown["blame"][task] = shown["blame"].get(task, 0) + p["duration_ns"]
 	if sum(shown["blame"].values()) == ready_ns and shown["blame"] != shown["sched"]:

@@ -18,8 +18,8 @@
 
 enum { ELEMENTS_MAX = 1 << 20 };
 
-const char *const wait_cause_names[CAUSES] = {"preempted", "vmm",   "device", "halted",
-					      "kernel",	   "guest", "unknown"};
+const char *const wait_cause_names[CAUSES] = {"preempted", "runqueue", "vmm",	"device",
+					      "halted",	   "kernel",   "guest", "unknown"};
 
 /* A change to this cause, and how long each had held before: the difference of two steps has the parts of a wait. */
 struct step {
@@ -145,8 +145,10 @@ static enum wait_cause cause_of(const struct wait_causes *c, const struct vcpu *
 
 	if (v->state == THREAD_UNKNOWN || v->state == THREAD_ENDED)
 		return CAUSE_UNKNOWN;
-	if (v->state == THREAD_PREEMPTED || v->state == THREAD_WOKEN)
+	if (v->state == THREAD_PREEMPTED)
 		return CAUSE_PREEMPTED;
+	if (v->state == THREAD_WOKEN)
+		return CAUSE_RUNQUEUE;
 	if (!model_place_known(&c->model, v->thread, v->cpu))
 		return CAUSE_UNKNOWN;
 	if (place->in_vmm)

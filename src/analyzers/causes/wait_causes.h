@@ -2,7 +2,8 @@
 /*
  * What a vCPU was doing while a task of its guest waited. At each instant the first of these that holds:
  *
- *   preempted  its thread could run on the host, and did not
+ *   preempted  its thread could run on the host, and was switched out
+ *   runqueue   its thread was woken, and had not got a CPU yet
  *   vmm        it had left KVM_RUN: QEMU works, or waits, before the guest can go on
  *   device     an element of one of the VM's virtqueues was with its device (popped, not yet filled)
  *   halted     the guest had nothing to run on it
@@ -21,6 +22,7 @@
 
 enum wait_cause {
 	CAUSE_PREEMPTED,
+	CAUSE_RUNQUEUE,
 	CAUSE_VMM,
 	CAUSE_DEVICE,
 	CAUSE_HALTED,

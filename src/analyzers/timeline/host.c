@@ -271,10 +271,11 @@ static void off_draw(struct timeline_host *h, struct vcpu *v, const struct host_
 		     uint64_t ns)
 {
 	const struct model_thread *m = &th->model;
-	char name[40] = "ready";
-	enum slice_kind kind = SLICE_PREEMPTED;
+	char name[40] = "runqueue";
+	enum slice_kind kind = SLICE_RUNQUEUE;
 
 	if (m->state == THREAD_PREEMPTED) {
+		kind = SLICE_PREEMPTED;
 		snprintf(name, sizeof(name), "preempted%s%s", *th->other ? " by " : "", th->other);
 	} else if (m->state == THREAD_ASLEEP) {
 		kind = model_sleeps_halted(&h->model, m) ? SLICE_HALTED : SLICE_BLOCKED;

@@ -20,10 +20,11 @@ const char *slice_kind_name(enum slice_kind kind)
 	static const char *const names[] = {
 		[SLICE_GUEST] = "guest",	 [SLICE_KERNEL] = "kernel",
 		[SLICE_USERSPACE] = "userspace", [SLICE_HALTED] = "halted",
-		[SLICE_PREEMPTED] = "preempted", [SLICE_BLOCKED] = "blocked",
-		[SLICE_RUNNING] = "running",	 [SLICE_TASK] = "task",
-		[SLICE_IRQ] = "irq",		 [SLICE_REQUEST] = "request",
-		[SLICE_INSTANT] = "instant",	 [SLICE_SPAN] = "span",
+		[SLICE_PREEMPTED] = "preempted", [SLICE_RUNQUEUE] = "runqueue",
+		[SLICE_BLOCKED] = "blocked",	 [SLICE_RUNNING] = "running",
+		[SLICE_TASK] = "task",		 [SLICE_IRQ] = "irq",
+		[SLICE_REQUEST] = "request",	 [SLICE_INSTANT] = "instant",
+		[SLICE_SPAN] = "span",
 	};
 
 	return names[kind];

@@ -36,7 +36,8 @@ enum slice_kind {
 	SLICE_KERNEL,	 /* an exit that KVM handles; in KVM_RUN where it has no kvm_exit */
 	SLICE_USERSPACE, /* the VMM handles it */
 	SLICE_HALTED,	 /* off CPU because the guest halted */
-	SLICE_PREEMPTED, /* off CPU, and would run */
+	SLICE_PREEMPTED, /* off CPU, switched out though it could run */
+	SLICE_RUNQUEUE,	 /* off CPU, woken and not yet switched in */
 	SLICE_BLOCKED,	 /* off CPU, waiting for something else */
 	SLICE_RUNNING,	 /* a thread on a CPU */
 	SLICE_TASK,	 /* a guest's task on a vCPU */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Timelines: of the whole recording as shares of columns of time, and slice by slice around the slowest exits.
 
-const kindColors = {guest: "#59a14f", kernel: "#4e79a7", userspace: "#f28e2b", halted: "#bab0ac", preempted: "#e15759", blocked: "#b07aa1",
-	running: "#76b7b2", task: "#9c755f", irq: "#ff9da7", request: "#edc948", span: "#4e79a7", instant: "#888888"};
+const kindColors = {guest: "#59a14f", kernel: "#4e79a7", userspace: "#f28e2b", halted: "#bab0ac", preempted: "#e15759", runqueue: "#f1ce63",
+	blocked: "#b07aa1", running: "#76b7b2", task: "#9c755f", irq: "#ff9da7", request: "#edc948", span: "#4e79a7", instant: "#888888"};
 
 // On paper, all rows of a timeline fit on one page.
 function rowPx() {
