@@ -63,8 +63,7 @@ json_t *blame_report_caveats(const struct blame_report *r)
 		     n->unseen);
 	caveat_count(list, "exits dropped, as their end is missing", n->unmatched);
 	caveat_count(list, "exits still open at the end of the trace or the time window", n->open);
-	caveat_count(list, "exits in progress when the time window began, which are not counted",
-		     r->has_begin && !n->userspace ? n->before : 0);
+	caveat_count(list, "exits that began before the time window, counted whole", n->cut);
 	caveat_count(list,
 		     "halts whose duration was not recorded: polling and sleeping in them is "
 		     "\"kernel\" or unknown",

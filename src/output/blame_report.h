@@ -16,7 +16,6 @@ struct blame_report {
 	const struct vm_names *vms; /* borrowed; NULL: there is one VM */
 	char *const *around;   /* of each exit that is kept: events, as text or JSON objects; NULL: none */
 	const uint64_t *left_out;   /* ... and how many are not among them */
-	bool has_begin; /* it is of a time window that begins after the trace */
 	bool across; /* folded stacks are compared with another recording's: no thread ids and addresses of locks */
 	uint64_t start_ns;	    /* of the report: times in text count from it */
 };

@@ -72,6 +72,10 @@ json_t *sched_report_caveats(const struct sched_report *r)
 		  "waits for a CPU, or parts of them, for which the task that ran is unknown, as "
 		  "there are too many",
 		  n->unnamed);
+	caveat_count(list,
+		  "waits for a CPU and busy periods that began before the time window, counted "
+		  "whole",
+		  n->cut);
 	left_out_add(list, r);
 	return list;
 }

@@ -64,6 +64,7 @@ struct blame *blame_begin(const struct result *r, const struct blame_sink *sink)
 		fail(-ENOMEM, "out of memory");
 		return NULL;
 	}
+	blame_window(b, r->in->since_ns, r->in->until_ns);
 	blame_set_regions(b, r->in->regions);
 	if (input_set_foreign(r->in))
 		blame_set_foreign(b);
@@ -221,7 +222,6 @@ static int report_write(const struct result *r, struct blame_report *b, const st
 
 	b->symbols = r->query->symbols;
 	b->across = q->across;
-	b->has_begin = r->in->since_ns;
 	report.caveats = blame_report_caveats(b);
 	caveats_of_locks(r->in, report.caveats);
 	b->vms = result_vms(r);

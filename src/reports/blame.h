@@ -6,7 +6,7 @@
 #include "reports/reports.h"
 
 /* What is read: --vcpu, --tid, --reason select exits, as what other threads do is needed to explain them. */
-enum { BLAME_READS = READ_ALL_VCPUS | READ_ALL_THREADS | READ_ALL_EVENTS };
+enum { BLAME_READS = READ_ALL_VCPUS | READ_ALL_THREADS | READ_ALL_EVENTS | READ_BEFORE };
 
 /* Do these options (struct input_options) select the exit? As struct blame_summary wants it. */
 bool blame_exit_selected(void *options, const struct blame_exit *x);

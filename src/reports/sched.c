@@ -20,7 +20,7 @@ static const struct report_needs handler_needs = {.events = "sched_stack",
 
 static int sched_open(struct result *r)
 {
-	struct sched *s = sched_new(input_set_host_start_ns(r->in));
+	struct sched *s = sched_new(input_set_host_start_ns(r->in), r->in->until_ns);
 
 	r->state = s;
 	if (!s)
@@ -86,7 +86,7 @@ static void sched_close(struct result *r)
 }
 
 const struct report_ops sched_report = {
-	.reads = READ_ALL_VCPUS | READ_ALL_THREADS,
+	.reads = READ_ALL_VCPUS | READ_ALL_THREADS | READ_BEFORE,
 	.wants = sched_wants,
 	.needs = &sched_needs,
 	.optional = "kvm_exit,kvm_entry,kvm_userspace_exit,kvm_run",

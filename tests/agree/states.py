@@ -18,6 +18,7 @@ missing without a word. For each vCPU:
 	exits, timeline, blame	the same number of exits, which took the same time, whatever was lost; the same time of all
 				in profile --host --causes-exits
 
+	sched, exits, blame, timeline	the same in a time window that begins and ends anywhere
 	sched and blame		who ran while the vCPU waited for a CPU, where all its waits are in exits that blame has
 
 A difference that is meant: before its first event sched knows what a thread did, as the others do not look back.
@@ -219,7 +220,8 @@ def report(folder, *arguments):
 	out = subprocess.run([HOSTRACE, *arguments, "-f", "json"], cwd=folder, capture_output=True, text=True)
 	if out.returncode:
 		raise RuntimeError(f"{' '.join(arguments)}: {out.stderr.strip()}")
-	with open(os.path.join(folder, arguments[0] + ".json"), "w") as f:
+	name = arguments[0] + ("-window" if "--since" in arguments else "") + ".json"
+	with open(os.path.join(folder, name), "w") as f:
 		f.write(out.stdout)
 	return json.loads(out.stdout)
 
@@ -278,8 +280,7 @@ def compare(m, folder):
 	for tid, vcpu in VCPU_THREADS.items():
 		of = next(row for row in sched["rows"] if row["tid"] == tid)
 		asleep = sum(of[name] for name in ASLEEP)
-		off = merged((CLASSES[r["kind"]], r["start_ns"], r["start_ns"] + r["duration_ns"])
-			     for r in timeline["rows"] if r["track"] == f"vCPU {vcpu} off CPU")
+		off = off_cpu(timeline, vcpu)
 		shown = {k: sum(e - s for kind, s, e in off if kind == k) for k in (*READY, "asleep")}
 		ns, before = m.first[tid]
 		first = {k: ns - BEGIN if before == k else 0 for k in ("running", "asleep")}
@@ -310,6 +311,38 @@ def compare(m, folder):
 			for i in off:
 				if not lies_in(i, merged(truth)):
 					yield f"vCPU {vcpu}: timeline: {i} is not what it did"
+
+
+def off_cpu(timeline, vcpu):
+	return merged((CLASSES[r["kind"]], r["start_ns"], r["start_ns"] + r["duration_ns"])
+		      for r in timeline["rows"] if r["track"] == f"vCPU {vcpu} off CPU")
+
+
+def window_compare(m, folder):
+	"""What is going on when a window begins is known from before it: an exit that ends in it counts, whole."""
+	since = BEGIN + m.random.randrange((m.end - BEGIN) // 2)
+	until = since + 1 + m.random.randrange(m.end - since)
+	window = ("host.txt", "--since", f"{since - BEGIN}ns", "--until", f"{until - BEGIN}ns")
+	sched, timeline = report(folder, "sched", *window), report(folder, "timeline", *window)
+	exits = {r["tid"]: r for r in report(folder, "exits", *window, "--by", "=tid")["rows"]}
+	blame = report(folder, "blame", *window, "--limit", "100000")
+	for tid, vcpu in VCPU_THREADS.items():
+		of = next((row for row in sched["rows"] if row["tid"] == tid), None)
+		shown = dict.fromkeys((*READY, "asleep"), 0)
+		for kind, start, end in off_cpu(timeline, vcpu):
+			shown[kind] += end - start
+		ns, before = m.first[tid]
+		shown["asleep"] += max(min(ns, until) - since, 0) if before == "asleep" and ns < until else 0
+		have = {name: of[f"{name}_ns"] if of else 0 for name in READY}
+		have["asleep"] = sum(of[name] for name in ASLEEP) if of else 0
+		if have != shown:
+			yield f"vCPU {vcpu} in {window}: sched {have}, timeline {shown}"
+		if of and of["time_ns"] + of["unknown_ns"] != until - since:
+			yield f"vCPU {vcpu} in {window}: sched accounts for {of['time_ns'] + of['unknown_ns']} of {until - since}"
+		took = [r["latency_ns"] for r in blame["rows"] if r["tid"] == tid]
+		counted = tuple(exits[tid][k] for k in ("count", "total_ns")) if tid in exits else (0, 0)
+		if counted != (len(took), sum(took)):
+			yield f"vCPU {vcpu} in {window}: exits {counted}, blame {(len(took), sum(took))}"
 
 
 def takers_compare(tid, vcpu, ready_ns, tasks, blame):
@@ -359,7 +392,7 @@ def main():
 		with tempfile.TemporaryDirectory() as scratch:
 			folder = os.environ.get("KEEP", scratch)
 			os.makedirs(folder, exist_ok=True)
-			found = list(compare(m, folder))
+			found = list(compare(m, folder)) + list(window_compare(m, folder))
 		print(f"{'not ok' if found else 'ok'} {n} - seed {seed}: {m.kind}")
 		for line in found[:10]:
 			print(f"# {line}")

@@ -30,7 +30,7 @@ static int put(void *arg, const struct event *ev)
 
 	if (!p->sched) {
 		p->start_ns = ev->time_ns;
-		p->sched = sched_new(ev->time_ns);
+		p->sched = sched_new(ev->time_ns, UINT64_MAX);
 		assert_non_null(p->sched);
 	}
 	if (ev->time_ns < p->last_ns)

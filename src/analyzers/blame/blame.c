@@ -200,8 +200,6 @@ static void on_vcpu_wakeup(struct blame *b, struct thread *t, const struct event
 
 static void on_entry(struct blame *b, struct thread *t, const struct event *ev)
 {
-	b->counts.before += !t->had_exit;
-	t->had_exit = true;
 	if (!b->exits_seen)
 		return;
 	exit_ends(b, t, ev);
@@ -349,11 +347,32 @@ bool blame_wants(const char *event, void *arg)
 	return handlers_want(&handlers, event) || model_wants(event, true);
 }
 
+/* What was counted until now is not in the window. */
+static void window_begin(struct blame *b)
+{
+	struct blame_counts before = b->counts;
+	struct model_thread *m;
+
+	for (uint32_t at = 0; (m = model_thread_next(&b->model, &at));)
+		exit_deliver(b, (struct thread *)m);
+	b->has_begun = true;
+	b->counts = (struct blame_counts){.refused = before.refused,
+					  .switches = before.switches,
+					  .blocks = before.blocks,
+					  .user_exits = before.user_exits,
+					  .runs = before.runs,
+					  .userspace = before.userspace};
+}
+
 int blame_event(struct blame *b, const struct event *ev)
 {
 	unsigned int id = ev->type->id;
 	struct thread *t;
 
+	if (ev->time_ns >= b->until_ns)
+		return b->err;
+	if (!b->has_begun && ev->time_ns >= b->since_ns)
+		window_begin(b);
 	model_event(&b->model, ev);
 	if (!handlers_have(&handlers, ev))
 		return b->err;
@@ -376,6 +395,8 @@ int blame_end(struct blame *b)
 {
 	struct model_thread *m;
 
+	if (!b->has_begun)
+		window_begin(b);
 	for (uint32_t at = 0; (m = model_thread_next(&b->model, &at));) {
 		struct thread *t = (struct thread *)m;
 
@@ -394,6 +415,7 @@ struct blame *blame_new(const struct blame_sink *sink)
 	if (!b)
 		return NULL;
 	b->sink = *sink;
+	b->until_ns = UINT64_MAX;
 	model_init(&b->model,
 		   &(struct model_reader){.period = period_cut,
 					  .taken = part_taken,
@@ -405,6 +427,12 @@ struct blame *blame_new(const struct blame_sink *sink)
 	b->ns_tids = HASH_TABLE(struct ns_entry, 2, NS_TIDS_MAX);
 	holder_init(b);
 	return b;
+}
+
+void blame_window(struct blame *b, uint64_t since_ns, uint64_t until_ns)
+{
+	b->since_ns = since_ns;
+	b->until_ns = until_ns;
 }
 
 void blame_set_foreign(struct blame *b)

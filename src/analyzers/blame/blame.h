@@ -108,9 +108,9 @@ struct blame_exit {
 
 struct blame_counts {
 	uint64_t exits;
+	uint64_t cut;	    /* ... that began before the time window */
 	uint64_t open;	    /* still open at the end */
 	uint64_t untimed_halts; /* kvm_vcpu_wakeup without its duration */
-	uint64_t before;    /* not counted: began before the first event of their thread */
 	uint64_t unmatched; /* a second exit began before the entry */
 	uint64_t lost;	    /* dropped: their begin or end may be among lost events */
 	uint64_t unseen;    /* dropped: the switch back to their thread is missing, though no event was lost */
@@ -153,6 +153,12 @@ DEFINE_CLEANUP(blame, struct blame *, blame_free);
 
 /* What is behind ports and addresses, for exits that end from now on. Borrowed; must outlive what the sink keeps. */
 void blame_set_regions(struct blame *b, struct region_names *regions);
+
+/*
+ * Before the first event: only exits that end in [since_ns, until_ns) are passed to the sink and counted, whole. Events
+ * from before tell what goes on when the window begins.
+ */
+void blame_window(struct blame *b, uint64_t since_ns, uint64_t until_ns);
 
 /*
  * Before the first event: the trace is not ours. Then sched_switch comes once, in the thread that leaves its CPU, be it

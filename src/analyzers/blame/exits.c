@@ -45,7 +45,7 @@ struct cycle *exit_begin(struct blame *b, struct thread *t, const struct event *
 	exit_deliver(b, t);
 	if (c->open)
 		++*(exit_is_lost(b, t) ? &b->counts.lost : &b->counts.unmatched);
-	c->open = t->had_exit = true;
+	c->open = true;
 	c->fault = c->inject = c->nested = c->in_run = c->halt_known = false;
 	c->unknown = losses_cover(&b->model.losses, LOST_PARTS, ev->time_ns);
 	c->misplaced = losses_cover(&b->model.losses, LOST_PLACES, ev->time_ns);
@@ -162,7 +162,8 @@ void exits_restart(struct blame *b)
 		if (c)
 			c->open = c->done = false;
 	}
-	b->counts.exits = b->counts.unmatched = b->counts.lost = b->counts.unseen = 0;
+	b->counts.exits = b->counts.cut = b->counts.unmatched = b->counts.lost = 0;
+	b->counts.unseen = 0;
 	b->counts.too_long = b->counts.unnamed = b->counts.halts = b->counts.busy_halts =
 		0;
 	b->sink.restart(b->sink.arg);

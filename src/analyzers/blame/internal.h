@@ -43,7 +43,6 @@ struct thread {
 	uint32_t stack; /* of the global mutex's holder: what it does; 0: unknown */
 	struct machine *vm; /* NULL: in a foreign trace, of a thread that is only known from the scheduler */
 	struct cycle *cycle; /* of a vCPU thread; else NULL */
-	bool had_exit; /* one of it began, or its first one ended */
 };
 
 /* The global mutex of a VM. */
@@ -78,6 +77,8 @@ struct blame {
 	struct hash_table machines, ns_tids;
 	struct thread *touched[LOSSES];
 	struct region_names *regions; /* NULL: none */
+	uint64_t since_ns, until_ns; /* the window */
+	bool has_begun;		     /* ... */
 	bool exits_seen;
 	bool exact; /* there is a bql_locked, or bql_unlock */
 	struct hash_table stacks; /* holder.c */

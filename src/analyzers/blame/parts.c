@@ -346,7 +346,8 @@ int parts_deliver(struct blame *b, struct thread *t)
 		x.causes[p->cause] += p->end_ns - p->start_ns;
 	}
 	b->counts.exits++;
-	err = b->sink.ended(b->sink.arg, &x);
+	b->counts.cut += x.start_ns < b->since_ns;
+	err = b->has_begun ? b->sink.ended(b->sink.arg, &x) : 0;
 	if (c->max > PARTS_OF_EACH) { /* others may need it */
 		b->nr_parts -= c->max;
 		free(c->part);

@@ -46,8 +46,17 @@ struct sched {
 	struct sched_counts counts;
 	struct hash_table vms, preemptors, charges, handlers;
 	unsigned int nr_loops;
+	uint64_t since_ns, until_ns; /* the window */
+	bool has_begun;		     /* the window: */
+	struct model_counts before;  /* ... those then */
 	int err;
 };
+
+/* How much of this lies in the window? */
+static inline uint64_t sched_in_window(const struct sched *s, uint64_t from_ns, uint64_t to_ns)
+{
+	return to_ns > s->since_ns ? to_ns - (from_ns > s->since_ns ? from_ns : s->since_ns) : 0;
+}
 
 /* preemptors.c: as struct model_reader has it. */
 void preemptors_charge(void *arg, struct model_thread *m, uint64_t from_ns, uint64_t to_ns,

@@ -31,13 +31,16 @@ void preemptors_charge(void *arg, struct model_thread *m, uint64_t from_ns, uint
 {
 	struct follow *t = (struct follow *)m;
 	struct sched *s = arg;
+	uint64_t ns = sched_in_window(s, from_ns, to_ns);
 	struct charge *c;
 	bool is_new;
 
+	if (!ns)
+		return;
 	c = who->known ? hash_add_u64(&s->charges, preemptor_key(t, who->tid), &is_new) : NULL;
 	s->counts.unnamed += who->known && !c;
 	if (!c) {
-		t->unknown_ns += to_ns - from_ns;
+		t->unknown_ns += ns;
 		return;
 	}
 	if (is_new) {
@@ -47,7 +50,7 @@ void preemptors_charge(void *arg, struct model_thread *m, uint64_t from_ns, uint
 		t->nr_charges++;
 	}
 	memcpy(c->comm, who->comm, sizeof(c->comm));
-	c->time_ns += to_ns - from_ns;
+	c->time_ns += ns;
 }
 
 static void preemptor_add(struct sched *s, struct follow *t, const struct charge *c)

@@ -96,7 +96,10 @@ static void busy_ends(struct sched *s, struct sched_loop *l, uint64_t ns)
 		return;
 	l->is_busy = false;
 	l->now.end_ns = ns;
+	if (ns < s->since_ns)
+		return;
 	value_add(s, &l->busy, took);
+	s->counts.cut += l->now.start_ns < s->since_ns;
 	if (took > l->longest.end_ns - l->longest.start_ns)
 		l->longest = l->now;
 }
@@ -124,14 +127,24 @@ static void busy_account(struct sched_busy *b, const struct follow *t, enum sche
 	}
 }
 
-static void account(struct follow *t, enum sched_use use, uint64_t took)
+static void account(const struct sched *s, struct follow *t, enum sched_use use, uint64_t ns)
 {
+	uint64_t took = sched_in_window(s, t->model.since_ns, ns);
+
 	if (t->model.state != THREAD_ENDED)
 		t->t.time[use] += took;
 	if (t->t.loop && t->t.loop->is_busy)
-		busy_account(&t->t.loop->now, t, use, took);
+		busy_account(&t->t.loop->now, t, use, ns - t->model.since_ns);
 	if (t->handler && use >= SCHED_LOCK && use < SCHED_UNKNOWN)
 		t->handler->slept_ns += took;
+}
+
+static void wait_count(struct sched *s, struct follow *t, uint64_t ns)
+{
+	value_add(s, &t->t.waits, ns - t->model.since_ns);
+	if (t->wakes_poll)
+		value_add(s, &t->t.loop->wakeups, ns - t->model.since_ns);
+	s->counts.cut += t->model.since_ns < s->since_ns;
 }
 
 /* NULL: the trace ends. */
@@ -141,11 +154,8 @@ static void wait_over(struct sched *s, struct follow *t, uint64_t ns, const stru
 		preemptors_forget(s, t);
 		return;
 	}
-	if (ev && ev->type->id == EV_sched_switch) {
-		value_add(s, &t->t.waits, ns - t->model.since_ns);
-		if (t->wakes_poll)
-			value_add(s, &t->t.loop->wakeups, ns - t->model.since_ns);
-	}
+	if (ev && ev->type->id == EV_sched_switch && ns >= s->since_ns)
+		wait_count(s, t, ns);
 	preemptors_count(s, t);
 }
 
@@ -156,7 +166,7 @@ static void period_add(void *arg, struct model_thread *m, uint64_t ns, enum run_
 	struct sched *s = arg;
 	enum sched_use use = use_of(s, m);
 
-	account(t, use, ns - m->since_ns);
+	account(s, t, use, ns);
 	wait_over(s, t, ns, ev);
 	if (!ev)
 		return;
@@ -201,7 +211,7 @@ static void on_stack(struct sched *s, const struct event *ev)
 	struct follow *t = (struct follow *)model_thread_get(&s->model, ev);
 
 	s->counts.stacks = true;
-	if (t)
+	if (t && s->has_begun)
 		handlers_event(s, t, ev);
 }
 
@@ -240,13 +250,21 @@ bool sched_wants(const char *event, void *arg)
 	return handlers_want(&handlers, event) || model_wants(event, true);
 }
 
+static void window_begin(struct sched *s)
+{
+	s->has_begun = true;
+	s->before = s->model.counts;
+}
+
 int sched_event(struct sched *s, const struct event *ev)
 {
 	unsigned int id = ev->type->id;
 	bool blind = model_is_blind(&s->model, ev->time_ns);
 
-	if (!id)
+	if (!id || ev->time_ns >= s->until_ns)
 		return s->err;
+	if (!s->has_begun && ev->time_ns >= s->since_ns)
+		window_begin(s);
 	handlers_call(&always, s, ev);
 	model_event(&s->model, ev);
 	if (!blind)
@@ -260,10 +278,10 @@ int sched_event(struct sched *s, const struct event *ev)
 /* Its first event shows what the thread did before. */
 static void first_move(const struct sched *s, struct follow *t)
 {
-	uint64_t took = t->model.first_ns - s->model.start_ns;
+	uint64_t took = sched_in_window(s, s->since_ns, t->model.first_ns);
 	bool ran = t->model.first_state == THREAD_RUNNING;
 
-	if (t->model.first_state == THREAD_UNKNOWN || t->model.first_ns <= s->model.start_ns)
+	if (t->model.first_state == THREAD_UNKNOWN)
 		return;
 	t->t.time[SCHED_UNKNOWN] -= took;
 	t->t.time[ran ? SCHED_RUNS : SCHED_SLEEPS] += took;
@@ -273,6 +291,8 @@ int sched_end(struct sched *s, uint64_t ns)
 {
 	struct model_thread *m;
 
+	if (!s->has_begun)
+		window_begin(s);
 	model_end(&s->model, ns);
 	for (uint32_t at = 0; (m = model_thread_next(&s->model, &at));) {
 		struct follow *t = (struct follow *)m;
@@ -288,10 +308,10 @@ int sched_end(struct sched *s, uint64_t ns)
 		memcpy(t->t.comm, m->comm, sizeof(t->t.comm));
 	}
 	hash_deinit(&s->charges); /* the report needs memory, too */
-	s->counts.missing = s->model.counts.missing;
-	s->counts.nameless = s->model.counts.nameless;
-	s->counts.stateless = s->model.counts.stateless;
-	s->counts.losses = s->model.counts.losses;
+	s->counts.missing = s->model.counts.missing - s->before.missing;
+	s->counts.nameless = s->model.counts.nameless - s->before.nameless;
+	s->counts.stateless = s->model.counts.stateless - s->before.stateless;
+	s->counts.losses = s->model.counts.losses - s->before.losses;
 	s->counts.refused += s->model.counts.refused;
 	s->counts.unnamed += s->model.counts.unnamed;
 	return s->err;
@@ -306,6 +326,13 @@ static int by_number(const void *a, const void *b)
 	return order_u64((*x)->number, (*y)->number);
 }
 
+/* Had it not ended before the window? */
+static bool was_there(const struct sched *s, const struct follow *t)
+{
+	return sched_known_ns(&t->t) || t->t.time[SCHED_UNKNOWN] ||
+	       t->model.first_ns >= s->since_ns;
+}
+
 struct sched_thread **sched_threads(const struct sched *s, size_t *ret_nr)
 {
 	struct sched_thread **all = malloc((s->model.threads.nr + 1) * sizeof(*all));
@@ -313,7 +340,7 @@ struct sched_thread **sched_threads(const struct sched *s, size_t *ret_nr)
 	size_t nr = 0;
 
 	for (uint32_t at = 0; all && (m = model_thread_next(&s->model, &at));)
-		if (m->is_seen && s->counts.switches)
+		if (m->is_seen && s->counts.switches && was_there(s, (struct follow *)m))
 			all[nr++] = &((struct follow *)m)->t;
 	if (nr)
 		qsort(all, nr, sizeof(*all), by_number);
@@ -344,7 +371,7 @@ const struct sched_preemptor **sched_preemptors(const struct sched *s, size_t *r
 	return hash_sorted(&s->preemptors, by_time, ret_nr);
 }
 
-struct sched *sched_new(uint64_t start_ns)
+struct sched *sched_new(uint64_t since_ns, uint64_t until_ns)
 {
 	struct sched *s = calloc(1, sizeof(*s));
 
@@ -354,7 +381,9 @@ struct sched *sched_new(uint64_t start_ns)
 		   &(struct model_reader){.period = period_add,
 				       .taken = preemptors_charge,
 				       .arg = s,
-				       .thread_size = sizeof(struct follow)}, start_ns);
+				       .thread_size = sizeof(struct follow)}, 0);
+	s->since_ns = since_ns;
+	s->until_ns = until_ns;
 	s->vms = HASH_TABLE(struct vm_entry, 1, SCHED_VMS_MAX);
 	handlers_init(s);
 	s->preemptors = HASH_TABLE(struct sched_preemptor, 1, SCHED_PREEMPTORS_MAX);

@@ -97,12 +97,16 @@ struct sched_counts {
 	uint64_t losses;  /* times at which events were lost: what threads did then is unknown */
 	uint64_t refused; /* events of threads, event loops or CPUs beyond the limit */
 	uint64_t unnamed; /* (parts of) waits for which the task that ran is unknown: too many */
+	uint64_t cut; /* waits and busy periods that began before the window: they count whole */
 };
 
 struct sched;
 
-/* Times before the first event of a thread count from start_ns, if that event shows what it did. NULL: no memory. */
-struct sched *sched_new(uint64_t start_ns);
+/*
+ * Only what threads do in [since_ns, until_ns) is counted, and waits that end in it; events from before tell what they
+ * do when it begins. A thread counts from since_ns on, if its first event shows what it did. NULL: no memory.
+ */
+struct sched *sched_new(uint64_t since_ns, uint64_t until_ns);
 void sched_free(struct sched *s);
 DEFINE_CLEANUP(sched, struct sched *, sched_free);
 
