@@ -21,7 +21,8 @@ struct other_format {
 
 static const char ctf_instead[] = "name its directory, which has the metadata: -i DIRECTORY";
 static const char babeltrace_instead[] =
-	"print it with the CPU of each event, as babeltrace2 does of a kernel's trace of LTTng";
+	"print each event in one line and with its CPU, "
+	"as babeltrace2 does of a kernel's trace of LTTng";
 static const char stap_instead[] =
 	"record the events: hostrace record --vm PID; reports: heatmap exit-latency, leaks";
 
@@ -29,8 +30,8 @@ static const struct other_format formats[] = {
 	{"\xc1\x1f\xfc\xc1", "a stream of a CTF trace (LTTng)", ctf_instead},
 	{"\x57\x1d\xd1\x75", "the metadata of a CTF trace (LTTng)", ctf_instead},
 	{"/* CTF 1.8 */", "the metadata of a CTF trace (LTTng)", ctf_instead},
-	{"] (+0.", "text of babeltrace2 without CPUs", babeltrace_instead},
-	{"] (+?.", "text of babeltrace2 without CPUs", babeltrace_instead},
+	{"] (+0.", "text of babeltrace2 without CPUs, or with broken lines", babeltrace_instead},
+	{"] (+?.", "text of babeltrace2 without CPUs, or with broken lines", babeltrace_instead},
 	{"|512n8u  131u2m", "a heat map of stap/exitheatmap.stp", stap_instead},
 	{"queue verdict       device", "a table of stap/virtqueueleaks.stp", stap_instead},
 };

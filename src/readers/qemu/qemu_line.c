@@ -35,6 +35,8 @@ static bool event_parse(struct qemu_line *l, const char *s, const char *end)
 {
 	l->name = name_parse(s);
 	s = text_skip_blanks(s + l->name.len);
+	while (end > s && end[-1] == ' ')
+		end--;
 	l->args = (struct text_slice){s, (uint32_t)(s < end ? end - s : 0)};
 	return l->name.len;
 }

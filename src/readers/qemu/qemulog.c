@@ -12,6 +12,7 @@
 #include "readers/qemu/qemu_line.h"
 #include "readers/qemu/qemu_reader.h"
 #include "readers/text/lines.h"
+#include "readers/text/paste_clean.h"
 
 enum {
 	ARENA = BATCH_MAX * QEMU_RECORD_MAX,
@@ -80,7 +81,8 @@ static bool form_find(struct qemulog *q)
 
 	for (int i = 0; i < FORM_LINES_MAX && (s = text_line_next(&q->lines, &end)); i++) {
 		nr[qemu_line_parse(&l, s, end)] += qemu_line_is_likely(&l);
-		is_odd |= text_skip_quote(s) < end && (!l.form || qemu_line_is_cut(&l));
+		is_odd |= text_skip_quote(s) < end &&
+			  (!l.form || qemu_line_is_cut(&l) || paste_is_odd(s, end));
 	}
 	q->form = QEMU_NO_EVENT;
 	for (enum qemu_form form = q->form + 1; form < QEMU_FORMS; form++)

@@ -23,7 +23,7 @@
 
 #define DATE "[%4d-%2d-%2d %2d:%2d:%2d%n"
 
-enum { LINE_BYTES = 4096, FIELD_BYTES = 256 };
+enum { LINE_BYTES = 4096, FIELD_BYTES = 256, TIMES_MAX = 16 /* '[' before an event's fields */ };
 
 bool babeltrace_probe(const char *text, size_t len)
 {
@@ -147,12 +147,33 @@ static bool members_parse(const char *s, bool sched, bool kvm, struct head *head
 	return *head->cpu;
 }
 
-/* A line that was cut has no end of its fields. */
-static bool is_whole(const char *s, const char *end)
+/* A line that was cut or broken has no end of its fields; after it may be what encloses a pasted text. */
+static bool is_whole(const char *s)
 {
-	while (end > s && end[-1] == ' ')
-		end--;
-	return end > s && end[-1] == '}';
+	const char *close = strrchr(s, '}');
+
+	if (!close)
+		return false;
+	close++;
+	close += strspn(close, " \t|\"`");
+	return !*close || *close == '<' || *close == 0x1b;
+}
+
+/* The time of the event, before `end`: the last one, as others may be prefixes ("Nov 25 23:03:17 ", "[12.345] "). */
+static const char *time_find(const char *s, const char *end, uint64_t *ret)
+{
+	const char *found = NULL;
+	uint64_t seconds;
+
+	for (int i = 0; i < TIMES_MAX && (s = memchr(s, '[', (size_t)(end - s))); i++, s++) {
+		const char *fraction = time_parse(s, &seconds);
+
+		if (fraction) {
+			found = fraction;
+			*ret = seconds;
+		}
+	}
+	return found;
 }
 
 char *babeltrace_line(char *s, char *end)
@@ -165,8 +186,9 @@ char *babeltrace_line(char *s, char *end)
 	int len, task;
 
 	*end = '\0';
-	fraction = is_whole(s, end) ? time_parse(text_skip_quote(s), &seconds) : NULL;
-	members = fraction ? strstr(s, ": {") : NULL;
+	members = is_whole(s) ? strstr(s, ": {") : NULL;
+	fraction = members ? time_find(s, members, &seconds) : NULL;
+	members = fraction ? members : NULL;
 	for (name = members; name && name > s && name[-1] != ' ';)
 		name--;
 	name_end = members;

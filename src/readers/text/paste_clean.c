@@ -66,26 +66,6 @@ static const char *symbol_parse(const char *s, size_t len, size_t *ret_len)
 	return NULL;
 }
 
-/* Is there something at s that paste_clean() changes? */
-static bool is_odd(const char *s, const char *end)
-{
-	size_t len;
-
-	if (*s == '[')
-		return escape_end(s, end);
-	return *s == 0x1b || *s == '\t' || *s == '`' ||
-	       ((*s == '&' || (unsigned char)*s >= 0x80) &&
-		symbol_parse(s, (size_t)(end - s), &len));
-}
-
-bool paste_is_odd(const char *s, const char *end)
-{
-	for (; s < end; s++)
-		if ((*s < ' ' || *s == '[' || *s == '&' || *s == '`') && is_odd(s, end))
-			return true;
-	return false;
-}
-
 static int hex_digit(char c)
 {
 	return text_is_digit(c) ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
@@ -119,12 +99,14 @@ static char *frame_cut(const char *at, char *end)
 	return end - (end > s + 1 && end[-1] == '|');
 }
 
-/* "```", "```text" of Markdown, "{noformat}", "{code:title=x}", "<pre>": what encloses a text, at s; its end, or s. */
+/* "```text" of Markdown, "{noformat}", "{code:title=x}", "<pre>", "<br>": what encloses a text, at s; its end, or s. */
 static const char *fence_skip(const char *s, const char *end)
 {
 	static const char *const fences[] = {"```",	"~~~",	  "{noformat}", "{code}",
 					     "<pre>",	"</pre>", "[code]",	"[/code]",
-					     "<code>",	"</code>"};
+					     "<code>",	"</code>", "<div>",	"</div>",
+					     "<p>",	"</p>",	  "<li>",	"</li>",
+					     "<br>",	"<br/>",  "<br />"};
 	const char *close;
 
 	for (size_t i = 0; i < sizeof(fences) / sizeof(*fences); i++) {
@@ -139,6 +121,28 @@ static const char *fence_skip(const char *s, const char *end)
 	return close ? close + 1 : s;
 }
 
+/* Is there something at s that paste_clean() changes? */
+static bool is_odd(const char *s, const char *end)
+{
+	size_t len;
+
+	if (*s == '[')
+		return escape_end(s, end);
+	if (*s == '<' || *s == '"')
+		return *s == '"' || fence_skip(s, end) > s;
+	return *s == 0x1b || *s == '\t' || *s == '`' ||
+	       ((*s == '&' || (unsigned char)*s >= 0x80) &&
+		symbol_parse(s, (size_t)(end - s), &len));
+}
+
+bool paste_is_odd(const char *s, const char *end)
+{
+	for (; s < end; s++)
+		if ((*s < ' ' || strchr("[&`<\"", *s)) && is_odd(s, end))
+			return true;
+	return false;
+}
+
 /* Where a fence ends the text. */
 static char *fence_cut(const char *s, char *end)
 {
@@ -150,6 +154,12 @@ static char *fence_cut(const char *s, char *end)
 	return end > s + 1 && end[-1] == '`' ? end - 1 : end;
 }
 
+/* A cell of a table with commas. */
+static bool is_quoted(const char *s, const char *end)
+{
+	return end - s > 1 && *s == '"' && end[-1] == '"';
+}
+
 /* Removes what encloses a text. Returns its new end. */
 static char *fences_cut(char *s, char *end)
 {
@@ -159,9 +169,10 @@ static char *fences_cut(char *s, char *end)
 
 	if (after > at && !strncmp(at, "```", 3) && !memchr(after, ' ', (size_t)(end - after)))
 		after = end; /* "```text" */
-	if (after == at && at < end && *at == '`')
+	if (after == at && at < end && (*at == '`' || is_quoted(at, end)))
 		after = at + 1;
 	end = fence_cut(after, end);
+	end -= is_quoted(at, end);
 	len = (size_t)(end - after);
 	memmove(at, after, len);
 	return at + len;
@@ -247,7 +258,7 @@ static const char *month_skip(const char *s)
 	p = pattern_skip(p, "dd:dd:dd");
 	p = p ? fraction_skip(p) : NULL;
 	year = p ? pattern_skip(p, " dddd") : NULL;
-	return year ? year : p;
+	return year && !isalnum((unsigned char)*year) && *year != '-' ? year : p;
 }
 
 /* A date, a time of day, or seconds: what ts(1), syslog and containers print. */
@@ -304,13 +315,24 @@ static const char *bracket_skip(const char *s)
 	return p && *p == ']' ? p + 1 : NULL;
 }
 
-/* "12:" and "12-" of grep -n, "12 " of cat -n with its tab. */
+/* A thread's name, "252812@1721976657.700972:" or a date: no column of numbers. */
+static bool begins_event(const char *s)
+{
+	return isalpha((unsigned char)*s) || *s == '<' || *number_skip(s) == '@' ||
+	       pattern_skip(s, "dddd-dd-dd");
+}
+
+/* "12:" and "12-" of grep -n, "12 " of cat -n with its tab or, copied from a terminal, blanks; "12. " of a list. */
 static const char *line_number_skip(const char *s)
 {
 	const char *p = number_skip(s);
 
 	if (p == s)
 		return NULL;
+	if ((*p == '.' || *p == ')') && p[1] == ' ')
+		return p + 1;
+	if (*p == ' ' && p[1] == ' ' && begins_event(text_skip_blanks(p)))
+		return p + 1;
 	return *p == '\t' || *p == ':' || *p == '-' ? p + 1 : NULL;
 }
 
@@ -327,11 +349,42 @@ static const char *file_skip(const char *s)
 	return *p == ' ' || (text_is_digit(*p) && number_skip(p)[0] == ':') ? p : NULL;
 }
 
-/* ">", "->", "* ", "+ ", "| ": quotes, marks, lists. */
+/* "10:12 <jane> ", "10:12:30 <jane> " of a chat */
+static const char *chat_skip(const char *s)
+{
+	const char *p = pattern_skip(s, "dd:dd"), *seconds = p ? pattern_skip(p, ":dd") : NULL;
+
+	p = seconds ? seconds : p;
+	if (!p || p[0] != ' ' || p[1] != '<' || p[2] == ' ')
+		return NULL;
+	for (p += 2; isgraph((unsigned char)*p) && *p != '>';)
+		p++;
+	return p[0] == '>' && p[1] == ' ' ? p + 1 : NULL;
+}
+
+/* "vm-1  | " of docker compose */
+static const char *container_skip(const char *s)
+{
+	const char *p = s;
+
+	while (isalnum((unsigned char)*p) || *p == '-' || *p == '_' || *p == '.')
+		p++;
+	if (p == s || *p != ' ')
+		return NULL;
+	p = text_skip_blanks(p);
+	return p[0] == '|' && p[1] == ' ' ? p + 1 : NULL;
+}
+
+/* ">", "->", "* ", "+ ", "| ", "JD> ", and the '+' of diff(1): quotes, marks, lists. */
 static const char *mark_skip(const char *s)
 {
 	const char *p = s;
 
+	while (isupper((unsigned char)*p) && p - s < 3)
+		p++;
+	p = *p == '>' ? p : s;
+	if (p == s && *p == '+' && (isalnum((unsigned char)p[1]) || p[1] == '<'))
+		return p + 1;
 	while (*p == '-' || *p == '*' || *p == '+' || *p == '|' || *p == '>')
 		p++;
 	if (p == s || (*p != ' ' && *p != '\t' && p[-1] != '>'))
@@ -345,6 +398,10 @@ const char *paste_prefix_skip(const char *s, bool has_parts)
 
 	if (!at)
 		at = bracket_skip(s);
+	if (!at)
+		at = chat_skip(s);
+	if (!at)
+		at = container_skip(s);
 	if (!at && (at = date_skip(s))) {
 		if (*at != ' ')
 			at = NULL;

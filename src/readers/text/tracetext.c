@@ -560,7 +560,7 @@ static int tracetext_open(const char *path, const struct read_hint *hint, struct
 	struct tracetext *t;
 	int err = tracetext_try(path, hint, false, &t);
 
-	if (!err && t->is_pasted) {
+	if (!err && t->is_pasted && !t->lines.babeltrace) { /* whose broken lines are skipped, and counted */
 		tracetext_close(&t->reader);
 		err = tracetext_try(path, hint, true, &t);
 	}

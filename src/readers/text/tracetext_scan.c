@@ -251,6 +251,9 @@ static bool is_pasted(const struct text_line *l, const struct text_name *name)
 
 	return l->comm.len > TEXT_COMM_MAX || text_is_digit(first) || strchr("-*+|[", first) ||
 	       memchr(l->comm.at, '\t', l->comm.len) ||
+	       memmem(l->comm.at, l->comm.len, "  ", 2) ||
+	       memmem(l->comm.at, l->comm.len, "> ", 2) ||
+	       memmem(l->comm.at, l->comm.len, "| ", 2) ||
 	       (name->kind && ends_oddly(l) && text_is_cut(l));
 }
 
