@@ -25,6 +25,7 @@ packages() {
 	build libbpf-dev         libbpf-devel
 	build libelf-dev         elfutils-libelf-devel
 	build libdw-dev          elfutils-devel
+	build libpcap-dev        libpcap-devel
 	build libiberty-dev      binutils-devel
 	build libiberty-dev      binutils-devel
 	build libcurl4-openssl-dev libcurl-devel

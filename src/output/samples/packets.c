@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * A packet is made an Ethernet frame; frames become pcap, pcapng, or text by tcpdump, which reads pcap. Both formats
- * are a head and blocks, written here: libpcap does not write pcapng, and would bring eight libraries into every
- * start of hostrace.
- */
+/* A packet is made an Ethernet frame; frames become pcap by libpcap, pcapng, or text by tcpdump, which reads pcap. */
 #include <errno.h>
 #include <inttypes.h>
+#include <pcap/pcap.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -17,7 +14,7 @@
 #include "base/version.h"
 #include "event/event.h"
 
-enum { SNAPLEN = 1500, LINK_ETHERNET = 1, ETHERNET_HEADER = 14, PACKET_MAX = 65535 };
+enum { SNAPLEN = 1500, ETHERNET_HEADER = 14, PACKET_MAX = 65535 };
 
 /* OSv's events in other traces are "osv:NAME". */
 static const char *name_of(const struct sample *s)
@@ -118,40 +115,39 @@ static struct timeval packet_time(uint64_t ns)
 
 /* A pcap file being written. */
 struct writer {
-	FILE *out; /* borrowed */
+	pcap_t *pcap;
+	pcap_dumper_t *dumper;
 	uint8_t *frame;
 	bool compat;
 	const struct time_range *range;
 	const struct packets_clock *clock; /* NULL: pcap */
+	FILE *out;			   /* of pcapng */
 	struct packet_counts n;
-};
-
-/* draft-ietf-opsawg-pcap; numbers are little-endian, as this machine's. */
-struct pcap_head {
-	uint32_t magic; /* times are in microseconds */
-	uint16_t major, minor;
-	uint32_t reserved[2], snaplen, link_type;
-};
-
-struct pcap_packet {
-	uint32_t s, us, captured, len;
 };
 
 static int writer_open(struct writer *w, FILE *out, bool compat)
 {
-	const struct pcap_head head = {0xa1b2c3d4, 2, 4, {0}, SNAPLEN, LINK_ETHERNET};
-
-	*w = (struct writer){.out = out, .compat = compat};
+	*w = (struct writer){.compat = compat};
 	w->frame = malloc(ETHERNET_HEADER + PACKET_MAX);
-	if (!w->frame)
-		return fail(-ENOMEM, "out of memory");
-	fwrite(&head, sizeof(head), 1, out);
-	return 0;
+	w->pcap = pcap_open_dead(DLT_EN10MB, SNAPLEN);
+	w->dumper = w->pcap && w->frame ? pcap_dump_fopen(w->pcap, out) : NULL;
+	return w->dumper ? 0
+			 : fail(-EIO, "pcap: %s", w->pcap ? pcap_geterr(w->pcap) : "out of memory");
+}
+
+/* The FILE stays open: it is its owner's. */
+static void writer_close(struct writer *w)
+{
+	if (w->dumper)
+		pcap_dump_flush(w->dumper);
+	if (w->pcap)
+		pcap_close(w->pcap);
+	free(w->frame);
 }
 
 static int writer_put(struct writer *w, const struct sample *s, struct timeval when)
 {
-	struct pcap_packet head = {.s = (uint32_t)when.tv_sec, .us = (uint32_t)when.tv_usec};
+	struct pcap_pkthdr head = {.ts = when};
 	uint32_t len;
 
 	if (!frame_make(s, w->frame, &len)) {
@@ -162,9 +158,8 @@ static int writer_put(struct writer *w, const struct sample *s, struct timeval w
 					s->tp->name, s->time_ns)
 				 : -EPROTO;
 	}
-	head.captured = head.len = len;
-	fwrite(&head, sizeof(head), 1, w->out);
-	fwrite(w->frame, len, 1, w->out);
+	head.caplen = head.len = len;
+	pcap_dump((u_char *)w->dumper, &head, w->frame);
 	w->n.written++;
 	return 0;
 }
@@ -172,7 +167,7 @@ static int writer_put(struct writer *w, const struct sample *s, struct timeval w
 /* ---- pcapng ---- */
 
 /*
- * draft-ietf-opsawg-pcapng. A file is a row of blocks: type, length,
+ * draft-ietf-opsawg-pcapng; libpcap reads this format and does not write it. A file is a row of blocks: type, length,
  * body, options, length. Numbers are little-endian, as this machine's.
  */
 enum { BLOCK_SECTION = 0x0a0d0d0a, BLOCK_INTERFACE = 1, BLOCK_PACKET = 6 };
@@ -180,7 +175,7 @@ enum { OPTION_END = 0, OPTION_COMMENT = 1 };
 enum { SECTION_PROGRAM = 4 };
 enum { INTERFACE_NAME = 2, INTERFACE_RESOLUTION = 9 };
 enum { PACKET_FLAGS = 2, FLAG_INBOUND = 1, FLAG_OUTBOUND = 2 };
-enum { BYTE_ORDER_MAGIC = 0x1a2b3c4d, RESOLUTION_NS = 9 };
+enum { BYTE_ORDER_MAGIC = 0x1a2b3c4d, LINK_ETHERNET = 1, RESOLUTION_NS = 9 };
 enum { OPTION_BYTES_MAX = UINT16_MAX };
 
 struct pcapng_packet {
@@ -341,7 +336,7 @@ int packets_pcap_dump(struct sample_trace *t, const struct time_range *range, bo
 	if (!err)
 		err = sample_each(t, packet_sample, &w);
 	*ret = w.n;
-	free(w.frame);
+	writer_close(&w);
 	return err;
 }
 
@@ -448,7 +443,7 @@ void packet_texts_close(struct packet_texts *p)
 {
 	if (!p)
 		return;
-	free(p->writer.frame);
+	writer_close(&p->writer);
 	if (p->pcap)
 		fclose(p->pcap);
 	if (p->text)
@@ -468,6 +463,7 @@ int packet_texts_run(struct packet_texts *p)
 	static const char *const argv[] = {"tcpdump", "-nn", "-tt", "-S", "-r", "-", NULL};
 	int err = 0;
 
+	pcap_dump_flush(p->writer.dumper);
 	if (p->nr)
 		err = tcpdump_run(p->pcap, fileno(p->text), argv);
 	rewind(p->text);
