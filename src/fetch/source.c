@@ -77,6 +77,7 @@ int frames_take(struct guest_source *s, size_t len)
 	int err = 0;
 
 	f->len += len;
+	f->received += len;
 	while (!err && !f->ended && f->len - at >= STREAM_HEAD) {
 		const uint8_t *frame = f->buf + at;
 		struct stream_head h;
@@ -249,6 +250,10 @@ void guest_source_stop(struct guest_source *s)
 	}
 	if (s->there && s->ops->finish && s->ops->finish(s))
 		give_up(s);
+	if (!s->failed && s->frames.received && !s->frames.begun)
+		snprintf(s->error, sizeof(s->error),
+			 "%" PRIu64 " bytes received, among them no beginning of an agent's stream",
+			 s->frames.received);
 }
 
 int guest_source_sync(const struct guest_source *s)

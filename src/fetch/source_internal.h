@@ -57,6 +57,7 @@ struct frames {
 	bool begun, ended; /* BEGIN, END was received */
 	bool noise;	   /* no frame began where the last byte lay: counted once until one does */
 	uint64_t frames, damaged;
+	uint64_t received; /* bytes */
 };
 
 enum { FRAMES_ROOM = 2 * (STREAM_HEAD + STREAM_PAYLOAD_MAX) };

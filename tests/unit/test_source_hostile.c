@@ -132,7 +132,8 @@ static void *hostile_sends(void *arg)
 		len = STREAM_HEAD + payload;
 		if (random_next(&seed) % 3)
 			frame(buf, 1 + (unsigned int)random_next(&seed) % 6, buf + 99, payload);
-		buf[4] = buf[4] == STREAM_BEGIN ? STREAM_NAMES : buf[4]; /* and so its CRC is wrong */
+		buf[4] = buf[4] == STREAM_BEGIN ? STREAM_NAMES
+						: buf[4]; /* and so its CRC is wrong */
 		if (random_next(&seed) % 4 == 0)
 			len /= 2;
 	}
@@ -232,6 +233,26 @@ static void half_a_frame(void **state)
 	s->stop_ms = SHORT_MS;
 	guest_source_stop(s);
 	assert_int_equal(frames_of(in_dir("half.guest")), 1);
+	guest_source_close(s);
+	close(fd);
+	close(listener);
+}
+
+/* What is no stream is not "no data". */
+static void no_stream_at_all(void **state)
+{
+	int listener = listen_at(in_dir("console"));
+	struct guest_source *s = source_at("serial", "console", "console.guest");
+	int fd = accept(listener, NULL, NULL);
+	static const uint8_t login[] = "Debian GNU/Linux 12 web1 ttyS1\r\n\r\nweb1 login: ";
+
+	(void)state;
+	assert_true(send_all(fd, login, sizeof(login)));
+	guest_source_round(s);
+	s->stop_ms = SHORT_MS;
+	guest_source_stop(s);
+	assert_int_equal(told(s, "units"), 0);
+	assert_non_null(strstr(s->error, "47 bytes received, among them no beginning"));
 	guest_source_close(s);
 	close(fd);
 	close(listener);
@@ -402,8 +423,9 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_floods_one_does_not), cmocka_unit_test(half_a_frame),
-		cmocka_unit_test(the_disk_is_not_filled),  cmocka_unit_test(memory_is_scribbled_on),
-		cmocka_unit_test(memory_goes_away),	   cmocka_unit_test(a_ring_of_many),
+		cmocka_unit_test(no_stream_at_all),	   cmocka_unit_test(the_disk_is_not_filled),
+		cmocka_unit_test(memory_is_scribbled_on),  cmocka_unit_test(memory_goes_away),
+		cmocka_unit_test(a_ring_of_many),
 	};
 
 	return cmocka_run_group_tests(tests, dir_make, dir_remove);
