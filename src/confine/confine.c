@@ -393,6 +393,12 @@ static int supervisor_use(struct supervisor *s)
 	return err;
 }
 
+/* What the process asks for is in its memory: another user's is read with CAP_SYS_PTRACE, which containers lack. */
+static bool may_change_user(const struct confinement *c, const struct identity *to)
+{
+	return identity_droppable(to) && (!c->paths || identity_caps() & BIT(CAP_SYS_PTRACE));
+}
+
 /*
  * The order: the supervisor is a copy of what we are now; no_new_privs comes before what needs it; the list of calls is
  * last. Whether there can be a supervisor is known when its filter is loaded.
@@ -400,7 +406,7 @@ static int supervisor_use(struct supervisor *s)
 static int confine_in_order(struct confinement *c, struct supervisor *s)
 {
 	const struct identity ordinary = identity_ordinary(),
-			      *to = identity_droppable(&ordinary) ? &ordinary : NULL;
+			      *to = may_change_user(c, &ordinary) ? &ordinary : NULL;
 	int death = 0, err, ruleset = uses_landlock(c->phase) ? landlock_prepare() : -1;
 
 	prctl(PR_GET_PDEATHSIG, &death);

@@ -4,7 +4,8 @@
  * bug in a parser is then a bug of a process that may do next to nothing:
  *
  *	user		started as root: the system user `hostrace` if /etc/passwd has one, else `nobody`; no
- *			supplementary groups
+ *			supplementary groups. With `paths` it takes CAP_SYS_PTRACE, which most containers lack: the
+ *			supervisor reads this process's memory
  *	capabilities	none in any set, the bounding set included, except those of `keep`
  *	execve()	no_new_privs: no program that it executes has more rights
  *	system calls	a list per phase (seccomp). What is not on it fails with EPERM; what only an attacker calls
