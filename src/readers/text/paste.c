@@ -406,6 +406,8 @@ struct measure {
 	uint64_t hard, soft;		   /* those that are one record only without a blank, with one */
 	uint64_t printable;
 	uint64_t cut, cut_longest; /* lines that lack their end; those of the width */
+	uint64_t half, half_longest, other_longest; /* PASTE_HALF; those of the width, and others of it */
+	uint64_t half_kinds;
 	size_t widest;
 	bool goes_on;
 };
@@ -432,10 +434,15 @@ static void measure_unbroken(struct paste *p, struct measure *m)
 	if (p->grammar->ends)
 		end = p->grammar->ends(p->now.at, p->now.end, false, &key);
 	m->cut += end == PASTE_CUT;
-	m->cut_longest += end == PASTE_CUT && p->now.width == p->width;
+	m->half += end == PASTE_HALF;
+	if (p->now.width == p->width)
+		++*(end == PASTE_CUT	? &m->cut_longest
+		    : end == PASTE_HALF ? &m->half_longest
+					: &m->other_longest);
 	if (end == PASTE_HALF) {
 		unsigned int i = half_slot(p, key);
 
+		m->half_kinds += !p->half[i].nr;
 		p->half[i].nr += !p->half[i].nr || p->half[i].key == key;
 		p->half[i].key = p->half[i].nr == 1 ? key : p->half[i].key;
 	}
@@ -453,7 +460,7 @@ static void measure_line(struct paste *p, struct measure *m, const struct physic
 		m->printable += SOFT_NONE;
 	if ((is_event || next->class == PASTE_HEAD) && next->width > p->width) {
 		m->trimmed = next->width == p->width + TRIMMED_MAX ? m->longest : 0;
-		m->longest = m->cut_longest = 0;
+		m->longest = m->cut_longest = m->half_longest = m->other_longest = 0;
 		p->width = next->width;
 	}
 	m->goes_on = next->end > next->at && next->end[-1] == '=';
@@ -461,6 +468,22 @@ static void measure_line(struct paste *p, struct measure *m, const struct physic
 		m->printable += next->width >= SOFT_MIN && next->width <= SOFT_MAX ? 1 : SOFT_NONE;
 	m->printable += paste_is_printable(next->at, next->end) ? 0 : SOFT_NONE;
 	m->widest = next->width > m->widest ? next->width : m->widest;
+}
+
+/*
+ * Records that lack fields may be of a trace that was trimmed so; but not if records of several kinds end at one
+ * column, all that lack fields among them, and no line is longer.
+ */
+static bool is_cut_at_width(const struct measure *m)
+{
+	uint64_t cut = m->cut, longest = m->cut_longest;
+
+	if (m->half_longest == m->half &&
+	    (m->cut_longest || m->half_kinds > 1 || m->other_longest >= CUT_LINES_MIN)) {
+		cut += m->half;
+		longest += m->half;
+	}
+	return longest >= CUT_LINES_MIN && longest + 1 >= cut && cut > m->hard + m->soft;
 }
 
 /*
@@ -482,8 +505,7 @@ static void measure(struct text_lines *t)
 	p->hard = m.hard || m.soft
 			  ? m.hard > m.soft
 			  : m.longest >= HARD_LINES_MIN && m.longest + m.trimmed == m.broken;
-	if (m.cut_longest >= CUT_LINES_MIN && m.cut_longest + 1 >= m.cut &&
-	    m.cut > m.hard + m.soft)
+	if (is_cut_at_width(&m))
 		p->cut_width = p->counts.width = p->width;
 }
 

@@ -423,7 +423,7 @@ static void pasted_report(struct tracetext *t)
 	if (counts->joined)
 		trace_info_caveat(info, "%s: %" PRIu64 " records were joined from several lines",
 				  info->file, counts->joined);
-	if (counts->width && counts->cut)
+	if (counts->width && (counts->cut || counts->open))
 		trace_info_caveat(info, "%s: the lines are cut at column %zu", info->file,
 				  counts->width);
 	if (counts->cut)
