@@ -175,6 +175,28 @@ uint64_t trace_info_resolution(const struct trace_info *info)
 	return ns > 0 ? (uint64_t)ns : 0;
 }
 
+bool trace_info_recorded(const struct trace_info *info, const char *event)
+{
+	const json_t *probe;
+	size_t i;
+
+	json_array_foreach (json_object_get(info->meta, "probes"), i, probe) {
+		const char *name = json_string_value(json_object_get(probe, "event"));
+		const char *how = json_string_value(json_object_get(probe, "how"));
+
+		if (name && how && !strcmp(name, event) && strcmp(how, "absent") != 0)
+			return true;
+	}
+	return false;
+}
+
+bool trace_info_is_ring(const struct trace_info *info)
+{
+	const json_t *options = json_object_get(info->meta, "options");
+
+	return json_integer_value(json_object_get(options, "ring_bytes")) > 0;
+}
+
 void trace_info_set_ticks(struct trace_info *info)
 {
 	json_object_set_new(info->meta, "time_unit", json_string("ticks"));

@@ -144,6 +144,12 @@ void trace_info_add(struct trace_info *info, json_t *meta);
 bool trace_info_in_ticks(const struct trace_info *info);
 uint64_t trace_info_resolution(const struct trace_info *info); /* ns; 0: exact */
 
+/* Does a recording of ours say that it had a probe of this event? */
+bool trace_info_recorded(const struct trace_info *info, const char *event);
+
+/* Did the recorder keep the newest events only (--ring, --trigger)? What began before them may be missing. */
+bool trace_info_is_ring(const struct trace_info *info);
+
 /*
  * A recording that was cut when it was converted begins and ends where the cut does, not at its first and last event:
  * events that name others are older, and nothing may have happened near the ends. For readers: takes start_ns and

@@ -249,21 +249,6 @@ bool input_set_strict_failed(const struct input_set *set)
 	return set->options->strict && missing;
 }
 
-static bool recorded(const json_t *meta, const char *event)
-{
-	const json_t *probe;
-	size_t i;
-
-	json_array_foreach (json_object_get(meta, "probes"), i, probe) {
-		const char *name = json_string_value(json_object_get(probe, "event"));
-		const char *how = json_string_value(json_object_get(probe, "how"));
-
-		if (name && how && !strcmp(name, event) && strcmp(how, "absent") != 0)
-			return true;
-	}
-	return false;
-}
-
 bool input_set_foreign(const struct input_set *set)
 {
 	for (unsigned int i = 0; i < set->nr_hosts; i++)
@@ -275,7 +260,7 @@ bool input_set_foreign(const struct input_set *set)
 
 bool input_set_recorded(const struct input_set *set, const char *event)
 {
-	return array_any(set->nr_hosts, i, recorded(set->input[i].reader->info.meta, event));
+	return array_any(set->nr_hosts, i, trace_info_recorded(&set->input[i].reader->info, event));
 }
 
 unsigned int input_set_nr_vms(const struct input_set *set)

@@ -196,6 +196,7 @@ struct survey {
 	unsigned int nr_tids; /* up to the limit */
 	bool *vcpu;	      /* SURVEY_VCPUS */
 	json_t *probes;	      /* of a recording of ours, doc/format.md; NULL: none */
+	bool ring;	      /* and it has the newest events only: trace_info_is_ring() */
 };
 
 /*

@@ -157,8 +157,10 @@ static int input_read(struct surveying *g, const struct input *in, struct open_f
 	else if (in->is_guest)
 		input_options_window(g->options, r->info.start_ns, r->info.end_ns, &g->since_ns,
 				     &g->until_ns);
-	if (r && !g->s->probes)
+	if (r && !g->s->probes) {
+		g->s->ring = trace_info_is_ring(&r->info);
 		g->s->probes = json_incref(json_object_get(r->info.meta, "probes"));
+	}
 	return err ? err : reader_each(r, all_add, g);
 }
 

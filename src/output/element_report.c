@@ -143,6 +143,19 @@ void element_caveats_unchecked(json_t *list, const struct element_totals *t)
 			 ELEMENT_DROPPING_MAX);
 }
 
+void element_caveat_none(json_t *list, const struct trace_info *info)
+{
+	if (!trace_info_recorded(info, "virtqueue_pop"))
+		caveat_add(list, "no virtqueue elements: QEMU was not recorded (record --events "
+				 "qemu), or the rings are served outside QEMU (vhost)");
+	else if (trace_info_is_ring(info))
+		caveat_add(list, "no element was popped or returned in the time that the ring "
+				 "(--ring) kept; elements popped before it may be in flight");
+	else
+		caveat_add(list, "no element was popped or returned during the recording; "
+				 "elements popped before it may be in flight");
+}
+
 json_t *element_caveats(const struct trace_info *info, const struct elements *e,
 			const struct element_totals *t)
 {
@@ -151,8 +164,7 @@ json_t *element_caveats(const struct trace_info *info, const struct elements *e,
 	unsigned int nr = elements_vhost(e, vhost, 8);
 
 	if (!t->popped && !t->before && !t->unidentified)
-		caveat_add(list, "no virtqueue elements: QEMU was not recorded (record --events "
-				 "qemu), or the rings are served outside QEMU (vhost)");
+		element_caveat_none(list, info);
 	for (unsigned int i = 0; i < nr; i++)
 		caveat_add(list,
 			   "%s: its rings are served outside QEMU (vhost), pops and returns are "

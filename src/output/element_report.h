@@ -26,6 +26,9 @@ void element_table(const struct element *list, size_t nr, uint64_t start_ns,
 json_t *element_caveats(const struct trace_info *info, const struct elements *e,
 			const struct element_totals *t);
 
+/* Why the trace has no elements: one of these. Also for the report on queues. */
+void element_caveat_none(json_t *list, const struct trace_info *info);
+
 /* Of these, what both this report and that of the queues have to say: which elements could not be followed. */
 void element_caveats_unchecked(json_t *list, const struct element_totals *t);
 

@@ -55,7 +55,7 @@ static void caveat_lost(json_t *list, const struct loss_sums *lost, uint64_t sta
 			   text);
 }
 
-json_t *queue_report_caveats(const struct queue_report *a)
+json_t *queue_report_caveats(const struct queue_report *a, const struct trace_info *info)
 {
 	const struct element_totals *t = queues_totals(a->queues);
 	json_t *list = json_array();
@@ -65,8 +65,7 @@ json_t *queue_report_caveats(const struct queue_report *a)
 	if (a->left_out)
 		caveat_add(list, "%u more queues (--limit)", a->left_out);
 	if (!a->nr && !nr)
-		caveat_add(list, "no virtqueue was used: QEMU was not recorded (record --events "
-				 "qemu), or the rings are served outside QEMU (vhost)");
+		element_caveat_none(list, info);
 	else if (a->nr)
 		caveats_stages(list, a);
 	for (unsigned int i = 0; i < nr; i++)

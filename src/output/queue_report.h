@@ -6,6 +6,8 @@
 #include "analyzers/virtqueue/queues.h"
 #include "output/table.h"
 
+struct trace_info;
+
 struct queue_report {
 	/* Given to queue_report_make(): the queues after their last event (borrowed), the time
 	 * window. */
@@ -25,7 +27,7 @@ struct queue_report {
 void queue_report_make(struct queue_report *a, uint64_t limit);
 
 /* What limits these figures. An array; new reference. */
-json_t *queue_report_caveats(const struct queue_report *a);
+json_t *queue_report_caveats(const struct queue_report *a, const struct trace_info *info);
 
 extern const struct table_def queues_table, queue_stages_table;
 

@@ -231,20 +231,28 @@ static void head_write(const struct report_data *d, const struct dump_cause *cau
 		       const char *line, FILE *f)
 {
 	const struct trigger_culprit *c = &cause->culprit;
-	uint64_t before = c->start_ns > d->first_ns ? c->start_ns - d->first_ns : 0,
-		 after = d->last_ns > c->end_ns ? d->last_ns - c->end_ns : 0;
+	uint64_t after = d->last_ns > c->end_ns ? d->last_ns - c->end_ns : 0;
 	char a[16], b[16];
 
 	fprintf(f, "%s\n", line);
 	if (!cause->min_ns)
 		return;
+	if (c->start_ns < d->first_ns) {
+		fprintf(f,
+			"in the dump: from %s after the culprit began until %s after the trigger\n"
+			"note: --ring is too small: it has not kept the culprit's beginning, so "
+			"reports do not know that it is open\n",
+			duration_print(d->first_ns - c->start_ns, a, sizeof(a)),
+			duration_print(after, b, sizeof(b)));
+		return;
+	}
 	fprintf(f, "in the dump: from %s before the culprit until %s after the trigger\n",
-		duration_print(before, a, sizeof(a)), duration_print(after, b, sizeof(b)));
-	if (before < cause->before_ns)
+		duration_print(c->start_ns - d->first_ns, a, sizeof(a)),
+		duration_print(after, b, sizeof(b)));
+	if (c->start_ns - d->first_ns < cause->before_ns)
 		fprintf(f,
 			"note: --before %s was asked for: the recording had just begun, or --ring "
-			"is "
-			"too small\n",
+			"is too small\n",
 			duration_print(cause->before_ns, a, sizeof(a)));
 }
 

@@ -263,7 +263,8 @@ static bool explain_probes(json_t *list, const char *names, const struct survey 
 		if (!event || !how || !trim_name_matches(names, event))
 			continue;
 		if (strcmp(how, "absent")) {
-			put(&l, "%s was recorded, and did not occur", event);
+			put(&l, "%s was recorded, and did not occur%s", event,
+			    s->ring ? " in the time that the ring (--ring) kept" : "");
 			line_add(list, &l);
 			return true;
 		}

@@ -82,7 +82,7 @@ static int virtio_write(struct result *r, const struct output *out)
 	int err;
 
 	queue_report_make(&a, out->limit);
-	report.caveats = queue_report_caveats(&a);
+	report.caveats = queue_report_caveats(&a, &r->in->reader->info);
 	err = report_is_json(&report) ? write_json(&report, &a) : write_table(&report, &a);
 	json_decref(report.caveats);
 	return err;
