@@ -74,6 +74,8 @@ CALLS = {
 # Pairs that are not judged, with the reason.
 EXEMPT = {}
 
+AT_LIMIT = {"types", "osv_same_names"}  # no input may have 16 N
+
 
 class Cost:
     def __init__(self, seconds, kib, status):
@@ -183,7 +185,7 @@ def measure(name, n, starts, pool, work):
     traces = write_traces(work, name, n), write_traces(work, name, 4 * n)
     results = results_of(starts, traces)
     suspects = [result.call for result in results if result.is_suspect()]
-    if suspects:
+    if suspects and name not in AT_LIMIT:
         judged = results_of(suspects, (traces[1], write_traces(work, name, 16 * n)))
         results = [result for result in results if result.call not in suspects] + judged
     for path in pathlib.Path(work).glob(name + "-*"):
