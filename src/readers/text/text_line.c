@@ -28,7 +28,8 @@ enum {
 	CPU_DIGITS_MIN = 3, /* "[000]": %03d in all tools */
 	CPU_DIGITS_MAX = 5,
 	NS_DIGITS = 9,
-	CALL_DIGITS_MIN = 4, /* of an address in a call chain of perf */
+	CALL_DIGITS_MIN = 4, /* of an address in a call chain of perf, unless it is aligned as perf does */
+	CALL_WIDTH = 1 + 16, /* the tab and the address, which a 0 has, too */
 };
 
 static const char *trim_end(const char *s, const char *end)
@@ -548,7 +549,9 @@ static bool stack_parse(struct text_line *l, const char *line, const char *s, co
 		return false;
 	text_hex(&p);
 	l->text = slice(s, s);
-	return p - s >= CALL_DIGITS_MIN && (*p == ' ' || *p == '\n');
+	if (p == s || (*p != ' ' && *p != '\n'))
+		return false;
+	return p - s >= CALL_DIGITS_MIN || p - line >= CALL_WIDTH || starts_with(p, " [unknown]");
 }
 
 static enum text_line_kind other_parse(struct text_line *l, const char *line, const char *s,
