@@ -35,16 +35,23 @@ MEMORY_KIB = 64 * 1024
 ORDER_KIB = 32 * 1024  # more for the text form, whose events are put in order (PENDING_BYTES_MAX)
 WITH_MEMORY = {"exits", "list", "blame", "sched", "virtio", "info"}
 
-# A process of few pages starts the program: what is resident at its exec() counts, too. Prints seconds, KiB, status.
+# A process of few pages starts the programs: what is resident at their exec() counts, too. For each line, the words of a
+# command with a NUL between them, it prints seconds, KiB and status.
 LAUNCHER = f"""
 import os, resource, sys
-pid = os.fork()
-if not pid:
-    resource.setrlimit(resource.RLIMIT_CPU, ({LIMIT_S}, {LIMIT_S}))
-    os.execv(sys.argv[1], sys.argv[1:])
-_, status, usage = os.wait4(pid, 0)
-print("cost", usage.ru_utime + usage.ru_stime, usage.ru_maxrss, os.waitstatus_to_exitcode(status), file=sys.stderr)
+null = os.open(os.devnull, os.O_RDWR)
+for line in sys.stdin:
+    words = line[:-1].split(chr(0))
+    pid = os.fork()
+    if not pid:
+        for fd in 0, 1, 2:
+            os.dup2(null, fd)
+        resource.setrlimit(resource.RLIMIT_CPU, ({LIMIT_S}, {LIMIT_S}))
+        os.execv(words[0], words)
+    _, status, usage = os.wait4(pid, 0)
+    print(usage.ru_utime + usage.ru_stime, usage.ru_maxrss, os.waitstatus_to_exitcode(status), flush=True)
 """
+of_thread = threading.local()
 
 # What commands are run as; others with their file only. FILE: the trace, TEXT: its text form, OUT: a file
 # or folder to be written.
@@ -96,9 +103,12 @@ def run(call, trace, guest, work):
     words = [{"FILE": trace, "TEXT": re.sub(r"\.hrt$", ".txt", trace), "OUT": out}.get(word, word) for word in words]
     words += ["--guest", guest, "--clock", "0"] if guest else []
     remove(out)
-    r = subprocess.run([sys.executable, "-I", "-S", "-c", LAUNCHER, hostrace, *words], stdin=subprocess.DEVNULL,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", cwd=work, check=True)
-    return Cost(*r.stderr.splitlines()[-1].split()[1:])
+    if not hasattr(of_thread, "launcher"):
+        of_thread.launcher = subprocess.Popen([sys.executable, "-I", "-S", "-c", LAUNCHER], stdin=subprocess.PIPE,
+                                              stdout=subprocess.PIPE, text=True, cwd=work)
+    of_thread.launcher.stdin.write("\0".join([hostrace, *words]) + "\n")
+    of_thread.launcher.stdin.flush()
+    return Cost(*of_thread.launcher.stdout.readline().split())
 
 
 def calls():
