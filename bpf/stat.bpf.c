@@ -484,6 +484,25 @@ int BPF_PROG(stat_switch, bool preempt, struct task_struct *prev, struct task_st
 	return 0;
 }
 
+/*
+ * A thread that was woken is not asleep any more: it waits for a CPU. The lock of its run queue, which is held here and
+ * when it is switched out and in, orders the three.
+ */
+SEC("tp_btf/sched_wakeup")
+int BPF_PROG(stat_wakeup, struct task_struct *task)
+{
+	struct stat_vcpu *v;
+	struct stat_vm vm;
+
+	if (!stat_vm_find(task->tgid, &vm))
+		return 0;
+	v = stat_vcpu_of(stat_thread_of(task, false));
+	if (v && v->open &&
+	    (v->phase == STAT_ASLEEP_IN_KERNEL || v->phase == STAT_ASLEEP_IN_VMM))
+		phase_change(v, STAT_PREEMPTED);
+	return 0;
+}
+
 /* ---- which cgroups vCPUs wait for ---- */
 
 static __always_inline void steal_add(struct stat_vcpu *v, hr_u64 cgroup, hr_u64 ns)

@@ -41,7 +41,15 @@ static const struct way {
 enum { NR_WAYS = sizeof(ways) / sizeof(ways[0]) };
 
 /* Details, and what is tried if a kernel rejects some of their programs. */
-enum detail { DETAIL_PORTS, DETAIL_PAGES, DETAIL_SWITCH, DETAIL_RUN, DETAIL_STEAL, NR_DETAILS };
+enum detail {
+	DETAIL_PORTS,
+	DETAIL_PAGES,
+	DETAIL_SWITCH,
+	DETAIL_WAKEUP,
+	DETAIL_RUN,
+	DETAIL_STEAL,
+	NR_DETAILS
+};
 #define DETAILS_ALL   ((1u << NR_DETAILS) - 1)
 #define DETAILS_OLD    (DETAILS_ALL & ~(1u << DETAIL_STEAL))
 #define DETAILS_PLACES (1u << DETAIL_PORTS | 1u << DETAIL_PAGES)
@@ -58,6 +66,7 @@ static const char *const details[NR_DETAILS] = {
 	[DETAIL_PORTS] = "stat_pio",
 	[DETAIL_PAGES] = "stat_mmio", /* if requested */
 	[DETAIL_SWITCH] = "stat_switch",
+	[DETAIL_WAKEUP] = "stat_wakeup",
 	[DETAIL_RUN] = "stat_phase_run", /* for STAT_EXIT_TO_ENTRY */
 	[DETAIL_STEAL] = "stat_steal", /* if requested */
 };

@@ -23,6 +23,10 @@ timeout -k 5 "$life_seconds" env LD_LIBRARY_PATH=/rig/lib \
 recorder=$!
 wait_until said_or_died steal working
 l2_reached steal working
+timeout "$life_seconds" env LD_LIBRARY_PATH=/rig/lib /rig/bin/hostrace top --vm "$(cat /tmp/steal.pid)" -f json --interval 500ms \
+	>"$out/steal.top" </dev/null 2>"$out/steal.top.err" &
+top=$!
+wait_until test -s "$out/steal.top"
 for task in /proc/"$(cat /tmp/steal.pid)"/task/*; do
 	taskset -p 2 "${task##*/}"
 done
@@ -38,6 +42,7 @@ wait_until grep -q '^State:.T' "/proc/$hog/status"
 cut -d ' ' -f 1 "/proc/$hog/schedstat" >"$out/steal.ran"
 kill -KILL $hog
 printf stop | dd of=/tmp/steal.img conv=notrunc
+wait $top
 wait $recorder
 echo $? >"$out/steal.record.status"
 l2_reached steal "done"
