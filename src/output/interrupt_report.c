@@ -104,11 +104,11 @@ GET_NUMBER(get_from_other, const void *at, irq_from(at, IRQ_OTHER))
 
 /* Median, 99th percentile and maximum of a struct quantiles. */
 #define STAGE(name, type, member, spare_p50, spare_p99, spare_max, head_p50, text) \
-	{name "_p50_ns", head_p50, COL_NS, QUANTILE(p50_or_none, type, member), spare_p50, true, \
+	{name "_p50_ns", head_p50, COL_NS, QUANTILE(p50, type, member), spare_p50, true, \
 	 .doc = text ": median"}, \
-	{name "_p99_ns", "p99", COL_NS, QUANTILE(p99_or_none, type, member), spare_p99, true, \
+	{name "_p99_ns", "p99", COL_NS, QUANTILE(p99, type, member), spare_p99, true, \
 	 .doc = "99th percentile"}, \
-	{name "_max_ns", "max", COL_NS, QUANTILE(max_or_none, type, member), spare_max, true, \
+	{name "_max_ns", "max", COL_NS, QUANTILE(max, type, member), spare_max, true, \
 	 .doc = "the longest"}
 
 static const struct column_def vector_columns[] = {

@@ -208,12 +208,13 @@ int sched_report_preemptors(const struct sched_report *r, struct table *t)
 
 /* ---- threads ---- */
 
-GET_NUMBER(get_run, const struct sched_thread *th,
-	   percent_of(th->time[SCHED_RUNS], sched_known_ns(th)))
-GET_NUMBER(get_ready, const void *at, percent_of(sched_ready_ns(at), sched_known_ns(at)))
-GET_NUMBER(get_asleep, const struct sched_thread *th,
-	   percent_of(sched_known_ns(th) - sched_ready_ns(th) - th->time[SCHED_RUNS],
-		      sched_known_ns(th)))
+GET_NUMBER_IF(get_run, const struct sched_thread *th, sched_known_ns(th),
+	      percent_of(th->time[SCHED_RUNS], sched_known_ns(th)))
+GET_NUMBER_IF(get_ready, const void *at, sched_known_ns(at),
+	      percent_of(sched_ready_ns(at), sched_known_ns(at)))
+GET_NUMBER_IF(get_asleep, const struct sched_thread *th, sched_known_ns(th),
+	      percent_of(sched_known_ns(th) - sched_ready_ns(th) - th->time[SCHED_RUNS],
+			 sched_known_ns(th)))
 GET_NUMBER(get_known_ns, const void *at, sched_known_ns(at))
 GET_NUMBER(get_ready_ns, const void *at, sched_ready_ns(at))
 
@@ -229,18 +230,20 @@ static struct cell get_ran_instead(struct table *t, const void *at)
 }
 
 static const struct column_def thread_columns[] = {
-	{"run", "run", COL_PERCENT, .get = get_run, .doc = "percent of its time on a CPU"},
-	{"ready", "ready", COL_PERCENT, .get = get_ready,
+	{"run", "run", COL_PERCENT, .get = get_run, .nullable = true,
+	 .doc = "percent of its time on a CPU"},
+	{"ready", "ready", COL_PERCENT, .get = get_ready, .nullable = true,
 	 .doc = "percent of its time ready without a CPU: of a vCPU, what the guest sees as steal"},
-	{"asleep", "asleep", COL_PERCENT, .get = get_asleep, .spare = 3,
+	{"asleep", "asleep", COL_PERCENT, .get = get_asleep, .spare = 3, .nullable = true,
 	 .doc = "percent of its time asleep"},
 	{"waits", "waits", COL_COUNT, QUANTILE(count, struct sched_thread, waits),
 	 .doc = "how often it waited for a CPU"},
-	{"p50_ns", "p50", COL_NS, QUANTILE(p50, struct sched_thread, waits), .spare = 1,
+	{"p50_ns", "p50", COL_NS, QUANTILE(p50, struct sched_thread, waits), 1, true,
 	 .doc = "median of these waits"},
-	{"p99_ns", "p99", COL_NS, QUANTILE(p99, struct sched_thread, waits), .spare = 2,
+	{"p99_ns", "p99", COL_NS, QUANTILE(p99, struct sched_thread, waits), 2, true,
 	 .doc = "their 99th percentile"},
-	{"max_ns", "max", COL_NS, QUANTILE(max, struct sched_thread, waits), .doc = "the longest"},
+	{"max_ns", "max", COL_NS, QUANTILE(max, struct sched_thread, waits), 0, true,
+	 .doc = "the longest; null, as the others: it waited for none"},
 	{"time_ns", NULL, COL_NS, .get = get_known_ns, .doc = "for which the thread was seen"},
 	{"ready_ns", NULL, COL_NS, .get = get_ready_ns, .doc = "ready without a CPU"},
 	{0},
@@ -285,12 +288,13 @@ static uint64_t busy_ns(const struct sched_thread *th)
 	return loop_ns(th) - th->time[SCHED_POLLS];
 }
 
-GET_NUMBER(get_busy, const void *at, percent_of(busy_ns(at), loop_ns(at)))
-GET_NUMBER(get_loop_run, const struct sched_thread *th,
-	   percent_of(th->time[SCHED_RUNS], loop_ns(th)))
-GET_NUMBER(get_loop_ready, const void *at, percent_of(sched_ready_ns(at), loop_ns(at)))
-GET_NUMBER(get_blocked, const struct sched_thread *th,
-	   percent_of(busy_ns(th) - sched_ready_ns(th) - th->time[SCHED_RUNS], loop_ns(th)))
+GET_NUMBER_IF(get_busy, const void *at, loop_ns(at), percent_of(busy_ns(at), loop_ns(at)))
+GET_NUMBER_IF(get_loop_run, const struct sched_thread *th, loop_ns(th),
+	      percent_of(th->time[SCHED_RUNS], loop_ns(th)))
+GET_NUMBER_IF(get_loop_ready, const void *at, loop_ns(at),
+	      percent_of(sched_ready_ns(at), loop_ns(at)))
+GET_NUMBER_IF(get_blocked, const struct sched_thread *th, loop_ns(th),
+	      percent_of(busy_ns(th) - sched_ready_ns(th) - th->time[SCHED_RUNS], loop_ns(th)))
 GET_NUMBER(get_loop_ns, const void *at, loop_ns(at))
 
 /* What the longest busy period went into: the largest part of it. */
@@ -318,12 +322,13 @@ static struct cell get_longest(struct table *t, const void *at)
 }
 
 static const struct column_def loop_shares[] = {
-	{"busy", "busy", COL_PERCENT, .get = get_busy,
+	{"busy", "busy", COL_PERCENT, .get = get_busy, .nullable = true,
 	 .doc = "percent of its time from a wake-up until it polls again"},
-	{"run", "run", COL_PERCENT, .get = get_loop_run, .spare = 2, .doc = "percent on a CPU"},
-	{"ready", "ready", COL_PERCENT, .get = get_loop_ready, .spare = 2,
+	{"run", "run", COL_PERCENT, .get = get_loop_run, .spare = 2, .nullable = true,
+	 .doc = "percent on a CPU"},
+	{"ready", "ready", COL_PERCENT, .get = get_loop_ready, .spare = 2, .nullable = true,
 	 .doc = "percent ready without a CPU"},
-	{"blocked", "blocked", COL_PERCENT, .get = get_blocked, .spare = 2,
+	{"blocked", "blocked", COL_PERCENT, .get = get_blocked, .spare = 2, .nullable = true,
 	 .doc = "percent in which a handler slept"},
 	{0},
 };
@@ -331,17 +336,17 @@ static const struct column_def loop_shares[] = {
 static const struct column_def loop_columns[] = {
 	{"wakeups", "wakeups", COL_COUNT, QUANTILE(count, struct sched_loop, wakeups), .spare = 4,
 	 .doc = "wake-ups out of polling"},
-	{"wakeup_p50_ns", NULL, COL_NS, QUANTILE(p50, struct sched_loop, wakeups),
+	{"wakeup_p50_ns", NULL, COL_NS, QUANTILE(p50, struct sched_loop, wakeups), 0, true,
 	 .doc = "from a wake-up to the CPU: median"},
-	{"wakeup_p99_ns", "wake-p99", COL_NS, QUANTILE(p99, struct sched_loop, wakeups),
+	{"wakeup_p99_ns", "wake-p99", COL_NS, QUANTILE(p99, struct sched_loop, wakeups), 0, true,
 	 .doc = "99th percentile"},
-	{"wakeup_max_ns", NULL, COL_NS, QUANTILE(max, struct sched_loop, wakeups),
+	{"wakeup_max_ns", NULL, COL_NS, QUANTILE(max, struct sched_loop, wakeups), 0, true,
 	 .doc = "the longest"},
-	{"busy_p50_ns", NULL, COL_NS, QUANTILE(p50, struct sched_loop, busy),
+	{"busy_p50_ns", NULL, COL_NS, QUANTILE(p50, struct sched_loop, busy), 0, true,
 	 .doc = "busy periods: median"},
-	{"busy_p99_ns", "busy-p99", COL_NS, QUANTILE(p99, struct sched_loop, busy), .spare = 3,
+	{"busy_p99_ns", "busy-p99", COL_NS, QUANTILE(p99, struct sched_loop, busy), 3, true,
 	 .doc = "99th percentile"},
-	{"busy_max_ns", "busy-max", COL_NS, QUANTILE(max, struct sched_loop, busy),
+	{"busy_max_ns", "busy-max", COL_NS, QUANTILE(max, struct sched_loop, busy), 0, true,
 	 .doc = "the longest"},
 	{0},
 };

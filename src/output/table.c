@@ -233,9 +233,13 @@ struct cell column_vcpu(struct table *t, const void *at)
 	return (struct cell){vcpu, vcpu == RECORD_NO_VCPU ? "-" : NULL};
 }
 
-/* Reading quantiles sorts them. */
+/* Of no values: none. Reading quantiles sorts them. */
 static struct cell quantile(const void *at, double fraction)
 {
+	const struct quantiles *q = at;
+
+	if (!q->count)
+		return (struct cell){0, "-"};
 	return (struct cell){quantiles_at((struct quantiles *)at, fraction), NULL};
 }
 
@@ -259,28 +263,10 @@ struct cell column_p99(struct table *t, const void *at)
 
 struct cell column_max(struct table *t, const void *at)
 {
+	const struct quantiles *q = at;
+
 	(void)t;
-	return (struct cell){((const struct quantiles *)at)->max, NULL};
-}
-
-static struct cell or_none(const void *at, struct cell cell)
-{
-	return ((const struct quantiles *)at)->count ? cell : (struct cell){0, "-"};
-}
-
-struct cell column_p50_or_none(struct table *t, const void *at)
-{
-	return or_none(at, column_p50(t, at));
-}
-
-struct cell column_p99_or_none(struct table *t, const void *at)
-{
-	return or_none(at, column_p99(t, at));
-}
-
-struct cell column_max_or_none(struct table *t, const void *at)
-{
-	return or_none(at, column_max(t, at));
+	return (struct cell){q->max, q->count ? NULL : "-"};
 }
 
 uint64_t percent_of(unsigned __int128 part, uint64_t whole)

@@ -111,7 +111,7 @@ struct column_def {
 	GET_CELL(name, object, (struct cell){(uint64_t)(__VA_ARGS__), (known) ? NULL : "-"})
 #define GET_TEXT(name, object, ...) GET_CELL(name, object, (struct cell){0, __VA_ARGS__})
 
-/* Of a member that is a struct quantiles; OR_NONE: no value if it has no values. */
+/* Of a member that is a struct quantiles; but for `count` it is nullable, if there may be no values. */
 #define QUANTILE(which, type, member) .offset = offsetof(type, member), .get = column_##which
 
 struct cell column_u64(struct table *t, const void *at);
@@ -123,9 +123,6 @@ struct cell column_count(struct table *t, const void *at);
 struct cell column_p50(struct table *t, const void *at);
 struct cell column_p99(struct table *t, const void *at);
 struct cell column_max(struct table *t, const void *at);
-struct cell column_p50_or_none(struct table *t, const void *at);
-struct cell column_p99_or_none(struct table *t, const void *at);
-struct cell column_max_or_none(struct table *t, const void *at);
 
 /* The VM of this pid, in traces with several; a vCPU's number. */
 #define COLUMN_VM(type, member) \
