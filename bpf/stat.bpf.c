@@ -162,37 +162,6 @@ static __always_inline struct stat_cell *stat_cell(struct stat_vcpu *v, hr_u32 r
 	return &cells[c];
 }
 
-static __always_inline hr_u32 log2_of(hr_u64 v)
-{
-	hr_u32 e = (v >> 32 != 0) << 5, step;
-
-	v >>= e;
-	step = (v > 0xffff) << 4;
-	v >>= step;
-	e |= step;
-	step = (v > 0xff) << 3;
-	v >>= step;
-	e |= step;
-	step = (v > 0xf) << 2;
-	v >>= step;
-	e |= step;
-	step = (v > 3) << 1;
-	v >>= step;
-	return e | step | (hr_u32)(v >> 1);
-}
-
-static __always_inline hr_u32 stat_bucket(hr_u64 ns)
-{
-	hr_u32 e;
-
-	if (ns < 2 * STAT_SUB)
-		return (hr_u32)ns;
-	if (ns >> STAT_BITS_MAX)
-		return STAT_BUCKETS - 1;
-	e = log2_of(ns);
-	return (e - STAT_SUB_BITS + 1) * STAT_SUB + (ns >> (e - STAT_SUB_BITS) & (STAT_SUB - 1));
-}
-
 /* ---- details: what the time of an exit goes into ---- */
 
 static __always_inline void phase_begin(struct stat_vcpu *v, hr_u8 phase, hr_u64 now)
