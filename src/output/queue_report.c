@@ -106,6 +106,13 @@ static double average(const struct queue_report *a, const struct queue_figures *
 	return a->end_ns > a->start_ns ? (double)f->area / (double)(a->end_ns - a->start_ns) : 0;
 }
 
+static double busy_percent(const struct queue_report *a, const struct queue_figures *f)
+{
+	return a->end_ns > a->start_ns
+		       ? 100 * (double)f->busy_ns / (double)(a->end_ns - a->start_ns)
+		       : 0;
+}
+
 /* ---- columns ---- */
 
 static bool has_pids(const struct table *t)
@@ -203,6 +210,7 @@ static struct cell get_most(struct table *t, const void *at)
 
 GET_CELL(get_average, const struct queue_figures *f,
 	 table_print(t, "%#.17g", average(t->report, f)))
+GET_TEXT(get_kind, const struct queue_figures *f, *f->kind ? f->kind : "-")
 GET_NUMBER(get_column_ns, const void *at,
 	   at ? ((const struct queue_report *)t->report)->column_ns : 0)
 
@@ -210,6 +218,8 @@ static const struct column_def in_flight_columns[] = {
 	{"avg", NULL, COL_REAL, .get = get_average, .doc = "average over time"},
 	{"max", NULL, COL_COUNT, MEMBER(struct queue_figures, most), .doc = "at most"},
 	{"end", NULL, COL_COUNT, MEMBER(struct queue_figures, in_flight), .doc = "at the end"},
+	{"busy_ns", NULL, COL_NS, MEMBER(struct queue_figures, busy_ns),
+	 .doc = "how long one or more were"},
 	{"column_ns", NULL, COL_NS, .get = get_column_ns, .doc = "length of each column of time"},
 	{"columns", NULL, COL_ROWS, offsetof(struct queue_figures, column), get_most,
 	 .nested = flight_column, .doc = "at most during each column"},
@@ -227,6 +237,8 @@ static struct cell get_in_flight(struct table *t, const void *at)
 }
 
 static const struct column_def queue_columns[] = {
+	{"kind", NULL, COL_TEXT, .get = get_kind,
+	 .doc = "what QEMU calls the device's type, as virtio-blk"},
 	{"count", NULL, COL_COUNT, MEMBER(struct queue_figures, popped), .doc = "elements popped"},
 	{"returned", NULL, COL_COUNT, MEMBER(struct queue_figures, returned),
 	 .doc = "... returned"},
@@ -299,8 +311,8 @@ void queue_report_flight(const struct queue_report *a, FILE *f)
 		if (q->popped)
 			fprintf(f,
 				"  in flight |%s|\n            %.2f on average, %" PRIu64
-				" at most, %" PRIu64 " at the end\n",
-				line, average(a, q), q->most, q->in_flight);
+				" at most, %" PRIu64 " at the end; busy %.1f %%\n",
+				line, average(a, q), q->most, q->in_flight, busy_percent(a, q));
 	}
 	if (a->nr)
 		fprintf(f, "a column is %s\n", duration_print(a->column_ns, width, sizeof(width)));

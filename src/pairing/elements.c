@@ -197,6 +197,13 @@ struct device *elements_device(struct elements *e, uint32_t pid, uint64_t vdev)
 	return &e->device[p->index];
 }
 
+const char *elements_kind(const struct elements *e, uint32_t pid, uint64_t vdev)
+{
+	const struct device_place *p = hash_find_words(&e->devices, (uint64_t[]){pid, vdev});
+
+	return p ? e->device[p->index].kind : "";
+}
+
 struct vm_clock *elements_vm(struct elements *e, uint32_t pid)
 {
 	return hash_add_u64(&e->vms, pid, NULL);

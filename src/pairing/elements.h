@@ -134,6 +134,9 @@ const struct element_totals *elements_totals(const struct elements *e);
 int elements_end(struct elements *e, uint64_t end_ns, uint64_t min_age_ns, struct element **ret,
 		 size_t *ret_nr, struct element_totals *totals);
 
+/* What QEMU calls the type of the device at this address, "virtio-blk"; "" if the recording does not say. */
+const char *elements_kind(const struct elements *e, uint32_t pid, uint64_t vdev);
+
 /* vhost devices seen, also if they were reset since: their queues cannot be checked. */
 unsigned int elements_vhost(const struct elements *e, const char **ret_device, unsigned int max);
 

@@ -199,6 +199,7 @@ void queues_flight_until(struct queues *q, struct queue *n, uint64_t ns)
 		return;
 	columns_widen(q, ns);
 	n->f.area += (unsigned __int128)n->f.in_flight * (ns - n->since_ns);
+	n->f.busy_ns += n->f.in_flight ? ns - n->since_ns : 0;
 	n->since_ns = ns;
 	for (unsigned int to = (unsigned int)((ns - q->start_ns) / q->column_ns); n->at < to;)
 		n->f.column[++n->at] = (uint32_t)n->f.in_flight;

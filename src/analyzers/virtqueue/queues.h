@@ -34,6 +34,7 @@ enum {
 	QUEUES_COLUMNS = 64,	   /* of in-flight over time */
 	QUEUES_PENDING_MAX = 1024, /* pushed and not notified: as many as a queue of QEMU's holds */
 	QUEUES_DEVICE_MAX = 128,   /* bytes of a device's path with its NUL */
+	QUEUES_KIND_MAX = 32,	   /* ... of what QEMU calls its type */
 };
 
 enum queue_stage {
@@ -56,11 +57,13 @@ extern const struct queue_stage_info queue_stages[QUEUE_STAGES];
 struct queue_figures {
 	uint32_t pid, queue;
 	char device[QUEUES_DEVICE_MAX]; /* QOM path; "" if unknown */
+	char kind[QUEUES_KIND_MAX];	/* "virtio-blk"; "" if unknown; set by queues_end() */
 	uint64_t popped, returned, other; /* other: detached, unpopped, reset */
 	uint64_t kicks, interrupts;	  /* interrupts: QEMU asked for one */
 	struct quantiles stage[QUEUE_STAGES];
 	uint64_t in_flight, most; /* now; at most */
 	unsigned __int128 area;	  /* in flight x ns */
+	uint64_t busy_ns;	  /* with one or more in flight */
 	uint32_t column[QUEUES_COLUMNS]; /* the most in flight during each */
 };
 

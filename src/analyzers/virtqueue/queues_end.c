@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What remains when all events were read: the list of queues, what is in flight, totals. */
 
+#include <stdio.h>
+
 #include "analyzers/virtqueue/queues_private.h"
 
 static int busiest_first(const void *a, const void *b)
@@ -50,8 +52,13 @@ unsigned int queues_end(struct queues *q, uint64_t end_ns, struct queue_figures 
 
 	if (elements_end(q->elements, end_ns, 0, &left_over, &nr, &q->totals))
 		q->totals = (struct element_totals){0};
-	for (unsigned int i = 0; i < q->nr; i++)
-		queues_flight_until(q, q->queue[i], end_ns);
+	for (unsigned int i = 0; i < q->nr; i++) {
+		struct queue *n = q->queue[i];
+
+		queues_flight_until(q, n, end_ns);
+		snprintf(n->f.kind, sizeof(n->f.kind), "%s",
+			 elements_kind(q->elements, n->f.pid, n->vdev));
+	}
 	resets_count(q, left_over, nr);
 	free(left_over);
 	for (unsigned int i = 0; i < q->nr; i++)

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "base/order.h"
 #include "base/units.h"
 #include "event/exit_reason.h"
@@ -300,27 +301,61 @@ static const char *slowest_stage(const json_t *stages, uint64_t *ret_p99)
 	return found;
 }
 
+/*
+ * Do requests of this queue wait for something outside, as a packet, a key or a connection? That they are in flight is
+ * no delay then. Where the recording does not have the device's type: does one wait at the end?
+ */
+static bool waits_outside(const json_t *row)
+{
+	static const char *const served[] = {"virtio-blk", "virtio-9p", "virtio-crypto",
+					     "vhost-user-fs", "virtio-pmem"};
+	const char *kind = text_of(row, "kind");
+
+	if (!*kind)
+		return number(json_object_get(row, "in_flight"), "end");
+	if (!strcmp(kind, "virtio-scsi")) /* control, events, requests: virtio 1.2, 5.6.2 */
+		return number(row, "queue") < 2;
+	return !array_any(sizeof(served) / sizeof(*served), i, !strcmp(kind, served[i]));
+}
+
+/* The share of time in which the VM's vCPUs were asleep: of the one that was so most; 1 if that is not recorded. */
+static double asleep_most(const struct found *f, const char *vm)
+{
+	const json_t *row, *asleep;
+	double most = 0;
+	bool any = false;
+	size_t i;
+
+	json_array_foreach (rows_of(f, "sched"), i, row) {
+		asleep = json_object_get(row, "asleep");
+		if (strcmp(text_of(row, "kind"), "vcpu") != 0 || !json_is_number(asleep) ||
+		    strcmp(text_of(row, "vm"), vm) != 0)
+			continue;
+		any = true;
+		most = json_number_value(asleep) / 100 > most ? json_number_value(asleep) / 100
+							      : most;
+	}
+	return any ? most : 1;
+}
+
+/* A guest that waits for its device sleeps: it can have lost to it no more than the time for which it did. */
 static void from_queue(struct found *f, const json_t *row)
 {
 	const json_t *stages = json_object_get(row, "stages"),
 		     *device = json_object_get(stages, "pop-push");
-	double avg = json_number_value(json_object_get(json_object_get(row, "in_flight"), "avg")),
-	       span = (double)f->span_ns;
-	uint64_t n = number(device, "count"), stage_p99;
-	char who[WHO_BYTES], p50[16], p99[16], worst[16];
+	uint64_t busy = number(json_object_get(row, "in_flight"), "busy_ns"), stage_p99;
+	double share = share_of(f, busy), asleep = asleep_most(f, text_of(row, "vm"));
+	char who[WHO_BYTES], of[64], p50[16], p99[16], worst[16];
 	const char *stage = slowest_stage(stages, &stage_p99);
-
-	/* Little's law; requests in flight at the end have no median. */
-	double over = n && span > 0 ? avg - (double)n * (double)number(device, "p50_ns") / span : 0;
-
-	if (number(json_object_get(row, "in_flight"), "end"))
-		return;
 	bool elsewhere = strcmp(stage, "pop-push") != 0;
 
-	add(f, "queue", "virtio", over < 1 ? over : 1,
+	if (waits_outside(row) || !number(device, "count"))
+		return;
+	add(f, "queue", "virtio", share < asleep ? share : asleep,
 	    json_sprintf(
-		    "Requests of %s took the device %s (median) and %s (99th percentile)%s%s%s%s.",
-		    queue_print(row, who, sizeof(who)),
+		    "Requests of %s were in flight for %s; each took the device %s (median) and %s "
+		    "(99th percentile)%s%s%s%s.",
+		    queue_print(row, who, sizeof(who)), share_print(f, busy, of, sizeof(of)),
 		    duration_print(number(device, "p50_ns"), p50, sizeof(p50)),
 		    duration_print(number(device, "p99_ns"), p99, sizeof(p99)),
 		    elsewhere ? "; the slowest stage is " : "", elsewhere ? stage : "",

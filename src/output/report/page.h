@@ -78,7 +78,7 @@ json_t *blame_grid_json(const struct blame_grid *g, const struct vm_names *vms, 
  *
  *	sched, blame	time of a vCPU without a CPU, waiting for QEMU's global mutex, in a device, ...
  *	exits		where blame knows nothing: the reason with the longest total, without halts
- *	virtio		time that a queue's requests took beyond their median
+ *	virtio		time for which a queue had requests in flight, but no more than vCPUs slept
  */
 enum { FINDINGS_MAX = 8 };
 
