@@ -71,6 +71,8 @@ static const char *const details[NR_DETAILS] = {
 	[DETAIL_STEAL] = "stat_steal", /* if requested */
 };
 
+_Static_assert(STAT_LINKS + NR_DETAILS <= STAT_PROBES_MAX, "stat_probes() has an element for each");
+
 struct stat {
 	struct stat_request request;
 	struct hostrace *skel;

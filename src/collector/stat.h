@@ -64,7 +64,7 @@ bool stat_has_tasks(const struct stat *s);
 struct guest_kernel *stat_guest_kernel(const struct stat *s, unsigned int number);
 
 /* The programs that were wanted, at most STAT_PROBES_MAX. Their number. */
-enum { STAT_PROBES_MAX = 8 };
+enum { STAT_PROBES_MAX = 9 };
 
 struct stat_probe {
 	const char *name;
