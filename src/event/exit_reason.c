@@ -99,9 +99,11 @@ static const struct number_name userspace[] = {
 	{21, "KVM_EXIT_WATCHDOG"}, {22, "KVM_EXIT_S390_TSCH"}, {23, "KVM_EXIT_EPR"},
 	{24, "KVM_EXIT_SYSTEM_EVENT"}, {25, "KVM_EXIT_S390_STSI"}, {26, "KVM_EXIT_IOAPIC_EOI"},
 	{27, "KVM_EXIT_HYPERV"}, {28, "KVM_EXIT_ARM_NISV"}, {29, "KVM_EXIT_X86_RDMSR"},
-	{30, "KVM_EXIT_X86_WRMSR"}, {31, "KVM_EXIT_XEN"}, {32, "KVM_EXIT_RISCV_SBI"},
-	{33, "KVM_EXIT_RISCV_CSR"}, {34, "KVM_EXIT_NOTIFY"}, {35, "KVM_EXIT_LOONGARCH_IOCSR"},
-	{36, "KVM_EXIT_MEMORY_FAULT"}, {37, "KVM_EXIT_TDX"},
+	{30, "KVM_EXIT_X86_WRMSR"}, {31, "KVM_EXIT_DIRTY_RING_FULL"},
+	{32, "KVM_EXIT_AP_RESET_HOLD"}, {33, "KVM_EXIT_X86_BUS_LOCK"}, {34, "KVM_EXIT_XEN"},
+	{35, "KVM_EXIT_RISCV_SBI"}, {36, "KVM_EXIT_RISCV_CSR"}, {37, "KVM_EXIT_NOTIFY"},
+	{38, "KVM_EXIT_LOONGARCH_IOCSR"}, {39, "KVM_EXIT_MEMORY_FAULT"}, {40, "KVM_EXIT_TDX"},
+	{41, "KVM_EXIT_ARM_SEA"},
 };
 /*
  * Other names of VMX reasons: PENDING_INTERRUPT until Linux 5.5. And of SVM's, in trace-cmd's plugin
@@ -305,6 +307,7 @@ bool exit_reason_known(const char *name)
 
 bool exit_reason_is_idle(const char *name)
 {
-	return !strcasecmp(name, "hlt") || !strcmp(name, "KVM_EXIT_HLT") ||
-	       !strcasecmp(name, "mwait");
+	static const char *const idle[] = {"hlt", "KVM_EXIT_HLT", "mwait", "idle-halt", "WFx"};
+
+	return array_any(sizeof(idle) / sizeof(idle[0]), i, !strcasecmp(name, idle[i]));
 }

@@ -41,13 +41,14 @@ bool exit_reason_known(const char *name);
  */
 const char *exit_reason_synonyms(const char *name);
 
-/* A HLT instruction, and no MWAIT. */
+/* A HLT instruction, and no MWAIT; of arm64, WFI or WFE. */
 static inline bool exit_is_halt(uint32_t reason, uint32_t isa)
 {
-	enum { VMX_HLT = 12, SVM_HLT = 0x78 };
+	enum { VMX_HLT = 12, SVM_HLT = 0x78, SVM_IDLE_HLT = 0xa6, ARM64_WFX = 1 };
 
 	return (isa == EXIT_ISA_VMX && (reason & 0xffff) == VMX_HLT) ||
-	       (isa == EXIT_ISA_SVM && reason == SVM_HLT);
+	       (isa == EXIT_ISA_SVM && (reason == SVM_HLT || reason == SVM_IDLE_HLT)) ||
+	       (isa == EXIT_ISA_ARM64 && reason == ARM64_WFX);
 }
 
 /* Is it that of a vCPU which has nothing to do: a halt? By number, and by name. */

@@ -52,6 +52,9 @@ json_t *interrupt_report_caveats(const struct interrupt_report *r)
 			   n->inhibits, n->allowed);
 	caveat_count(list, "IPIs that AVIC could not deliver by itself", n->ipis);
 	caveat_count(list, "accesses to local APICs that AVIC does not handle", n->accesses);
+	if (n->accepts && !n->sources)
+		caveat_add(list, "no kvm_set_irq, kvm_msi_set_irq and kvm_timer_irq in this trace: "
+				 "who raised the interrupts is not recorded");
 	caveat_count(list,
 		     "interrupts of devices that are posted to a vCPU by the IOMMU from then on",
 		     n->posted);
@@ -78,16 +81,18 @@ static const char *source_print(const struct irq_vector *v, char *buf, size_t si
 	return buf;
 }
 
+static const struct irq_counts *counts_of(const struct table *t)
+{
+	return interrupts_counts(((const struct interrupt_report *)t->report)->interrupts);
+}
+
 static struct cell get_source(struct table *t, const void *at)
 {
 	char text[32];
 
+	if (!counts_of(t)->sources && !irq_from(at, IRQ_OTHER))
+		return (struct cell){0, NULL};
 	return (struct cell){0, table_text(t, source_print(at, text, sizeof(text)))};
-}
-
-static const struct irq_counts *counts_of(const struct table *t)
-{
-	return interrupts_counts(((const struct interrupt_report *)t->report)->interrupts);
 }
 
 /* A figure of events that the trace has not is not 0 (kvm_apicv_accept_irq is another event). */
@@ -96,10 +101,10 @@ GET_NUMBER_IF(get_injected, const struct irq_vector *v, counts_of(t)->injections
 GET_NUMBER_IF(get_eois, const struct irq_vector *v, counts_of(t)->eois, v->eois)
 GET_NUMBER_IF(get_coalesced, const struct irq_vector *v,
 	      counts_of(t)->accepts && counts_of(t)->injections, v->coalesced)
-GET_NUMBER(get_from_msi, const void *at, irq_from(at, IRQ_MSI))
-GET_NUMBER(get_from_gsi, const void *at, irq_from(at, IRQ_LINE))
-GET_NUMBER(get_from_timer, const void *at, irq_from(at, IRQ_TIMER))
-GET_NUMBER(get_from_ipi, const void *at, irq_from(at, IRQ_IPI))
+GET_NUMBER_IF(get_from_msi, const void *at, counts_of(t)->sources, irq_from(at, IRQ_MSI))
+GET_NUMBER_IF(get_from_gsi, const void *at, counts_of(t)->sources, irq_from(at, IRQ_LINE))
+GET_NUMBER_IF(get_from_timer, const void *at, counts_of(t)->sources, irq_from(at, IRQ_TIMER))
+GET_NUMBER_IF(get_from_ipi, const void *at, counts_of(t)->sources, irq_from(at, IRQ_IPI))
 GET_NUMBER(get_from_other, const void *at, irq_from(at, IRQ_OTHER))
 
 /* Median, 99th percentile and maximum of a struct quantiles. */
@@ -117,7 +122,7 @@ static const struct column_def vector_columns[] = {
 	{"apic_id", NULL, COL_COUNT, MEMBER(struct irq_vector, apic_id),
 	 .doc = "id of its local APIC"},
 	{"vector", "vector", COL_COUNT, MEMBER(struct irq_vector, vector), .doc = "its number"},
-	{"source", "source", COL_TEXT, .get = get_source,
+	{"source", "source", COL_TEXT, .get = get_source, .nullable = true,
 	 .doc = "what raised most of them: msi, gsi N (an interrupt line), timer (of the local "
 		"APIC), "
 		"ipi (a vCPU), other (another thread of the VMM)"},
@@ -139,10 +144,14 @@ static const struct column_def vector_columns[] = {
 	      "from the injection to the EOI"),
 	STAGE("total", struct irq_vector, stage[IRQ_TOTAL], 3, 4, 0, "total",
 	      "from the accept to the EOI"),
-	{"from_msi", NULL, COL_COUNT, .get = get_from_msi, .doc = "accepted from an MSI"},
-	{"from_gsi", NULL, COL_COUNT, .get = get_from_gsi, .doc = "from an interrupt line"},
-	{"from_timer", NULL, COL_COUNT, .get = get_from_timer, .doc = "from its own timer"},
-	{"from_ipi", NULL, COL_COUNT, .get = get_from_ipi, .doc = "from a vCPU"},
+	{"from_msi", NULL, COL_COUNT, .get = get_from_msi, .nullable = true,
+	 .doc = "accepted from an MSI"},
+	{"from_gsi", NULL, COL_COUNT, .get = get_from_gsi, .nullable = true,
+	 .doc = "from an interrupt line"},
+	{"from_timer", NULL, COL_COUNT, .get = get_from_timer, .nullable = true,
+	 .doc = "from its own timer"},
+	{"from_ipi", NULL, COL_COUNT, .get = get_from_ipi, .nullable = true,
+	 .doc = "from a vCPU"},
 	{"from_other", NULL, COL_COUNT, .get = get_from_other, .doc = "from something else"},
 	{0},
 };

@@ -210,7 +210,7 @@ static struct cell get_most(struct table *t, const void *at)
 
 GET_CELL(get_average, const struct queue_figures *f,
 	 table_print(t, "%#.17g", average(t->report, f)))
-GET_TEXT(get_kind, const struct queue_figures *f, *f->kind ? f->kind : "-")
+GET_TEXT(get_kind, const struct queue_figures *f, *f->kind ? f->kind : NULL)
 GET_NUMBER(get_column_ns, const void *at,
 	   at ? ((const struct queue_report *)t->report)->column_ns : 0)
 
@@ -237,7 +237,7 @@ static struct cell get_in_flight(struct table *t, const void *at)
 }
 
 static const struct column_def queue_columns[] = {
-	{"kind", NULL, COL_TEXT, .get = get_kind,
+	{"kind", NULL, COL_TEXT, .get = get_kind, .nullable = true,
 	 .doc = "what QEMU calls the device's type, as virtio-blk"},
 	{"count", NULL, COL_COUNT, MEMBER(struct queue_figures, popped), .doc = "elements popped"},
 	{"returned", NULL, COL_COUNT, MEMBER(struct queue_figures, returned),

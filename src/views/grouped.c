@@ -381,10 +381,12 @@ static void halts_note(const struct folding *f, struct report *r, struct groups 
 		return;
 	json_array_append_new(
 		r->caveats,
-		json_sprintf("half of %llu halts took less than %s: their vCPUs were busy, not "
-			     "idle; something is pending at each halt, as a page of an async page "
-			     "fault, or halt polling finds it",
-			     brief, duration_print(EXIT_IDLE_MIN_NS, limit, sizeof(limit))));
+		json_sprintf(
+			"half of %llu halts took less than %s: a vCPU that halts so briefly is "
+			"busy, "
+			"not idle; something is pending at each halt, as a page of an async page "
+			"fault, or halt polling finds it",
+			brief, duration_print(EXIT_IDLE_MIN_NS, limit, sizeof(limit))));
 }
 
 static int summary_draw(struct folding *f, struct report *r)

@@ -132,6 +132,7 @@ static void on_raised(struct interrupts *x, const struct event *ev, enum irq_sou
 {
 	struct raised *r = hash_add_u64(&x->raised, key_of(ev, ev->tid), NULL);
 
+	x->counts.sources = true;
 	if (!r)
 		return;
 	r->source = source;
@@ -144,6 +145,7 @@ static void on_line(struct interrupts *x, const struct event *ev)
 {
 	RECORD(kvm_set_irq, r, ev);
 
+	x->counts.sources = true;
 	x->counts.lines += r->level != 0;
 	if (r->level)
 		on_raised(x, ev, IRQ_LINE, VECTOR_ANY, r->gsi);
@@ -163,6 +165,7 @@ static void on_ioapic(struct interrupts *x, const struct event *ev)
 	RECORD(kvm_ioapic_set_irq, pin, ev);
 	struct raised *r = hash_find_u64(&x->raised, key_of(ev, ev->tid));
 
+	x->counts.sources = true;
 	x->counts.pin_coalesced += pin->coalesced && !pin->masked;
 	if (r && r->source == IRQ_LINE)
 		hash_remove(&x->raised, r);
@@ -342,6 +345,7 @@ static void on_timer(struct interrupts *x, const struct event *ev)
 	v = vector_get(x, ev, apic_id_of(x, ev), t->vector);
 	if (v)
 		v->from[IRQ_TIMER]++;
+	x->counts.sources = true;
 	t->fired++;
 	t->lost += r->pending > 1 ? r->pending - 1 : 0;
 	t->injected = false;

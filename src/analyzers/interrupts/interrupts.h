@@ -55,6 +55,7 @@ struct irq_timer {
 struct irq_counts {
 	uint64_t accepts;
 	bool injections, eois, entries; /* the trace has them; EOIs: with a vector */
+	bool sources; /* events that tell who raises interrupts; without one, every one would look like an IPI */
 	uint64_t unaccepted; /* injections without an accept in the trace */
 	uint64_t pin_coalesced; /* inputs of the I/O APIC that were driven and sent nothing, as one was pending */
 	uint64_t lines;	 /* raised: kvm_set_irq */

@@ -262,27 +262,31 @@ static void from_exits(struct found *f, bool explained)
 		    duration_print(number(most, "p99_ns"), p99, sizeof(p99))));
 }
 
-/* Halts that are too short for a vCPU to sleep, and many: at least 10,000 a second. */
+/*
+ * Halts that are too short for a vCPU to sleep, and many: at least 10,000 a second. Their share is that of as many of
+ * the median: the sum may have others, which are idle.
+ */
 static void from_halts(struct found *f)
 {
+	size_t vcpus = json_array_size(rows_of(f, "exits_by_vcpu")), i;
 	const json_t *row;
-	char p50[16], share[64];
-	size_t i;
+	char p50[16];
 
 	json_array_foreach (rows_of(f, "exits"), i, row) {
-		uint64_t n = number(row, "count"), ns = number(row, "total_ns");
+		uint64_t n = number(row, "count"), median = number(row, "p50_ns");
 		double rate = f->span_ns ? (double)n * 1e9 / (double)f->span_ns : 0;
 
 		if (!exit_reason_is_idle(text_of(row, "reason")) || rate < EXIT_HALT_STORM ||
-		    number(row, "p50_ns") >= EXIT_IDLE_MIN_NS)
+		    median >= EXIT_IDLE_MIN_NS)
 			continue;
-		add(f, "halt-storm", "exits", share_of(f, ns),
-		    json_sprintf("vCPUs halted %.0f times a second (%s) for %s (median), %s: they "
-				 "are busy, not idle; something is pending at each halt, as a page "
-				 "of an async page fault, or halt polling finds it.",
+		add(f, "halt-storm", "exits",
+		    share_of(f, n * median / (vcpus ? vcpus : 1)),
+		    json_sprintf("vCPUs halted %.0f times a second (%s), half of these for at most "
+				 "%s: a vCPU that halts so briefly is busy, not idle; something is "
+				 "pending at each halt, as a page of an async page fault, or halt "
+				 "polling finds it.",
 				 rate, text_of(row, "reason"),
-				 duration_print(number(row, "p50_ns"), p50, sizeof(p50)),
-				 share_print(f, ns, share, sizeof(share))));
+				 duration_print(median, p50, sizeof(p50))));
 	}
 }
 
