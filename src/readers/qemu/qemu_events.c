@@ -296,7 +296,12 @@ struct qemu_args qemu_args_of(struct text_slice name, struct text_slice text)
 
 	known = known ? known : special_find(name);
 	for (; known && args.all < ARGS_MAX && known->arg[args.all].kind; args.all++) {
-		args.has_last = arg_find(&known->arg[args.all], text);
+		const char *value = arg_find(&known->arg[args.all], text),
+			   *end = text.at + text.len;
+
+		args.has_last = value;
+		args.last_is_open = value && !memchr(value, ' ', (size_t)(end - value)) &&
+				    isalnum((unsigned char)end[-1]); /* "type 0xae80," is whole */
 		args.found += args.has_last;
 	}
 	return args;

@@ -52,7 +52,8 @@ bool qemu_event_is_known(struct text_slice name);
  */
 struct qemu_args {
 	unsigned int found, all;
-	bool has_last; /* the last of them: nothing was cut off */
+	bool has_last;	   /* the last of them: nothing was cut off */
+	bool last_is_open; /* ... but its value is the text's end */
 };
 struct qemu_args qemu_args_of(struct text_slice name, struct text_slice text);
 

@@ -263,24 +263,61 @@ static enum paste_class qemu_classify(const char *s, const char *end)
 	}
 }
 
+/* "ue 3", "0xae80, arg (nil)": values or their names, and no remark such as "[...]" or "this took 3 s". */
+static bool is_arguments(const char *s, const char *end)
+{
+	unsigned int words = 0, values = 0;
+
+	s = text_skip_blanks(s);
+	if (*s == '[')
+		return false;
+	for (const char *p = s; p < end; p = text_skip_blanks(p)) {
+		const char *word = p;
+
+		for (; p < end && *p != ' ';)
+			p++;
+		words++;
+		values += strcspn(word, "0123456789=") < (size_t)(p - word) ||
+			  (p - word == 5 && !memcmp(word, "(nil)", 5));
+	}
+	return values && 2 * values >= words;
+}
+
 static enum paste_join qemu_joins(const char *half, const char *half_end, const char *joined,
 				  const char *end, bool wide)
 {
 	struct qemu_line a, b;
 	struct qemu_args args, more;
+	const char *rest = joined + (half_end - half);
 
 	if (!qemu_line_parse(&a, half, half_end) || !qemu_line_parse(&b, joined, end))
 		return JOIN_NONE;
 	args = qemu_args_of(a.name, a.args);
 	if (!args.all)
-		return wide || !a.args.len ? JOIN_GUESS : JOIN_NONE;
+		return (wide && is_arguments(rest, end)) || !a.args.len ? JOIN_GUESS : JOIN_NONE;
 	more = qemu_args_of(b.name, b.args);
 	return more.found <= args.found ? JOIN_NONE
 	       : more.found < more.all	? JOIN_HALF
 					: JOIN_WHOLE;
 }
 
+static enum paste_end qemu_ends(const char *s, const char *end, bool open, uint64_t *key)
+{
+	struct qemu_line l;
+	struct qemu_args args;
+
+	(void)key;
+	if (!qemu_line_parse(&l, s, end))
+		return PASTE_WHOLE;
+	args = qemu_args_of(l.name, l.args);
+	if (!args.all)
+		return open && !l.args.len ? PASTE_CUT : PASTE_OPEN;
+	return !args.has_last || (open && args.last_is_open) ? PASTE_CUT : PASTE_WHOLE;
+}
+
 const struct paste_grammar qemu_paste_grammar = {
 	.classify = qemu_classify,
 	.joins = qemu_joins,
+	.ends = qemu_ends,
+	.continues = is_arguments,
 };

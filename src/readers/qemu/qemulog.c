@@ -84,6 +84,7 @@ static bool form_find(struct qemulog *q)
 		is_odd |= text_skip_quote(s) < end &&
 			  (!l.form || qemu_line_is_cut(&l) || paste_is_odd(s, end));
 	}
+	is_odd |= q->lines.unended;
 	q->form = QEMU_NO_EVENT;
 	for (enum qemu_form form = q->form + 1; form < QEMU_FORMS; form++)
 		if (nr[form] && (!q->form || nr[form] > nr[q->form]))
@@ -104,6 +105,16 @@ static void skipped_report(struct qemulog *q, const struct skipped *s, const cha
 				  info->file, s->nr, s->first_line, what);
 }
 
+/* Those that paste.c dropped, and others. */
+static void cut_report(struct qemulog *q, const struct paste_counts *counts)
+{
+	struct skipped all = {q->cut.nr + counts->cut, q->cut.first_line};
+
+	if (!q->cut.nr || (counts->cut && counts->first_cut < q->cut.first_line))
+		all.first_line = counts->first_cut;
+	skipped_report(q, &all, "their ends are missing");
+}
+
 static void end_report(struct qemulog *q)
 {
 	const struct paste_counts *counts = paste_counts_of(&q->lines);
@@ -112,6 +123,14 @@ static void end_report(struct qemulog *q)
 	if (counts->joined)
 		trace_info_caveat(info, "%s: %" PRIu64 " records were joined from several lines",
 				  info->file, counts->joined);
+	if (counts->width)
+		trace_info_caveat(info, "%s: the lines are cut at column %zu", info->file,
+				  counts->width);
+	if (counts->open)
+		trace_info_caveat(info,
+				  "%s: the texts of %" PRIu64 " events, the first in line %" PRIu64
+				  ", may lack their ends",
+				  info->file, counts->open, counts->first_open);
 	if (q->events.has_vcpu_tids)
 		trace_info_caveat(info,
 				  "%s: the log has no threads: each vCPU counts as one thread",
@@ -120,7 +139,7 @@ static void end_report(struct qemulog *q)
 		trace_info_caveat(info, "%s: %" PRIu64 " events are out of order", info->file,
 				  info->late);
 	skipped_report(q, &q->unknown, "not recognized");
-	skipped_report(q, &q->cut, "their ends are missing");
+	cut_report(q, counts);
 }
 
 static int qemulog_next(struct reader *r, struct batch *batch)
@@ -190,7 +209,7 @@ static void describe(struct qemulog *q)
 				  "%s: the log has no timestamps (QEMU: -msg timestamp=on): times "
 				  "are the numbers of the events",
 				  info->file);
-	} else if (q->form != QEMU_SIMPLETRACE_PY) {
+	} else if (q->form && q->form != QEMU_SIMPLETRACE_PY) {
 		trace_info_caveat(info,
 				  "%s: timestamps are from the clock 'realtime', not "
 				  "CLOCK_MONOTONIC",

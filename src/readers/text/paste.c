@@ -326,7 +326,7 @@ static bool tail_join(struct text_lines *t)
 	best = blank ? join.blank : join.no_blank;
 	if (best < JOIN_HALF && more->class != PASTE_UNKNOWN)
 		return false;
-	if (!best && !(hard && p->grammar->ends == NULL))
+	if (!best && !(hard && p->grammar->continues && p->grammar->continues(more->at, more->end)))
 		return false;
 	now_append(p, more, blank);
 	p->now.width = more->width;
@@ -585,6 +585,7 @@ bool paste_has_event(const char *text, size_t len, const struct paste_grammar *g
 		t.at = t.buffer;
 		while (!found && paste_next(&t, &end))
 			found = t.paste->now.class >= PASTE_TIMELESS;
+		found |= t.paste->counts.cut > 0;
 	}
 	text_lines_close(&t);
 	return found;

@@ -44,6 +44,8 @@ struct paste_grammar {
 	 * the line; if its last value is needed, it is PASTE_CUT.
 	 */
 	enum paste_end (*ends)(const char *s, const char *end, bool open, uint64_t *key);
+	/* May the line be the rest of one that a terminal broke, of which joins() proves nothing? NULL: no. */
+	bool (*continues)(const char *s, const char *end);
 };
 
 struct paste_counts {

@@ -291,9 +291,17 @@ static enum paste_join guest_joins(const char *half, const char *half_end, const
 		       : JOIN_NONE;
 }
 
+static bool guest_continues(const char *s, const char *end)
+{
+	(void)s;
+	(void)end;
+	return true;
+}
+
 const struct paste_grammar text_paste_guest_grammar = {
 	.classify = trace_classify,
 	.joins = guest_joins,
+	.continues = guest_continues,
 };
 
 const struct paste_grammar text_paste_grammar = {
