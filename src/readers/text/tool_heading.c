@@ -274,6 +274,11 @@ int tool_heading_row(struct tool_lines *l, const struct tool_words *w)
 	return 0;
 }
 
+bool tool_heading_is(const struct tool_lines *l, const char *tool)
+{
+	return !l->heading || !strcmp(l->heading->tool, tool);
+}
+
 /* A heading, or what follows of one. 1: it was. */
 int tool_heading_line(struct tool_lines *l, const char *text)
 {

@@ -105,7 +105,8 @@ static bool is_lower(const char *s)
 }
 
 /* Names of kvm_stat -l. They come again every 20 lines. 1: it is such a line. */
-static int names_line(struct tool_lines *l, const struct tool_words *w, unsigned int from)
+static int names_line(struct tool_lines *l, const struct tool_words *w, unsigned int from,
+		      bool names_before)
 {
 	bool kvm = false;
 
@@ -116,6 +117,9 @@ static int names_line(struct tool_lines *l, const struct tool_words *w, unsigned
 	}
 	if (!kvm)
 		return 0;
+	l->names_twice = names_before;
+	l->names_now = true;
+	l->table->broken |= l->nr_names == 1 && w->nr == 1 && strcmp(l->names[0], w->word[0]);
 	tool_names_clear(l);
 	l->csv = from > 0;
 	l->heading = NULL;
@@ -139,6 +143,20 @@ static bool time_of_day(const char *s, uint64_t *ret)
 	return true;
 }
 
+/* Are there further numbers, and no time, before those of the names? Then they are of other names. */
+static bool numbers_precede(const struct tool_words *w, unsigned int first)
+{
+	bool numbers = false;
+	uint64_t value;
+
+	for (unsigned int i = 0; i < first; i++) {
+		if (time_of_day(w->word[i], &value))
+			return false;
+		numbers |= tool_count_parse(w->word[i], &value);
+	}
+	return numbers;
+}
+
 /* As many numbers at its end as there are names. */
 static int numbers_line(struct tool_lines *l, const struct tool_words *w)
 {
@@ -149,6 +167,7 @@ static int numbers_line(struct tool_lines *l, const struct tool_words *w)
 	for (unsigned int i = first; i < w->nr; i++)
 		if (!tool_count_parse(w->word[i], &count))
 			return 0;
+	l->table->broken |= l->names_twice || numbers_precede(w, first);
 	for (unsigned int i = first; i < w->nr && !err; i++) {
 		tool_count_parse(w->word[i], &count);
 		err = tool_count_put(l, "kvm_stat", ROW_OF_EVENT, l->names[i - first], count);
@@ -202,6 +221,7 @@ static int debugfs_put(struct tool_lines *l, const char *path, uint64_t count)
 {
 	enum debugfs_level level;
 	const char *name = debugfs_name(path, &level);
+	struct tool_row *row;
 	int err;
 
 	if (!is_lower(name))
@@ -213,8 +233,9 @@ static int debugfs_put(struct tool_lines *l, const char *path, uint64_t count)
 	l->debugfs = level;
 	l->certain |= is_kvm_name(name);
 	err = tool_count_put(l, "KVM's debugfs", ROW_OF_EVENT, name, count);
-	if (!err && l->table->nr)
-		tool_row_find(l->table, ROW_OF_EVENT, name, strlen(name))->maybe = true;
+	row = tool_row_find(l->table, ROW_OF_EVENT, name, strlen(name));
+	if (row) /* "kvm_exit(HLT)" is a reason */
+		row->maybe = true;
 	return err ? err : 1;
 }
 
@@ -273,14 +294,17 @@ static int pair_line(struct tool_lines *l, const struct tool_words *w)
 
 static int kvm_stat_line(struct tool_lines *l, const struct tool_words *w)
 {
+	bool names_before = l->names_now;
 	int done = 0;
 
+	l->names_now = false;
 	if (w->nr && !strcasecmp(w->word[0], "timestamp"))
-		done = names_line(l, w, 1);
-	else if (w->nr > 1 || (w->nr && !strncmp(w->word[0], "kvm_", 4)))
-		done = names_line(l, w, 0);
+		done = names_line(l, w, 1, names_before);
+	else if (w->nr > 1 || (w->nr && !l->heading && !strncmp(w->word[0], "kvm_", 4)))
+		done = names_line(l, w, 0, names_before);
 	if (!done && l->nr_names && w->nr >= l->nr_names)
 		done = numbers_line(l, w);
+	l->table->broken |= !done && names_before && l->csv; /* the rest of the names */
 	if (!done && !l->heading)
 		done = once_line(l, w);
 	return done || l->heading ? done : pair_line(l, w);

@@ -5,7 +5,7 @@
 
 #include "readers/text/tool_table.h"
 
-enum { TOOL_COLUMNS_MAX = 512, TOOL_HEADER_BYTES = 512 };
+enum { TOOL_COLUMNS_MAX = 512, TOOL_HEADER_BYTES = 512, TOOL_HELD_BYTES = 160 };
 
 enum tool_column_of {
 	COLUMN_SKIP,
@@ -41,6 +41,10 @@ struct tool_lines {
 	uint64_t number;		 /* of perf stat, whose event is on the next line */
 	bool has_number;
 	char event[128]; /* of perf report, whose count follows */
+	char held[TOOL_HELD_BYTES]; /* a row of kvm_stat, or its heading, that may go on: tool_wrap.c */
+	unsigned int held_lines;
+	bool names_now;	  /* the line before was one of names */
+	bool names_twice; /* ... and that before it */
 	bool certain;	 /* there is a row of kvm_stat -1 with a name of KVM's */
 	char file[128];	 /* of debugfs, whose figure follows */
 	unsigned int debugfs; /* whose figures rows are: enum debugfs_level */
@@ -51,6 +55,17 @@ struct tool_lines {
 	bool live;	 /* there are times of day: screens of perf kvm stat live follow one another */
 	uint32_t seen;	 /* headings, by their number */
 };
+
+/*
+ * tool_wrap.c: joins lines of one row. `ret`, of TOOL_HELD_BYTES, is a line for tool_line_add(), or empty. take() is
+ * called before each line is added; if it returns true, that one is not added, as more of it may follow. flush() at the
+ * end. is_kvm_stat: tool_heading_is().
+ */
+bool tool_wrap_take(struct tool_lines *l, const char *text, bool is_kvm_stat, char *ret);
+void tool_wrap_flush(struct tool_lines *l, char *ret);
+
+/* Is the table that the lines are of, if it has a heading, one of this tool? */
+bool tool_heading_is(const struct tool_lines *l, const char *tool);
 
 /* The text ends with '\0', and is changed. 0 or -ENOMEM. */
 int tool_line_add(struct tool_lines *l, char *text);

@@ -172,8 +172,24 @@ size_t tool_table_rows_of(const struct tool_table *t, enum tool_row_of of)
 /* A line and its newline at `end`. */
 static int line_add(struct tool_lines *l, char *s, char *end)
 {
+	char held[TOOL_HELD_BYTES];
+	bool take;
+	int err;
+
 	*paste_clean(s, end) = '\0';
-	return tool_line_add(l, s);
+	take = tool_wrap_take(l, s, tool_heading_is(l, "kvm_stat"), held);
+	err = *held ? tool_line_add(l, held) : 0;
+	return err || take ? err : tool_line_add(l, s);
+}
+
+static int lines_end(struct tool_lines *l)
+{
+	char held[TOOL_HELD_BYTES];
+	int err;
+
+	tool_wrap_flush(l, held);
+	err = *held ? tool_line_add(l, held) : 0;
+	return err ? err : tool_lines_end(l);
 }
 
 const char *tool_table_probe(const char *text, size_t len)
@@ -195,9 +211,11 @@ const char *tool_table_probe(const char *text, size_t len)
 		err = line_add(&l, s, end);
 	}
 	if (!err)
-		err = tool_lines_end(&l);
+		err = lines_end(&l);
 	if (!err && t.nr)
 		tool = t.tool;
+	else if (!err && t.broken && l.csv)
+		tool = "kvm_stat";
 	tool_lines_free(&l);
 	tool_table_free(&t);
 	free(copy);
@@ -218,7 +236,15 @@ static int lines_read(const char *path, struct tool_table *ret, uint64_t most)
 	if (!err && lines.err)
 		err = fail(lines.err, "%s: %s", path, strerror(-lines.err));
 	if (!err)
-		err = tool_lines_end(&l);
+		err = lines_end(&l);
+	if (!err && ret->broken && most == UINT64_MAX &&
+	    (!ret->tool || !strcmp(ret->tool, "kvm_stat") ||
+	     !strcmp(ret->tool, "KVM's debugfs")))
+		err = fail(-EINVAL,
+			   "%s: the rows of kvm_stat are broken into several lines, and what "
+			   "belongs together is not certain: paste it as it was printed, or as a "
+			   "file",
+			   path);
 	if (!err && !ret->nr)
 		err = fail(-EINVAL, "%s: no row of a table was recognized", path);
 	if (!err && ret->others && most == UINT64_MAX)
