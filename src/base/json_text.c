@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Loading JSON with a bound on memory, and printing it with jansson's digits of reals replaced by the shortest ones. */
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ enum {
 
 json_t *json_u64(uint64_t v)
 {
-	return v <= INT64_MAX ? json_integer((json_int_t)v) : json_real((double)v);
+	return v <= INT64_MAX ? json_integer((json_int_t)v) : json_sprintf("%" PRIu64, v);
 }
 
 /* The end of the string that begins at p. */

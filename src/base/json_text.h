@@ -12,8 +12,8 @@
 #include <stdio.h>
 
 /*
- * An integer. Beyond 2^63 - 1, jansson's largest, a real of that size, and not the negative number with the same bits.
- * New reference.
+ * An integer. Beyond 2^63 - 1, jansson's largest, a string of its decimal digits, and not the negative number with the
+ * same bits. New reference.
  */
 json_t *json_u64(uint64_t v);
 

@@ -4,7 +4,6 @@
  * such as the page of `hostrace report`. It is what reading the text of "json" would give, but that numbers above
  * 2^63 - 1, which jansson's integers cannot have, are strings.
  */
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/json_text.h"
@@ -28,11 +27,6 @@ void report_answer(const struct report *r, json_t *more, size_t flags)
 bool report_is_json(const struct report *r)
 {
 	return r->out->tree || !strcmp(r->out->format, "json");
-}
-
-static json_t *number_tree(uint64_t v)
-{
-	return v > INT64_MAX ? json_sprintf("%" PRIu64, v) : json_integer((json_int_t)v);
 }
 
 /* Steals `value`, the member `key` of the answer. */
@@ -62,9 +56,9 @@ static int tree_histogram(const struct report *r, const struct histogram *h)
 	for (unsigned int i = h->first; i <= h->last && i < HISTOGRAM_ROWS; i++)
 		json_array_append_new(
 			rows, json_pack("{s:o,s:o,s:o}", "lo_ns",
-					number_tree(i ? (uint64_t)1 << (i - 1) : 0), "hi_ns",
-					number_tree(i == 64 ? UINT64_MAX : (uint64_t)1 << i),
-					"count", number_tree(h->count[i])));
+					json_u64(i ? (uint64_t)1 << (i - 1) : 0), "hi_ns",
+					json_u64(i == 64 ? UINT64_MAX : (uint64_t)1 << i),
+					"count", json_u64(h->count[i])));
 	return answer_end(r, "rows", rows);
 }
 
@@ -78,15 +72,15 @@ static int tree_heatmap(const struct report *r, const struct heatmap *h)
 		json_t *line = json_array();
 
 		for (unsigned int x = 0; x < h->nr_columns; x++)
-			json_array_append_new(line, number_tree(h->cell[y][x]));
+			json_array_append_new(line, json_u64(h->cell[y][x]));
 		json_array_append_new(cells, line);
 		json_array_append_new(rows,
-				      json_pack("{s:o,s:o}", "lo_ns", number_tree(h->row[y].lo_ns),
-						"hi_ns", number_tree(h->row[y].hi_ns)));
+				      json_pack("{s:o,s:o}", "lo_ns", json_u64(h->row[y].lo_ns),
+						"hi_ns", json_u64(h->row[y].hi_ns)));
 	}
 	return answer_end(r, "result",
 			  json_pack("{s:s,s:o,s:o,s:o,s:o}", "analyzer", h->analyzer, "t0_ns",
-				    number_tree(h->t0_ns), "column_ns", number_tree(h->column_ns),
+				    json_u64(h->t0_ns), "column_ns", json_u64(h->column_ns),
 				    "rows", rows, "cells", cells));
 }
 

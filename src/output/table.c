@@ -111,13 +111,7 @@ static json_t *real_json(const char *text)
 				    : json_integer(strtoll(text, NULL, 10));
 }
 
-/* Of a table that json.c prints as well, a number that jansson's integers cannot have is a text. */
-static json_t *number_json(const struct table *t, uint64_t v)
-{
-	return t->tree || v <= INT64_MAX ? json_u64(v) : json_sprintf("%" PRIu64, v);
-}
-
-static json_t *cell_json(const struct table *t, const struct column *c, const struct cell *v)
+static json_t *cell_json(const struct column *c, const struct cell *v)
 {
 	const struct table *nested = (const struct table *)(uintptr_t)v->number;
 
@@ -142,7 +136,7 @@ static json_t *cell_json(const struct table *t, const struct column *c, const st
 	case COL_ROWS:
 		return nested ? table_json(nested) : json_null();
 	default:
-		return v->text ? json_text(v->text) : number_json(t, v->number);
+		return v->text ? json_text(v->text) : json_u64(v->number);
 	}
 }
 
@@ -155,10 +149,10 @@ static json_t *row_json(const struct table *t, const struct cell *row)
 
 		if (c->key && !*c->key) {
 			json_decref(o);
-			return cell_json(t, c, &row[i]);
+			return cell_json(c, &row[i]);
 		}
 		if (c->key && row[i].text != cell_absent)
-			json_object_set_new(o, c->key, cell_json(t, c, &row[i]));
+			json_object_set_new(o, c->key, cell_json(c, &row[i]));
 	}
 	return o;
 }

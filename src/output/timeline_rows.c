@@ -201,7 +201,7 @@ static int rows_json_open(struct timeline *t)
 	return rows_open(t);
 }
 
-/* What put_dec() and put_json_text() do not write: too large a number, text that is not ASCII. */
+/* What put_json_text() does not write: text that is not ASCII. */
 static char *put_value(char *p, json_t *value)
 {
 	char *text = json_text_make(value, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
@@ -215,8 +215,7 @@ static char *put_value(char *p, json_t *value)
 /* Without an object of jansson's, which takes 17 allocations a row. */
 static char *put_number(char *p, const char *key, uint64_t v)
 {
-	p = put_text(p, key);
-	return v <= INT64_MAX ? put_dec(p, v) : put_value(p, json_u64(v));
+	return put_dec(put_text(p, key), v);
 }
 
 static bool is_ascii(const char *text)

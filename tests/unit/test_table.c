@@ -73,7 +73,7 @@ static void test_tree(void **state)
 {
 	static const char expected[] =
 		"[{\"ns\":17,\"tid\":23,\"cpu\":3,\"comm\":\"a?b\",\"note\":\"n\",\"twice\":46,"
-		"\"values\":[5,1.8446744073709552e19],\"last\":\"0xff\"},"
+		"\"values\":[5,\"18446744073709551615\"],\"last\":\"0xff\"},"
 		"{\"ns\":255,\"tid\":0,\"comm\":\"c\",\"note\":null,\"twice\":null,"
 		"\"values\":[],\"last\":\"0x11\"}]";
 	struct table t = {.tree = true};

@@ -205,8 +205,7 @@ static json_t *arg_json(const struct sample_arg *a)
 		return json_string(hex ? hex : "");
 	}
 	default:
-		return strchr("bhiq", a->type) ? json_integer(a->i)
-					       : json_integer((json_int_t)a->u);
+		return strchr("bhiq", a->type) ? json_integer(a->i) : json_u64(a->u);
 	}
 }
 
