@@ -9,8 +9,18 @@
 enum { PROBES_MAX = 192 }; /* rows of all tables */
 
 /* The next row of the plan, absent until somebody finds a way. NULL if the plan is full. */
-struct probe_plan *plan_add(struct plan *plan, const char *event, const char *group,
-			    const char *about);
+static inline struct probe_plan *plan_add(struct plan *plan, const char *event, const char *group,
+					  const char *about)
+{
+	struct probe_plan *p;
+
+	if (plan->nr == PROBES_MAX)
+		return NULL;
+	p = &plan->probe[plan->nr++];
+	*p = (struct probe_plan){
+		.event = event, .group = group, .about = about, .how = PROBE_ABSENT};
+	return p;
+}
 
 /* plan_kernel.c: the rows of probes/kvm.def for the running kernel. */
 void plan_kernel(struct plan *plan);

@@ -270,19 +270,6 @@ bool plan_vmx(void)
 	return types.vmx;
 }
 
-struct probe_plan *plan_add(struct plan *plan, const char *event, const char *group,
-			    const char *about)
-{
-	struct probe_plan *p;
-
-	if (plan->nr == PROBES_MAX)
-		return NULL;
-	p = &plan->probe[plan->nr++];
-	*p = (struct probe_plan){
-		.event = event, .group = group, .about = about, .how = PROBE_ABSENT};
-	return p;
-}
-
 static int plan_fill(const char *qemu_exe, struct helper *decoder, bool kernel, struct plan *ret)
 {
 	struct plan plan = {.probe = calloc(PROBES_MAX, sizeof(*plan.probe)),

@@ -5,7 +5,6 @@
  * pass if the caller asks for them: it must not count them.
  */
 #include <errno.h>
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -55,24 +54,6 @@ bool trim_is_naming(const struct event_type *type)
 	case EV_lost:
 	case EV_gap:
 		return true;
-	}
-	return false;
-}
-
-bool trim_glob_matches(const char *globs, const char *text, int flags)
-{
-	char glob[EVENT_NAME_MAX];
-
-	for (const char *p = globs; *p; p += *p == ',') {
-		size_t len = strcspn(p, ",");
-
-		if (len && len < sizeof(glob)) {
-			memcpy(glob, p, len);
-			glob[len] = 0;
-			if (!fnmatch(glob, text, flags))
-				return true;
-		}
-		p += len;
 	}
 	return false;
 }

@@ -119,6 +119,24 @@ void trim_reason_free(struct trim_reason *f)
 	free(f);
 }
 
+bool trim_glob_matches(const char *globs, const char *text, int flags)
+{
+	char glob[EVENT_NAME_MAX];
+
+	for (const char *p = globs; *p; p += *p == ',') {
+		size_t len = strcspn(p, ",");
+
+		if (len && len < sizeof(glob)) {
+			memcpy(glob, p, len);
+			glob[len] = 0;
+			if (!fnmatch(glob, text, flags))
+				return true;
+		}
+		p += len;
+	}
+	return false;
+}
+
 static bool reason_matches(const char *globs, const struct event *ev)
 {
 	const struct field *field = event_field(ev->type, "reason");

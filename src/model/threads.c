@@ -454,20 +454,6 @@ bool model_wants(const char *event, bool tasks)
 	return handlers_want(&handlers, event) && (tasks || strcmp(event, "sched_ran") != 0);
 }
 
-const struct rec_sched_switch *switch_read(const struct event *ev, struct rec_sched_switch *copy)
-{
-	if (ev->type->id == EV_sched_switch)
-		return record_sched_switch(ev, copy);
-
-	RECORD(sched_ran, ran, ev);
-
-	copy->prev_tid = ran->prev_tid;
-	copy->next_tid = ran->next_tid;
-	memcpy(copy->prev_comm, ran->prev_comm, sizeof(copy->prev_comm));
-	memcpy(copy->next_comm, ran->next_comm, sizeof(copy->next_comm));
-	return copy;
-}
-
 /* ---- begin and end ---- */
 
 void model_end(struct model *m, uint64_t ns)

@@ -221,9 +221,6 @@ static inline struct model_thread *model_thread_get(struct model *m, const struc
 /* Iterates in the order of numbers: *at is 0 at first. NULL at the end. */
 struct model_thread *model_thread_next(const struct model *m, uint32_t *at);
 
-/* A sched_switch, or a sched_ran, which has the same fields but for the state. Returns copy or the record itself. */
-const struct rec_sched_switch *switch_read(const struct event *ev, struct rec_sched_switch *copy);
-
 /* May events that show states be missing at that time? */
 static inline bool model_is_blind(const struct model *m, uint64_t ns)
 {

@@ -191,6 +191,20 @@ void wait_ends(struct model *m, struct model_thread *t, uint64_t ns, const struc
 		wait_forget(m, t);
 }
 
+const struct rec_sched_switch *switch_read(const struct event *ev, struct rec_sched_switch *copy)
+{
+	if (ev->type->id == EV_sched_switch)
+		return record_sched_switch(ev, copy);
+
+	RECORD(sched_ran, ran, ev);
+
+	copy->prev_tid = ran->prev_tid;
+	copy->next_tid = ran->next_tid;
+	memcpy(copy->prev_comm, ran->prev_comm, sizeof(copy->prev_comm));
+	memcpy(copy->next_comm, ran->next_comm, sizeof(copy->next_comm));
+	return copy;
+}
+
 void cpu_switches(struct model *m, const struct event *ev)
 {
 	struct waited_cpu *cpu =

@@ -20,4 +20,7 @@ void wait_finds_cpu(struct model *m, struct model_thread *t, const struct event 
 /* A period of the thread ends, by this event; NULL: the trace ends. */
 void wait_ends(struct model *m, struct model_thread *t, uint64_t ns, const struct event *ev);
 
+/* A sched_switch, or a sched_ran, which has the same fields but for the state. Returns copy or the record itself. */
+const struct rec_sched_switch *switch_read(const struct event *ev, struct rec_sched_switch *copy);
+
 #endif

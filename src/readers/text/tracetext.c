@@ -539,6 +539,22 @@ int tracetext_begin(struct tracetext *t, const char *path, const struct read_hin
 	return tracetext_scan(t, hint);
 }
 
+int tracetext_new(const char *path, struct tracetext **ret)
+{
+	struct tracetext *t = calloc(1, sizeof(*t));
+	int err = t ? trace_info_init(&t->reader.info, path, "ftrace text")
+		    : fail(-ENOMEM, "%s: out of memory", path);
+
+	if (err) {
+		free(t);
+		return err;
+	}
+	t->reader.ops = &tracetext_reader;
+	t->lines.fd = -1;
+	*ret = t;
+	return 0;
+}
+
 static int tracetext_try(const char *path, const struct read_hint *hint, bool pasted,
 			 struct tracetext **ret)
 {

@@ -430,6 +430,14 @@ static void meta_set(struct scan *s, uint64_t tsc_khz)
 				  info->file, t->overrun);
 }
 
+int tracetext_error(const struct tracetext *t)
+{
+	int err = t->lines.err;
+
+	return err && !t->lines.source ? fail(err, "%s: %s", t->reader.info.file, strerror(-err))
+				       : err;
+}
+
 int tracetext_scan(struct tracetext *t, const struct read_hint *hint)
 {
 	_cleanup_free_ struct scan *s = calloc(1, sizeof(*s));
