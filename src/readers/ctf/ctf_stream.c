@@ -40,13 +40,13 @@ static bool bits_align(struct ctf_stream *s, uint32_t align)
 	return true;
 }
 
-/* At most 64 bits, the first of which is the lowest of a byte, or the highest if the order is
+/* At most 64 bits (else false), the first of which is the lowest of a byte, or the highest if the order is
  * big-endian. */
 static bool bits_read(struct ctf_stream *s, unsigned int nr, bool big, uint64_t *ret)
 {
 	uint64_t v = 0;
 
-	if (nr > s->end_bit - s->bit)
+	if (nr > 64 || nr > s->end_bit - s->bit)
 		return false;
 	for (unsigned int done = 0; done < nr;) {
 		unsigned int in = s->bit % 8, n = 8 - in;
