@@ -279,6 +279,24 @@ bool tool_heading_is(const struct tool_lines *l, const char *tool)
 	return !l->heading || !strcmp(l->heading->tool, tool);
 }
 
+/* "kvm statistics - pid 3141 (vm7)": whose figures follow. Those of another VM are another table. */
+static void title_take(struct tool_lines *l, const char *text)
+{
+	static const char words[] = "kvm statistics - ";
+	const char *title = strstr(text, words);
+	int len;
+
+	if (!title)
+		return;
+	title += sizeof(words) - 1;
+	len = (int)strcspn(title, "\n");
+	while (len && strchr(" \t\r|", title[len - 1]))
+		len--;
+	if (*l->title)
+		l->table->others += (int)strlen(l->title) != len || strncmp(l->title, title, (size_t)len);
+	snprintf(l->title, sizeof(l->title), "%.*s", len, title);
+}
+
 /* A heading, or what follows of one. 1: it was. */
 int tool_heading_line(struct tool_lines *l, const char *text)
 {
@@ -286,6 +304,7 @@ int tool_heading_line(struct tool_lines *l, const char *text)
 	bool digits = strpbrk(text, "0123456789");
 	int err;
 
+	title_take(l, text);
 	if (l->header_open && *text && !digits && len + strlen(text) + 2 < sizeof(l->header)) {
 		snprintf(l->header + len, sizeof(l->header) - len, "\n%s", text);
 		heading_parse(l, l->header);
@@ -295,13 +314,13 @@ int tool_heading_line(struct tool_lines *l, const char *text)
 	if (!heading_parse(l, text))
 		return 0;
 	err = tool_row_flush(l);
-	l->table->others += !strcmp(l->heading->tool, "perf kvm stat") && !l->live &&
-			    (l->seen >> (l->heading - headings) & 1);
-	l->seen |= 1u << (l->heading - headings);
+	l->table->others += !strcmp(l->heading->tool, "perf kvm stat") && !l->live && l->seen;
+	l->seen = true;
 	snprintf(l->header, sizeof(l->header), "%s", text);
 	l->header_open = true;
 	tool_names_clear(l);
-	if (l->heading->running)
+	if (l->heading->running &&
+	    (!l->table->tool || !strcmp(l->table->tool, l->heading->tool)))
 		tool_table_again(l->table);
 	return err ? err : 1;
 }

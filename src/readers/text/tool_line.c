@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "event/exit_reason.h"
 #include "readers/text/tool_line.h"
@@ -45,6 +46,15 @@ static void row_add(struct tool_row *to, const struct tool_row *r)
 								      : TOOL_TABLE_UNKNOWN;
 }
 
+/* Is a row of this tool certainly of a table of its own? Others may be lines of prose around one. */
+static bool is_certain(const char *tool)
+{
+	static const char *const tools[] = {"perf kvm stat", "kvm_stat", "perf stat", "kvmexit",
+					    "perf trace -s"};
+
+	return array_any(sizeof(tools) / sizeof(tools[0]), i, !strcmp(tool, tools[i]));
+}
+
 /* Adds a row, or to the row of this name. "kvm_exit(HLT)" of kvm_stat is an exit reason. */
 int tool_row_put(struct tool_lines *l, const char *tool, enum tool_row_of of, const char *name,
 		 const struct tool_row *r)
@@ -58,6 +68,11 @@ int tool_row_put(struct tool_lines *l, const char *tool, enum tool_row_of of, co
 		of = ROW_OF_REASON;
 		name += sizeof(exit) - 1;
 		len -= sizeof(exit);
+	}
+	if (l->table->tool && strcmp(l->table->tool, tool) && is_certain(l->table->tool) &&
+	    is_certain(tool)) {
+		l->table->also = tool;
+		return 0;
 	}
 	to = tool_row_get(l->table, of, name, len);
 	if (!l->table->tool)
@@ -157,6 +172,21 @@ static bool numbers_precede(const struct tool_words *w, unsigned int first)
 	return numbers;
 }
 
+/* A log goes on by about as much time at each row: one that goes back, or on by far more, is another. */
+static void time_take(struct tool_lines *l, uint64_t at_s)
+{
+	const uint64_t day_s = 24 * 3600;
+	uint64_t since = (at_s + day_s - l->last_s) % day_s;
+
+	if (!l->lines)
+		l->first_s = at_s;
+	else if (!l->step_s)
+		l->step_s = since;
+	else
+		l->table->others += l->csv && since > 60 * l->step_s;
+	l->last_s = at_s;
+}
+
 /* As many numbers at its end as there are names. */
 static int numbers_line(struct tool_lines *l, const struct tool_words *w)
 {
@@ -173,10 +203,8 @@ static int numbers_line(struct tool_lines *l, const struct tool_words *w)
 		err = tool_count_put(l, "kvm_stat", ROW_OF_EVENT, l->names[i - first], count);
 	}
 	for (unsigned int i = 0; i < first; i++)
-		if (time_of_day(w->word[i], &at)) {
-			l->first_s = l->lines ? l->first_s : at;
-			l->last_s = at;
-		}
+		if (time_of_day(w->word[i], &at))
+			time_take(l, at);
 	l->lines++;
 	return err ? err : 1;
 }

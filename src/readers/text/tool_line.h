@@ -38,6 +38,8 @@ struct tool_lines {
 	unsigned int nr_names;
 	bool csv;
 	uint64_t lines, first_s, last_s; /* rows of those, and their times of day */
+	uint64_t step_s;		 /* between the first two */
+	char title[128];		 /* of kvm_stat's screen: whose figures follow */
 	uint64_t number;		 /* of perf stat, whose event is on the next line */
 	bool has_number;
 	char event[128]; /* of perf report, whose count follows */
@@ -53,7 +55,7 @@ struct tool_lines {
 	bool intervals;	 /* perf stat -I printed rows */
 	bool summary;	 /* rows that follow are sums of those: perf stat --summary */
 	bool live;	 /* there are times of day: screens of perf kvm stat live follow one another */
-	uint32_t seen;	 /* headings, by their number */
+	bool seen;	 /* a heading */
 };
 
 /*

@@ -247,6 +247,11 @@ static int lines_read(const char *path, struct tool_table *ret, uint64_t most)
 			   path);
 	if (!err && !ret->nr)
 		err = fail(-EINVAL, "%s: no row of a table was recognized", path);
+	if (!err && ret->also && most == UINT64_MAX)
+		err = fail(-EINVAL,
+			   "%s holds tables of %s and of %s: put each in a file of its own, which "
+			   "diff compares",
+			   path, ret->tool, ret->also);
 	if (!err && ret->others && most == UINT64_MAX)
 		err = fail(-EINVAL,
 			   "%s holds %u tables of %s: put each in a file of its own, which diff "

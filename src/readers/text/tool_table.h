@@ -42,6 +42,7 @@ struct tool_table {
 	bool span_guessed; /* it is the number of lines, one a second as kvm_stat prints them by
 			      default */
 	unsigned int others; /* tables of the same kind that follow the first one, before and after something */
+	const char *also;  /* another tool, whose table follows: its rows are not read; NULL: none */
 	bool broken;	   /* lines were broken so that figures are not certain */
 	uint64_t tables;   /* of running totals, of which the last one is kept */
 	uint64_t dropped;  /* rows beyond TOOL_TABLE_ROWS_MAX */
