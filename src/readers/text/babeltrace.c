@@ -159,6 +159,42 @@ static bool is_whole(const char *s)
 	return !*close || *close == '<' || *close == 0x1b;
 }
 
+/*
+ * "WARNING: Tracer discarded 12 events between [..] and [..] in trace "x" within stream "/x/channel0_1" (...).", which
+ * babeltrace prints before what follows the loss; its first version ends with "in trace UUID x, CPU 1." The number may
+ * be of packets, or missing ("may have discarded"). As trace-cmd writes it, or "": it is none, or no CPU is known.
+ */
+static void discarded_print(const char *s, char *ret, size_t size)
+{
+	static const char tracer[] = "Tracer ", discarded[] = "discarded ", cpu[] = ", CPU ",
+			  stream[] = "within stream \"";
+	const char *p = strstr(s, tracer), *at, *end;
+	uint64_t count = 0;
+
+	*ret = '\0';
+	p = p ? strstr(p, discarded) : NULL;
+	if (!p)
+		return;
+	p += sizeof(discarded) - 1;
+	count = text_is_digit(*p) ? text_decimal(&p) : 0;
+	if (strncmp(p, " event", 6) != 0)
+		count = 0;
+	at = strstr(p, stream);
+	end = at ? strchr(at + sizeof(stream) - 1, '"') : NULL;
+	if (end)
+		at = memrchr(at, '_', (size_t)(end - at));
+	else if ((at = strstr(p, cpu)))
+		at += sizeof(cpu) - 2;
+	if (!at || !text_is_digit(at[1]))
+		return;
+	at++;
+	if (count)
+		snprintf(ret, size, "CPU:%" PRIu64 " [%" PRIu64 " EVENTS DROPPED]",
+			 text_decimal(&at), count);
+	else
+		snprintf(ret, size, "CPU:%" PRIu64 " [EVENTS DROPPED]", text_decimal(&at));
+}
+
 /* The time of the event, before `end`: the last one, as others may be prefixes ("Nov 25 23:03:17 ", "[12.345] "). */
 static const char *time_find(const char *s, const char *end, uint64_t *ret)
 {
@@ -186,6 +222,14 @@ char *babeltrace_line(char *s, char *end)
 	int len, task;
 
 	*end = '\0';
+	discarded_print(s, line, sizeof(line));
+	len = (int)strlen(line);
+	if (len && len < end - s) {
+		memcpy(s, line, (size_t)len);
+		*end = '\n';
+		s[len] = '\n';
+		return s + len;
+	}
 	members = is_whole(s) ? strstr(s, ": {") : NULL;
 	fraction = members ? time_find(s, members, &seconds) : NULL;
 	members = fraction ? members : NULL;
