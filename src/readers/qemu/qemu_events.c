@@ -284,7 +284,7 @@ static const char *arg_find(const struct arg *a, struct text_slice text)
 		p = value_find(text, a->log);
 	if (!p || p >= end || *p == ' ')
 		return NULL;
-	if (end - p >= 2 && !memcmp(p, "0x", 2))
+	if (end - p >= 2 && (!memcmp(p, "0x", 2) || !memcmp(p, "0X", 2)))
 		return end - p > 2 && isxdigit((unsigned char)p[2]) ? p : NULL;
 	return p;
 }

@@ -52,7 +52,7 @@ static bool line_next(struct qemulog *q, struct qemu_line *l)
 	while ((s = text_line_next(&q->lines, &end))) {
 		enum qemu_form form = qemu_line_parse(l, s, end);
 
-		if (form == QEMU_NO_EVENT || form != q->form) {
+		if (form == QEMU_NO_EVENT || form != q->form || q->lines.signature) {
 			if (text_skip_quote(s) < end)
 				line_skip(q, &q->unknown);
 			continue;
@@ -80,9 +80,10 @@ static bool form_find(struct qemulog *q)
 	char *s, *end;
 
 	for (int i = 0; i < FORM_LINES_MAX && (s = text_line_next(&q->lines, &end)); i++) {
-		nr[qemu_line_parse(&l, s, end)] += qemu_line_is_likely(&l);
+		nr[qemu_line_parse(&l, s, end)] += qemu_line_is_likely(&l) && !q->lines.signature;
 		is_odd |= text_skip_quote(s) < end &&
-			  (!l.form || qemu_line_is_cut(&l) || paste_is_odd(s, end));
+			  (!l.form || qemu_line_is_cut(&l) || paste_is_odd(s, end) ||
+			   paste_has_cut_mark(s, end));
 	}
 	is_odd |= q->lines.unended;
 	q->form = QEMU_NO_EVENT;

@@ -54,7 +54,7 @@ int text_lines_rewind(struct text_lines *t)
 {
 	t->at = t->end = t->buffer;
 	t->number = 0;
-	t->ended = t->unended = t->open_end = false;
+	t->ended = t->unended = t->open_end = t->signature = t->in_signature = false;
 	if (t->paste)
 		paste_rewind(t->paste);
 	if (t->source)
@@ -144,6 +144,27 @@ char *text_line_next(struct text_lines *t, char **ret_end)
 	return t->paste ? paste_next(t, ret_end) : text_line_plain(t, ret_end);
 }
 
+/*
+ * Is the line of a mail's signature (RFC 3676, 4.3)? That ends where a reply has more or fewer quote marks. "--" is
+ * what grep prints between groups of lines.
+ */
+static bool is_signature(struct text_lines *t, const char *s, const char *end)
+{
+	bool is_mark = end - s >= 3 && !memcmp(end - 3, "-- ", 3);
+	size_t depth = 0;
+
+	if (!is_mark && !t->in_signature)
+		return false;
+	for (; s < end && (*s == '>' || (*s == ' ' && s[1] == '>') || (*s == ' ' && depth)); s++)
+		depth += *s == '>';
+	t->in_signature &= depth == t->quote_depth;
+	if (t->in_signature || !is_mark || end - s != 3)
+		return t->in_signature;
+	t->in_signature = true;
+	t->quote_depth = depth;
+	return false;
+}
+
 char *text_line_plain(struct text_lines *t, char **ret_end)
 {
 	char *line, *newline;
@@ -163,6 +184,7 @@ char *text_line_plain(struct text_lines *t, char **ret_end)
 	t->number++;
 	while (newline > line && newline[-1] == '\r')
 		*--newline = '\n';
+	t->signature = is_signature(t, line, newline);
 	*ret_end = t->babeltrace ? babeltrace_line(line, newline) : newline;
 	return line;
 }

@@ -29,6 +29,9 @@ struct text_lines {
 	char *buffer, *at, *end;
 	uint64_t number; /* of the current line, the first is 1 */
 	bool ended;
+	bool signature;	    /* the current line is below "-- ", in the signature of a mail */
+	bool in_signature;  /* ... or would be one with as many quote marks as it has: */
+	size_t quote_depth;
 	bool unended;  /* there is no newline at the end */
 	bool open_end; /* the current record may lack its end, and what is missing may change its last value */
 	int err; /* -errno of the read that failed */
@@ -136,7 +139,7 @@ static inline uint64_t text_number(const char **p)
 	bool minus = **p == '-';
 	uint64_t value;
 
-	if ((*p)[0] == '0' && (*p)[1] == 'x') {
+	if ((*p)[0] == '0' && ((*p)[1] == 'x' || (*p)[1] == 'X')) {
 		*p += 2;
 		return text_hex(p);
 	}

@@ -48,6 +48,8 @@ struct physical {
 	size_t width; /* as it was in the file */
 	enum paste_class class;
 	bool flowed; /* ended with a blank: the mailer says that the line goes on */
+	bool apart;  /* no part of a record: of a signature, or a shell's prompt */
+	bool marked; /* as cut: paste_has_cut_mark() */
 	bool last;   /* of a text without a newline at its end */
 };
 
@@ -145,6 +147,7 @@ static bool physical_read(struct text_lines *t, struct physical *x)
 	x->at = x->end = x->buffer;
 	x->number = ++p->number;
 	x->width = (size_t)(end - s);
+	x->apart = t->signature;
 	physical_append(x, s, end);
 	while (p->quoted_printable && x->end > x->at && x->end[-1] == '=' &&
 	       (s = text_line_plain(t, &end))) {
@@ -161,7 +164,9 @@ static bool physical_read(struct text_lines *t, struct physical *x)
 	memset(x->end + 1, 0, TEXT_LINE_SLACK);
 	p->has_parts |= memmem(x->at, (size_t)(x->end - x->at), ": cpus=", 7) != NULL;
 	prefixes_strip(p, x);
-	if (is_blank(x))
+	x->apart |= paste_is_prompt(x->at, x->end);
+	x->marked = x->class >= PASTE_TIMELESS && paste_has_cut_mark(x->at, x->end);
+	if (is_blank(x) || x->apart)
 		x->class = PASTE_OTHER;
 	return true;
 }
@@ -319,7 +324,7 @@ static bool tail_join(struct text_lines *t)
 	enum paste_join best;
 
 	if (!more || more->class == PASTE_HEAD || more->class >= PASTE_TIMELESS || is_blank(more) ||
-	    !join_both(p, more, &join))
+	    more->apart || p->now.marked || !join_both(p, more, &join))
 		return false;
 	if (join.blank != join.no_blank && (full || join.blank))
 		blank = join.blank > join.no_blank || !full;
@@ -356,8 +361,8 @@ static bool now_is_cut(struct text_lines *t)
 	uint64_t key = 0;
 
 	t->open_end = false;
-	if (x->class < PASTE_TIMELESS || !p->grammar->ends)
-		return false;
+	if (x->class < PASTE_TIMELESS || x->marked || !p->grammar->ends)
+		return x->class >= PASTE_TIMELESS && x->marked;
 	switch (p->grammar->ends(x->at, x->end, open, &key)) {
 	case PASTE_CUT:
 		return true;
@@ -386,6 +391,7 @@ char *paste_next(struct text_lines *t, char **ret_end)
 
 		p->counts.joined += nr > 0;
 		t->number = p->now.number; /* others were read ahead */
+		t->signature = p->now.apart;
 		if (is_cut) {
 			p->counts.first_cut = p->counts.cut++ ? p->counts.first_cut : t->number;
 			continue;

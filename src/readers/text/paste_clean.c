@@ -178,6 +178,16 @@ static char *fences_cut(char *s, char *end)
 	return at + len;
 }
 
+/* "911,204431: " of a locale with decimal commas: an event's time. */
+static bool is_decimal_comma(const char *begin, const char *comma, const char *end)
+{
+	size_t digits = strspn(comma + 1, "0123456789");
+	const char *after = comma + 1 + digits;
+
+	return comma > begin && text_is_digit(comma[-1]) && (digits == 6 || digits == 9) &&
+	       after + 1 < end && after[0] == ':' && after[1] == ' ';
+}
+
 char *paste_clean(char *s, char *end)
 {
 	char *to = s, *begin = s;
@@ -187,6 +197,8 @@ char *paste_clean(char *s, char *end)
 			   *is = NULL;
 		size_t len = 0;
 
+		if (*s == ',' && is_decimal_comma(begin, s, end))
+			*s = '.';
 		if (!escape && (*s == '&' || (unsigned char)*s >= 0x80))
 			is = symbol_parse(s, (size_t)(end - s), &len);
 		if (escape) {
@@ -385,6 +397,9 @@ static const char *mark_skip(const char *s)
 	p = *p == '>' ? p : s;
 	if (p == s && *p == '+' && (isalnum((unsigned char)p[1]) || p[1] == '<'))
 		return p + 1;
+	if (*p == '-' && text_is_digit(p[1]) &&
+	    (number_skip(p + 1)[0] == '@' || pattern_skip(p + 1, "dddd-dd-ddT")))
+		return p + 1; /* of diff(1), before an event of QEMU */
 	while (*p == '-' || *p == '*' || *p == '+' || *p == '|' || *p == '>')
 		p++;
 	if (p == s || (*p != ' ' && *p != '\t' && p[-1] != '>'))
@@ -411,6 +426,39 @@ const char *paste_prefix_skip(const char *s, bool has_parts)
 	if (!at)
 		at = line_number_skip(s);
 	return at || has_parts ? at : file_skip(s);
+}
+
+bool paste_has_cut_mark(const char *s, const char *end)
+{
+	static const char *const texts[] = {"print: ", "puts: ", "mark_write: "};
+	const char *open;
+
+	if (end - s < 4 || (end[-1] != '>' && memcmp(end - 3, "...", 3) != 0))
+		return false;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		if (memmem(s, (size_t)(end - s), texts[i], strlen(texts[i])))
+			return false;
+	open = memrchr(s, '<', (size_t)(end - s)); /* "<stack trace>" */
+	if (end[-1] == '>' && open && memchr(open, '>', (size_t)(end - open)) == end - 1)
+		return false;
+	return end[-1] == '.' || !strchr("-=", end[-2]);
+}
+
+bool paste_is_prompt(const char *s, const char *end)
+{
+	const char *p = s + (*s == '['), *user = p, *at;
+
+	while (p < end && (isalnum((unsigned char)*p) || strchr("._-", *p)))
+		p++;
+	at = p;
+	if (p == user || *p++ != '@')
+		return false;
+	while (p < end && (isalnum((unsigned char)*p) || strchr("._-", *p)))
+		p++;
+	if (p == at + 1 || text_is_digit(at[1]) || *p != (*s == '[' ? ' ' : ':'))
+		return false;
+	p += strcspn(p, "#$\n"); /* the path */
+	return p < end && (p + 1 == end || p[1] == ' ');
 }
 
 bool paste_is_printable(const char *s, const char *end)

@@ -15,6 +15,12 @@ bool paste_is_odd(const char *s, const char *end);
 /* The end of one prefix at s; NULL: there is none. has_parts: the text has files' names that are no prefixes. */
 const char *paste_prefix_skip(const char *s, bool has_parts);
 
+/* Does a screen's '>' (less -S) or a person's "..." say that the line goes on? Not of texts that programs print. */
+bool paste_has_cut_mark(const char *s, const char *end);
+
+/* "root@host:~# ", "[joe@host ~]$ cat trace": a shell's prompt. */
+bool paste_is_prompt(const char *s, const char *end);
+
 /* Quoted-printable encodes every equals sign, "=3D", but that at the end of a line: may this be such a line? */
 bool paste_is_printable(const char *s, const char *end);
 char *paste_printable_decode(char *s, char *end);

@@ -477,7 +477,7 @@ enum { HEX_DIGITS_MAX = 16 };
 static const char *hex_parse(const struct kernel_field *key, const char *p, uint8_t *record,
 			     uint64_t *present)
 {
-	const char *begin = p += p[0] == '0' && p[1] == 'x' ? 2 : 0;
+	const char *begin = p += p[0] == '0' && (p[1] | 0x20) == 'x' ? 2 : 0;
 	uint64_t value = text_hex(&p);
 
 	if (p == begin)

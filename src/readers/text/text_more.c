@@ -26,7 +26,7 @@ static bool hex_after(struct text_slice text, const char *word, uint32_t *ret)
 	if (!p)
 		return false;
 	p += strlen(word);
-	p += p[0] == '0' && p[1] == 'x' ? 2 : 0;
+	p += p[0] == '0' && (p[1] | 0x20) == 'x' ? 2 : 0;
 	begin = p;
 	*ret = (uint32_t)text_hex(&p);
 	return p > begin;

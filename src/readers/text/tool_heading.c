@@ -243,6 +243,14 @@ static int guest_row(struct tool_lines *l, const struct tool_words *w)
 	return 0;
 }
 
+/* All rows of kvm_stat's screen have "46.8" after the total: "Fax 089 1234" is none. */
+static bool lacks_percent(const struct tool_lines *l, const struct tool_words *w,
+			  unsigned int first)
+{
+	return l->nr_columns == 3 && tool_heading_is(l, "kvm_stat") &&
+	       (first + 1 >= w->nr || !strchr(w->word[first + 1], '.'));
+}
+
 int tool_heading_row(struct tool_lines *l, const struct tool_words *w)
 {
 	unsigned int first = w->nr; /* of the numbers up to the line's end */
@@ -259,7 +267,8 @@ int tool_heading_row(struct tool_lines *l, const struct tool_words *w)
 		return 0;
 	}
 	err = tool_row_flush(l);
-	if (err || first == w->nr || !tool_is_name(w->word[first - 1]))
+	if (err || first == w->nr || !tool_is_name(w->word[first - 1]) ||
+	    lacks_percent(l, w, first))
 		return err;
 	if (l->heading->keys && !strcmp(l->heading->keys, "thread"))
 		thread_name(l, w, first);

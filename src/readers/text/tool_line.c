@@ -114,6 +114,12 @@ static bool is_kvm_name(const char *s)
 	       (len > 6 && !strcmp(s + len - 6, "_exits"));
 }
 
+/* A line whose form is that of much text is no row of another tool's table: "phone 5550199" below it. */
+static bool may_be_of(const struct tool_lines *l, const char *tool)
+{
+	return !l->table->tool || !strcmp(l->table->tool, tool);
+}
+
 static bool is_lower(const char *s)
 {
 	return islower((unsigned char)*s) && tool_is_name(s);
@@ -214,7 +220,7 @@ static int once_line(struct tool_lines *l, const struct tool_words *w)
 {
 	struct tool_row r = tool_no_figures;
 
-	if (w->nr < 3 || !is_lower(w->word[w->nr - 3]) ||
+	if (w->nr < 3 || !may_be_of(l, "kvm_stat") || !is_lower(w->word[w->nr - 3]) ||
 	    !tool_count_parse(w->word[w->nr - 2], &r.count) ||
 	    !tool_count_parse(w->word[w->nr - 1], &r.per_s))
 		return 0;
@@ -252,7 +258,7 @@ static int debugfs_put(struct tool_lines *l, const char *path, uint64_t count)
 	struct tool_row *row;
 	int err;
 
-	if (!is_lower(name))
+	if (!is_lower(name) || !may_be_of(l, "KVM's debugfs"))
 		return 0;
 	if (level == DEBUGFS_VCPU || level < l->debugfs)
 		return 1;
@@ -295,6 +301,7 @@ static int debugfs_line(struct tool_lines *l, const char *text)
 /* A script's list: "exits 12"; sort | uniq -c: "12 kvm_exit:", "12 HLT" */
 static int pair_line(struct tool_lines *l, const struct tool_words *w)
 {
+	static const char uniq[] = "counts (sort | uniq -c)";
 	char name[128];
 	uint64_t count;
 	size_t len;
@@ -307,11 +314,11 @@ static int pair_line(struct tool_lines *l, const struct tool_words *w)
 	len = strlen(w->word[1]);
 	snprintf(name, sizeof(name), "%.*s", (int)(len - (len && w->word[1][len - 1] == ':')),
 		 w->word[1]);
-	if (!tool_count_parse(w->word[0], &count) ||
+	if (!may_be_of(l, uniq) || !tool_count_parse(w->word[0], &count) ||
 	    (!is_lower(name) && !exit_reason_known(name)))
 		return 0;
 	l->certain |= is_kvm_name(name) || exit_reason_known(name);
-	err = tool_count_put(l, "counts (sort | uniq -c)",
+	err = tool_count_put(l, uniq,
 			     exit_reason_known(name) ? ROW_OF_REASON : ROW_OF_EVENT, name, count);
 	if (!err && l->table->nr)
 		l->table->row[l->table->nr - 1].maybe = true;

@@ -232,7 +232,7 @@ static int lines_read(const char *path, struct tool_table *ret, uint64_t most)
 	table_init(ret);
 	err = text_lines_open(&lines, path);
 	for (uint64_t left = most; !err && left && (s = text_line_next(&lines, &end)); left--)
-		err = line_add(&l, s, end);
+		err = lines.signature ? 0 : line_add(&l, s, end);
 	if (!err && lines.err)
 		err = fail(lines.err, "%s: %s", path, strerror(-lines.err));
 	if (!err)

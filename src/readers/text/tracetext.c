@@ -81,8 +81,11 @@ enum text_line_kind tracetext_line(struct tracetext *t)
 		}
 		if (t->scanned && !tracetext_is_kept(t, t->lines.number))
 			continue;
-		t->is_odd = !t->scanned && !t->lines.paste && paste_is_odd(s, end);
-		t->kind = text_line_parse(&t->line, s, end);
+		t->is_odd = !t->scanned && !t->lines.paste && (paste_is_odd(s, end) ||
+							      paste_has_cut_mark(s, end));
+		t->kind = !t->lines.signature	     ? text_line_parse(&t->line, s, end)
+			  : text_skip_quote(s) < end ? TEXT_UNKNOWN
+						     : TEXT_EMPTY;
 		if (t->kind == TEXT_EVENT && t->line.timeless)
 			t->line.time = t->lines.number;
 		if (t->kind == TEXT_EVENT)
@@ -101,6 +104,8 @@ bool tracetext_other_unit(struct tracetext *t)
 {
 	if (t->line.ticks == t->ticks && t->line.timeless == t->timeless)
 		return false;
+	if (!t->other.known)
+		t->other = (struct text_unit){true, t->line.ticks, t->line.timeless};
 	skip_count(t, &t->other_unit);
 	return true;
 }
@@ -458,7 +463,9 @@ static void end_report(struct tracetext *t)
 				  " places; each place counts as one lost event",
 				  info->file, t->uncounted);
 	skipped_report(t, &t->unknown, "not recognized");
-	skipped_report(t, &t->other_unit, "their timestamps have another unit");
+	skipped_report(t, &t->other_unit,
+		       t->other.timeless ? "no timestamp"
+					 : "their timestamps have another unit");
 	skipped_report(t, &t->calls, "call chains of perf are not read");
 }
 
@@ -556,13 +563,14 @@ int tracetext_new(const char *path, struct tracetext **ret)
 }
 
 static int tracetext_try(const char *path, const struct read_hint *hint, bool pasted,
-			 struct tracetext **ret)
+			 struct text_unit unit, struct tracetext **ret)
 {
 	struct tracetext *t = NULL;
 	int err = tracetext_new(path, &t);
 
 	if (err)
 		return err;
+	t->unit = unit;
 	err = tracetext_begin(t, path, hint, pasted);
 	if (err)
 		tracetext_close(&t->reader);
@@ -574,11 +582,19 @@ static int tracetext_try(const char *path, const struct read_hint *hint, bool pa
 static int tracetext_open(const char *path, const struct read_hint *hint, struct reader **ret)
 {
 	struct tracetext *t;
-	int err = tracetext_try(path, hint, false, &t);
+	struct text_unit unit = {0};
+	int err = tracetext_try(path, hint, false, unit, &t);
+	/* babeltrace's broken lines are skipped, and counted */
+	bool pasted = !err && t->is_pasted && !t->lines.babeltrace;
 
-	if (!err && t->is_pasted && !t->lines.babeltrace) { /* whose broken lines are skipped, and counted */
+	if (pasted) {
 		tracetext_close(&t->reader);
-		err = tracetext_try(path, hint, true, &t);
+		err = tracetext_try(path, hint, true, unit, &t);
+	}
+	if (!err && t->other_unit.nr > t->reader.info.nr_events) { /* the first line is the odd one */
+		unit = t->other;
+		tracetext_close(&t->reader);
+		err = tracetext_try(path, hint, pasted, unit, &t);
 	}
 	if (!err)
 		*ret = &t->reader;

@@ -151,6 +151,10 @@ struct tracetext {
 	bool is_pasted;	  /* there are lines that paste.c may understand; set by the first pass */
 	double ns_per_tick; /* 0: they are not converted */
 	uint8_t decimals; /* the least of all lines */
+	struct text_unit {
+		bool known, ticks, timeless;
+	} unit,	      /* of the lines that are read; set before the first pass if it is not that of the first */
+		other; /* of the first line with another one */
 	struct text_skipped unknown, other_unit, calls, other_part;
 	uint64_t overrun, uncounted; /* events overwritten before the first; losses of unknown size */
 	bool scanned;	    /* the first pass is over: what it counted is final */

@@ -152,8 +152,6 @@ static void start_learn(struct scan *s, const struct text_line *l)
 	struct tracetext *t = s->t;
 
 	s->begun = true;
-	t->ticks = l->ticks;
-	t->timeless = l->timeless;
 	t->decimals = l->decimals;
 	t->reader.info.start_ns = t->reader.info.end_ns = l->time;
 }
@@ -289,8 +287,10 @@ static int event_learn(struct scan *s, const struct read_hint *hint)
 		return 0;
 	if (name->is_lost)
 		return perf_lost_learn(s, l);
-	if (!s->begun)
-		start_learn(s, l);
+	if (!s->begun) {
+		t->ticks = t->unit.known ? t->unit.ticks : l->ticks;
+		t->timeless = t->unit.known ? t->unit.timeless : l->timeless;
+	}
 	t->is_pasted |= t->is_odd;
 	if (!t->lines.paste && !t->guest) {
 		t->is_pasted |= is_pasted(l, name) ||
@@ -299,6 +299,8 @@ static int event_learn(struct scan *s, const struct read_hint *hint)
 	}
 	if (tracetext_other_unit(t))
 		return 0;
+	if (!s->begun)
+		start_learn(s, l);
 	name->nr++;
 	time_learn(s, l->time);
 	s->in_stack = name->wanted && name->is_stack;
