@@ -302,7 +302,8 @@ static void title_take(struct tool_lines *l, const char *text)
 	while (len && strchr(" \t\r|", title[len - 1]))
 		len--;
 	if (*l->title)
-		l->table->others += (int)strlen(l->title) != len || strncmp(l->title, title, (size_t)len);
+		l->table->others += (int)strlen(l->title) != len ||
+				    strncmp(l->title, title, (size_t)len);
 	snprintf(l->title, sizeof(l->title), "%.*s", len, title);
 }
 

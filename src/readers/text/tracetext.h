@@ -169,6 +169,9 @@ struct tracetext {
 /* What went wrong with reading a line: -errno with the error message set; 0: nothing. */
 int tracetext_error(const struct tracetext *t);
 
+/* Adds what was skipped, cut, late or missing to the caveats; at the end. */
+void tracetext_report(struct tracetext *t);
+
 /* The next line that is an event or says something about events; TEXT_EMPTY at the end. */
 enum text_line_kind tracetext_line(struct tracetext *t);
 

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What a text is said to lack once it was read: records that were joined, cut or dropped, lines that were skipped,
+ * events that are out of order or missing. Each is counted, and the first has its line.
+ */
+#include <inttypes.h>
+
+#include "readers/text/paste_clean.h"
+#include "readers/text/tracetext.h"
+
+static void skipped_report(struct tracetext *t, const struct text_skipped *s, const char *what)
+{
+	struct trace_info *info = &t->reader.info;
+
+	if (s->nr == 1)
+		trace_info_caveat(info, "%s: line %" PRIu64 " was skipped: %s", info->file,
+				  s->first_line, what);
+	else if (s->nr)
+		trace_info_caveat(info,
+				  "%s: %" PRIu64 " lines were skipped, the first is line %" PRIu64
+				  ": %s",
+				  info->file, s->nr, s->first_line, what);
+}
+
+static void parts_report(struct tracetext *t)
+{
+	struct trace_info *info = &t->reader.info;
+	char name[2][TEXT_PART_NAME_MAX];
+
+	if (!t->other_part.nr || (t->guest && t->parts.nr == 2))
+		return;
+	for (int i = 0; i < 2; i++) {
+		memcpy(name[i], t->parts.name[i], sizeof(name[i]));
+		text_sanitize(name[i]);
+	}
+	trace_info_caveat(info,
+			  "%s: trace-cmd's report of %u files: %s is read as the host's trace, %s "
+			  "with --guest; %" PRIu64 " lines of other files were skipped",
+			  info->file, t->parts.nr, name[0], name[1], t->other_part.nr);
+}
+
+static void pasted_report(struct tracetext *t)
+{
+	const struct paste_counts *counts = paste_counts_of(&t->lines);
+	struct trace_info *info = &t->reader.info;
+
+	if (t->has_cpu_tids)
+		trace_info_caveat(info,
+				  "%s: KVM's events have no threads: those of each CPU count as "
+				  "one thread; exits of vCPUs that move meanwhile are wrong",
+				  info->file);
+	if (counts->joined)
+		trace_info_caveat(info, "%s: %" PRIu64 " records were joined from several lines",
+				  info->file, counts->joined);
+	if (counts->width && (counts->cut || counts->open))
+		trace_info_caveat(info, "%s: the lines are cut at column %zu", info->file,
+				  counts->width);
+	if (counts->cut)
+		trace_info_caveat(info,
+				  "%s: %" PRIu64 " records were dropped, the first is line %" PRIu64
+				  ": their ends are missing",
+				  info->file, counts->cut, counts->first_cut);
+	if (counts->open && !counts->width)
+		trace_info_caveat(info,
+				  "%s: line %" PRIu64
+				  " has no newline, and may be cut: its last value is not recorded",
+				  info->file, counts->first_open);
+	else if (counts->open)
+		trace_info_caveat(info,
+				  "%s: %" PRIu64 " records, the first is line %" PRIu64
+				  ", end at that column: their last values are not recorded",
+				  info->file, counts->open, counts->first_open);
+}
+
+void tracetext_report(struct tracetext *t)
+{
+	struct trace_info *info = &t->reader.info;
+
+	pasted_report(t);
+	parts_report(t);
+	if (info->late)
+		trace_info_caveat(info, "%s: %" PRIu64 " events are out of order", info->file,
+				  info->late);
+	if (t->uncounted)
+		trace_info_caveat(info,
+				  "%s: an unknown number of events is missing in %" PRIu64
+				  " places; each place counts as one lost event",
+				  info->file, t->uncounted);
+	skipped_report(t, &t->unknown, "not recognized");
+	skipped_report(t, &t->other_unit,
+		       t->other.timeless ? "no timestamp"
+					 : "their timestamps have another unit");
+	skipped_report(t, &t->calls, "call chains of perf are not read");
+}
