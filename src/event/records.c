@@ -85,3 +85,18 @@ const struct event_type *event_type_with(unsigned int id, uint64_t present)
 			fields[type.nr_fields++] = ours->fields[i];
 	return event_type_register(&type, &made) ? NULL : made;
 }
+
+const struct event_type *event_shape_type(struct event_shapes *s, const struct event_type *whole,
+					  uint64_t present)
+{
+	const struct event_type *type;
+
+	for (unsigned int i = 0; i < s->nr; i++)
+		if (s->shape[i].present == present)
+			return s->shape[i].type;
+	type = s->nr < EVENT_SHAPES_MAX ? event_type_with(whole->id, present) : NULL;
+	if (!type)
+		return whole;
+	s->shape[s->nr++] = (struct event_shape){present, type};
+	return type;
+}

@@ -100,6 +100,24 @@ const char *record_stack(const struct event *ev, char *buf, size_t size);
  */
 const struct event_type *event_type_with(unsigned int id, uint64_t present);
 
+enum { EVENT_SHAPES_MAX = 16 };
+
+/* The types of one event's records in an input, by the fields that they have. */
+struct event_shapes {
+	struct event_shape {
+		uint64_t present;
+		const struct event_type *type;
+	} shape[EVENT_SHAPES_MAX];
+	unsigned int nr;
+};
+
+/*
+ * event_type_with(), kept. An input has an event in few shapes; one with more is damaged, and its other records count
+ * as complete: `whole` is returned, as where event_type_with() fails.
+ */
+const struct event_type *event_shape_type(struct event_shapes *s, const struct event_type *whole,
+					  uint64_t present);
+
 /* ---- for the registry ---- */
 
 /*

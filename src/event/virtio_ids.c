@@ -11,13 +11,16 @@
 		RECORD(event, r, ev);                                                              \
 		return (struct virtio_ids){.of_device = true, __VA_ARGS__};                        \
 	}
+#define BY_ELEM (UINT64_C(1) << 63) /* no user address has this bit */
 #define DEVICE .vdev = r->vdev
 #define INDEX(event)                                                                               \
 	DEVICE, .queue = record_has(ev, event, queue) ? r->queue : VIRTIO_NO_QUEUE
 #define QUEUE(event) INDEX(event), .vq = r->vq
 #define ELEMENT(event)                                                                             \
-	QUEUE(event), .elem = r->elem, .head = r->head, .of_element = true,                        \
-	.is_known = record_has(ev, event, vq) && record_has(ev, event, head)
+	QUEUE(event), .elem = r->elem, .of_element = true,                                         \
+	.head = record_has(ev, event, head) ? r->head : VIRTIO_NO_HEAD,                            \
+	.id = record_has(ev, event, head) ? r->head : r->elem | BY_ELEM,                           \
+	.is_known = record_has(ev, event, vq) && (record_has(ev, event, head) || r->elem)
 
 struct virtio_ids virtio_ids_of(const struct event *ev)
 {

@@ -6,6 +6,7 @@
 #include "event/event.h"
 
 #define VIRTIO_NO_QUEUE UINT32_MAX /* the recording has no index */
+#define VIRTIO_NO_HEAD	UINT32_MAX /* ... no descriptor head */
 
 enum {
 	BALLOON_STATS_QUEUE = 2, /* keeps one element by design (virtio 1.2, 5.5.6.3) */
@@ -21,13 +22,20 @@ enum {
 struct virtio_ids {
 	uint64_t vdev, vq, elem;
 	uint32_t queue, head;
-	bool of_device;	   /* the event is of a device */
-	bool of_element;   /* ... of an element, */
-	bool is_known;	   /* ... and the recording has what tells it from others: vq and head */
+	uint64_t id;	 /* tells a queue's elements in flight apart: the head, or where that is not recorded, elem */
+	bool of_device;	 /* the event is of a device */
+	bool of_element; /* ... of an element, */
+	bool is_known;	 /* ... and the recording has what tells it from others: vq and id */
 };
 
 /* "3", or "-" for none. Returns buf. */
 const char *virtio_queue_print(uint32_t queue, char *buf, size_t size);
+
+/* What tells a device's queues apart: the number, or where it is not recorded, vq and a bit that no address has. */
+static inline uint64_t virtio_queue_index(uint32_t queue, uint64_t vq)
+{
+	return queue == VIRTIO_NO_QUEUE && vq ? vq | UINT64_C(1) << 63 : queue;
+}
 
 struct virtio_ids virtio_ids_of(const struct event *ev);
 

@@ -45,7 +45,7 @@ static const struct column_def element_columns[] = {
 	 .doc = "index of the virtqueue"},
 	{"elem", "elem", COL_TEXT, offsetof(struct element, address), get_elem, .nullable = true,
 	 .doc = "address of QEMU's VirtQueueElement"},
-	{"head", "head", COL_COUNT, MEMBER(struct element, head), .spare = 9,
+	{"head", "head", COL_COUNT, KNOWN_MEMBER(struct element, head), .spare = 9,
 	 .doc = "index of its first descriptor"},
 	{"popped_ns", NULL, COL_NS, MEMBER(struct element, popped_ns),
 	 .doc = "when the device popped it"},

@@ -308,7 +308,8 @@ static const struct column_def request_columns[] = {
 	{"device", NULL, COL_PATH, .get = get_request_device, .doc = "QOM path of the device"},
 	{"queue", NULL, COL_COUNT, KNOWN_MEMBER(struct path_request, queue),
 	 .doc = "its virtqueue"},
-	{"head", NULL, COL_COUNT, MEMBER(struct path_request, head), .doc = "first descriptor"},
+	{"head", NULL, COL_COUNT, KNOWN_MEMBER(struct path_request, head),
+	 .doc = "first descriptor"},
 	{"start_ns", NULL, COL_NS, .get = get_request_start, .doc = "when it began"},
 	{"total_ns", NULL, COL_NS, .get = get_request_ns, .doc = "how long it took"},
 	{"batched", NULL, COL_BOOL, .get = get_batched,
@@ -376,15 +377,16 @@ const char *path_request_print(const struct path_report *r, const struct path_re
 			       char *buf, size_t size)
 {
 	uint64_t start_ns = path_start_ns(rq);
-	char device[DEVICE_BYTES], at[32], vm[VM_NAME_BYTES] = "", took[16], queue[16];
+	char device[DEVICE_BYTES], at[32], vm[VM_NAME_BYTES] = "", took[16], queue[16], head[16];
 	int len;
 
 	seconds_print(start_ns > r->start_ns ? start_ns - r->start_ns : 0, at, sizeof(at));
 	if (r->vms)
 		vm_name(r->vms, rq->pid, vm, sizeof(vm));
-	len = snprintf(buf, size, "%s%s%s %s queue %s head %u took %s", at, *vm ? " " : "", vm,
+	len = snprintf(buf, size, "%s%s%s %s queue %s head %s took %s", at, *vm ? " " : "", vm,
 		       device_print(rq->device, device, sizeof(device)),
-		       virtio_queue_print(rq->queue, queue, sizeof(queue)), rq->head,
+		       virtio_queue_print(rq->queue, queue, sizeof(queue)),
+		       virtio_queue_print(rq->head, head, sizeof(head)),
 		       duration_print(path_end_ns(rq) - start_ns, took, sizeof(took)));
 	if (rq->guest && (size_t)len < size)
 		snprintf(buf + len, size - (size_t)len, ": %c %" PRIu64 "+%u",

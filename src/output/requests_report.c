@@ -37,7 +37,7 @@ GET_NUMBER_IF(get_device_ns, RQ, rq->matched, between(rq->pop_ns, rq->fill_ns))
 GET_NUMBER_IF(get_finish, RQ, rq->matched, between(rq->fill_ns, rq->complete_ns))
 GET_TEXT(get_device, RQ, rq->matched ? table_text(t, rq->device) : NULL)
 GET_NUMBER_IF(get_queue, RQ, rq->matched && rq->queue != VIRTIO_NO_QUEUE, rq->queue)
-GET_NUMBER_IF(get_head, RQ, rq->matched, rq->head)
+GET_NUMBER_IF(get_head, RQ, rq->matched && rq->head != VIRTIO_NO_HEAD, rq->head)
 
 #define TIME(member) offsetof(struct request, member), time_or_none, .nullable = true
 

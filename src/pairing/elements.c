@@ -149,17 +149,13 @@ void elements_watch(struct elements *e, const struct element_watch *watch)
 
 /* ---- elements in flight ---- */
 
-static struct pair_key key_of(uint32_t pid, uint64_t vq, uint32_t head)
-{
-	return (struct pair_key){{pid, vq, head}};
-}
-
 static void watch_left(const struct elements *e, const struct open_element *o, enum element_end how,
 		      const struct event *ev)
 {
 	struct element el = {.pid = o->pid,
 			     .queue = o->queue,
 			     .head = o->head,
+			     .id = o->id,
 			     .vq = o->vq,
 			     .vdev = o->vdev,
 			     .address = o->address,
@@ -216,10 +212,10 @@ uint64_t elements_stopped_ns(const struct vm_clock *vm, uint64_t now_ns)
 
 /* ---- what events do ---- */
 
-static struct open_element *pop_open(struct elements *e, const struct event *ev, uint64_t vq,
-				     uint32_t head)
+static struct open_element *pop_open(struct elements *e, const struct event *ev,
+				     const struct virtio_ids *ids)
 {
-	struct pair_key key = key_of(ev->pid, vq, head);
+	struct pair_key key = {{ev->pid, ids->vq, ids->id}};
 	struct open_element *o = open_find(&e->open, key);
 
 	if (!o)
@@ -234,9 +230,10 @@ static struct open_element *pop_open(struct elements *e, const struct event *ev,
 static void on_pop(struct elements *e, const struct event *ev)
 {
 	struct virtio_ids ids = virtio_ids_of(ev);
-	struct open_element *o = pop_open(e, ev, ids.vq, ids.head);
+	struct open_element *o = pop_open(e, ev, &ids);
 
 	e->totals.popped++;
+	e->pops_have[ids.head != VIRTIO_NO_HEAD] = true;
 	if (!o) {
 		e->totals.overflow++;
 		return;
@@ -246,6 +243,7 @@ static void on_pop(struct elements *e, const struct event *ev)
 		.begin = o->begin,
 		.pid = ev->pid,
 		.head = ids.head,
+		.id = ids.id,
 		.queue = ids.queue,
 		.vq = ids.vq,
 		.vdev = ids.vdev,
@@ -258,15 +256,24 @@ static void on_pop(struct elements *e, const struct event *ev)
 		e->watch->popped(e->watch->arg, ev);
 }
 
+/* All in flight may have ended by this event: the recording lacks what it is about. */
+static void all_doubt(struct elements *e)
+{
+	e->totals.incomplete++;
+	e->losses.nr++;
+}
+
 /* An element leaves the device: counted in `count`, or as returned-before if its pop was not seen. */
 static void on_leave(struct elements *e, const struct event *ev, uint64_t *count,
 		     enum element_end how)
 {
 	struct virtio_ids ids = virtio_ids_of(ev);
-	struct open_element *o = open_find(&e->open, key_of(ev->pid, ids.vq, ids.head));
+	struct open_element *o = open_find(&e->open, (struct pair_key){{ev->pid, ids.vq, ids.id}});
 
 	if (o)
 		element_end(e, o, how, ev, count);
+	else if (e->pops_have[ids.head == VIRTIO_NO_HEAD]) /* which of those it ends is not known */
+		all_doubt(e);
 	else
 		e->totals.before++;
 }
@@ -282,11 +289,11 @@ static bool unpopping_is_counted(struct elements *e, const struct event *ev)
 {
 	struct virtio_ids ids = virtio_ids_of(ev);
 	bool counted = e->unpopping.tid == ev->tid && e->unpopping.vq == ids.vq &&
-		       e->unpopping.head == ids.head;
+		       e->unpopping.id == ids.id;
 
 	e->unpopping.tid = ev->tid;
 	e->unpopping.vq = counted ? 0 : ids.vq;
-	e->unpopping.head = ids.head;
+	e->unpopping.id = ids.id;
 	return counted;
 }
 
@@ -302,13 +309,7 @@ static void on_unpop(struct elements *e, const struct event *ev)
 		on_leave(e, ev, &e->totals.unpopped, ELEMENT_UNPOPPED);
 }
 
-/* All in flight may have ended by this event: the recording lacks what it is about. */
-static void all_doubt(struct elements *e)
-{
-	e->totals.incomplete++;
-	e->losses.nr++;
-}
-
+/* All in flight whose device is not known may have ended, by an event of a device. They are doubted once. */
 /* So may those whose device is not known, by an event of a device. They are doubted once. */
 static void unnamed_doubt(struct elements *e, uint32_t pid)
 {

@@ -8,8 +8,8 @@
  *      └──────────────────┴──  virtio_reset returned, queue reset, queue deleted
  *
  * An element is known by (VM, queue, head): the driver never has the same head in flight twice
- * (virtio 1.2, 2.7.13), while QEMU's element addresses are malloc'ed and reused at once. Rules that
- * avoid wrong verdicts:
+ * (virtio 1.2, 2.7.13), while QEMU's element addresses are malloc'ed and reused at once. A recording
+ * without heads (QEMU's own log) has only the addresses. Rules that avoid wrong verdicts:
  *
  * - virtio_reset clears at its return, not at its begin: with ioeventfd=off QEMU fills what is in
  * flight within it. A trace that has only status writes: status 0 makes the device's elements
@@ -55,8 +55,8 @@ enum element_verdict {
 };
 
 struct element {
-	uint32_t pid, queue, head;
-	uint64_t vq, vdev, address;
+	uint32_t pid, queue, head;   /* VIRTIO_NO_QUEUE, VIRTIO_NO_HEAD: not recorded */
+	uint64_t id, vq, vdev, address; /* id: as in struct virtio_ids */
 	uint64_t order; /* of the pops; several may have the same time */
 	uint64_t popped_ns, age_ns; /* age without the time in which the VM was stopped */
 	const char *device;	    /* QOM path, "" if unknown; valid as long as the elements */

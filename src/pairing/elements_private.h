@@ -18,10 +18,10 @@ struct chain_link {
 	bool on;
 };
 
-struct open_element { /* an element that the device has; its key is pid, vq and head */
+struct open_element { /* an element that the device has; its key is pid, vq and id */
 	struct open_begin begin;
 	uint32_t pid, head, queue;
-	uint64_t vq, vdev, address, popped_ns;
+	uint64_t id, vq, vdev, address, popped_ns;
 	uint64_t stopped_ns; /* of its VM, when it was popped */
 	struct loss_mark mark;
 	struct chain_link link[CHAINS];
@@ -57,9 +57,10 @@ struct elements {
 	struct hash_table vms;	    /* of struct vm_clock */
 	struct hash_table dropping; /* threads inside virtqueue_drop_all */
 	bool sees_resets;	    /* the trace has virtio_reset events */
+	bool pops_have[2];	    /* seen: pops without a head, with one */
 	struct {
-		uint32_t tid, head;
-		uint64_t vq;
+		uint32_t tid;
+		uint64_t vq, id;
 	} unpopping; /* the newest unpop: QEMU's own calls detach where the compiler did not inline it */
 	struct element_totals totals;
 	uint64_t since_ns; /* start of a time window that has not begun yet; 0: none */

@@ -88,6 +88,7 @@ int elements_end(struct elements *e, uint64_t end_ns, uint64_t min_age_ns, struc
 					    .order = nr,
 					    .queue = o->queue,
 					    .head = o->head,
+					    .id = o->id,
 					    .vq = o->vq,
 					    .vdev = o->vdev,
 					    .address = o->address,

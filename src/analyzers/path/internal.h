@@ -22,7 +22,7 @@ enum {
 
 /* Elements pushed and without an interrupt yet: first those that are raised, then those notified, then the others. */
 struct path_queue {
-	uint64_t key[2]; /* pid << 32 | index, vdev */
+	uint64_t key[2]; /* pid << 32 | index, vdev; without an index vq */
 	uint64_t kick_ns, handler_ns; /* of the newest kick without a pop; 0: there is none */
 	uint64_t popped_ns;	      /* ... whose handler has popped this one */
 	uint64_t newest_kick_ns;
@@ -41,7 +41,7 @@ struct path_cleared {
 };
 
 struct path_open {
-	uint64_t key[2]; /* pid << 32 | head, vq */
+	uint64_t key[2]; /* pid << 32 | head, vq; without a head id of struct virtio_ids */
 	uint64_t kick_ns, handler_ns, arrive_ns, receive_ns, pop_ns, send_ns;
 	uint64_t sector;
 	uint32_t pid, blk_type;

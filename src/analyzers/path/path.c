@@ -71,12 +71,10 @@ struct path_queue *path_queue_find(const struct path *p, const uint64_t key[2],
 }
 
 static struct path_queue *queue_get(struct path *p, uint32_t pid, uint64_t vdev, uint32_t index,
-				    const struct event *ev)
+				    uint64_t vq, const struct event *ev)
 {
-	struct path_queue *q = queue_fresh(
-		p, hash_add_words(&p->queues, (uint64_t[]){(uint64_t)pid << 32 | index, vdev},
-				  NULL),
-		ev);
+	uint64_t key[] = {(uint64_t)pid << 32 | index, index == VIRTIO_NO_QUEUE ? vq : vdev};
+	struct path_queue *q = queue_fresh(p, hash_add_words(&p->queues, key, NULL), ev);
 
 	if (q && !q->waiting)
 		q->waiting = calloc(PATH_WAITING_MAX, sizeof(*q->waiting));
@@ -89,7 +87,7 @@ struct path_queue *path_queue_of(struct path *p, const struct event *ev)
 {
 	struct virtio_ids ids = virtio_ids_of(ev);
 
-	return queue_get(p, ev->pid, ids.vdev, ids.queue, ev);
+	return queue_get(p, ev->pid, ids.vdev, ids.queue, ids.vq, ev);
 }
 
 static struct path_device *device_get(struct path *p, const struct event *ev)
@@ -178,10 +176,10 @@ static bool in_handler(const struct path *p, const struct path_queue *q, const s
 
 /* ---- elements ---- */
 
-static void open_key(uint64_t key[2], uint32_t pid, uint32_t head, uint64_t vq)
+static void open_key(uint64_t key[2], uint32_t pid, uint32_t head, uint64_t vq, uint64_t id)
 {
 	key[0] = (uint64_t)pid << 32 | head;
-	key[1] = vq;
+	key[1] = head == VIRTIO_NO_HEAD ? id : vq;
 }
 
 static void popped(void *arg, const struct event *ev)
@@ -194,7 +192,7 @@ static void popped(void *arg, const struct event *ev)
 	uint64_t key[2];
 
 	p->totals.saw[POINT_POP] = true;
-	open_key(key, ev->pid, ids.head, ids.vq);
+	open_key(key, ev->pid, ids.head, ids.vq, ids.id);
 	o = hash_add_words(&p->open, key, NULL);
 	if (!o || !q)
 		return;
@@ -227,7 +225,7 @@ static void on_blk(struct path *p, const struct event *ev)
 	struct path_open *o;
 	uint64_t key[2];
 
-	open_key(key, ev->pid, r->head, r->vq);
+	open_key(key, ev->pid, r->head, r->vq, r->head);
 	o = hash_find_words(&p->open, key);
 	if (!o)
 		return;
@@ -249,7 +247,7 @@ static void request_add(struct path *p, const struct element *el, const struct p
 			const struct event *ev)
 {
 	RECORD(virtqueue_fill, fill, ev);
-	struct path_queue *q = queue_get(p, el->pid, el->vdev, el->queue, ev);
+	struct path_queue *q = queue_get(p, el->pid, el->vdev, el->queue, el->vq, ev);
 	const struct path_device *d = device_find(p, el->pid, el->vdev);
 	struct path_request *rq;
 
@@ -295,7 +293,7 @@ static void left(void *arg, const struct element *el, enum element_end how, cons
 	struct path_open *o;
 	uint64_t key[2];
 
-	open_key(key, el->pid, el->head, el->vq);
+	open_key(key, el->pid, el->head, el->vq, el->id);
 	o = hash_find_words(&p->open, key);
 	if (!o)
 		return;

@@ -14,7 +14,7 @@ static struct pair_key queue_of(const struct event *ev)
 {
 	struct virtio_ids ids = virtio_ids_of(ev);
 
-	return (struct pair_key){{ev->pid, ids.vdev, ids.queue}};
+	return (struct pair_key){{ev->pid, ids.vdev, virtio_queue_index(ids.queue, ids.vq)}};
 }
 
 static void feed(struct pairing *p, const struct event *ev)

@@ -12,13 +12,13 @@ static void popped(struct pairing *p, const struct event *ev)
 {
 	struct virtio_ids ids = virtio_ids_of(ev);
 
-	pairing_begin(p, ev, (struct pair_key){{ev->pid, ids.vq, ids.head}});
+	pairing_begin(p, ev, (struct pair_key){{ev->pid, ids.vq, ids.id}});
 }
 
 static void left(struct pairing *p, const struct element *el, enum element_end how,
 		 const struct event *ev)
 {
-	struct pair_key key = {{el->pid, el->vq, el->head}};
+	struct pair_key key = {{el->pid, el->vq, el->id}};
 
 	if (how == ELEMENT_RETURNED)
 		pairing_finish(p, ev, key);

@@ -6,6 +6,8 @@
  * the next one comes, since its arrows are not known before.
  */
 
+#include <inttypes.h>
+
 #include "analyzers/timeline/queues.h"
 #include "analyzers/timeline/timeline.h"
 #include "base/array.h"
@@ -30,7 +32,8 @@ struct arrow {
 
 struct lane {
 	struct timeline_run run;
-	uint32_t head, losses; /* losses: of its queue, when it was popped */
+	uint64_t id; /* of struct virtio_ids */
+	uint32_t losses; /* losses: of its queue, when it was popped */
 	struct arrow arrow;
 };
 
@@ -192,11 +195,30 @@ static struct lane *lane_get(struct timeline_queues *q, struct queue *queue)
 
 /* ---- callbacks of the elements ---- */
 
+static void element_begin(struct timeline_queues *q, struct lane *lane, const struct event *ev,
+			  const struct virtio_ids *ids)
+{
+	if (ids->head == VIRTIO_NO_HEAD)
+		run_begin(q->t, &lane->run, ev->time_ns, SLICE_REQUEST, "elem 0x%" PRIx64,
+			  ids->elem);
+	else
+		run_begin(q->t, &lane->run, ev->time_ns, SLICE_REQUEST, "head %u", ids->head);
+}
+
+static void name_append(struct lane *lane, const char *what)
+{
+	char *name = lane->run.name;
+	size_t len = strlen(name);
+
+	snprintf(name + len, sizeof(lane->run.name) - len, " %s", what);
+}
+
 static void popped(void *arg, const struct event *ev)
 {
 	struct timeline_queues *q = arg;
 	struct queue *queue = queue_get(q, ev, true);
 	struct lane *lane = queue ? lane_get(q, queue) : NULL;
+	const struct virtio_ids ids = virtio_ids_of(ev);
 	const struct timeline_link *link;
 
 	if (queue)
@@ -207,19 +229,19 @@ static void popped(void *arg, const struct event *ev)
 	}
 	lane->run.nr_flows = 0;
 	lane->losses = queue->losses;
-	lane->head = virtio_ids_of(ev).head;
-	link = timeline_link_find(q->t, LINK_POP, ev->pid, ev->time_ns, lane->head);
+	lane->id = ids.id;
+	link = timeline_link_find(q->t, LINK_POP, ev->pid, ev->time_ns, ids.head);
 	lane->arrow = link ? (struct arrow){link->flow, link->complete_ns}
 			   : (struct arrow){.flow = timeline_flow(q->t)};
-	run_begin(q->t, &lane->run, ev->time_ns, SLICE_REQUEST, "head %u", lane->head);
+	element_begin(q, lane, ev, &ids);
 	run_flow(&lane->run, lane->arrow.flow);
 	run_flow(&queue->kick, lane->arrow.flow);
 }
 
-static struct lane *lane_of(const struct queue *queue, uint32_t head)
+static struct lane *lane_of(const struct queue *queue, uint64_t id)
 {
 	return queue ? array_find(queue->lane, queue->nr_lanes, i,
-				  queue->lane[i].run.on && queue->lane[i].head == head)
+				  queue->lane[i].run.on && queue->lane[i].id == id)
 		     : NULL;
 }
 
@@ -231,7 +253,7 @@ static void left(void *arg, const struct element *el, enum element_end how, cons
 					  [ELEMENT_REPLACED] = "replaced"};
 	struct timeline_queues *q = arg;
 	struct queue *queue = queue_find(q, el->pid, el->vq, QUEUE_BY_VQ);
-	struct lane *lane = lane_of(queue, el->head);
+	struct lane *lane = lane_of(queue, el->id);
 
 	if (queue && queue->in_flight && (!lane || lane->losses == queue->losses))
 		timeline_count(q->t, queue->depth, ev->time_ns, --queue->in_flight);
@@ -242,7 +264,7 @@ static void left(void *arg, const struct element *el, enum element_end how, cons
 	else if (how == ELEMENT_RETURNED && queue->nr_done < TIMELINE_FLOWS)
 		queue->done[queue->nr_done++] = lane->arrow;
 	else if (how != ELEMENT_RETURNED)
-		snprintf(lane->run.name, sizeof(lane->run.name), "head %u %s", el->head, why[how]);
+		name_append(lane, why[how]);
 	run_end(q->t, &lane->run, ev->time_ns);
 }
 
@@ -355,7 +377,7 @@ static void unknown_drop(struct timeline_queues *q, uint64_t ns)
 		return;
 	for (size_t i = 0; i < nr; i++) {
 		struct lane *lane = lane_of(queue_find(q, list[i].pid, list[i].vq, QUEUE_BY_VQ),
-					    list[i].head);
+					    list[i].id);
 
 		if (lane && list[i].verdict == ELEMENT_UNKNOWN)
 			lane->run.on = false;
@@ -374,8 +396,7 @@ void timeline_queues_end(struct timeline_queues *q, uint64_t ns)
 			struct lane *lane = &queue->lane[l];
 
 			if (lane->run.on)
-				snprintf(lane->run.name, sizeof(lane->run.name),
-					 "head %u in flight", lane->head);
+				name_append(lane, "in flight");
 			run_end(q->t, &lane->run, ns);
 		}
 	}

@@ -86,13 +86,20 @@ static void on_device(struct queues *q, const struct event *ev)
 		queue_place(q, p->queues, 0);
 }
 
-static uint64_t name_hash(uint32_t pid, uint64_t vdev, const char *path, uint32_t index)
+static bool is_by_vq(uint64_t index)
 {
-	return hash_keyed_pair((uint64_t)pid << 32 | index, *path ? hash_keyed_text(path) : vdev);
+	return index > UINT32_MAX;
 }
 
-static struct queue *queue_add(struct queues *q, uint32_t pid, uint64_t vdev, const char *path,
-			       uint32_t index)
+static uint64_t name_hash(uint32_t pid, uint64_t vdev, const char *path, uint64_t index)
+{
+	uint64_t device = *path ? hash_keyed_text(path) : is_by_vq(index) ? 0 : vdev;
+
+	return hash_keyed_pair((uint64_t)pid << 32 ^ index, device);
+}
+
+static struct queue *queue_add(struct queues *q, uint32_t pid, const struct virtio_ids *ids,
+			       const char *path)
 {
 	struct queue *new;
 
@@ -106,49 +113,58 @@ static struct queue *queue_add(struct queues *q, uint32_t pid, uint64_t vdev, co
 		return NULL;
 	}
 	new->f.pid = pid;
-	new->f.queue = index;
+	new->f.queue = ids->queue;
+	new->f.vq = ids->vq;
+	new->index = virtio_queue_index(ids->queue, ids->vq);
 	new->since_ns = q->start_ns;
 	snprintf(new->f.device, sizeof(new->f.device), "%s", path);
-	queue_place(q, new, vdev);
-	if (!hash_index_add(&q->by_name, name_hash(pid, vdev, path, index), q->nr))
+	queue_place(q, new, ids->vdev);
+	if (!hash_index_add(&q->by_name, name_hash(pid, ids->vdev, path, new->index), q->nr))
 		q->err = fail(-ENOMEM, "out of memory");
 	return q->queue[q->nr++] = new;
 }
 
 static struct queue *queue_find(const struct queues *q, uint32_t pid, uint64_t vdev,
-				const char *path, uint32_t index)
+				const char *path, uint64_t index)
 {
 	uint64_t probe = 0, hash = name_hash(pid, vdev, path, index);
 
 	for (uint32_t i; (i = hash_index_next(&q->by_name, hash, &probe)) != HASH_NONE;) {
 		struct queue *n = q->queue[i];
 
-		if (n->f.pid == pid && n->f.queue == index && !strcmp(n->f.device, path) &&
-		    (*path || n->vdev == vdev))
+		if (n->f.pid == pid && n->index == index && !strcmp(n->f.device, path) &&
+		    (*path || is_by_vq(index) || n->vdev == vdev))
 			return n;
 	}
 	return NULL;
 }
 
-struct queue *queues_get(struct queues *q, uint32_t pid, uint64_t vdev, uint32_t index)
+struct queue *queues_get(struct queues *q, uint32_t pid, const struct virtio_ids *ids)
 {
+	uint64_t vdev = ids->vdev, index = virtio_queue_index(ids->queue, ids->vq);
 	struct queue *n = q->newest;
 
-	if (n && n->f.pid == pid && n->vdev == vdev && n->f.queue == index)
+	if (n && n->f.pid == pid && n->vdev == vdev && n->index == index)
 		return n;
 	const char *path = path_of(q, pid, vdev);
 
 	n = queue_find(q, pid, vdev, path, index);
 	if (n && n->vdev != vdev) /* unplugged and plugged in again under its name */
 		queue_place(q, n, vdev);
-	return q->newest = n ? n : queue_add(q, pid, vdev, path, index);
+	return q->newest = n ? n : queue_add(q, pid, ids, path);
+}
+
+struct queue *queues_of_element(struct queues *q, const struct element *el)
+{
+	return queues_get(q, el->pid,
+			  &(struct virtio_ids){.vdev = el->vdev, .vq = el->vq, .queue = el->queue});
 }
 
 static struct queue *queue_of_event(struct queues *q, const struct event *ev)
 {
 	struct virtio_ids ids = virtio_ids_of(ev);
 
-	return queues_get(q, ev->pid, ids.vdev, ids.queue);
+	return queues_get(q, ev->pid, &ids);
 }
 
 /* Timestamps that are equal or go backwards (merged inputs) have no duration. */
@@ -288,7 +304,7 @@ static void pushed(struct queues *q, struct queue *n, const struct element *el, 
 static void left(void *arg, const struct element *el, enum element_end how, const struct event *ev)
 {
 	struct queues *q = arg;
-	struct queue *n = queues_get(q, el->pid, el->vdev, el->queue);
+	struct queue *n = queues_of_element(q, el);
 
 	if (!n)
 		return;
@@ -311,7 +327,7 @@ static void cleared(void *arg, const struct event *ev, uint64_t vdev, uint64_t i
 			n->nr_pushed = n->kicked = n->is_first = 0;
 		return;
 	}
-	n = p ? queue_find(q, ev->pid, vdev, path_of(q, ev->pid, vdev), (uint32_t)index) : NULL;
+	n = p ? queue_find(q, ev->pid, vdev, path_of(q, ev->pid, vdev), index) : NULL;
 	if (n && n->vdev == vdev)
 		n->nr_pushed = n->kicked = 0;
 }

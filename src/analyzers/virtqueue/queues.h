@@ -55,7 +55,8 @@ struct queue_stage_info {
 extern const struct queue_stage_info queue_stages[QUEUE_STAGES];
 
 struct queue_figures {
-	uint32_t pid, queue;
+	uint32_t pid, queue; /* queue: VIRTIO_NO_QUEUE: not recorded, and vq tells it from others */
+	uint64_t vq;
 	char device[QUEUES_DEVICE_MAX]; /* QOM path; "" if unknown */
 	char kind[QUEUES_KIND_MAX];	/* "virtio-blk"; "" if unknown; set by queues_end() */
 	uint64_t popped, returned, other; /* other: detached, unpopped, reset */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "analyzers/virtqueue/queues_private.h"
+#include "base/order.h"
 
 static int busiest_first(const void *a, const void *b)
 {
@@ -16,7 +17,7 @@ static int busiest_first(const void *a, const void *b)
 	if (x->pid != y->pid)
 		return x->pid < y->pid ? -1 : 1;
 	device = strcmp(x->device, y->device);
-	return device ? device : x->queue < y->queue ? -1 : x->queue > y->queue;
+	return device ?: order_u64(x->queue, y->queue) ?: order_u64(x->vq, y->vq);
 }
 
 /* Elements of a device whose reset is under way at the end are not in flight, as in elements_end(). */
@@ -27,8 +28,7 @@ static void resets_count(struct queues *q, const struct element *left_over, size
 		q->queue[i]->f.in_flight = 0;
 	}
 	for (size_t i = 0; i < nr; i++) {
-		struct queue *n = queues_get(q, left_over[i].pid, left_over[i].vdev,
-					   left_over[i].queue);
+		struct queue *n = queues_of_element(q, &left_over[i]);
 
 		if (!n)
 			continue;

@@ -19,6 +19,7 @@ enum {
 struct queue {
 	struct queue_figures f;
 	uint64_t vdev, since_ns;
+	uint64_t index; /* virtio_queue_index() */
 	struct queue *next, *prev; /* of those at this address */
 	bool is_first;		   /* one of the list's first: kicked, or with pushed_ns[], since a reset */
 	uint64_t forgets;	   /* struct queues' when pushed_ns[] was last used */
@@ -79,8 +80,9 @@ struct queues {
 	uint64_t nr_raised_refused;
 };
 
-/* The queue, added if it is new. NULL: there are too many, or out of memory (q->err). */
-struct queue *queues_get(struct queues *q, uint32_t pid, uint64_t vdev, uint32_t index);
+/* The queue, added if it is new; ids: vdev, vq, queue. NULL: there are too many, or out of memory (q->err). */
+struct queue *queues_get(struct queues *q, uint32_t pid, const struct virtio_ids *ids);
+struct queue *queues_of_element(struct queues *q, const struct element *el);
 
 /* Accounts for what is in flight until then. */
 void queues_flight_until(struct queues *q, struct queue *n, uint64_t ns);

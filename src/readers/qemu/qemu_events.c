@@ -3,8 +3,9 @@
  * QEMU's trace events (its trace-events files; -trace, -d trace:) and what they are here. Those with a counterpart in
  * bpf/events.def become it; the others become "qemu:NAME".
  *
- * QEMU names a queue by its address only; virtio_queue_notify and virtio_notify also name the device. It does not name
- * an element's descriptor head: elements are numbered by their address, which is unique while they are in flight.
+ * QEMU names a queue by its address only; virtio_queue_notify and virtio_notify also name the device. Until one of them
+ * was seen, the device and the number of a queue are not recorded. Nor are an element's descriptor head, which its
+ * address stands for while it is in flight, and whether a notification came through an eventfd.
  */
 
 #include <ctype.h>
@@ -32,6 +33,7 @@ struct arg {
 	const char *name, *log; /* as the argument is called; as the log calls it, NULL: the same */
 	enum arg_kind kind;
 	uint16_t offset, size; /* size 0: not ours */
+	uint64_t bit;	       /* RECORD_BIT() */
 };
 
 struct qemu_event {
@@ -39,12 +41,15 @@ struct qemu_event {
 	uint16_t id;
 	struct arg arg[ARGS_MAX];
 	uint16_t one_offset, one_size; /* a field that is 1 for this event */
+	uint64_t has; /* what it has by its name, RECORD_BIT() */
 	enum qemu_special special;
 };
 
 /* clang-format off */
 #define AT(event, field) offsetof(struct rec_##event, field), sizeof(((struct rec_##event *)0)->field)
-#define N(arg, event, field) {arg, NULL, NUMBER, AT(event, field)}
+#define TO(event, field) AT(event, field), RECORD_BIT(event, field)
+#define N(arg, event, field) {arg, NULL, NUMBER, TO(event, field)}
+#define HAS(event, field) RECORD_BIT(event, field)
 
 /* QEMU 4.2 to 10.2: hw/virtio, hw/block, hw/scsi, accel/kvm, softmmu/trace-events. */
 static const struct qemu_event known_events[] = {
@@ -60,25 +65,25 @@ static const struct qemu_event known_events[] = {
 	 {N("vdev", virtio_queue_notify, vdev), N("n", virtio_queue_notify, queue),
 	  N("vq", virtio_queue_notify, vq)}, 0, 0},
 	{"virtio_notify", EV_virtio_notify,
-	 {N("vdev", virtio_notify, vdev), N("vq", virtio_notify, vq)}, 0, 0},
+	 {N("vdev", virtio_notify, vdev), N("vq", virtio_notify, vq)}, 0, 0, HAS(virtio_notify, irqfd)},
 	{"virtio_notify_irqfd", EV_virtio_notify,
-	 {N("vdev", virtio_notify, vdev), N("vq", virtio_notify, vq)}, AT(virtio_notify, irqfd)},
+	 {N("vdev", virtio_notify, vdev), N("vq", virtio_notify, vq)}, AT(virtio_notify, irqfd), HAS(virtio_notify, irqfd)},
 	{"virtio_set_status", EV_virtio_set_status,
 	 {N("vdev", virtio_set_status, vdev), N("val", virtio_set_status, status)}, 0, 0},
 	{"kvm_run_exit", EV_kvm_userspace_exit,
 	 {{"cpu_index", NULL, VCPU, 0, 0}, N("reason", kvm_userspace_exit, reason)}, 0, 0},
 	{"cpu_in", EV_qemu_pio,
-	 {N("addr", qemu_pio, port), {"size", "(", WIDTH, AT(qemu_pio, size)},
-	  {"val", "value", NUMBER, AT(qemu_pio, val)}}, 0, 0},
+	 {N("addr", qemu_pio, port), {"size", "(", WIDTH, TO(qemu_pio, size)},
+	  {"val", "value", NUMBER, TO(qemu_pio, val)}}, 0, 0, HAS(qemu_pio, write)},
 	{"cpu_out", EV_qemu_pio,
-	 {N("addr", qemu_pio, port), {"size", "(", WIDTH, AT(qemu_pio, size)},
-	  {"val", "value", NUMBER, AT(qemu_pio, val)}}, AT(qemu_pio, write)},
+	 {N("addr", qemu_pio, port), {"size", "(", WIDTH, TO(qemu_pio, size)},
+	  {"val", "value", NUMBER, TO(qemu_pio, val)}}, AT(qemu_pio, write), HAS(qemu_pio, write)},
 	{"virtio_blk_handle_read", EV_vblk_request,
 	 {N("vdev", vblk_request, vdev), N("req", vblk_request, req), N("sector", vblk_request, sector),
-	  N("nsectors", vblk_request, nsectors)}, 0, 0},
+	  N("nsectors", vblk_request, nsectors)}, 0, 0, HAS(vblk_request, write)},
 	{"virtio_blk_handle_write", EV_vblk_request,
 	 {N("vdev", vblk_request, vdev), N("req", vblk_request, req), N("sector", vblk_request, sector),
-	  N("nsectors", vblk_request, nsectors)}, AT(vblk_request, write)},
+	  N("nsectors", vblk_request, nsectors)}, AT(vblk_request, write), HAS(vblk_request, write)},
 	{"virtio_blk_req_complete", EV_vblk_done,
 	 {N("vdev", vblk_done, vdev), N("req", vblk_done, req), N("status", vblk_done, status)}, 0, 0},
 	{"virtio_scsi_cmd_req", EV_vscsi_request,
@@ -93,11 +98,11 @@ static const struct qemu_event known_events[] = {
 /* Ours only with some arguments; all others are "qemu:NAME". */
 static const struct qemu_event special_events[] = {
 	{"kvm_vcpu_ioctl", 0,
-	 {{"cpu_index", NULL, VCPU, 0, 0}, {"type", NULL, NUMBER, 0, sizeof(uint64_t)}}, 0, 0, QEMU_IOCTL},
-	{"vmstate_downtime_checkpoint", 0, {{NULL}}, 0, 0, QEMU_CHECKPOINT},
+	 {{"cpu_index", NULL, VCPU, 0, 0}, {"type", NULL, NUMBER, 0, sizeof(uint64_t)}}, 0, 0, 0, QEMU_IOCTL},
+	{"vmstate_downtime_checkpoint", 0, {{NULL}}, 0, 0, 0, QEMU_CHECKPOINT},
 	{"vmstate_downtime_save", 0,
 	 {{"type", NULL, STRING, 0, 0}, {"idstr", NULL, STRING, 0, 0}, {"instance_id", NULL, NUMBER, 0, 0},
-	  {"downtime", NULL, NUMBER, 0, 0}}, 0, 0, QEMU_SAVED},
+	  {"downtime", NULL, NUMBER, 0, 0}}, 0, 0, 0, QEMU_SAVED},
 };
 /* clang-format on */
 
@@ -134,11 +139,7 @@ struct rec_text {
 struct queue {
 	uint64_t vq, vdev;
 	uint32_t queue;
-};
-
-struct element {
-	uint64_t vq, address;
-	uint32_t number;
+	bool has_queue;
 };
 
 void qemu_events_init(struct qemu_events *e, bool binary)
@@ -147,7 +148,6 @@ void qemu_events_init(struct qemu_events *e, bool binary)
 	e->binary = binary;
 	e->by_name = HASH_INDEX(QEMU_NAMES_MAX);
 	e->queues = HASH_TABLE(struct queue, 1, QEMU_QUEUES_MAX);
-	e->elements = HASH_TABLE(struct element, 2, QEMU_ELEMENTS_MAX);
 }
 
 void qemu_events_deinit(struct qemu_events *e)
@@ -156,7 +156,6 @@ void qemu_events_deinit(struct qemu_events *e)
 		free(e->name[i].name);
 	hash_index_deinit(&e->by_name);
 	hash_deinit(&e->queues);
-	hash_deinit(&e->elements);
 }
 
 static bool slice_is(struct text_slice text, const char *what)
@@ -250,7 +249,8 @@ struct qemu_name *qemu_event_name(struct qemu_events *e, struct text_slice name,
 
 /* ---- arguments ---- */
 
-static void arg_put(const struct arg *a, uint64_t value, uint8_t *record, uint16_t *vcpu)
+/* Returns the bit of the argument. */
+static uint64_t arg_put(const struct arg *a, uint64_t value, uint8_t *record, uint16_t *vcpu)
 {
 	if (a->kind == WIDTH)
 		value = value == 'w' ? 2 : value == 'l' ? 4 : 1;
@@ -258,6 +258,7 @@ static void arg_put(const struct arg *a, uint64_t value, uint8_t *record, uint16
 		*vcpu = (uint16_t)value;
 	if (a->size)
 		memcpy(record + a->offset, &value, a->size);
+	return a->bit;
 }
 
 /* The value after a word, "vq 0x1", "vq=0x1", "cpu_index 0,", "(b)"; NULL: there is no such word. */
@@ -307,47 +308,51 @@ struct qemu_args qemu_args_of(struct text_slice name, struct text_slice text)
 	return args;
 }
 
-static void args_of_text(const struct qemu_event *known, struct text_slice text, uint8_t *record,
-			 uint16_t *vcpu)
+static uint64_t args_of_text(const struct qemu_event *known, struct text_slice text,
+			     uint8_t *record, uint16_t *vcpu)
 {
+	uint64_t present = 0;
+
 	for (int i = 0; i < ARGS_MAX && known->arg[i].kind; i++) {
 		const struct arg *a = &known->arg[i];
 		const char *p = arg_find(a, text);
 
 		if (p && a->kind == WIDTH && !text_is_digit(*p))
-			arg_put(a, (unsigned char)*p, record, vcpu);
+			present |= arg_put(a, (unsigned char)*p, record, vcpu);
 		else if (p)
-			arg_put(a, text_number(&p), record, vcpu);
+			present |= arg_put(a, text_number(&p), record, vcpu);
 	}
+	return present;
 }
 
 /* Each argument is 8 bytes, or a length of 4 bytes and that many bytes of text. */
-static void args_of_bytes(const struct qemu_event *known, struct text_slice bytes, uint8_t *record,
-			  uint16_t *vcpu)
+static uint64_t args_of_bytes(const struct qemu_event *known, struct text_slice bytes,
+			      uint8_t *record, uint16_t *vcpu)
 {
 	const char *p = bytes.at, *end = p + bytes.len;
-	uint64_t value;
+	uint64_t value, present = 0;
 	uint32_t len;
 
 	for (int i = 0; i < ARGS_MAX && known->arg[i].kind; i++) {
 		if (known->arg[i].kind == STRING) {
 			if (end - p < 4)
-				return;
+				return present;
 			memcpy(&len, p, 4);
 			if (len > (size_t)(end - p) - 4)
-				return;
+				return present;
 			p += 4 + len;
 			continue;
 		}
 		if (end - p < 8)
-			return;
+			return present;
 		memcpy(&value, p, 8);
 		p += 8;
-		arg_put(&known->arg[i], value, record, vcpu);
+		present |= arg_put(&known->arg[i], value, record, vcpu);
 	}
+	return present;
 }
 
-/* ---- queues and elements ---- */
+/* ---- queues ---- */
 
 static void queue_learn(struct qemu_events *e, uint64_t vq, uint64_t vdev, const uint32_t *queue)
 {
@@ -356,7 +361,10 @@ static void queue_learn(struct qemu_events *e, uint64_t vq, uint64_t vdev, const
 	if (!q)
 		return;
 	q->vdev = vdev;
-	q->queue = queue ? *queue : q->queue;
+	if (!queue)
+		return;
+	q->queue = *queue;
+	q->has_queue = true;
 }
 
 static struct queue queue_of(const struct qemu_events *e, uint64_t vq)
@@ -366,19 +374,12 @@ static struct queue queue_of(const struct qemu_events *e, uint64_t vq)
 	return q ? *q : (struct queue){.vq = vq};
 }
 
-static uint32_t element_number(struct qemu_events *e, uint64_t vq, uint64_t address)
-{
-	uint64_t key[] = {vq, address};
-	bool is_new;
-	struct element *el = hash_add_words(&e->elements, key, &is_new);
+#define QUEUE_OF_VQ(event)                                                                         \
+	((q.vdev ? HAS(event, vdev) : 0) | (q.has_queue ? HAS(event, queue) : 0))
 
-	if (is_new)
-		el->number = e->elements.nr - 1;
-	return el ? el->number : 0;
-}
-
-/* What QEMU leaves out. */
-static void record_complete(struct qemu_events *e, const struct qemu_event *known, uint8_t *record)
+/* What QEMU leaves out, as far as it is known. Returns which fields that are, RECORD_BIT(). */
+static uint64_t record_complete(struct qemu_events *e, const struct qemu_event *known,
+				uint8_t *record)
 {
 	struct rec_virtqueue_pop *pop = (void *)record;
 	struct rec_virtqueue_fill *fill = (void *)record;
@@ -391,34 +392,33 @@ static void record_complete(struct qemu_events *e, const struct qemu_event *know
 	switch (known->id) {
 	case EV_virtio_queue_notify:
 		queue_learn(e, kick->vq, kick->vdev, &kick->queue);
-		break;
+		return 0;
 	case EV_virtio_notify:
 		queue_learn(e, notify->vq, notify->vdev, NULL);
-		notify->queue = queue_of(e, notify->vq).queue;
-		break;
+		q = queue_of(e, notify->vq);
+		notify->queue = q.queue;
+		return q.has_queue ? HAS(virtio_notify, queue) : 0;
 	case EV_virtqueue_pop:
 		q = queue_of(e, pop->vq);
 		pop->vdev = q.vdev;
 		pop->queue = q.queue;
 		pop->ndescs = pop->in_num + pop->out_num;
-		pop->head = element_number(e, pop->vq, pop->elem);
-		break;
+		return QUEUE_OF_VQ(virtqueue_pop) | HAS(virtqueue_pop, ndescs);
 	case EV_virtqueue_fill:
 		q = queue_of(e, fill->vq);
 		fill->vdev = q.vdev;
 		fill->queue = q.queue;
-		fill->head = element_number(e, fill->vq, fill->elem);
-		break;
+		return QUEUE_OF_VQ(virtqueue_fill);
 	case EV_virtqueue_flush:
 		q = queue_of(e, flush->vq);
 		flush->vdev = q.vdev;
 		flush->queue = q.queue;
-		break;
+		return QUEUE_OF_VQ(virtqueue_flush);
 	case EV_qemu_pio:
 		pio->count = 1;
-		break;
+		return HAS(qemu_pio, count);
 	default:
-		break;
+		return 0;
 	}
 }
 
@@ -508,34 +508,41 @@ static void unknown_fill(const struct qemu_events *e, struct text_slice args, ui
 	memcpy(to + sizeof(struct record_hdr), args.at, len);
 }
 
-void qemu_event_make(struct qemu_events *e, const struct qemu_name *n, struct qemu_head head,
+/* Makes the record of an event that is always ours. Returns its type. */
+static const struct event_type *known_make(struct qemu_events *e, struct qemu_name *n,
+					   struct text_slice args, uint8_t *to, uint16_t *vcpu)
+{
+	const uint64_t one = 1;
+	uint64_t present = n->known->has;
+
+	if (e->binary)
+		present |= args_of_bytes(n->known, args, to, vcpu);
+	else
+		present |= args_of_text(n->known, args, to, vcpu);
+	if (n->known->one_size)
+		memcpy(to + n->known->one_offset, &one, n->known->one_size);
+	present |= record_complete(e, n->known, to);
+	return event_shape_type(&n->shapes, n->type, present);
+}
+
+void qemu_event_make(struct qemu_events *e, struct qemu_name *n, struct qemu_head head,
 		     struct text_slice args, uint8_t *to, struct event *ev)
 {
 	struct record_hdr hdr = {.time = head.time_ns, .pid = head.pid, .tid = head.tid,
-				 .type = n->type->id, .size = n->type->size,
 				 .vcpu = RECORD_NO_VCPU};
-	const uint64_t one = 1;
-
 	const struct event_type *type = n->type;
 	uint16_t special;
 
 	memset(to, 0, QEMU_RECORD_MAX);
 	special = n->special ? special_make(e, n, args, to, &hdr.vcpu) : 0;
-	if (special) {
+	if (special)
 		type = event_type_ours(special);
-		hdr.type = type->id;
-		hdr.size = type->size;
-	} else if (!n->known) {
+	else if (n->known)
+		type = known_make(e, n, args, to, &hdr.vcpu);
+	else
 		unknown_fill(e, args, to);
-	} else {
-		if (e->binary)
-			args_of_bytes(n->known, args, to, &hdr.vcpu);
-		else
-			args_of_text(n->known, args, to, &hdr.vcpu);
-		if (n->known->one_size)
-			memcpy(to + n->known->one_offset, &one, n->known->one_size);
-		record_complete(e, n->known, to);
-	}
+	hdr.type = type->id;
+	hdr.size = type->size;
 	if (!head.tid && !e->binary && hdr.vcpu != RECORD_NO_VCPU) {
 		hdr.tid = QEMU_VCPU_TID + hdr.vcpu;
 		e->has_vcpu_tids |= special == EV_kvm_run;

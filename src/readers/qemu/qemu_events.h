@@ -5,12 +5,12 @@
 
 #include "base/hash.h"
 #include "event/reader.h"
+#include "event/records.h"
 #include "readers/text/text_line.h"
 
 enum {
 	QEMU_NAMES_MAX = 4096,
 	QEMU_QUEUES_MAX = 1 << 16,
-	QEMU_ELEMENTS_MAX = 1 << 20,
 	QEMU_RECORD_MAX = 512, /* bytes of a record, with its header */
 	QEMU_VCPU_TID = 0x40000000, /* + vCPU: number of its thread in a log without threads */
 };
@@ -25,13 +25,14 @@ struct qemu_name {
 	const struct qemu_event *special; /* ours with some arguments; NULL: no */
 	const struct qemu_event *known; /* NULL: "qemu:NAME" */
 	const struct event_type *type;
+	struct event_shapes shapes; /* of a known one, by the fields that its events have */
 };
 
 struct qemu_events {
 	struct qemu_name name[QEMU_NAMES_MAX];
 	uint32_t nr_names;
 	struct hash_index by_name;
-	struct hash_table queues, elements;
+	struct hash_table queues;
 	bool binary; /* arguments are numbers, not text */
 	bool has_vcpu_tids; /* threads were numbered by vCPUs, see QEMU_VCPU_TID */
 };
@@ -67,7 +68,7 @@ struct qemu_head {
  * Makes the record of an event: at most QEMU_RECORD_MAX bytes at `to`. The arguments are the text after the name, which
  * a newline follows ("vq 0x1 len 2", or "vq=0x1 len=0x2" of simpletrace.py), or simpletrace's binary arguments.
  */
-void qemu_event_make(struct qemu_events *e, const struct qemu_name *n, struct qemu_head head,
+void qemu_event_make(struct qemu_events *e, struct qemu_name *n, struct qemu_head head,
 		     struct text_slice args, uint8_t *to, struct event *ev);
 
 /*

@@ -268,27 +268,6 @@ static size_t text_put(const struct event_type *type, struct text_slice text, ui
 	return type->size;
 }
 
-/*
- * The type of a line with these fields of ours. A kernel prints an event in few ways; a text with more is not one of a
- * kernel's, and its other lines count as complete.
- */
-static const struct event_type *shape_type(struct text_name *n, uint64_t present)
-{
-	struct text_shape *s = n->shape;
-
-	const struct event_type *type;
-
-	while (s < n->shape + n->nr_shapes && s->present != present)
-		s++;
-	if (s < n->shape + n->nr_shapes)
-		return s->type;
-	type = n->nr_shapes < TEXT_SHAPES_MAX ? text_kind_type(n->kind, present) : NULL;
-	if (!type)
-		return n->type;
-	n->shape[n->nr_shapes++] = (struct text_shape){present, type};
-	return type;
-}
-
 static void event_make(struct tracetext *t, struct text_name *n, struct event *ev)
 {
 	const struct text_line *l = &t->line;
@@ -308,7 +287,7 @@ static void event_make(struct tracetext *t, struct text_name *n, struct event *e
 		if (t->lines.open_end)
 			present =
 				text_certain(n->kind, &t->reasons, l->text, present, to, &hdr.vcpu);
-		type = shape_type(n, present);
+		type = event_shape_type(&n->shapes, n->type, present);
 	} else if (!n->form || t->lines.open_end || !text_form_fill(n->form, l->text, to)) {
 		type = n->plain;
 		hdr.size = type->size;

@@ -4,8 +4,8 @@
 
 #include "base/hash.h"
 #include "base/saturate.h"
-#include "event/event.h"
 #include "event/reader.h"
+#include "event/records.h"
 #include "readers/ftrace/kernel_events.h"
 #include "readers/ftrace/vm_threads.h"
 #include "readers/text/lines.h"
@@ -88,7 +88,6 @@ uint64_t text_kind_fill(const struct kernel_event *kind, struct text_reasons *re
 enum {
 	TRACETEXT_NAMES_MAX = 4096,
 	TRACETEXT_CPU_TID = 0x40000000, /* + CPU: number of a thread that stands for those of a CPU */
-	TEXT_SHAPES_MAX = 16, /* sets of fields that lines of one event have */
 	TRACETEXT_STACK_BYTES = 2048, /* of a backtrace, as names */
 	TRACETEXT_HOLES_MAX = 1 << 20,
 	TRACETEXT_KEPT_MAX = 64 << 20, /* bytes of `kept`; further lines are all parsed */
@@ -107,11 +106,7 @@ struct text_name {
 	const struct kernel_text *form;	 /* of the file's lines; NULL: not ours, and only text */
 	const struct event_type *type; /* of a line of ours that has all fields; of the form */
 	const struct event_type *plain; /* of a line that is kept as text */
-	struct text_shape {
-		uint64_t present; /* the fields that lines have */
-		const struct event_type *type;
-	} shape[TEXT_SHAPES_MAX];
-	unsigned int nr_shapes;
+	struct event_shapes shapes; /* by the fields that lines have */
 };
 
 /* Events of a CPU that are missing, from its event before to the one after. */
