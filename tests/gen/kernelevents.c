@@ -32,7 +32,7 @@ typedef u32 kdev_t;
 #define dev_t kdev_t
 
 enum arch { ANY, X86, ARM64 };
-enum { ROUNDS = 12, THREADS = 2, FIRST_TID = 101, PID = 100, CPUS = 2 };
+enum { ROUNDS = 12, THREADS = 3, BY_NAME = 2, FIRST_TID = 101, PID = 100, CPUS = 2 };
 
 /* Names that the print formats have; tracefs does not say their numbers. */
 enum { VDSO_CLOCKMODE_NONE, VDSO_CLOCKMODE_TSC };
@@ -420,18 +420,30 @@ static bool is_of(int i, int version, enum arch arch)
 	       (!f->to || version <= f->to);
 }
 
-/* First an event that names the thread's vCPU: a perf.data's events before it have none. */
+/* Of the thread BY_NAME, only its name says which vCPU it runs. */
+static bool is_of_thread(int i, int thread)
+{
+	const struct form *f = &forms[i].form;
+
+	for (int k = 0; k < f->nr; k++)
+		if (thread == BY_NAME && !strcmp(forms[i].field[k].name, "vcpu_id"))
+			return false;
+	return true;
+}
+
+/* First an event that names the thread's vCPU, or is KVM's: a perf.data's events before it have none. */
 static void events_put(struct out *o, int version, enum arch arch)
 {
 	for (int thread = 0; thread < THREADS; thread++)
 		for (int i = 0; i < FORMS; i++)
 			if (is_of(i, version, arch) &&
-			    !strcmp(forms[i].form.name, "kvm_halt_poll_ns"))
+			    !strcmp(forms[i].form.name,
+				    thread == BY_NAME ? "kvm_userspace_exit" : "kvm_halt_poll_ns"))
 				event_put(o, i, thread);
 	for (int round = 0; round < ROUNDS; round++)
 		for (int thread = 0; thread < THREADS; thread++)
 			for (int i = 0; i < FORMS; i++)
-				if (is_of(i, version, arch))
+				if (is_of(i, version, arch) && is_of_thread(i, thread))
 					event_put(o, i, thread);
 }
 

@@ -105,10 +105,16 @@ int ftrace_event_make(struct ftrace_events *e, const uint8_t *entry, size_t len,
 unsigned int ftrace_events_slots(const struct ftrace_events *e);
 
 /*
- * The same for such a pass: by slot, the offset of vcpu_id within the event, 0 for events that do not name a vCPU of
- * their own thread. To be freed. NULL: out of memory, with the error message set.
+ * The same for such a pass: by slot, the offset of vcpu_id within the event, FTRACE_VCPU_BY_NAME for events of KVM that
+ * do not name a vCPU of their own thread, 0 for all others. To be freed. NULL: out of memory, with the error message
+ * set.
  */
 uint16_t *ftrace_events_own_vcpus(struct ftrace_events *e);
+
+enum { FTRACE_VCPU_BY_NAME = UINT16_MAX };
+
+/* The thread has the name of this vCPU's thread, which counts in events of KVM until one of them names the vCPU. */
+void ftrace_events_thread_named(struct ftrace_events *e, uint32_t tid, uint16_t vcpu);
 
 enum { FTRACE_IDS = 1 << 16 }; /* events of one recording: common_type has 16 bits */
 

@@ -397,13 +397,26 @@ uint16_t *ftrace_events_own_vcpus(struct ftrace_events *e)
 	for (unsigned int id = 0; offset && id < e->ids_end; id++) {
 		struct format *f = e->format[id];
 
-		if (!f || strcmp(f->system, "kvm") || !ftrace_names_own_vcpu(f->name))
+		if (!f || strcmp(f->system, "kvm"))
 			continue;
 		if (!f->tried)
 			format_use(e, f, (int)id);
 		offset[id] = f->ours ? (uint16_t)ftrace_ours_vcpu_offset(f->ours) : 0;
+		if (f->ours && !offset[id])
+			offset[id] = FTRACE_VCPU_BY_NAME;
 	}
 	return offset;
+}
+
+void ftrace_events_thread_named(struct ftrace_events *e, uint32_t tid, uint16_t vcpu)
+{
+	bool is_new;
+	struct ftrace_vcpu *v = hash_add_u64(&e->vcpus, tid, &is_new);
+
+	if (!v || !is_new)
+		return;
+	v->vcpu = vcpu;
+	v->is_name = true;
 }
 
 /* ---- after a first pass ---- */

@@ -66,6 +66,7 @@ struct ftrace_ours {
 	uint64_t present; /* fields of ours: RECORD_BIT() */
 	uint64_t unbound; /* those that every kernel should have, and this format lacks */
 	int vcpu;	  /* offset of vcpu_id, -1 if it has no usable one */
+	bool of_kvm;
 	struct arm64_exit {
 		uint16_t ret, esr_ec; /* offsets; ret 0: it is not arm64's kvm_exit */
 		bool trap_is_1;
@@ -226,6 +227,7 @@ struct ftrace_ours *ftrace_ours_new(const char *system, const char *name, struct
 		return NULL;
 	o->type = type;
 	o->vcpu = vcpu_place(name, event);
+	o->of_kvm = !strcmp(system, "kvm");
 	o->arm64 = arm64_exit(type, event, print);
 	moves_make(o, event, print);
 	o->type = event_type_with(type->id, o->present);
@@ -307,8 +309,10 @@ uint16_t ftrace_ours_vcpu(const struct ftrace_ours *o, struct hash_table *vcpus,
 	bool named = o->vcpu >= 0 && (size_t)o->vcpu + 4 <= len;
 	struct ftrace_vcpu *v = tid ? hash_find_u64(vcpus, tid) : NULL;
 
+	if (v && o->of_kvm)
+		v->is_name = false;
 	if (!tid || !named)
-		return v ? v->vcpu : RECORD_NO_VCPU;
+		return v && !v->is_name ? v->vcpu : RECORD_NO_VCPU;
 	uint16_t vcpu = (uint16_t)number_at(entry + o->vcpu, 4, false);
 
 	if (!v)

@@ -20,6 +20,7 @@ enum { FTRACE_VCPUS_MAX = 1 << 16 }; /* threads remembered as vCPUs */
 struct ftrace_vcpu {
 	uint64_t tid;
 	uint16_t vcpu;
+	bool is_name; /* only of its thread, which had no event of KVM yet */
 };
 
 /* What the print format of an event says about its values. */

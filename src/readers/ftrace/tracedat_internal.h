@@ -100,7 +100,7 @@ struct border_found {
 };
 
 struct thread_found {
-	uint64_t key; /* tid << 16 | vCPU */
+	uint64_t key; /* tid << 16 | vCPU; RECORD_NO_VCPU: only its name may tell */
 	size_t piece;
 };
 

@@ -141,6 +141,19 @@ static int pieces_join(struct scan_job *job, struct scan_worker *w, unsigned int
 
 ORDER_BY(by_first_piece, struct thread_found, piece, key)
 
+/* Has it the name of a vCPU's thread? */
+static void thread_named(struct tracedat *t, uint32_t tid)
+{
+	char key[16];
+	const char *name;
+
+	snprintf(key, sizeof(key), "%u", tid);
+	name = json_string_value(
+		json_object_get(json_object_get(t->reader.info.meta, "threads"), key));
+	if (name)
+		vm_threads_named(t->vms, vm_threads_vcpu_of_name(name, strlen(name)), tid, 0);
+}
+
 static int threads_join(struct tracedat *t, struct scan_worker *w, unsigned int jobs)
 {
 	_cleanup_free_ struct thread_found *all = NULL;
@@ -158,7 +171,11 @@ static int threads_join(struct tracedat *t, struct scan_worker *w, unsigned int 
 			all[nr++] = *one;
 	qsort(all, nr, sizeof(*all), by_first_piece);
 	for (size_t i = 0; i < nr; i++)
-		vm_threads_seen(t->vms, (uint16_t)all[i].key, (uint32_t)(all[i].key >> 16), 0);
+		if ((uint16_t)all[i].key == RECORD_NO_VCPU)
+			thread_named(t, (uint32_t)(all[i].key >> 16));
+		else
+			vm_threads_seen(t->vms, (uint16_t)all[i].key,
+					(uint32_t)(all[i].key >> 16), 0);
 	vm_threads_settle(t->vms, &t->reader.info);
 	return 0;
 }

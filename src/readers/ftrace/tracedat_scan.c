@@ -32,13 +32,16 @@ static void thread_note(struct scan_worker *w, const uint8_t *entry, unsigned in
 			size_t piece)
 {
 	struct thread_found *t;
-	uint32_t vcpu;
+	uint32_t vcpu = RECORD_NO_VCPU;
 	int32_t tid;
 	uint64_t key;
 
 	memcpy(&tid, entry + 4, sizeof(tid));
-	memcpy(&vcpu, entry + offset, sizeof(vcpu));
 	if (tid <= 0)
+		return;
+	if (offset != FTRACE_VCPU_BY_NAME)
+		memcpy(&vcpu, entry + offset, sizeof(vcpu));
+	else if (w->newest_key >> 16 == (uint32_t)tid) /* nothing new */
 		return;
 	key = (uint64_t)tid << 16 | (uint16_t)vcpu;
 	if (key == w->newest_key)
@@ -75,7 +78,8 @@ static void page_scan(struct scan_worker *w, struct ftrace_page *p, struct piece
 		w->nr[slot]++;
 		if (time < w->first_time[slot])
 			w->first_time[slot] = time;
-		if (own_vcpu[slot] && own_vcpu[slot] + sizeof(uint32_t) <= len)
+		if (own_vcpu[slot] && (own_vcpu[slot] == FTRACE_VCPU_BY_NAME ||
+				       own_vcpu[slot] + sizeof(uint32_t) <= len))
 			thread_note(w, entry, own_vcpu[slot], piece);
 		if (len > EVENT_RECORD_MAX - sizeof(struct record_hdr))
 			found->late = true; /* not made: only batches count it */

@@ -13,6 +13,7 @@
  * VM; a VM without a name is called "pid N" or "tid N". With a single VM of which nothing else is known the pid
  * stays 0.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 
@@ -138,6 +139,24 @@ void vm_threads_seen(struct vm_threads *x, uint16_t vcpu, uint32_t tid, uint32_t
 		return;
 	t->ran = true;
 	t->tgid = tgid ? tgid : t->tgid;
+}
+
+/* "CPU 4/KVM" of QEMU, "fc_vcpu 4" of Firecracker. */
+uint16_t vm_threads_vcpu_of_name(const char *name, size_t len)
+{
+	static const char *const names[] = {"CPU ", "fc_vcpu ", "vcpu"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		size_t at = strlen(names[i]);
+		uint32_t vcpu = 0;
+
+		if (len <= at || memcmp(name, names[i], at) || !isdigit((unsigned char)name[at]))
+			continue;
+		for (; at < len && isdigit((unsigned char)name[at]) && vcpu < RECORD_NO_VCPU; at++)
+			vcpu = 10 * vcpu + (uint32_t)(name[at] - '0');
+		return vcpu < RECORD_NO_VCPU ? (uint16_t)vcpu : RECORD_NO_VCPU;
+	}
+	return RECORD_NO_VCPU;
 }
 
 void vm_threads_named(struct vm_threads *x, uint16_t vcpu, uint32_t tid, uint32_t tgid)

@@ -32,6 +32,9 @@ bool vm_threads_are_plain(const struct vm_threads *x);
 /* The thread ran this vCPU (RECORD_NO_VCPU: none). tgid: its thread group, 0 if unknown. */
 void vm_threads_seen(struct vm_threads *x, uint16_t vcpu, uint32_t tid, uint32_t tgid);
 
+/* The vCPU that runs in a thread of this name, "CPU 4/KVM" of QEMU; RECORD_NO_VCPU: none is known to. */
+uint16_t vm_threads_vcpu_of_name(const char *name, size_t len);
+
 /* The thread's name is that of this vCPU's thread: it counts if nothing else shows the vCPU. */
 void vm_threads_named(struct vm_threads *x, uint16_t vcpu, uint32_t tid, uint32_t tgid);
 

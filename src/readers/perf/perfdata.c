@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/saturate.h"
+#include "readers/ftrace/vm_threads.h"
 #include "readers/perf/perfdata_scan.h"
 
 enum {
@@ -210,7 +211,12 @@ static int comm_take(struct perfdata *p, const struct perfdata_record *rec)
 		if (!comm[i])
 			break;
 	}
-	return b.cut || !*comm ? 0 : name_take(p, rec, pid, tid, comm, 0);
+	if (b.cut || !*comm)
+		return 0;
+	if (vm_threads_vcpu_of_name(comm, strlen(comm)) != RECORD_NO_VCPU && !p->guest)
+		ftrace_events_thread_named(p->events, tid,
+					   vm_threads_vcpu_of_name(comm, strlen(comm)));
+	return name_take(p, rec, pid, tid, comm, 0);
 }
 
 static int fork_take(struct perfdata *p, const struct perfdata_record *rec)

@@ -8,6 +8,7 @@
 #include "base/file_map.h"
 #include "base/log.h"
 #include "base/order.h"
+#include "readers/ftrace/vm_threads.h"
 #include "readers/perf/perfdata_scan.h"
 
 /* What the files of the reader share: its state, and how a record becomes an event. */
@@ -141,9 +142,15 @@ static bool vcpu_note(struct pass *w, struct cpu_scan *c, const uint8_t *raw, ui
 	uint64_t key;
 	bool is_new;
 
+	memcpy(&tid, raw + 4, sizeof(tid));
+	if (offset == FTRACE_VCPU_BY_NAME) {
+		t = hash_find_u64(&w->s->threads, (uint32_t)tid);
+		if (t && t->named_at == UINT64_MAX)
+			t->named_at = at;
+		return true;
+	}
 	if (offset + sizeof(vcpu) > len)
 		return true;
-	memcpy(&tid, raw + 4, sizeof(tid));
 	memcpy(&vcpu, raw + offset, sizeof(vcpu));
 	key = (uint64_t)(uint32_t)tid << 16 | (uint16_t)vcpu;
 	if (tid <= 0 || key == c->named)
@@ -152,7 +159,7 @@ static bool vcpu_note(struct pass *w, struct cpu_scan *c, const uint8_t *raw, ui
 	t = hash_add_u64(&w->s->threads, (uint64_t)tid, &is_new);
 	if (!t)
 		return unsuited("too many threads");
-	if (is_new) {
+	if (is_new || t->named_at == UINT64_MAX) {
 		t->vcpu = (uint16_t)vcpu;
 		t->named_at = at;
 	}
@@ -270,15 +277,38 @@ static bool round_end(struct pass *w)
 	return !perfdata_round_add(&w->rounds);
 }
 
-static bool name_note(struct pass *w, uint64_t at)
+/* As ftrace_events_thread_named(): it counts from the thread's next event of KVM on. */
+static bool vcpu_name_note(struct pass *w, const struct perfdata_record *rec)
+{
+	struct buffer b = buffer_of(rec->data, rec->len, w->p->file.path, rec->offset);
+	uint32_t tid = (buffer_u32(&b), buffer_u32(&b)); /* after the pid */
+	const char *name = (const char *)rec->data + 8;
+	uint16_t vcpu = b.cut ? RECORD_NO_VCPU
+			      : vm_threads_vcpu_of_name(name, strnlen(name, rec->len - 8));
+	struct perfdata_thread *t;
+	bool is_new;
+
+	if (vcpu == RECORD_NO_VCPU || w->p->guest)
+		return true;
+	t = hash_add_u64(&w->s->threads, tid, &is_new);
+	if (!t)
+		return unsuited("too many threads");
+	if (is_new) {
+		t->vcpu = vcpu;
+		t->named_at = UINT64_MAX;
+	}
+	return true;
+}
+
+static bool name_note(struct pass *w, const struct perfdata_record *rec)
 {
 	struct perfdata_scan *s = w->s;
 
 	if (!grow((void **)&s->name_at, s->nr_names, &s->max_names, sizeof(*s->name_at),
 		  NAME_RECORDS_MAX))
 		return false;
-	s->name_at[s->nr_names++] = at;
-	return true;
+	s->name_at[s->nr_names++] = rec->offset - PERFDATA_HEAD;
+	return rec->type != PERFDATA_COMM || vcpu_name_note(w, rec);
 }
 
 /* What follows the record in a pipe's stream. */
@@ -300,7 +330,7 @@ static bool other_scan(struct pass *w, const struct perfdata_record *rec)
 		return lost_samples_scan(w, rec);
 	case PERFDATA_COMM:
 	case PERFDATA_FORK:
-		return name_note(w, rec->offset - PERFDATA_HEAD);
+		return name_note(w, rec);
 	case PERFDATA_TIME_CONV:
 		return !perfdata_time_conv(w->p, rec);
 	case PERFDATA_FINISHED_ROUND:

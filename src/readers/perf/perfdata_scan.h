@@ -124,7 +124,7 @@ struct perfdata_piece {
 
 struct perfdata_thread {
 	uint64_t tid; /* as its events have it: of the host's namespace */
-	uint64_t named_at; /* offset of the first sample that names its vCPU; earlier ones have none */
+	uint64_t named_at; /* offset of the first sample that has its vCPU; UINT64_MAX: it has only a name that tells */
 	uint16_t vcpu;
 };
 

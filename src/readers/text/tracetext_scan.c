@@ -195,24 +195,6 @@ static void isa_learn(struct scan *s, const struct text_name *name)
 	text_kind_fill(name->kind, &s->t->reasons, s->t->line.text, record, &vcpu);
 }
 
-/* "CPU 4/KVM" of QEMU, "fc_vcpu 4" of Firecracker: which vCPU runs in a thread of this name? */
-static uint16_t vcpu_of_name(struct text_slice comm)
-{
-	static const char *const names[] = {"CPU ", "fc_vcpu ", "vcpu"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		size_t len = strlen(names[i]);
-		const char *p = comm.at + len;
-		uint64_t vcpu;
-
-		if (comm.len <= len || memcmp(comm.at, names[i], len) || !text_is_digit(*p))
-			continue;
-		vcpu = text_decimal(&p);
-		return vcpu < RECORD_NO_VCPU ? (uint16_t)vcpu : RECORD_NO_VCPU;
-	}
-	return RECORD_NO_VCPU;
-}
-
 static void vcpu_learn(struct scan *s, const struct text_name *name)
 {
 	const struct text_line *l = &s->t->line;
@@ -225,7 +207,8 @@ static void vcpu_learn(struct scan *s, const struct text_name *name)
 	if (text_kind_own_vcpu(name->kind, l->text, &vcpu) && vcpu != RECORD_NO_VCPU)
 		vm_threads_seen(s->t->vms, vcpu, l->tid, l->tgid);
 	else if (l->name.len > 4 && !memcmp(l->name.at, "kvm_", 4))
-		vm_threads_named(s->t->vms, vcpu_of_name(l->comm), l->tid, l->tgid);
+		vm_threads_named(s->t->vms, vm_threads_vcpu_of_name(l->comm.at, l->comm.len),
+				 l->tid, l->tgid);
 }
 
 /* Does a text of ours end with a word that is no value? */
