@@ -6,6 +6,11 @@
 #ifndef HOSTRACE_OPEN_FILES_H
 #define HOSTRACE_OPEN_FILES_H
 
+#include <stdint.h>
+#include <stdio.h>
+
+struct reader_ops;
+
 struct open_files {
 	struct open_file *file;
 	unsigned int nr, max;
@@ -16,6 +21,19 @@ struct open_files {
  * share their position: only for pread() and mmap(). NULL: the file is opened anew.
  */
 int open_files_get(struct open_files *files, const char *path);
+
+/* The same as a stream, which has a position of its own; NULL: errno has the reason. */
+FILE *open_files_stream(struct open_files *files, const char *path);
+
+/*
+ * The same, a regular file in memory, read-only (base/file_map.h); *ret is NULL if it is empty. 0 or -errno with the
+ * error message set.
+ */
+int open_files_map(struct open_files *files, const char *path, uint8_t **ret, uint64_t *ret_bytes);
+
+/* Where reader_open() notes which reader recognized the file; NULL: it is not kept. Valid until the next get. */
+const struct reader_ops **open_files_format(const struct open_files *files, const char *path);
+
 void open_files_close(struct open_files *files);
 
 #endif

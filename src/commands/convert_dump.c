@@ -41,7 +41,7 @@ static int run_convert_dump(int argc, char **argv)
 	input_add_file(dump_file);
 	err = command_confine(to);
 	if (!err)
-		err = osv_open(dump_file, &t);
+		err = osv_open(dump_file, NULL, &t);
 	if (!err)
 		err = convert_to(t, to);
 	sample_trace_close(t);

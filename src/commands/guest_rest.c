@@ -48,7 +48,7 @@ static bool names_a_file(const char *url)
 static int check_dump(const char *path)
 {
 	_cleanup_(sample_trace_cleanup_) struct sample_trace *t = NULL;
-	int err = osv_open(path, &t);
+	int err = osv_open(path, NULL, &t);
 
 	return err ? fail_hint(err, "the server sent other data, or the transfer was incomplete")
 		   : 0;

@@ -87,7 +87,7 @@ static int run_report(const struct view *view, const char *analyzer, const char 
 /* An OSv trace alone: `summary` of OSv's tool. */
 static int run_summary(int argc, char **argv)
 {
-	if (argc == 1 && osv_is_trace(argv[0]))
+	if (argc == 1 && osv_is_trace(argv[0], NULL))
 		input_add_file(*argv++), argc--;
 	const char *osv = argc ? NULL : osv_only_input();
 

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
-#include "base/read_full.h"
 #include "clock/align.h"
 #include "input/input_private.h"
 #include "readers/readers.h"
@@ -20,14 +19,11 @@ enum { PATH_BYTES = 4096 };
 /* A regular file in our format: it can be opened twice. */
 static bool is_recording(const char *path, struct open_files *files)
 {
-	uint8_t head[READER_PROBE_BYTES];
+	const struct reader_ops *ops;
 	struct stat st;
-	_cleanup_close_ int fd =
-		!stat(path, &st) && S_ISREG(st.st_mode) ? open_files_get(files, path) : -1;
-	ssize_t n = fd < 0 ? -1 : pread_full(fd, head, sizeof(head), 0);
 
-	return n > 0 && (tracefile_reader.probe(head, (size_t)n) ||
-			 textfile_reader.probe(head, (size_t)n));
+	return !stat(path, &st) && S_ISREG(st.st_mode) && !reader_recognize(path, files, &ops) &&
+	       (ops == &tracefile_reader || ops == &textfile_reader);
 }
 
 static bool wants_nothing(const char *event, void *arg)

@@ -57,6 +57,11 @@ int input_set_new(const struct input_options *options, struct input_set **ret)
 	return 0;
 }
 
+struct open_files *input_set_files(const struct input_set *set)
+{
+	return &set->clocks->files;
+}
+
 static int companion_add(struct input_set *set, char *path)
 {
 	if (!path)

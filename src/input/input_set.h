@@ -53,6 +53,9 @@ struct input_set {
 /* The inputs that the options name; nothing is opened. The options must outlive the set. 0 or -ENOMEM. */
 int input_set_new(const struct input_options *options, struct input_set **ret);
 
+/* The files that the set and its copies keep open. */
+struct open_files *input_set_files(const struct input_set *set);
+
 /* A further, independent set of the same inputs, which are not aligned again. 0 or -ENOMEM. */
 int input_set_copy(const struct input_set *set, struct input_set **ret);
 

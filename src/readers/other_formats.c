@@ -42,12 +42,12 @@ static int refuse(const char *path, const char *what, const char *instead)
 			 instead);
 }
 
-int other_format_refuse(const char *path, const uint8_t *head, size_t len)
+int other_format_refuse(const char *path, struct open_files *files, const uint8_t *head, size_t len)
 {
 	const char *tool = tool_table_probe((const char *)head, len);
 
 	if (!tool && len == READER_PROBE_BYTES && !memchr(head, '\0', len))
-		tool = tool_table_find(path);
+		tool = tool_table_find(path, files);
 	if (tool)
 		return fail_hint(fail(-EMEDIUMTYPE,
 				      "%s is a table of %s, not a trace: it has no times and no "

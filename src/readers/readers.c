@@ -166,27 +166,8 @@ static const struct reader_ops *directory_reader(const char *path)
 	return last;
 }
 
-int reader_open(const char *path, const struct read_hint *hint, struct reader **ret)
+static int unrecognized(const char *path, const char *program)
 {
-	uint8_t head[READER_PROBE_BYTES];
-	const struct reader_ops *ops;
-	size_t len = 0;
-	bool directory = is_directory(path);
-	const char *program;
-	int err = directory ? 0 : read_head(path, hint ? hint->files : NULL, head, &len);
-
-	if (err)
-		return err;
-	program = directory ? NULL : unpacker(head, len);
-	text_decode(text_encoding_of(head, len), head, &len);
-	ops = directory ? directory_reader(path) : reader_find(head, len, false);
-	if (!ops && !directory && !program)
-		ops = reader_find_later(path, hint ? hint->files : NULL, head, len);
-	if (ops)
-		return open_as(ops, path, hint, ret);
-	err = directory || program ? 0 : other_format_refuse(path, head, len);
-	if (err)
-		return err;
 	fail(-EINVAL, "%s: unrecognized trace format", path);
 	if (program)
 		return fail_hint(-EINVAL, "the file is compressed; decompress it with %s", program);
@@ -195,4 +176,51 @@ int reader_open(const char *path, const struct read_hint *hint, struct reader **
 			 "of tracefs, trace-cmd report and perf script, directories of CTF traces "
 			 "(LTTng), traces of Perfetto, raw pages of tracefs, "
 			 "QEMU logs, simpletrace files, guest rings, OSv traces");
+}
+
+static int file_recognize(const char *path, struct open_files *files, const struct reader_ops **ret)
+{
+	uint8_t head[READER_PROBE_BYTES];
+	size_t len = 0;
+	const char *program;
+	int err = read_head(path, files, head, &len);
+
+	if (err)
+		return err;
+	program = unpacker(head, len);
+	text_decode(text_encoding_of(head, len), head, &len);
+	*ret = reader_find(head, len, false);
+	if (!*ret && !program)
+		*ret = reader_find_later(path, files, head, len);
+	if (*ret)
+		return 0;
+	err = program ? 0 : other_format_refuse(path, files, head, len);
+	return err ? err : unrecognized(path, program);
+}
+
+int reader_recognize(const char *path, struct open_files *files, const struct reader_ops **ret)
+{
+	const struct reader_ops **known = open_files_format(files, path);
+	int err;
+
+	*ret = known ? *known : NULL;
+	if (*ret)
+		return 0;
+	if (is_directory(path)) {
+		*ret = directory_reader(path);
+		return *ret ? 0 : unrecognized(path, NULL);
+	}
+	err = file_recognize(path, files, ret);
+	known = err ? NULL : open_files_format(files, path);
+	if (known)
+		*known = *ret;
+	return err;
+}
+
+int reader_open(const char *path, const struct read_hint *hint, struct reader **ret)
+{
+	const struct reader_ops *ops;
+	int err = reader_recognize(path, hint ? hint->files : NULL, &ops);
+
+	return err ? err : open_as(ops, path, hint, ret);
 }

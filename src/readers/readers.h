@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct open_files;
 struct read_hint;
 struct reader;
 struct reader_ops;
@@ -17,10 +18,17 @@ extern const struct reader_ops *const readers[];
 int reader_open(const char *path, const struct read_hint *hint, struct reader **ret);
 
 /*
+ * Which reader's probe() accepts them, of a file that `files` keeps or NULL, once for each file; for a directory, which
+ * can read it. 0 or -errno with the error message set.
+ */
+int reader_recognize(const char *path, struct open_files *files, const struct reader_ops **ret);
+
+/*
  * Is it what another tool wrote and no reader reads (other_formats.c)? -EMEDIUMTYPE (a table of counts, see
  * readers/text/tool_table.h) or -EINVAL with an error message that says what it is and what to do; 0: it is not known.
  */
-int other_format_refuse(const char *path, const uint8_t *head, size_t len);
+int other_format_refuse(const char *path, struct open_files *files, const uint8_t *head,
+			size_t len);
 
 /* Is there such a file in the directory? */
 bool directory_holds(const char *directory, const char *name);

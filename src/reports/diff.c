@@ -114,7 +114,7 @@ static int table_read(struct recording *r)
 	if (input_options_have_filter(&r->options) || input_options_have_window(&r->options))
 		return fail_hint(-EMEDIUMTYPE, "it cannot be filtered or cut to a time window");
 	r->is_table = true;
-	return tool_table_read(r->options.files.item[0], &r->tool);
+	return tool_table_read(r->options.files.item[0], NULL, &r->tool);
 }
 
 /* One of them is a table: what both can have. */

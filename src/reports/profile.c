@@ -137,9 +137,11 @@ static int source_open(const struct result *r, struct sample_source *s)
 	struct input_set *in;
 	int err;
 
-	if (path && osv_is_trace(path)) {
+	struct open_files *files = input_set_files(r->in);
+
+	if (path && osv_is_trace(path, files)) {
 		err = sample_range_of_osv(r->query->input, false, &s->range);
-		return err ? err : sample_source_open_osv(s, path);
+		return err ? err : sample_source_open_osv(s, path, files);
 	}
 	err = input_set_copy(r->in, &in);
 	return err ? err : sample_source_open(s, in);

@@ -19,7 +19,7 @@ struct sample_source {
 
 /* Of a zeroed source, to be closed also after a failure. Steals `in`, which is not open. */
 int sample_source_open(struct sample_source *s, struct input_set *in);
-int sample_source_open_osv(struct sample_source *s, const char *path);
+int sample_source_open_osv(struct sample_source *s, const char *path, struct open_files *files);
 void sample_source_close(struct sample_source *s);
 
 /*

@@ -47,7 +47,8 @@ static const struct addresses *symbols_of(struct rows *rows, unsigned int source
 		return rows->q->symbols;
 	if (!r || rows->q->no_symbols || strcmp(r->info.kind, "guest-stream"))
 		return NULL;
-	if (!rows->tried[source] && !stream_symbols(r->info.file, &text, &len) && len)
+	if (!rows->tried[source] &&
+	    !stream_symbols(r->info.file, input_set_files(rows->in), &text, &len) && len)
 		addresses_parse(text, len, r->info.file, &rows->symbols[source]);
 	rows->tried[source] = true;
 	return rows->symbols[source];

@@ -317,7 +317,7 @@ static int tool_run(struct result *r, const struct input_set *in)
 	r->tool = calloc(1, sizeof(*r->tool));
 	if (!r->tool)
 		return fail(-ENOMEM, "out of memory");
-	err = tool_table_read(in->input[0].path, r->tool);
+	err = tool_table_read(in->input[0].path, input_set_files(in), r->tool);
 	return err ? err : r->ops->tool(r);
 }
 

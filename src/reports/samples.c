@@ -49,6 +49,7 @@ int sample_source_open(struct sample_source *s, struct input_set *in)
 				      .kind = source_kind,
 				      .arg = in,
 				      .first_source = in->nr_guests ? in->nr_hosts : 0,
+				      .files = input_set_files(in),
 				      .name = in->input[input_set_nr(in) - 1].path};
 	int err;
 
@@ -57,9 +58,9 @@ int sample_source_open(struct sample_source *s, struct input_set *in)
 	return err ? err : range_make(s);
 }
 
-int sample_source_open_osv(struct sample_source *s, const char *path)
+int sample_source_open_osv(struct sample_source *s, const char *path, struct open_files *files)
 {
-	return osv_open(path, &s->trace);
+	return osv_open(path, files, &s->trace);
 }
 
 void sample_source_close(struct sample_source *s)

@@ -455,7 +455,7 @@ static int textfile_open(const char *path, const struct read_hint *hint, struct 
 	t->pending.until_ns = hint ? hint->until_ns : UINT64_MAX;
 	if (!t->types)
 		return fail(-ENOMEM, "%s: out of memory", path);
-	t->file = fopen(path, "re");
+	t->file = open_files_stream(hint ? hint->files : NULL, path);
 	if (!t->file)
 		return fail(-errno, "%s: %s", path, strerror(errno));
 	err = check_version(t);

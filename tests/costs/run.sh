@@ -31,6 +31,20 @@ trace_cmd_script() { # ARGUMENT...
 	awk -v events="$EVENTS" "$@" -f "$here/../bench/tracedat.awk"
 }
 
+pasted() { # exits of a vCPU as in a mail
+	awk -v events="$EVENTS" 'BEGIN { for (i = 0; i < events / 2; i++) {
+		head = sprintf("> CPU 3/KVM-7301 [005] d..1. %d", 911 + int(i / 10000))
+		printf "%s.%06d: kvm_exit: vcpu 3 reason HLT rip 0xffffffff81a00011 info1 0x0 info2 0x0 intr_info 0x0\n", head, i % 10000 * 100
+		printf "%s.%06d: kvm_entry: vcpu 3, rip 0xffffffff81a00012\n", head, i % 10000 * 100 + 23
+	} }'
+}
+
+qemu_log() {
+	awk -v events="$EVENTS" 'BEGIN { for (i = 0; i < events; i++)
+		printf("32416@%d.%06d:%s\n", 1795357760 + int(i / 10000), i % 10000 * 100,
+			i % 2 ? "cpu_in addr 0x1f0(w) value 513" : "kvm_run_exit cpu_index 1, reason 2") }'
+}
+
 # Makes an input unless it is there: a case's trace, repeated; of NAME.txt as text, of NAME.hrt imported.
 input_make() { # FILE
 	local name=${1%.*}
@@ -46,6 +60,9 @@ input_make() { # FILE
 		;;
 	host.txt) repeat "$cases/requests/host.txt" >"$1" ;;
 	packets.txt) "$hostrace" -q export text "$cases/osv-packets/proto.tracefile" 2>/dev/null >one && repeat one >"$1" ;;
+	pasted.txt) pasted >"$1" ;;
+	qemu.txt) qemu_log >"$1" ;;
+	small.*) cp "$here/../fuzz/corpus/ring/small.ring" "$cases/guest-stream/small.guest" . ;;
 	exits.dat) trace_cmd_script | "$BUILD/tests/gen/tracedat" /dev/stdin "$1" ;;
 	exits.data) trace_cmd_script -v rounds=1 | "$BUILD/tests/gen/perfdata" /dev/stdin "$1" ;;
 	tracefile) "$BUILD/tests/bench/osvgen" "$EVENTS" >"$1" ;;
@@ -76,7 +93,7 @@ run_one() { # NAME "CALLS OPENS ASKS ALLOCATIONS" ARGUMENT...
 	local is most
 	shift 2
 	for word; do
-		case $word in *.hrt | *.txt | *.trace | *.dat | *.data | tracefile)
+		case $word in *.hrt | *.txt | *.trace | *.dat | *.data | *.ring | *.guest | tracefile)
 			input_make "$word" || { right "$name" "the input $word cannot be made"; return; }
 			inputs="$inputs $word"
 			;;

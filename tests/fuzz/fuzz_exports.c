@@ -77,7 +77,7 @@ static void packets_walk(const char *path)
 	struct sample_trace *t = NULL;
 	struct packet_counts n;
 
-	if (osv_open(path, &t))
+	if (osv_open(path, NULL, &t))
 		return;
 	packets_pcapng(t, &all, &clock, walk_sink(), &n);
 	sample_trace_close(t);

@@ -86,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct sample_trace *t;
 
 	for (int i = 0; i < WALK_WAYS; i++) /* reports_walk() takes most of the time: one of its ways */
-		if (walk_way(data, size, (unsigned int)i) && !osv_open(path, &t)) {
+		if (walk_way(data, size, (unsigned int)i) && !osv_open(path, NULL, &t)) {
 			reports_walk(t, i & 1, i & 2, walk_sink());
 			profiles_walk(t, i & 1, walk_sink());
 			if (i == 0)

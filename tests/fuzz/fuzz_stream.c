@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text;
 
 	walk_file(&stream_reader, data, size);
-	if (!stream_symbols(walk_path(data, size), &text, &len))
+	if (!stream_symbols(walk_path(data, size), NULL, &text, &len))
 		free(text);
 	return 0;
 }

@@ -287,7 +287,7 @@ static void symbols(void **state)
 	whole();
 	assert_int_equal(open_bytes(len, &r), 0);
 	reader_close(r);
-	assert_int_equal(stream_symbols(path, &text, &bytes), 0);
+	assert_int_equal(stream_symbols(path, NULL, &text, &bytes), 0);
 	assert_null(text);
 	len = 0;
 	frame(STREAM_BEGIN, 0, begin, sizeof(begin) - 1);
@@ -299,7 +299,7 @@ static void symbols(void **state)
 	frame(STREAM_SYMBOLS, 0, "too late", 8);
 	assert_int_equal(open_bytes(len, &r), 0);
 	reader_close(r);
-	assert_int_equal(stream_symbols(path, &text, &bytes), 0);
+	assert_int_equal(stream_symbols(path, NULL, &text, &bytes), 0);
 	assert_int_equal(bytes, sizeof(first) + sizeof(second) - 2);
 	assert_memory_equal(text, first, sizeof(first) - 1);
 	assert_memory_equal(text + sizeof(first) - 1, second, sizeof(second) - 1);
@@ -340,7 +340,7 @@ static void budgets(void **state)
 	append(STREAM_NAMES, "500 renamed\n", 12);
 	for (int i = 0; i < 66; i++)
 		append(STREAM_SYMBOLS, much, sizeof(much));
-	assert_int_equal(stream_symbols(path, &text, &bytes), 0);
+	assert_int_equal(stream_symbols(path, NULL, &text, &bytes), 0);
 	assert_int_equal(bytes, 64 << 20);
 	free(text);
 	assert_int_equal(reader_open(path, NULL, &r), 0);

@@ -343,9 +343,9 @@ static int symbols_read(struct samples *x)
 	int err = 0;
 
 	if (!strcmp(kind, "trace.dat"))
-		err = tracedat_symbols(x->in.name, &text, &len);
+		err = tracedat_symbols(x->in.name, x->in.files, &text, &len);
 	else if (!strcmp(kind, "guest-stream"))
-		err = stream_symbols(x->in.name, &text, &len);
+		err = stream_symbols(x->in.name, x->in.files, &text, &len);
 	if (err || !len)
 		return err;
 	symbol_map_parse(text, len, x->in.name, &x->symbols); /* without symbols, addresses are shown */

@@ -39,7 +39,8 @@ struct samples_input {
 	const char *(*kind)(void *arg);
 	void *arg;
 	unsigned int first_source; /* events of inputs before this one are skipped */
-	const char *name;	   /* of the trace, for messages */
+	const char *name;	   /* of the trace, for messages and symbols */
+	struct open_files *files;  /* keeps it; may be NULL */
 };
 
 /* 0, or -errno with the error message set. */

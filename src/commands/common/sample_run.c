@@ -99,7 +99,7 @@ static int run_open(const char *path, struct sample_run *run)
 	int err = path ? command_confine(output_file()) : input_make(false, &in);
 
 	if (!err)
-		return path ? sample_source_open_osv(&run->source, path)
+		return path ? sample_source_open_osv(&run->source, path, NULL)
 			    : sample_source_open(&run->source, in);
 	input_set_close(in);
 	return err;
@@ -110,7 +110,7 @@ int sample_run_open_only(struct sample_run *run)
 	const char *path = input_options_only_file(&input_given);
 
 	*run = (struct sample_run){0};
-	if (!path || !osv_is_trace(path))
+	if (!path || !osv_is_trace(path, NULL))
 		return run_open(NULL, run);
 	int err = sample_range_of_osv(&input_given, compat_given, &run->source.range);
 
@@ -154,9 +154,10 @@ int sample_report_run(int argc, char **argv, const struct sample_report *report)
 	bool none = !input_options_nr_files(&input_given);
 	const char *path = none ? "tracefile" : input_options_only_file(&input_given);
 
-	if (none && !osv_is_trace(path) && !access("hostrace.hrt", F_OK))
+	if (none && !osv_is_trace(path, NULL) && !access("hostrace.hrt", F_OK))
 		path = NULL;
-	if (path && (osv_is_trace(path) || (access(path, F_OK) && errno == ENOENT) || compat_given))
+	if (path && (osv_is_trace(path, NULL) || (access(path, F_OK) && errno == ENOENT) ||
+		     compat_given))
 		return report_write(path, report);
 	if (compat_given)
 		return command_usage("--compat requires exactly one OSv trace");
@@ -197,5 +198,5 @@ const char *osv_only_input(void)
 
 	if (!input_options_nr_files(&input_given) && access("hostrace.hrt", F_OK))
 		path = "tracefile"; /* OSv's default */
-	return path && osv_is_trace(path) ? path : NULL;
+	return path && osv_is_trace(path, NULL) ? path : NULL;
 }

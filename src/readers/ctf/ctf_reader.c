@@ -11,7 +11,6 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -44,6 +43,7 @@ struct ctf {
 	struct ctf_stream *stream[STREAMS_MAX];
 	unsigned int nr_streams;
 	uint64_t entries;
+	struct open_files *files;
 
 	struct ctf_stream *heap[STREAMS_MAX]; /* those that have an event, the oldest first */
 	unsigned int nr_heap;
@@ -84,22 +84,6 @@ static bool ctf_probe_directory(const char *path)
 
 /* ---- opening ---- */
 
-/* The whole file, read-only; *ret is NULL if it is empty. 0 or -errno with the error message set.
- */
-static int file_load(const char *path, uint8_t **ret, uint64_t *ret_bytes)
-{
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	struct stat st;
-
-	*ret = NULL;
-	if (fd < 0 || fstat(fd, &st))
-		return fail(-errno, "%s: %s", path, strerror(errno));
-	*ret_bytes = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
-	if (*ret_bytes)
-		*ret = file_map(fd, *ret_bytes, path);
-	return *ret_bytes && !*ret ? -EIO : 0;
-}
-
 static int64_t offset_of(const struct ctf_meta *m)
 {
 	const struct ctf_clock *c = &m->clock[0];
@@ -113,7 +97,6 @@ static int64_t offset_of(const struct ctf_meta *m)
 static int stream_add(struct ctf *c, const struct ctf_trace *trace, const char *path)
 {
 	struct ctf_stream *s;
-	int err;
 
 	if (c->nr_streams == STREAMS_MAX)
 		return fail(-E2BIG, "%s: more than %d streams", c->info->file, STREAMS_MAX);
@@ -128,8 +111,7 @@ static int stream_add(struct ctf *c, const struct ctf_trace *trace, const char *
 	s->big = trace->meta.order == CTF_BIG;
 	s->clock_offset_ns = (int64_t)((uint64_t)trace->clock_offset_ns -
 				       (uint64_t)c->trace[0]->clock_offset_ns);
-	err = file_load(path, &s->data, &s->bytes);
-	return err;
+	return open_files_map(c->files, path, &s->data, &s->bytes);
 }
 
 static int trace_add(struct ctf *c, const char *metadata, struct ctf_trace **ret)
@@ -145,7 +127,7 @@ static int trace_add(struct ctf *c, const char *metadata, struct ctf_trace **ret
 	if (!trace)
 		return fail(-ENOMEM, "out of memory");
 	c->trace[c->nr_traces++] = *ret = trace;
-	err = file_load(metadata, &data, &bytes);
+	err = open_files_map(c->files, metadata, &data, &bytes);
 	if (!err && !data)
 		err = fail(-ENODATA, "%s is empty", metadata);
 	else if (!err && bytes > CTF_METADATA_MAX)
@@ -347,6 +329,7 @@ static int ctf_open(const char *path, const struct read_hint *hint, struct reade
 					 .read = ctf_read,
 					 .rewind = ctf_rewind,
 					 .close = ctf_close};
+	c->files = hint ? hint->files : NULL;
 	return text_source_read(path, hint, &c->source, ret);
 }
 

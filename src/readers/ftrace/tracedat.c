@@ -541,9 +541,9 @@ static int tracedat_open(const char *path, const struct read_hint *hint, struct 
 	return tracedat_open_as(&trace_dat, path, hint, ret);
 }
 
-int tracedat_symbols(const char *path, char **ret, size_t *ret_len)
+int tracedat_symbols(const char *path, struct open_files *files, char **ret, size_t *ret_len)
 {
-	struct tracedat_file file = {.want_symbols = true};
+	struct tracedat_file file = {.files = files, .want_symbols = true};
 	struct ftrace_events *events = ftrace_events_new(FTRACE_GUEST, NULL, NULL);
 	int err = events ? tracedat_file_open(&file, path, events) : -ENOMEM;
 

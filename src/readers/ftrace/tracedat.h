@@ -10,8 +10,8 @@ extern const struct rows_ops tracedat_rows;
 
 /*
  * The kernel's symbols that trace-cmd put into the file, as /proc/kallsyms; not terminated, to be freed; nothing where
- * it has none. 0, or -errno with the error message set.
+ * it has none. `files` keeps the file, or is NULL. 0, or -errno with the error message set.
  */
-int tracedat_symbols(const char *path, char **ret, size_t *ret_len);
+int tracedat_symbols(const char *path, struct open_files *files, char **ret, size_t *ret_len);
 
 #endif

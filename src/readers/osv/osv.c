@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/file_map.h"
@@ -184,19 +183,18 @@ static int tracefile_next(struct osv_trace *t, struct sample *ret)
 
 /* ---- opening ---- */
 
-static int map_file(struct osv_trace *t, const char *path)
+static int map_file(struct osv_trace *t, const char *path, struct open_files *files)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct stat st;
+	uint8_t *map;
+	uint64_t bytes;
+	int err = open_files_map(files, path, &map, &bytes);
 
-	if (fd < 0 || fstat(fd, &st))
-		return fail(-errno, "%s: %s", path, strerror(errno));
-	if (!st.st_size)
+	if (err)
+		return err;
+	if (!bytes)
 		return fail(-ENODATA, "%s is empty", path);
-	t->map_len = (size_t)st.st_size;
-	t->map = file_map(fd, t->map_len, path);
-	if (!t->map)
-		return -EIO;
+	t->map = map;
+	t->map_len = bytes;
 	madvise(t->map, t->map_len, MADV_SEQUENTIAL);
 	return 0;
 }
@@ -278,7 +276,7 @@ const struct osv_raw_counts *osv_raw_counts(const struct sample_trace *t)
 	return t->ops == &osv_ops ? &((const struct osv_trace *)t)->raw : &none;
 }
 
-int osv_open(const char *path, struct sample_trace **ret)
+int osv_open(const char *path, struct open_files *files, struct sample_trace **ret)
 {
 	struct osv_trace *t = osv_new(path, "osv-tracefile");
 	_cleanup_(sample_trace_cleanup_) struct sample_trace *base = t ? &t->base : NULL;
@@ -286,7 +284,7 @@ int osv_open(const char *path, struct sample_trace **ret)
 
 	if (!t)
 		return -ENOMEM;
-	err = map_file(t, path);
+	err = map_file(t, path, files);
 	if (!err && osv_is_rings(t->map, t->map_len))
 		return osv_raw_files_open(path, ret);
 	if (!err)
@@ -298,9 +296,11 @@ int osv_open(const char *path, struct sample_trace **ret)
 	return 0;
 }
 
-bool osv_is_trace(const char *path)
+bool osv_is_trace(const char *path, struct open_files *files)
 {
-	_cleanup_close_ int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+	_cleanup_close_ int fd = !path	 ? -1
+				 : files ? open_files_get(files, path)
+					 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	uint8_t head[64];
 	ssize_t len = fd >= 0 ? pread_full(fd, head, sizeof(head), 0) : 0;
 

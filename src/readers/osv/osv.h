@@ -33,11 +33,11 @@ enum {
 bool osv_is_tracefile(const uint8_t *head, size_t len);
 bool osv_is_dump(const uint8_t *head, size_t len);
 
-/* Is the file there, and an OSv trace of any form? */
-bool osv_is_trace(const char *path);
+/* Is the file there, and an OSv trace of any form? `files` keeps it (base/open_files.h), or is NULL. */
+bool osv_is_trace(const char *path, struct open_files *files);
 
-/* Any of the three forms. 0, or -errno with the error message set (file and offset). */
-int osv_open(const char *path, struct sample_trace **ret);
+/* Any of the three forms, kept in the same way. 0, or -errno with the error message set (file and offset). */
+int osv_open(const char *path, struct open_files *files, struct sample_trace **ret);
 
 /*
  * OSv's traces as events "osv:NAME": thread, comm, the arguments a0, a1, ... by their signature,

@@ -162,11 +162,10 @@ static int osv_reader_open(const char *path, const struct read_hint *hint, struc
 	struct osv_reader *r = calloc(1, sizeof(*r));
 	int err;
 
-	(void)hint; /* guest times mean nothing to it before they are aligned */
 	if (!r)
 		return fail(-ENOMEM, "%s: out of memory", path);
 	r->base.ops = &osv_reader;
-	err = osv_open(path, &r->trace);
+	err = osv_open(path, hint ? hint->files : NULL, &r->trace);
 	if (!err)
 		err = trace_info_init(&r->base.info, path, r->trace->kind);
 	if (!err) {

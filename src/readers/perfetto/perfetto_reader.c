@@ -10,10 +10,8 @@
  * no reasons then.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -29,6 +27,7 @@ struct perfetto_source {
 	struct perfetto_stream *heap[PERFETTO_STREAMS_MAX]; /* those that have an event, the oldest first */
 	unsigned int nr_heap;
 	struct source_line line;
+	struct open_files *files;
 	bool noted;
 };
 
@@ -142,22 +141,6 @@ static void perfetto_close(struct text_source *source)
 	free(c);
 }
 
-static int file_load(struct perfetto *p)
-{
-	const char *path = p->info->file;
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st))
-		return fail(-errno, "%s: %s", path, strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return fail(-ESPIPE, "%s: a trace of Perfetto is read from a file, not from a pipe",
-			    path);
-	p->bytes = (uint64_t)st.st_size;
-	p->data = p->bytes ? file_map(fd, p->bytes, path) : NULL;
-	return p->data ? 0 : -EIO;
-}
-
 /* Of an ftrace clock that is not CLOCK_BOOTTIME its time is known together with that. */
 static void clock_set(struct perfetto *p)
 {
@@ -219,7 +202,7 @@ static int perfetto_source_open(struct text_source *source, struct trace_info *i
 	int err;
 
 	p->info = info;
-	err = file_load(p);
+	err = open_files_map(c->files, info->file, &p->data, &p->bytes);
 	if (!err)
 		err = perfetto_scan(p);
 	if (!err && !p->nr_bundles)
@@ -242,6 +225,7 @@ static int perfetto_open(const char *path, const struct read_hint *hint, struct 
 					 .read = perfetto_read,
 					 .rewind = perfetto_rewind,
 					 .close = perfetto_close};
+	c->files = hint ? hint->files : NULL;
 	return text_source_read(path, hint, &c->source, ret);
 }
 

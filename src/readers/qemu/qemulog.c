@@ -220,10 +220,10 @@ static void describe(struct qemulog *q)
 		trace_info_set_resolution(info, 1000);
 }
 
-static int qemulog_begin(struct qemulog *q, const char *path)
+static int qemulog_begin(struct qemulog *q, const char *path, struct open_files *files)
 {
 	struct trace_info *info = &q->reader.info;
-	int err = text_lines_open(&q->lines, path);
+	int err = text_lines_open(&q->lines, path, files);
 	struct qemu_line l;
 
 	if (err)
@@ -251,7 +251,6 @@ static int qemulog_open(const char *path, const struct read_hint *hint, struct r
 	int err = q ? trace_info_init(&q->reader.info, path, "QEMU log")
 		    : fail(-ENOMEM, "%s: out of memory", path);
 
-	(void)hint; /* wants() lives only as long as this call */
 	if (err) {
 		free(q);
 		return err;
@@ -259,7 +258,7 @@ static int qemulog_open(const char *path, const struct read_hint *hint, struct r
 	q->reader.ops = &qemulog_reader;
 	q->lines.fd = -1;
 	qemu_events_init(&q->events, false);
-	err = qemulog_begin(q, path);
+	err = qemulog_begin(q, path, hint ? hint->files : NULL);
 	if (err)
 		qemulog_close(&q->reader);
 	else

@@ -290,14 +290,13 @@ static int simpletrace_open(const char *path, const struct read_hint *hint, stru
 	int err = t ? trace_info_init(&t->reader.info, path, "simpletrace")
 		    : fail(-ENOMEM, "%s: out of memory", path);
 
-	(void)hint; /* wants() lives only as long as this call */
 	if (err) {
 		free(t);
 		return err;
 	}
 	t->reader.ops = &simpletrace_reader;
 	qemu_events_init(&t->events, true);
-	t->file = fopen(path, "re");
+	t->file = open_files_stream(hint ? hint->files : NULL, path);
 	t->arena = malloc(BATCH_MAX * QEMU_RECORD_MAX);
 	if (!t->file)
 		err = fail(-errno, "%s: %s", path, strerror(errno));

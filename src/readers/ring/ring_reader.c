@@ -5,7 +5,6 @@
  * as stated in meta by "clock": "guest-tsc".
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -51,7 +50,7 @@ static bool ring_probe(const uint8_t *head, size_t len)
 
 static int memory_read(int fd, uint8_t *to, size_t bytes, const char *path)
 {
-	ssize_t n = read_full(fd, to, bytes);
+	ssize_t n = pread_full(fd, to, bytes, 0);
 
 	if (n < 0)
 		return fail((int)n, "%s: %s", path, strerror((int)-n));
@@ -59,9 +58,9 @@ static int memory_read(int fd, uint8_t *to, size_t bytes, const char *path)
 				   : fail(-EBADMSG, "%s was truncated while being read", path);
 }
 
-static int file_load(struct ring_reader *r, const char *path)
+static int file_load(struct ring_reader *r, const char *path, struct open_files *files)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	_cleanup_close_ int fd = open_files_get(files, path);
 	struct stat st;
 	int err;
 
@@ -246,13 +245,12 @@ static int ring_open(const char *path, const struct read_hint *hint, struct read
 	struct ring_reader *r = calloc(1, sizeof(*r));
 	int err;
 
-	(void)hint; /* guest times mean nothing to it before they are aligned */
 	if (!r)
 		return fail(-ENOMEM, "%s: out of memory", path);
 	r->base.ops = &ring_reader;
 	err = trace_info_init(&r->base.info, path, "guest-ring");
 	if (!err)
-		err = file_load(r, path);
+		err = file_load(r, path, hint ? hint->files : NULL);
 	if (!err)
 		err = types_add(r);
 	if (!err)

@@ -8,7 +8,6 @@
  * the stream ends.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <sys/stat.h>
 
@@ -331,9 +330,9 @@ static int stream_file_open(struct tracedat_file *f, struct trace_info *info,
 }
 
 /* Whole frames only, so that a table is not cut within a line. */
-int stream_symbols(const char *path, char **ret, size_t *ret_len)
+int stream_symbols(const char *path, struct open_files *files, char **ret, size_t *ret_len)
 {
-	struct tracedat_file f = {.path = path, .fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)};
+	struct tracedat_file f = {.path = path, .fd = open_files_get(files, path)};
 	uint64_t at = 0;
 	uint8_t head[STREAM_HEAD];
 	struct stream_head h;

@@ -8,9 +8,9 @@
 extern const struct reader_ops stream_reader;
 
 /*
- * The guest's kernel symbols in it, as lines of kallsyms: *ret is allocated, NULL and 0 if it has none. 0 or -errno
- * with the error message set.
+ * The guest's kernel symbols in it, as lines of kallsyms: *ret is allocated, NULL and 0 if it has none. `files`
+ * keeps the file, or is NULL. 0 or -errno with the error message set.
  */
-int stream_symbols(const char *path, char **ret, size_t *ret_len);
+int stream_symbols(const char *path, struct open_files *files, char **ret, size_t *ret_len);
 
 #endif

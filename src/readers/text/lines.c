@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Fills the buffer from a file or a source, converts UTF-16, and returns line after line. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/open_files.h"
 #include "base/progress.h"
 #include "readers/text/babeltrace.h"
 #include "readers/text/lines.h"
@@ -14,12 +14,12 @@
 
 enum { BUFFER_BYTES = 4 * TEXT_LINE_MAX, READER_LOOK_BYTES = 4096 };
 
-int text_lines_open(struct text_lines *t, const char *path)
+int text_lines_open(struct text_lines *t, const char *path, struct open_files *files)
 {
 	uint8_t mark[READER_LOOK_BYTES];
 	ssize_t n;
 
-	*t = (struct text_lines){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)};
+	*t = (struct text_lines){.fd = open_files_get(files, path)};
 	if (t->fd < 0)
 		return fail(-errno, "%s: %s", path, strerror(errno));
 	t->buffer = t->at = t->end = calloc(1, BUFFER_BYTES + TEXT_LINE_SLACK);
@@ -59,7 +59,8 @@ int text_lines_rewind(struct text_lines *t)
 		paste_rewind(t->paste);
 	if (t->source)
 		return t->source->rewind(t->source);
-	return lseek(t->fd, 0, SEEK_SET) < 0 ? fail(-errno, "seek: %s", strerror(errno)) : 0;
+	t->offset = 0;
+	return 0;
 }
 
 enum text_encoding text_encoding_of(const uint8_t *head, size_t len)
@@ -94,7 +95,7 @@ void text_decode(enum text_encoding encoding, uint8_t *bytes, size_t *len)
 static size_t utf16_read(struct text_lines *t, size_t len)
 {
 	if (len % 2 && len > 1)
-		lseek(t->fd, -1, SEEK_CUR);
+		t->offset--;
 	len -= len % 2;
 	text_decode(t->encoding, (uint8_t *)t->end, &len);
 	return len;
@@ -107,8 +108,9 @@ static ssize_t bytes_read(struct text_lines *t, size_t len)
 	if (t->source)
 		return t->source->read(t->source, t->end, len);
 	do {
-		n = read(t->fd, t->end, len);
+		n = pread(t->fd, t->end, len, (off_t)t->offset);
 	} while (n < 0 && errno == EINTR);
+	t->offset += n > 0 ? (uint64_t)n : 0;
 	return n < 0 ? -errno : n;
 }
 

@@ -17,6 +17,7 @@ enum {
 	TEXT_LINE_SLACK = 16,
 };
 
+struct open_files;
 struct paste;
 struct text_source; /* text_source.h */
 
@@ -26,6 +27,7 @@ struct text_lines {
 	enum text_encoding { ENCODING_BYTES, ENCODING_UTF16_LE, ENCODING_UTF16_BE } encoding;
 	bool babeltrace; /* lines are rewritten: babeltrace.h */
 	int fd;
+	uint64_t offset; /* what is read next of it, whose own position others share */
 	char *buffer, *at, *end;
 	uint64_t number; /* of the current line, the first is 1 */
 	bool ended;
@@ -37,8 +39,11 @@ struct text_lines {
 	int err; /* -errno of the read that failed */
 };
 
-/* Opens the file. 0 or -errno with the error message set; text_lines_close() in any case. */
-int text_lines_open(struct text_lines *t, const char *path);
+/*
+ * Opens the file, which is kept in `files` (base/open_files.h) unless that is NULL. 0 or -errno with the error message
+ * set; text_lines_close() in any case.
+ */
+int text_lines_open(struct text_lines *t, const char *path, struct open_files *files);
 
 /* The same for what a source makes; it is open. */
 int text_lines_from(struct text_lines *t, struct text_source *source);

@@ -222,7 +222,8 @@ const char *tool_table_probe(const char *text, size_t len)
 	return tool;
 }
 
-static int lines_read(const char *path, struct tool_table *ret, uint64_t most)
+static int lines_read(const char *path, struct open_files *files, struct tool_table *ret,
+		      uint64_t most)
 {
 	struct tool_lines l = {.table = ret};
 	struct text_lines lines;
@@ -230,7 +231,7 @@ static int lines_read(const char *path, struct tool_table *ret, uint64_t most)
 	int err;
 
 	table_init(ret);
-	err = text_lines_open(&lines, path);
+	err = text_lines_open(&lines, path, files);
 	for (uint64_t left = most; !err && left && (s = text_line_next(&lines, &end)); left--)
 		err = lines.signature ? 0 : line_add(&l, s, end);
 	if (!err && lines.err)
@@ -262,15 +263,15 @@ static int lines_read(const char *path, struct tool_table *ret, uint64_t most)
 	return err;
 }
 
-int tool_table_read(const char *path, struct tool_table *ret)
+int tool_table_read(const char *path, struct open_files *files, struct tool_table *ret)
 {
-	return lines_read(path, ret, UINT64_MAX);
+	return lines_read(path, files, ret, UINT64_MAX);
 }
 
-const char *tool_table_find(const char *path)
+const char *tool_table_find(const char *path, struct open_files *files)
 {
 	struct tool_table t;
-	const char *tool = lines_read(path, &t, FIND_LINES) ? NULL : t.tool;
+	const char *tool = lines_read(path, files, &t, FIND_LINES) ? NULL : t.tool;
 
 	tool_table_free(&t);
 	return tool;

@@ -32,6 +32,8 @@ struct tool_row {
 	bool maybe;	/* while it is read: it may be another text */
 };
 
+struct open_files;
+
 struct tool_table {
 	const char *tool; /* which printed it */
 	const char *numbers_of; /* exit reasons are numbers, and read as those of this; NULL: names */
@@ -54,11 +56,13 @@ struct tool_table {
 const char *tool_table_probe(const char *text, size_t len);
 
 /* The same of a file whose table begins after them: of its first lines, if it is text. */
-const char *tool_table_find(const char *path);
+const char *tool_table_find(const char *path, struct open_files *files);
 
-/* Reads it. 0, -EINVAL (it has no row), or another -errno, with the error message set.
- * tool_table_free() in any case. */
-int tool_table_read(const char *path, struct tool_table *ret);
+/*
+ * Reads it; `files` (base/open_files.h) keeps the file, or is NULL. 0, -EINVAL (it has no row), or another -errno, with
+ * the error message set. tool_table_free() in any case.
+ */
+int tool_table_read(const char *path, struct open_files *files, struct tool_table *ret);
 void tool_table_free(struct tool_table *t);
 
 /* How many rows are of this. */

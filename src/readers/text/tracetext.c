@@ -422,7 +422,7 @@ static void tracetext_close(struct reader *r)
 int tracetext_begin(struct tracetext *t, const char *path, const struct read_hint *hint,
 		    bool pasted)
 {
-	int err = t->lines.source ? 0 : text_lines_open(&t->lines, path);
+	int err = t->lines.source ? 0 : text_lines_open(&t->lines, path, hint ? hint->files : NULL);
 
 	if (!err && pasted)
 		err = paste_begin(&t->lines, hint && hint->guest ? &text_paste_guest_grammar
