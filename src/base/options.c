@@ -371,3 +371,16 @@ bool option_is_given(const struct options_given *given, const struct option_row 
 {
 	return array_any(given->nr, i, given->row[i] == o);
 }
+
+int percent_parse(const char *option, const char *text, double *ret)
+{
+	char *end;
+	double v = strtod(text, &end);
+
+	end += *end == '%';
+	if (end == text || *end || !(v >= 0) || v > 1e6)
+		return fail_usage(-EINVAL, "%s: invalid percentage '%s' (expected e.g. 10%%)",
+				  option, text);
+	*ret = v / 100;
+	return 0;
+}

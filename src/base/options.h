@@ -82,4 +82,7 @@ void options_help(const struct option_row *const *tables, const char *unused, FI
 /* Is the word in the list, whose words are separated by blanks? The list may be NULL. */
 bool word_is_listed(const char *list, const char *word);
 
+/* "10", "10%" as a part of 1: 0, or -EINVAL with the error message set. `option`: for the message. */
+int percent_parse(const char *option, const char *text, double *ret);
+
 #endif

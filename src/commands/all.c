@@ -39,6 +39,7 @@
 	COMMAND(timeline) \
 	COMMAND(requests) \
 	COMMAND(diff) \
+	COMMAND(diagnose) \
 	COMMAND(report) \
 	COMMAND(summary) \
 	COMMAND(count) \

@@ -30,20 +30,6 @@ static const struct option_row diff_options[] = {
 static const struct option_row *const options[] = {input_rows, output_file_options, diff_options,
 						   NULL};
 
-/* "10", "10%" as a part of 1. */
-static int percent_parse(const char *option, const char *text, double *ret)
-{
-	char *end;
-	double v = strtod(text, &end);
-
-	end += *end == '%';
-	if (end == text || *end || !(v >= 0) || v > 1e6)
-		return fail_usage(-EINVAL, "%s: invalid percentage '%s' (expected e.g. 10%%)",
-				  option, text);
-	*ret = v / 100;
-	return 0;
-}
-
 static int run(int argc, char **argv)
 {
 	struct diff_query q = {.command = command_now->name,

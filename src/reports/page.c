@@ -29,6 +29,7 @@ struct section {
 	/* Only of a recording with one of these events (comma-separated; NULL: any), or with a guest's trace. */
 	const char *events, *record; /* how to record them */
 	bool guests;
+	bool costs; /* the findings are made of it */
 };
 
 #define HOST_EVENTS "kvm_exit,kvm_userspace_exit" /* a trace without them is a guest's */
@@ -46,23 +47,26 @@ enum { LEVELS_MAX = 100, TREE_BYTES = 300 << 10 }; /* of profiles */
 
 /* In their order on the page. */
 static const struct section sections[] = {
-	{"info", "info", &info_report, &info, 0, NULL, 200 << 10},
-	{"exits", "exits --limit 1000", VIEW(summary, "exit-latency"), 1000, NULL, 200 << 10},
+	{"info", "info", &info_report, &info, 0, NULL, 200 << 10, .costs = true},
+	{"exits", "exits --limit 1000", VIEW(summary, "exit-latency"), 1000, NULL, 200 << 10,
+	 .costs = true},
 	{"exits_by_vcpu", "exits --by =vcpu --limit 1000", &spans_report, &exits_by_vcpu, 1000,
-	 NULL, 100 << 10},
+	 NULL, 100 << 10, .costs = true},
 	{"heatmap", "heatmap exit-latency", VIEW(heatmap, "exit-latency"), 0, NULL, 300 << 10},
-	{"virtio", "virtio", &virtio_report, NULL, 0, NULL, 300 << 10, QUEUES},
+	{"virtio", "virtio", &virtio_report, NULL, 0, NULL, 300 << 10, QUEUES, .costs = true},
 	{"queue_heatmap", "heatmap virtqueue", VIEW(heatmap, "virtqueue"), 0, NULL, 200 << 10,
 	 QUEUES},
-	{"leaks", "leaks --limit 1000", &leaks_report, NULL, 1000, NULL, 100 << 10, QUEUES},
+	{"leaks", "leaks --limit 1000", &leaks_report, NULL, 1000, NULL, 100 << 10, QUEUES,
+	 .costs = true},
 	{"requests", "requests --sort total --limit 200", &requests_report, NULL, 200, "total",
 	 100 << 10, QUEUES, .guests = true},
 	{"stages", "requests --waterfall --limit 20", &path_report, &slowest, 20, NULL, 300 << 10,
 	 QUEUES},
-	{"ports", "ports --limit 1000", VIEW(count, "pio"), 1000, NULL, 100 << 10},
-	{"mmio", "mmio --limit 1000", VIEW(count, "mmio"), 1000, NULL, 100 << 10},
-	{"msrs", "msrs --limit 1000", VIEW(count, "msr"), 1000, NULL, 100 << 10},
-	{"sched", "sched --limit 500", &sched_report, NULL, 500, NULL, 200 << 10, SCHED},
+	{"ports", "ports --limit 1000", VIEW(count, "pio"), 1000, NULL, 100 << 10, .costs = true},
+	{"mmio", "mmio --limit 1000", VIEW(count, "mmio"), 1000, NULL, 100 << 10, .costs = true},
+	{"msrs", "msrs --limit 1000", VIEW(count, "msr"), 1000, NULL, 100 << 10, .costs = true},
+	{"sched", "sched --limit 500", &sched_report, NULL, 500, NULL, 200 << 10, SCHED,
+	 .costs = true},
 	{"interrupts", "interrupts --limit 500", &interrupts_report, NULL, 500, NULL, 200 << 10,
 	 .events = "kvm_apic_accept_irq,kvm:kvm_apic_accept_irq,kvm_inj_virq,kvm_eoi,kvm:kvm_eoi",
 	 .record = "hostrace record --for interrupts"},
@@ -70,8 +74,8 @@ static const struct section sections[] = {
 	 NULL, TREE_BYTES},
 	{"profile", "profile --max-levels 100", &profile_report, NULL, 0, NULL, TREE_BYTES,
 	 .events = "", .record = "hostrace record --guest", .guests = true},
-	{"off_cpu", "prof-wait --max-levels 100", &profile_report, NULL, 0, NULL, TREE_BYTES,
-	 SCHED, .guests = true},
+	{"off_cpu", "prof-wait --max-levels 100", &profile_report, NULL, 0, NULL, TREE_BYTES, SCHED,
+	 .guests = true},
 	{"timeline", "timeline -f page", &timeline_report, NULL, 0, NULL, 400 << 10},
 	{"sync", "sync", &sync_report, NULL, 0, NULL, 100 << 10},
 };
@@ -126,14 +130,23 @@ static json_t *part_tree(struct part *p, uint64_t limit, const char *sort)
 	return r->err ? NULL : p->tree;
 }
 
+static bool is_made(const struct page *page, unsigned int i)
+{
+	return !page->q->costs || sections[i].costs;
+}
+
 static int heatmap_get(void *arg, const json_t **ret)
 {
-	struct part *p = arg;
+	struct page *page = arg;
+	unsigned int i = section_find("heatmap");
+	const struct result *r = &page->part[i].result;
 
 	*ret = NULL;
-	if (!p->result.done && !p->result.err)
+	if (!is_made(page, i))
+		return 0;
+	if (!r->done && !r->err)
 		return 1;
-	*ret = part_tree(p, 0, NULL);
+	*ret = part_tree(&page->part[i], 0, NULL);
 	return 0;
 }
 
@@ -191,8 +204,7 @@ static int parts_init(struct page *page)
 	page->hits.opt.of = PROFILE_HITS;
 	page->waits.opt.of = PROFILE_TIMED;
 	page->waits.opt.tracepoint = "sched_wait";
-	page->blame_query = (struct page_blame_query){
-		.heatmap = heatmap_get, .arg = &page->part[section_find("heatmap")]};
+	page->blame_query = (struct page_blame_query){.heatmap = heatmap_get, .arg = page};
 	page->closeups_query = (struct page_closeups_query){.slowest = slowest_get, .arg = page};
 	for (unsigned int i = 0; i < NR_SECTIONS && !err; i++) {
 		const struct section *s = &sections[i];
@@ -201,11 +213,13 @@ static int parts_init(struct page *page)
 			page->part[i].query.events = s->events;
 		if (s->guests)
 			page->part[i].query.or_without = HOST_EVENTS;
-		err = part_init(&page->part[i], page, s->command, s->ops, query_of(page, s));
+		if (is_made(page, i))
+			err = part_init(&page->part[i], page, s->command, s->ops,
+					query_of(page, s));
 	}
 	if (!err)
 		err = part_init(blame, page, "blame", &page_blame_report, &page->blame_query);
-	if (!err)
+	if (!err && !page->q->costs)
 		err = part_init(closeups, page, "timeline", &page_closeups_report,
 				&page->closeups_query);
 	return err;
@@ -217,9 +231,11 @@ static int parts_run(struct page *page)
 	unsigned int nr = 0;
 
 	for (unsigned int i = 0; i < NR_SECTIONS; i++)
-		list[nr++] = &page->part[i].result;
+		if (is_made(page, i))
+			list[nr++] = &page->part[i].result;
 	list[nr++] = &page->blame.result;
-	list[nr++] = &page->closeups.result;
+	if (!page->q->costs)
+		list[nr++] = &page->closeups.result;
 	page->sets = (struct result_sets){.plain = page->q->plain, .merged = page->q->merged};
 	return reports_run(list, nr, &page->sets);
 }
@@ -399,13 +415,14 @@ static int sections_make(struct page *page)
 	int err = 0;
 
 	for (unsigned int i = 0; i < NR_SECTIONS && !err; i++) {
-		err = section_add(page, i);
+		if (is_made(page, i))
+			err = section_add(page, i);
 		if (!err && !i)
 			err = info_check(page->all);
 	}
 	if (!err)
 		err = blame_add(page);
-	return err ? err : closeups_add(page);
+	return err || page->q->costs ? err : closeups_add(page);
 }
 
 static void fit_one(json_t *all, const char *key, size_t max)
@@ -453,6 +470,15 @@ static int page_data(const struct page *page, json_t **ret)
 	return 0;
 }
 
+static int page_read(struct page *page)
+{
+	int err = parts_init(page);
+
+	if (!err)
+		err = parts_run(page);
+	return err ? err : sections_make(page);
+}
+
 int page_make(const struct page_query *q, json_t **ret, bool *lost)
 {
 	struct page *page = calloc(1, sizeof(*page));
@@ -465,13 +491,11 @@ int page_make(const struct page_query *q, json_t **ret, bool *lost)
 		return fail(-ENOMEM, "out of memory");
 	}
 	page->q = q;
-	err = parts_init(page);
-	if (!err)
-		err = parts_run(page);
-	if (!err)
-		err = sections_make(page);
+	err = page_read(page);
 	*lost = has_lost(page->all);
-	if (!err)
+	if (!err && q->costs)
+		*ret = json_incref(page->all);
+	else if (!err)
 		err = page_data(page, ret);
 	page_close(page);
 	return err;

@@ -12,9 +12,13 @@ struct page_query {
 	struct frames_options frames;	   /* the same for profiles */
 	const struct input_set *plain, *merged; /* the inputs, not open: as they are, and with guests' traces */
 	const json_t *notes;		   /* of the inputs: what is left out */
+	bool costs;			   /* only the sections that findings are made of */
 };
 
-/* *ret: the page's data (output/report/page.h), a new reference; *lost: an input lost events. 0 or -errno. */
+/*
+ * *ret: the page's data (output/report/page.h), with q->costs only its sections, a new reference; *lost: an input lost
+ * events. 0 or -errno with the error message set.
+ */
 int page_make(const struct page_query *q, json_t **ret, bool *lost);
 
 #endif

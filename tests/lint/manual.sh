@@ -204,6 +204,10 @@ if command -v jq >/dev/null; then
 	)"
 fi
 
+rule "doc/causes.md has a section for each cause, in the table's order" "$(
+	diff <(sed -n '/^const struct cause causes/,$s/^\t{"\([a-z-]*\)", .*/\1/p' src/output/report/causes.c) \
+		<(sed -n 's/^## //p' doc/causes.md))"
+
 if command -v man >/dev/null; then
 	rule "pages format without warnings" "$(for f in "$man"/*.[158]; do
 		MANWIDTH=80 man --warnings -l "$f" 2>&1 >/dev/null | sed "s|^|$(basename "$f"): |"

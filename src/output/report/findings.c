@@ -3,8 +3,7 @@
  * The sentences of the summary. Each section of the page is asked for candidates, with their shares of the recording's
  * time; the largest of each kind become sentences.
  */
-#include "base/json_text.h"
-#include "output/report/page.h"
+#include "output/report/findings.h"
 
 #include <string.h>
 
@@ -13,6 +12,7 @@
 #include "base/units.h"
 #include "event/exit_reason.h"
 #include "output/event_notes.h"
+#include "output/report/page.h"
 #include "output/report.h"
 #include "output/table.h"
 
@@ -22,45 +22,18 @@ enum {
 	SMALLEST = 1000, /* a share of the recording below 1/1000 is no finding */
 };
 
-struct found {
-	json_t *list;
-	const json_t *sections;
-	uint64_t span_ns;
-	const char *vmm; /* what handles exits in user space */
-};
-
-/* ---- access to the sections ---- */
-
-static const json_t *data_of(const json_t *sections, const char *key)
-{
-	return json_object_get(json_object_get(sections, key), "data");
-}
-
-static const json_t *rows_of(const struct found *f, const char *key)
-{
-	return json_object_get(data_of(f->sections, key), "rows");
-}
-
-/* Integers and reals as they are, everything else 0. */
-static uint64_t number(const json_t *o, const char *key)
-{
-	const json_t *v = json_object_get(o, key);
-
-	return json_is_integer(v) && json_integer_value(v) > 0 ? (uint64_t)json_integer_value(v)
-							       : 0;
-}
-
 /* ---- sentences ---- */
 
-static void add(struct found *f, const char *kind, const char *section, double share,
-		json_t *sentence)
+static void add(struct found *f, const char *kind, const char *cause, const char *section,
+		double share, json_t *sentence)
 {
 	if (share < 1.0 / SMALLEST || json_array_size(f->list) >= CANDIDATES_MAX) {
 		json_decref(sentence);
 		return;
 	}
-	json_array_append_new(f->list, json_pack("{s:s,s:s,s:f,s:o}", "kind", kind, "section",
-						 section, "share", share, "text", sentence));
+	json_array_append_new(f->list, json_pack("{s:s,s:s,s:s,s:f,s:o}", "kind", kind, "cause",
+						 cause, "section", section, "share", share, "text",
+						 sentence));
 }
 
 static double share_of(const struct found *f, uint64_t ns)
@@ -115,13 +88,28 @@ static void from_leaks(struct found *f)
 	if (!leaked || !oldest)
 		return;
 	/* Before every share of the time: they were never returned. */
-	add(f, "leak", "leaks", 1 + (double)leaked,
+	add(f, "leak", "request-lost", "leaks", 1 + (double)leaked,
 	    json_sprintf(
 		    "%llu request%s taken by a device and never returned; the oldest, in %s, is "
 		    "out for %s at the end.",
 		    (unsigned long long)leaked, leaked == 1 ? " was" : "s were",
 		    queue_print(oldest, who, sizeof(who)),
 		    duration_print(number(oldest, "age_ns"), age, sizeof(age))));
+}
+
+/* "; ran instead: stress (55) 97.1%"; "" if unknown. */
+static const char *instead_print(const json_t *row, char *buf, size_t size)
+{
+	const char *instead = text_of(row, "ran_instead");
+	const json_t *tid = json_object_get(row, "ran_instead_tid");
+
+	*buf = '\0';
+	if (json_is_integer(tid) && !json_integer_value(tid))
+		snprintf(buf, size, "; the CPU was idle meanwhile (%s of that time)",
+			 instead + strcspn(instead, " ") + 1);
+	else if (json_is_integer(tid))
+		snprintf(buf, size, "; ran instead: %s", instead);
+	return buf;
 }
 
 /* Time of a vCPU's thread without a CPU, in exits or not. True: the section has vCPUs. */
@@ -133,42 +121,42 @@ static bool from_sched(struct found *f)
 
 	json_array_foreach (rows_of(f, "sched"), i, row) {
 		uint64_t ready = number(row, "ready_ns");
-		const char *instead = text_of(row, "ran_instead");
-		bool known = *instead && strncmp(instead, "unknown", 7) != 0;
-		char who[WHO_BYTES], share[64], max[16];
+		char who[WHO_BYTES], share[64], max[16], instead[WHO_BYTES];
 
 		if (strcmp(text_of(row, "kind"), "vcpu") != 0)
 			continue;
 		any = true;
-		add(f, "steal", "sched", share_of(f, ready),
+		add(f, "steal", steal_cause(f, row), "sched", share_of(f, ready),
 		    json_sprintf("%s was ready to run without a CPU for %s, at most %s at a "
-				 "time%s%s.",
+				 "time%s.",
 				 vcpu_print(row, who, sizeof(who)),
 				 share_print(f, ready, share, sizeof(share)),
 				 duration_print(number(row, "max_ns"), max, sizeof(max)),
-				 known ? "; ran instead: " : "", known ? instead : ""));
+				 instead_print(row, instead, sizeof(instead))));
 	}
 	return any;
 }
 
 struct cause_words {
-	const char *cause, *did;
+	const char *cause, *did, *id; /* id: NULL: group_cause() has it */
 	bool is_steal; /* sched has it, with more than the exits */
 	bool by_vmm;   /* followed by the VMM's name */
 };
 
 static const struct cause_words cause_words[] = {
-	{"kernel", "had exits handled by KVM", false},
-	{"fault", "waited for page faults to be resolved", false},
-	{"device", "had exits handled by", .by_vmm = true},
-	{"global-mutex", "waited for QEMU's global mutex", false},
-	{"handover", "waited for the thread to which QEMU's global mutex was handed over", false},
-	{"lock", "waited for a lock", false},
-	{"preempted", "was preempted during exits", true},
-	{"runqueue", "was in the run queue during exits", true},
-	{"syscall", "slept in system calls of", .by_vmm = true},
-	{"inject", "waited between an interrupt's injection and the entry", false},
-	{"halt-poll", "was halted, its CPU busy with halt polling (kvm.halt_poll_ns),", false},
+	{"kernel", "had exits handled by KVM", NULL},
+	{"fault", "waited for page faults to be resolved", "page-faults"},
+	{"device", "had exits handled by", NULL, .by_vmm = true},
+	{"global-mutex", "waited for QEMU's global mutex", "qemu-mutex"},
+	{"handover", "waited for the thread to which QEMU's global mutex was handed over",
+	 "qemu-mutex"},
+	{"lock", "waited for a lock", "vmm-lock"},
+	{"preempted", "was preempted during exits", "cpu-wait", .is_steal = true},
+	{"runqueue", "was in the run queue during exits", "cpu-wait", .is_steal = true},
+	{"syscall", "slept in system calls of", "vmm-syscall", .by_vmm = true},
+	{"inject", "waited between an interrupt's injection and the entry", "interrupt-delay"},
+	{"halt-poll", "was halted, its CPU busy with halt polling (kvm.halt_poll_ns),",
+	 "halt-polling"},
 };
 
 /* "lock 1 web": the key of a vCPU's cause in what largest_index() makes. */
@@ -193,27 +181,49 @@ static json_t *largest_index(const json_t *causes)
 	return index;
 }
 
+/* "; most of it: port 0x70 (RTC), 1.2s"; "; the VM's most expensive exits: MSR_WRITE"; "" if unknown. */
+static const char *most_print(const struct found *f, const struct cause_words *w, const json_t *one,
+			      char *buf, size_t size)
+{
+	const char *what = text_of(one, "what"), *reason = NULL;
+	char time[16];
+
+	*buf = '\0';
+	if (*what)
+		snprintf(buf, size, "; most of it: %s, %s", what,
+			 duration_print(number(one, "time_ns"), time, sizeof(time)));
+	else if (!w->id && !w->by_vmm && (reason = kernel_reason(f)))
+		snprintf(buf, size, "; the VM's longest, in sum: %s", reason);
+	return buf;
+}
+
+static const char *group_cause(const struct found *f, const struct cause_words *w,
+			       const json_t *one)
+{
+	if (w->id)
+		return w->id;
+	return w->by_vmm ? device_cause(text_of(one, "what"))
+			 : reason_cause(f, kernel_reason(f) ?: "");
+}
+
 static void from_group(struct found *f, const json_t *largest, const json_t *group, bool has_sched)
 {
 	const json_t *of = json_object_get(group, "causes");
-	char who[WHO_BYTES], share[64], most[16];
+	char who[WHO_BYTES], share[64], most[WHO_BYTES];
 
 	for (size_t i = 0; i < sizeof(cause_words) / sizeof(*cause_words); i++) {
 		const struct cause_words *w = &cause_words[i];
 		uint64_t ns = number(of, w->cause);
 		const json_t *one = json_object_get(
 			largest, cause_key(group, w->cause, who, sizeof(who)));
-		const char *what = text_of(one, "what");
 
 		if (w->is_steal && has_sched)
 			continue;
-		add(f, w->cause, "blame", share_of(f, ns),
-		    json_sprintf("%s %s%s%s for %s%s%s%s%s.", vcpu_print(group, who, sizeof(who)),
+		add(f, w->cause, group_cause(f, w, one), "blame", share_of(f, ns),
+		    json_sprintf("%s %s%s%s for %s%s.", vcpu_print(group, who, sizeof(who)),
 				 w->did, w->by_vmm ? " " : "", w->by_vmm ? f->vmm : "",
 				 share_print(f, ns, share, sizeof(share)),
-				 *what ? "; most of it: " : "", what, *what ? ", " : "",
-				 *what ? duration_print(number(one, "time_ns"), most, sizeof(most))
-				       : ""));
+				 most_print(f, w, one, most, sizeof(most))));
 	}
 }
 
@@ -251,7 +261,8 @@ static void from_exits(struct found *f, bool explained)
 			most = row;
 	if (!most || explained)
 		return;
-	add(f, "exits", "exits", share_of(f, number(most, "total_ns")),
+	add(f, "exits", reason_cause(f, text_of(most, "reason")), "exits",
+	    share_of(f, number(most, "total_ns")),
 	    json_sprintf(
 		    "Exits for %s took %s of all vCPUs: %llu exits, median %s, 99th percentile "
 		    "%s.",
@@ -279,7 +290,7 @@ static void from_halts(struct found *f)
 		if (!exit_reason_is_idle(text_of(row, "reason")) || rate < EXIT_HALT_STORM ||
 		    median >= EXIT_IDLE_MIN_NS)
 			continue;
-		add(f, "halt-storm", "exits",
+		add(f, "halt-storm", "halts-not-idle", "exits",
 		    share_of(f, n * median / (vcpus ? vcpus : 1)),
 		    json_sprintf("vCPUs halted %.0f times a second (%s), half of these for at most "
 				 "%s: a vCPU that halts so briefly is busy, not idle; something is "
@@ -355,7 +366,8 @@ static void from_queue(struct found *f, const json_t *row)
 
 	if (waits_outside(row) || !number(device, "count"))
 		return;
-	add(f, "queue", "virtio", share < asleep ? share : asleep,
+	add(f, "queue", queue_cause(number(device, "p50_ns")), "virtio",
+	    share < asleep ? share : asleep,
 	    json_sprintf(
 		    "Requests of %s were in flight for %s; each took the device %s (median) and %s "
 		    "(99th percentile)%s%s%s%s.",
@@ -400,80 +412,10 @@ static void from_events(struct found *f)
 		if (n && note->where & NOTE_SUMMARY && json_array_size(f->list) < CANDIDATES_MAX)
 			json_array_append_new(
 				f->list,
-				json_pack("{s:s,s:s,s:f,s:o}", "kind", note->event, "section",
-					  "info", "share", 0.0, "text", note_print(note, n)));
+				json_pack("{s:s,s:s,s:s,s:f,s:o}", "kind", note->event, "cause",
+					  "event", "section", "info", "share", 0.0, "text",
+					  note_print(note, n)));
 	}
-}
-
-/* ---- the list ---- */
-
-static int compare(const void *a, const void *b)
-{
-	const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
-	int order = order_double(json_real_value(json_object_get(y, "share")),
-				 json_real_value(json_object_get(x, "share")));
-
-	order = order ? order : strcmp(text_of(x, "kind"), text_of(y, "kind"));
-	return order ? order : strcmp(text_of(x, "text"), text_of(y, "text"));
-}
-
-/* The first of its kind in `result`; NULL: there is none. */
-static json_t *same_kind(const json_t *result, const json_t *finding)
-{
-	json_t *one;
-	size_t i;
-
-	json_array_foreach (result, i, one)
-		if (!strcmp(text_of(one, "kind"), text_of(finding, "kind")))
-			return one;
-	return NULL;
-}
-
-/* Further ones of a kind are counted with the largest: eight vCPUs with the same problem are one finding. */
-static void more_add(json_t *first, const json_t *finding)
-{
-	uint64_t more = number(first, "more");
-
-	if (!more)
-		json_object_set(first, "more_share", json_object_get(finding, "share"));
-	json_object_set_new(first, "more", json_integer((json_int_t)more + 1));
-}
-
-static void more_print(json_t *finding)
-{
-	uint64_t more = number(finding, "more");
-
-	if (more)
-		json_object_set_new(
-			finding, "text",
-			json_sprintf("%s The same of %llu other%s, up to %.1f %%.",
-				     text_of(finding, "text"), (unsigned long long)more,
-				     more == 1 ? "" : "s",
-				     100 * json_real_value(
-						   json_object_get(finding, "more_share"))));
-}
-
-static json_t *sorted(const json_t *list)
-{
-	size_t nr = json_array_size(list), i;
-	json_t **all = calloc(nr + 1, sizeof(*all)), *result = json_array(), *first;
-
-	for (i = 0; all && i < nr; i++)
-		all[i] = json_array_get(list, i);
-	if (all)
-		qsort(all, nr, sizeof(*all), compare);
-	for (i = 0; all && i < nr; i++)
-		if ((first = same_kind(result, all[i])))
-			more_add(first, all[i]);
-		else if (json_array_size(result) < FINDINGS_MAX)
-			json_array_append(result, all[i]);
-	free(all);
-	json_array_foreach (result, i, first) {
-		more_print(first);
-		if (json_real_value(json_object_get(first, "share")) > 1)
-			json_object_set_new(first, "share", json_real(1)); /* from_leaks() */
-	}
-	return result;
 }
 
 /* hostrace records VMs of any VMM. One that the recording does not name is QEMU, or was recorded by another tool. */
@@ -503,52 +445,8 @@ json_t *findings_make(const json_t *sections)
 	from_virtio(&f);
 	from_events(&f);
 
-	json_t *result = sorted(f.list);
+	json_t *result = findings_sorted(f.list);
 
 	json_decref(f.list);
 	return result;
-}
-
-/* ---- notes ---- */
-
-static void note_add(json_t *notes, const char *note)
-{
-	json_t *one;
-	size_t i;
-
-	json_array_foreach (notes, i, one)
-		if (!strcmp(json_string_value(one), note))
-			return;
-	json_array_append_new(notes, json_string(note));
-}
-
-json_t *page_notes_make(const json_t *sections)
-{
-	const json_t *info = data_of(sections, "info"), *sync = data_of(sections, "sync"), *one;
-	json_t *notes = json_array();
-	size_t i;
-
-	json_array_foreach (json_object_get(info, "caveats"), i, one)
-		note_add(notes, json_string_value(one));
-	json_array_foreach (json_object_get(sync, "rows"), i, one)
-		if (!strcmp(text_of(one, "verdict"), "unreliable")) {
-			note_add(notes, "guest timestamps are unreliable; see the clock section");
-			break;
-		}
-	return notes;
-}
-
-json_t *page_title_make(const json_t *sections)
-{
-	const json_t *info = json_object_get(data_of(sections, "info"), "result");
-	size_t vms = json_array_size(json_object_get(info, "vms"));
-	const char *name = text_of(json_object_get(info, "vm"), "name"),
-		   *host = text_of(info, "host");
-	bool is_host = *host && *host != '('; /* "(none)": it was not set */
-	char span[16], number_of[32];
-
-	snprintf(number_of, sizeof(number_of), "%zu VMs", vms);
-	return json_sprintf("%s%s%s, %s", vms > 1 ? number_of : *name ? name : "recording",
-			    is_host ? " on " : "", is_host ? host : "",
-			    duration_print(number(info, "span_ns"), span, sizeof(span)));
 }

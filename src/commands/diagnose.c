@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* hostrace diagnose: what costs a guest time, from the reports of the page's summary (output/report/diagnosis.h). */
+#include <errno.h>
+
+#include "base/error.h"
+#include "base/json_text.h"
+#include "base/clock.h"
+#include "commands/common/command.h"
+#include "commands/common/confined.h"
+#include "commands/common/input.h"
+#include "commands/common/output.h"
+#include "commands/common/vm_options.h"
+#include "commands/diagnose_live.h"
+#include "output/report/causes.h"
+#include "output/report/diagnosis.h"
+#include "reports/page.h"
+
+static const char *threshold_option = "5%", *vm_option;
+static uint64_t duration_ns = 10 * NS_PER_S;
+static bool list;
+
+/* clang-format off */
+static const struct option_row diagnose_options[] = {
+	{0,   "vm",        OPT_TEXT,     &vm_option,        "PID|NAME", "look at this running VM, and record it into FILE (default hostrace.hrt)"},
+	{'d', "duration",  OPT_DURATION, &duration_ns,      "T",        "with --vm: record for this time (default 10s)"},
+	{0,   "threshold", OPT_TEXT,     &threshold_option, "PERCENT",  "what costs a vCPU less of its time is no cause (default 5%)"},
+	{0,   "causes",    OPT_FLAG,     &list,             NULL,       "list the causes that are known, and what usually cures them"},
+	{0},
+};
+/* clang-format on */
+
+static const struct option_row *const options[] = {
+	diagnose_options, vm_user_options, vm_tcg_options, input_rows, output_file_options, NULL};
+
+static int causes_print(FILE *f)
+{
+	for (const struct cause *c = causes; c->id; c++)
+		if (c->cure)
+			fprintf(f, "%s: %s. What usually cures it: %s.\n\n", c->id, c->what,
+				c->cure);
+	return 0;
+}
+
+static int sections_get(const json_t *notes, json_t **ret, bool *lost)
+{
+	_cleanup_input_set_ struct input_set *plain = NULL, *merged = NULL;
+	struct page_query q = {.input = &input_given, .notes = notes, .costs = true};
+	int err = command_confine(output_file());
+
+	if (!err)
+		err = input_set_new(&input_given, &plain);
+	if (!err)
+		err = input_set_new(&input_given, &merged);
+	q.plain = plain;
+	q.merged = merged;
+	return err ? err : page_make(&q, ret, lost);
+}
+
+/* *ret: the diagnosis, a new reference; *lost: an input lost events. */
+static int diagnosis_get(double threshold, json_t **ret, bool *lost)
+{
+	json_auto_t *sections = NULL, *notes = json_array(), *stuck = NULL;
+	int err = 0;
+
+	if (vm_option)
+		err = diagnose_record(vm_option, duration_ns, input_given.files.item[0], &stuck);
+	if (!err)
+		err = sections_get(notes, &sections, lost);
+	if (err && !json_array_size(json_object_get(stuck, "findings")))
+		return err;
+	if (err) { /* a VM that hangs may have no event */
+		json_array_append_new(notes, json_text(error_text()));
+		sections = json_object();
+	}
+	*ret = diagnosis_make(&(struct diagnosis_query){
+		.sections = sections,
+		.notes = notes,
+		.stuck = stuck,
+		.vm = vm_option,
+		.threshold = threshold,
+	});
+	return 0;
+}
+
+static void diagnosis_write(const json_t *diagnosis, const struct output *out)
+{
+	if (!strcmp(out->format, "text"))
+		diagnosis_print(diagnosis, out->file);
+	else if (!json_text_put(diagnosis, out->file, JSON_INDENT(2)))
+		putc('\n', out->file);
+}
+
+static int diagnosis_put(double threshold, struct output *out)
+{
+	json_auto_t *diagnosis = NULL;
+	bool lost = false, nothing;
+	int err = diagnosis_get(threshold, &diagnosis, &lost), status;
+
+	if (!err)
+		diagnosis_write(diagnosis, out);
+	nothing = !err && diagnosis_is_unknown(diagnosis);
+	status = output_end(
+		err, out, !err && (diagnosis_is_wrong(diagnosis) || (input_given.strict && lost)));
+	if (!nothing || status)
+		return status;
+	/* what looked at nothing has not found that nothing is wrong */
+	fail_hint(fail(-ENODATA, "nothing could be diagnosed"),
+		  "record with --for blame,sched,virtio,leaks");
+	return command_failed();
+}
+
+static int run(int argc, char **argv)
+{
+	struct output out;
+	double threshold;
+
+	if (input_add_args(argc, argv, OPTION_LIST_MAX) ||
+	    percent_parse("--threshold", threshold_option, &threshold))
+		return command_usage("%s", error_text());
+	if (!input_given.files.nr)
+		input_add_file(INPUT_DEFAULT);
+	if (vm_option && input_given.files.nr > 1)
+		return command_usage("a running VM is recorded into one file");
+	if (output_open("text json", &out))
+		return command_failed();
+	input_given.allow_ticks = true; /* for the error message of the page */
+	return list ? output_end(causes_print(out.file), &out, false)
+		    : diagnosis_put(threshold, &out);
+}
+
+const struct command diagnose_command = {
+	.name = "diagnose",
+	.args = "[--vm PID|NAME] [FILE...]",
+	.summary = "Say what makes a VM slow: causes, ranked by the time that they cost.",
+	.group = "Report",
+	.details =
+		"Each cause has its share of the time of the vCPU that lost most, the command "
+		"that\n"
+		"shows it, and what usually cures it; then what was ruled out, and what was not\n"
+		"recorded. Status 3: a cause costs more than --threshold.",
+	.examples = "  hostrace diagnose --vm web1\n  hostrace diagnose vm.hrt -f json",
+	.options = options,
+	.unused = "limit wide",
+	.rules = (const struct option_rule[]){{"duration", .with = "vm"}, {0}},
+	.run = run,
+};

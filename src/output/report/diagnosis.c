@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * From findings to a diagnosis. All shares have one unit: the time of the vCPU that lost most, as a part of the
+ * recording. What costs less than the threshold is no cause; a kind of causes without one is ruled out if the recording
+ * has the events in which it would have been seen, and named as not recorded if it has not.
+ */
+#include "output/report/diagnosis.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/version.h"
+#include "event/exit_reason.h"
+#include "output/report/causes.h"
+#include "output/report/findings.h"
+#include "output/report/page.h"
+
+/* ---- what was recorded ---- */
+
+static const json_t *info_of(const json_t *sections)
+{
+	return json_object_get(data_of(sections, "info"), "result");
+}
+
+/* Was the event asked for in QEMU? Then there was none if the recording has none. */
+static bool is_probed(const json_t *info, const char *event)
+{
+	const json_t *probe;
+	size_t i;
+
+	json_array_foreach (json_object_get(info, "probes"), i, probe)
+		if (!strcmp(text_of(probe, "event"), event) &&
+		    strcmp(text_of(probe, "how"), "absent") != 0)
+			return true;
+	return false;
+}
+
+/* Samples and single events say nothing of the time that exits take. */
+static bool has_durations(const json_t *sections)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach (json_object_get(data_of(sections, "exits"), "rows"), i, row)
+		if (number(row, "total_ns"))
+			return true;
+	json_array_foreach (json_object_get(data_of(sections, "blame_by_vcpu"), "groups"), i, row)
+		if (number(row, "time_ns"))
+			return true;
+	return false;
+}
+
+static bool has_vcpus(const json_t *sections)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach (json_object_get(data_of(sections, "sched"), "rows"), i, row)
+		if (!strcmp(text_of(row, "kind"), "vcpu"))
+			return true;
+	return false;
+}
+
+static bool is_recorded(const json_t *sections, const struct cause_kind *k)
+{
+	const json_t *info = info_of(sections), *events = json_object_get(info, "events");
+
+	if ((k->source == SOURCE_EXITS && !has_durations(sections)) ||
+	    (k->source == SOURCE_VCPUS && !has_vcpus(sections)))
+		return false;
+	for (const char *p = k->events; *p; p += strcspn(p, ","), p += *p == ',') {
+		char name[64];
+
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(p, ","), p);
+		if (number(events, name) || (k->source == SOURCE_PROBES && is_probed(info, name)))
+			return true;
+	}
+	return false;
+}
+
+/* ---- causes ---- */
+
+/* "hostrace sched": without the options that only make the page small. */
+static json_t *command_make(const json_t *sections, const char *section)
+{
+	const char *command = text_of(json_object_get(sections, section), "command"),
+		   *end = strstr(command, " --limit");
+
+	return json_sprintf("%.*s", end ? (int)(end - command) : (int)strlen(command), command);
+}
+
+/* A request that is not returned, or an event, has no share of the time. */
+static bool has_share(const struct cause *c)
+{
+	return *c->kind && strcmp(c->kind, "lost") != 0;
+}
+
+static json_t *cause_make(const struct diagnosis_query *q, const json_t *finding, uint64_t span_ns)
+{
+	const struct cause *c = cause_find(text_of(finding, "cause"));
+	double share = json_number_value(json_object_get(finding, "share"));
+	bool wrong = c->cure && (!has_share(c) || share >= q->threshold);
+	json_t *o = json_pack(
+		"{s:s,s:b,s:o,s:o,s:O,s:o,s:s*}", "id", c->id, "wrong", wrong, "share",
+		has_share(c) ? json_real(share) : json_null(), "lost_ns",
+		has_share(c) ? json_integer((json_int_t)(share * (double)span_ns)) : json_null(),
+		"text", json_object_get(finding, "text"), "command",
+		command_make(q->sections, text_of(finding, "section")), "cure", c->cure);
+
+	if (number(finding, "more")) {
+		json_object_set(o, "more", json_object_get(finding, "more"));
+		json_object_set(o, "more_share", json_object_get(finding, "more_share"));
+	}
+	return o;
+}
+
+static bool is_wrong(const json_t *cause)
+{
+	return json_is_true(json_object_get(cause, "wrong"));
+}
+
+/* What stood still when the VM was looked at; younger than this it may only be slow. */
+static void stuck_add(const struct diagnosis_query *q, json_t *list)
+{
+	const struct cause *c = cause_find("stuck");
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach (json_object_get(q->stuck, "findings"), i, one)
+		if (number(one, "age_ns") >= NS_PER_S)
+			json_array_append_new(
+				list,
+				json_pack("{s:s,s:b,s:n,s:n,s:o,s:o,s:s}", "id", c->id, "wrong",
+					  true, "share", "lost_ns", "text",
+					  json_sprintf("%s: %s.", text_of(one, "kind"),
+						       text_of(one, "text")),
+					  "command", json_sprintf("hostrace stuck --vm %s", q->vm),
+					  "cure", c->cure));
+}
+
+/* Those that are wrong first; otherwise in the order of the findings, the largest first. */
+static json_t *causes_make(const struct diagnosis_query *q, uint64_t span_ns)
+{
+	json_t *findings = findings_make(q->sections), *list = json_array(), *rest = json_array(),
+	       *one, *cause;
+	size_t i;
+
+	stuck_add(q, list);
+	json_array_foreach (findings, i, one) {
+		cause = cause_make(q, one, span_ns);
+		json_array_append_new(is_wrong(cause) ? list : rest, cause);
+	}
+	json_array_extend(list, rest);
+	json_decref(rest);
+	json_decref(findings);
+	return list;
+}
+
+/* ---- what was ruled out, what was not seen ---- */
+
+/* The largest share of the kind's causes; true: one of them is wrong. */
+static bool kind_share(const json_t *list, const char *kind, double *ret)
+{
+	const json_t *one;
+	size_t i;
+
+	*ret = 0;
+	json_array_foreach (list, i, one) {
+		double share = json_number_value(json_object_get(one, "share"));
+
+		if (strcmp(cause_find(text_of(one, "id"))->kind, kind) != 0)
+			continue;
+		if (is_wrong(one))
+			return true;
+		*ret = share > *ret ? share : *ret;
+	}
+	return false;
+}
+
+static void kinds_add(json_t *result, const json_t *sections, const json_t *list)
+{
+	json_t *out = json_array(), *missing = json_array();
+	double share;
+
+	for (const struct cause_kind *k = cause_kinds; k->id; k++) {
+		bool is_lost = !strcmp(k->id, "lost");
+
+		if (!is_recorded(sections, k))
+			json_array_append_new(missing,
+					      json_pack("{s:s,s:s,s:s}", "kind", k->id, "text",
+							k->what, "record", k->record));
+		else if (!kind_share(list, k->id, &share))
+			json_array_append_new(
+				out, json_pack("{s:s,s:s,s:o}", "kind", k->id, "text", k->what,
+					       "share", is_lost ? json_null() : json_real(share)));
+	}
+	json_object_set_new(result, "ruled_out", out);
+	json_object_set_new(result, "not_recorded", missing);
+}
+
+/* ---- what the guest did ---- */
+
+static double idle_ns(const json_t *sections)
+{
+	const json_t *row;
+	double sum = 0;
+	size_t i;
+
+	json_array_foreach (json_object_get(data_of(sections, "exits"), "rows"), i, row)
+		if (exit_reason_is_idle(text_of(row, "reason")))
+			sum += (double)number(row, "total_ns");
+	return sum;
+}
+
+/* Of all vCPUs: in guest mode, as entries and exits have it, and halted. null: not recorded. */
+static json_t *guest_make(const json_t *sections, uint64_t span_ns)
+{
+	const json_t *events = json_object_get(info_of(sections), "events"), *row,
+		     *rows = json_object_get(data_of(sections, "exits_by_vcpu"), "rows");
+	double all = (double)span_ns * (double)json_array_size(rows), exits = 0;
+	size_t i;
+
+	json_array_foreach (rows, i, row)
+		exits += (double)number(row, "total_ns");
+	if (all <= 0 || exits > all || !json_object_get(events, "kvm_exit") ||
+	    !json_object_get(events, "kvm_entry"))
+		return json_null();
+	return json_pack("{s:f,s:f}", "in_guest", (all - exits) / all, "halted",
+			 idle_ns(sections) / all);
+}
+
+/* ---- all of it ---- */
+
+static const char *verdict(const json_t *result)
+{
+	const json_t *first = json_array_get(json_object_get(result, "causes"), 0);
+
+	if (is_wrong(first))
+		return "wrong";
+	return json_array_size(json_object_get(result, "ruled_out")) ? "healthy" : "unknown";
+}
+
+static json_t *head_make(const struct diagnosis_query *q)
+{
+	json_t *head = json_copy((json_t *)data_of(q->sections, "info")),
+	       *caveats = page_notes_make(q->sections);
+
+	if (!head)
+		head = json_pack("{s:[],s:{}}", "inputs", "clock");
+	json_object_set_new(head, "hostrace", json_pack("{s:s,s:s}", "version", HOSTRACE_VERSION,
+							"command", "diagnose"));
+	json_array_extend(caveats, (json_t *)q->notes);
+	json_object_set_new(head, "caveats", caveats);
+	return head;
+}
+
+json_t *diagnosis_make(const struct diagnosis_query *q)
+{
+	const json_t *info = info_of(q->sections);
+	uint64_t span_ns = number(info, "span_ns");
+	json_t *head = head_make(q),
+	       *result = json_pack("{s:o,s:f,s:I,s:o,s:o}", "title",
+				   info ? page_title_make(q->sections) : json_string(q->vm),
+				   "threshold", q->threshold, "span_ns", (json_int_t)span_ns,
+				   "guest", guest_make(q->sections, span_ns), "causes",
+				   causes_make(q, span_ns));
+
+	kinds_add(result, q->sections, json_object_get(result, "causes"));
+	json_object_set_new(result, "verdict", json_string(verdict(result)));
+	json_object_set_new(head, "result", result);
+	return head;
+}
+
+static const json_t *result_of(const json_t *diagnosis)
+{
+	return json_object_get(diagnosis, "result");
+}
+
+bool diagnosis_is_wrong(const json_t *diagnosis)
+{
+	return !strcmp(text_of(result_of(diagnosis), "verdict"), "wrong");
+}
+
+bool diagnosis_is_unknown(const json_t *diagnosis)
+{
+	return !strcmp(text_of(result_of(diagnosis), "verdict"), "unknown");
+}
+
+/* ---- text ---- */
+
+static double percent_of(const json_t *o, const char *key)
+{
+	return 100 * json_number_value(json_object_get(o, key));
+}
+
+static const char *first_words(const json_t *result)
+{
+	const char *v = text_of(result, "verdict");
+
+	if (!strcmp(v, "wrong"))
+		return "something on the host costs this guest time.";
+	if (!strcmp(v, "unknown"))
+		return "there are no events that show what a guest waits for.";
+	return json_array_size(json_object_get(result, "not_recorded"))
+		       ? "nothing of what was recorded costs this guest much."
+		       : "nothing on the host costs this guest much.";
+}
+
+static void first_print(const json_t *result, FILE *f)
+{
+	const json_t *guest = json_object_get(result, "guest");
+
+	fprintf(f, "%s: %s", text_of(result, "title"), first_words(result));
+	if (json_is_object(guest))
+		fprintf(f,
+			" Its vCPUs ran its code for %.1f %% of the time, and were halted for %.1f "
+			"%%.",
+			percent_of(guest, "in_guest"), percent_of(guest, "halted"));
+	fputs("\n", f);
+}
+
+static void cause_print(const json_t *one, unsigned int number_of, FILE *f)
+{
+	const struct cause *c = cause_find(text_of(one, "id"));
+
+	fprintf(f, "\n%u. %s", number_of, c->id);
+	if (has_share(c))
+		fprintf(f, ", %.1f %%", percent_of(one, "share"));
+	fprintf(f, ": %s. %s\n", c->what, text_of(one, "text"));
+	fprintf(f, "To see it: %s. What usually cures it: %s.\n", text_of(one, "command"), c->cure);
+}
+
+/* What is no fault, but takes time or says why exits happen. */
+static void others_print(const json_t *result, FILE *f)
+{
+	double threshold = json_number_value(json_object_get(result, "threshold"));
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach (json_object_get(result, "causes"), i, one) {
+		const json_t *share = json_object_get(one, "share");
+
+		if (!is_wrong(one) && !json_object_get(one, "cure") &&
+		    (json_is_null(share) || json_number_value(share) >= threshold))
+			fprintf(f, "\nAlso: %s\n", text_of(one, "text"));
+	}
+}
+
+/* Does one before it have the same analyzer? */
+static bool is_named(const json_t *missing, size_t nr)
+{
+	const char *record = text_of(json_array_get(missing, nr), "record");
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach (missing, i, one)
+		if (i < nr && !strcmp(text_of(one, "record"), record))
+			return true;
+	return false;
+}
+
+static void kinds_print(const json_t *result, FILE *f)
+{
+	const json_t *one, *out = json_object_get(result, "ruled_out"),
+			   *missing = json_object_get(result, "not_recorded");
+	size_t i;
+
+	json_array_foreach (out, i, one) {
+		fprintf(f, "%s%s", i ? ", " : "\nRuled out: ", text_of(one, "text"));
+		if (json_is_number(json_object_get(one, "share")))
+			fprintf(f, " (%.1f %%)", percent_of(one, "share"));
+	}
+	fputs(json_array_size(out) ? ".\n" : "", f);
+	json_array_foreach (missing, i, one)
+		fprintf(f, "%s%s", i ? ", " : "\nNot recorded: ", text_of(one, "text"));
+	if (json_array_size(missing))
+		fputs(". To record it: hostrace record --for ", f);
+	json_array_foreach (missing, i, one)
+		if (!is_named(missing, i))
+			fprintf(f, "%s%s", i ? "," : "", text_of(one, "record"));
+	fputs(json_array_size(missing) ? "\n" : "", f);
+}
+
+void diagnosis_print(const json_t *diagnosis, FILE *f)
+{
+	const json_t *result = result_of(diagnosis), *one;
+	unsigned int number_of = 0;
+	size_t i;
+
+	first_print(result, f);
+	json_array_foreach (json_object_get(result, "causes"), i, one)
+		if (is_wrong(one))
+			cause_print(one, ++number_of, f);
+	others_print(result, f);
+	kinds_print(result, f);
+	json_array_foreach (json_object_get(diagnosis, "caveats"), i, one)
+		fprintf(f, "%s# %s\n", i ? "" : "\n", json_string_value(one));
+}

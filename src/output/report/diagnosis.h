@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * `hostrace diagnose`: the findings (page.h) as causes, with what is wrong, what was ruled out and what could not be
+ * seen.
+ */
+#ifndef HOSTRACE_REPORT_DIAGNOSIS_H
+#define HOSTRACE_REPORT_DIAGNOSIS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+struct diagnosis_query {
+	const json_t *sections; /* of the page, those that findings are made of; empty: there is no recording */
+	const json_t *notes;	/* of the inputs: texts */
+	const json_t *stuck;	/* the answer of stuck -f json, from before the recording; NULL: none */
+	const char *vm;		/* which VM that was, as it was given; NULL: none */
+	double threshold;	/* a cause that costs at least this part (0 to 1) of a vCPU's time is wrong */
+};
+
+/*
+ *	{"hostrace", "inputs", "clock", "caveats", "result": {"title", "verdict", "threshold", "span_ns", "guest":
+ *	 {"in_guest", "halted"}, "causes": [{"id", "wrong", "share", "lost_ns", "text", "command", "cure", "more",
+ *	 "more_share"}], "ruled_out": [{"kind", "text", "share"}], "not_recorded": [{"kind", "text", "record"}]}}
+ *
+ * verdict: "wrong", "healthy", or "unknown" if the recording answers nothing. share, lost_ns: null if the cause has
+ * none. New reference.
+ */
+json_t *diagnosis_make(const struct diagnosis_query *q);
+
+bool diagnosis_is_wrong(const json_t *diagnosis);
+bool diagnosis_is_unknown(const json_t *diagnosis);
+
+/* As paragraphs. */
+void diagnosis_print(const json_t *diagnosis, FILE *f);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a finding is made of, for findings.c and its parts:
+ *
+ *	findings.c	 what each section of the page has to say, with its share of the recording's time
+ *	findings_cause.c which cause (causes.h) that is
+ *	findings_list.c	 the largest of each kind, in order; the page's notes and title
+ */
+#ifndef HOSTRACE_REPORT_FINDINGS_H
+#define HOSTRACE_REPORT_FINDINGS_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "base/json_text.h"
+
+struct found {
+	json_t *list;
+	const json_t *sections;
+	uint64_t span_ns;
+	const char *vmm; /* what handles exits in user space */
+};
+
+/* ---- access to the sections ---- */
+
+static inline const json_t *data_of(const json_t *sections, const char *key)
+{
+	return json_object_get(json_object_get(sections, key), "data");
+}
+
+static inline const json_t *rows_of(const struct found *f, const char *key)
+{
+	return json_object_get(data_of(f->sections, key), "rows");
+}
+
+/* Integers above 0 as they are, everything else 0. */
+static inline uint64_t number(const json_t *o, const char *key)
+{
+	const json_t *v = json_object_get(o, key);
+
+	return json_is_integer(v) && json_integer_value(v) > 0 ? (uint64_t)json_integer_value(v)
+							       : 0;
+}
+
+/* ---- the cause's id, of the table in causes.c ---- */
+
+/* A vCPU's row of `sched`: who ran while it was ready to run. */
+const char *steal_cause(const struct found *f, const json_t *row);
+
+/* Exits for `reason`; "": unknown. */
+const char *reason_cause(const struct found *f, const char *reason);
+
+/* Exits that the VMM handles: what blame says they are for, "port 0x70 (RTC)". */
+const char *device_cause(const char *what);
+
+/* The reason that KVM itself spent most time on; NULL: none. */
+const char *kernel_reason(const struct found *f);
+
+/* A queue of which half of the requests take the device so long. */
+const char *queue_cause(uint64_t p50_ns);
+
+/* ---- the list ---- */
+
+/* [finding] as findings_make() has it, of all candidates. New reference. */
+json_t *findings_sorted(const json_t *list);
+
+#endif

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Which cause of doc/causes.md a finding is evidence of, from the same rows that its sentence is made of. */
+#include "output/report/findings.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/array.h"
+#include "base/units.h"
+#include "event/exit_reason.h"
+
+enum {
+	/* An idle CPU takes less to run a thread that was woken, whatever its sleep state was. */
+	WAKE_MAX_NS = 1000000,
+	/* A rotating disk takes less for a request (seek and half a turn); what takes longer is held by something. */
+	DISK_MAX_NS = 10000000,
+	MSR_TSC_DEADLINE = 0x6e0, /* Intel SDM volume 4, table 2-2 */
+	MSR_X2APIC_ICR = 0x830,
+	MSR_X2APIC_INITIAL_COUNT = 0x838,
+};
+
+/* ---- who ran instead ---- */
+
+static const json_t *thread_row(const struct found *f, json_int_t tid)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach (rows_of(f, "sched"), i, row)
+		if (json_integer_value(json_object_get(row, "tid")) == tid)
+			return row;
+	return NULL;
+}
+
+/* QEMU's name of a vCPU's thread: "CPU 1/KVM (4711) 90.1%". */
+static bool is_vcpu_name(const char *name)
+{
+	return !strncmp(name, "CPU ", 4) && strstr(name, "/KVM (");
+}
+
+const char *steal_cause(const struct found *f, const json_t *row)
+{
+	const json_t *tid = json_object_get(row, "ran_instead_tid"), *other;
+	uint64_t waits = number(row, "waits");
+
+	if (!json_is_integer(tid))
+		return "cpu-wait";
+	if (!json_integer_value(tid))
+		return waits && number(row, "ready_ns") / waits < WAKE_MAX_NS ? "cpu-wakeup"
+									      : "cpu-quota";
+	other = thread_row(f, json_integer_value(tid));
+	if (other)
+		return strcmp(text_of(other, "vm"), text_of(row, "vm")) ? "cpu-other-vm"
+									 : "cpu-own-threads";
+	return is_vcpu_name(text_of(row, "ran_instead")) ? "cpu-other-vm" : "cpu-host-task";
+}
+
+/* ---- exits ---- */
+
+struct reason_class {
+	const char *names; /* Intel's, then AMD's, each with a blank after it */
+	const char *cause;
+};
+
+static const struct reason_class reason_classes[] = {
+	{"PAUSE_INSTRUCTION pause ", "exits-pause"},
+	{"EPT_MISCONFIG KVM_EXIT_MMIO ", "exits-mmio"},
+	{"EPT_VIOLATION npf EXCEPTION_NMI ", "exits-memory"},
+	{"IO_INSTRUCTION io KVM_EXIT_IO ", "exits-port"},
+	{"CPUID cpuid ", "exits-cpuid"},
+	{"EXTERNAL_INTERRUPT interrupt PREEMPTION_TIMER ", "exits-host-interrupt"},
+	{"APIC_WRITE APIC_ACCESS EOI_INDUCED avic_incomplete_ipi avic_unaccelerated_access ",
+	 "exits-apic"},
+	{"VMLAUNCH VMRESUME VMREAD VMWRITE VMPTRLD VMCLEAR INVEPT vmrun vmload vmsave ",
+	 "exits-nested"},
+};
+
+/* The MSR that was accessed most, UINT64_MAX: unknown. */
+static uint64_t busiest_msr(const struct found *f)
+{
+	const json_t *row, *most = NULL;
+	size_t i;
+
+	json_array_foreach (rows_of(f, "msrs"), i, row)
+		if (number(row, "count") > number(most, "count"))
+			most = row;
+	return most ? strtoull(text_of(most, "msr"), NULL, 0) : UINT64_MAX;
+}
+
+static const char *msr_cause(const struct found *f)
+{
+	switch (busiest_msr(f)) {
+	case MSR_TSC_DEADLINE:
+	case MSR_X2APIC_INITIAL_COUNT:
+		return "exits-timer";
+	case MSR_X2APIC_ICR:
+		return "exits-ipi";
+	default:
+		return "exits-msr";
+	}
+}
+
+static bool is_listed(const char *names, const char *name)
+{
+	size_t len = strlen(name), n;
+
+	for (; *names; names += n + 1) {
+		n = strcspn(names, " ");
+		if (n == len && !strncasecmp(names, name, n))
+			return true;
+	}
+	return false;
+}
+
+const char *reason_cause(const struct found *f, const char *reason)
+{
+	if (is_listed("MSR_READ MSR_WRITE msr ", reason))
+		return msr_cause(f);
+	for (size_t i = 0; i < sizeof(reason_classes) / sizeof(*reason_classes); i++)
+		if (is_listed(reason_classes[i].names, reason))
+			return reason_classes[i].cause;
+	return "exits-other";
+}
+
+const char *device_cause(const char *what)
+{
+	if (!strncmp(what, "port", 4) || is_listed("KVM_EXIT_IO ", what))
+		return "exits-port";
+	return !strncmp(what, "MMIO", 4) || is_listed("KVM_EXIT_MMIO ", what) ? "exits-mmio"
+									     : "exits-vmm";
+}
+
+/* Time of the exits that did not go on to the VMM: as if all took the same. */
+static double kernel_ns(const json_t *row)
+{
+	uint64_t count = number(row, "count"), vmm = number(row, "userspace_count");
+
+	return count > vmm ? (double)number(row, "total_ns") * (double)(count - vmm) / (double)count
+			   : 0;
+}
+
+const char *kernel_reason(const struct found *f)
+{
+	const json_t *row, *most = NULL;
+	size_t i;
+
+	json_array_foreach (rows_of(f, "exits"), i, row)
+		if (!exit_reason_is_idle(text_of(row, "reason")) &&
+		    kernel_ns(row) > kernel_ns(most))
+			most = row;
+	return most ? text_of(most, "reason") : NULL;
+}
+
+/* ---- queues ---- */
+
+const char *queue_cause(uint64_t p50_ns)
+{
+	return p50_ns > DISK_MAX_NS ? "disk-slow" : "disk-busy";
+}
