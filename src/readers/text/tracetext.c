@@ -16,6 +16,7 @@
 enum {
 	ARENA = 1 << 20, /* bytes of records in one batch */
 	TEXT_BYTES = 256, /* of an event's text; the rest is cut off */
+	STEPS_MIN = 4, /* times that go back that often are not taken for differences by chance */
 	FORM_RECORD_BYTES = 512,
 	RECORD_BYTES = sizeof(struct record_hdr) + TRACETEXT_STACK_BYTES,
 };
@@ -85,6 +86,8 @@ enum text_line_kind tracetext_line(struct tracetext *t)
 		t->kind = !t->lines.signature	     ? text_line_parse(&t->line, s, end)
 			  : text_skip_quote(s) < end ? TEXT_UNKNOWN
 						     : TEXT_EMPTY;
+		if (t->kind == TEXT_EVENT && t->unit.differences)
+			t->line.timeless = true;
 		if (t->kind == TEXT_EVENT && t->line.timeless)
 			t->line.time = t->lines.number;
 		if (t->kind == TEXT_EVENT)
@@ -472,6 +475,20 @@ static int tracetext_try(const char *path, const struct read_hint *hint, bool pa
 	return err;
 }
 
+/*
+ * Are the times those from line to line (perf script --deltatime)? Such times go back as often as forth, and the
+ * smallest is small next to the largest; those of a clock since boot that were sorted by something else go back as
+ * often, but are alike. Times that count from the first event on do not go back.
+ */
+static bool has_differences(const struct tracetext *t)
+{
+	const struct text_steps *s = &t->steps;
+
+	if (t->timeless || t->ticks || (s->first && s->nr < STEPS_MIN))
+		return false;
+	return s->first ? s->back * 4 > s->nr && s->min < s->max / 2 : s->back * 8 > s->nr;
+}
+
 static int tracetext_open(const char *path, const struct read_hint *hint, struct reader **ret)
 {
 	struct tracetext *t;
@@ -486,6 +503,11 @@ static int tracetext_open(const char *path, const struct read_hint *hint, struct
 	}
 	if (!err && t->other_unit.nr > t->reader.info.nr_events) { /* the first line is the odd one */
 		unit = t->other;
+		tracetext_close(&t->reader);
+		err = tracetext_try(path, hint, pasted, unit, &t);
+	}
+	if (!err && has_differences(t)) {
+		unit = (struct text_unit){.known = true, .timeless = true, .differences = true};
 		tracetext_close(&t->reader);
 		err = tracetext_try(path, hint, pasted, unit, &t);
 	}

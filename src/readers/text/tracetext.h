@@ -148,8 +148,13 @@ struct tracetext {
 	uint8_t decimals; /* the least of all lines */
 	struct text_unit {
 		bool known, ticks, timeless;
+		bool differences; /* times count from line to line and say nothing: the lines count */
 	} unit,	      /* of the lines that are read; set before the first pass if it is not that of the first */
 		other; /* of the first line with another one */
+	struct text_steps {
+		uint64_t nr, back; /* times that follow another one; those that are before it */
+		uint64_t first, newest, min, max;
+	} steps; /* of the times, as the lines have them; set by the first pass */
 	struct text_skipped unknown, other_unit, calls, other_part;
 	uint64_t overrun, uncounted; /* events overwritten before the first; losses of unknown size */
 	bool scanned;	    /* the first pass is over: what it counted is final */

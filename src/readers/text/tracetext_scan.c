@@ -260,6 +260,19 @@ static bool last_is_cut(const struct scan *s)
 	return l->text.at && (text_is_cut(l) || (s->t->lines.unended && text_is_open(l)));
 }
 
+/* See has_differences(). */
+static void step_learn(struct text_steps *s, uint64_t time, bool begun)
+{
+	if (!begun)
+		*s = (struct text_steps){.first = time, .min = time};
+	else
+		s->nr++;
+	s->back += begun && time < s->newest;
+	s->newest = time;
+	s->min = time < s->min ? time : s->min;
+	s->max = time > s->max ? time : s->max;
+}
+
 static int event_learn(struct scan *s, const struct read_hint *hint)
 {
 	struct tracetext *t = s->t;
@@ -282,6 +295,7 @@ static int event_learn(struct scan *s, const struct read_hint *hint)
 	}
 	if (tracetext_other_unit(t))
 		return 0;
+	step_learn(&t->steps, l->time, s->begun);
 	if (!s->begun)
 		start_learn(s, l);
 	name->nr++;
@@ -379,6 +393,20 @@ static void resolution_settle(struct tracetext *t)
 	trace_info_set_resolution(&t->reader.info, ns);
 }
 
+static void timeless_describe(struct tracetext *t)
+{
+	static const char *const why[] = {
+		"there are no timestamps",
+		"the times go back and forth, as those from one line to the next do (perf script "
+		"--deltatime; print it without), and are not used",
+	};
+	struct trace_info *info = &t->reader.info;
+
+	json_object_set_new(info->meta, "time_unit", json_string("ticks"));
+	trace_info_caveat(info, "%s: %s: times are the numbers of the lines", info->file,
+			  why[t->unit.differences]);
+}
+
 static void meta_set(struct scan *s, uint64_t tsc_khz)
 {
 	struct tracetext *t = s->t;
@@ -399,12 +427,8 @@ static void meta_set(struct scan *s, uint64_t tsc_khz)
 		vm_threads_settle(t->vms, info);
 	if (t->nr_holes)
 		qsort(t->hole, t->nr_holes, sizeof(*t->hole), by_begin);
-	if (t->timeless) {
-		json_object_set_new(info->meta, "time_unit", json_string("ticks"));
-		trace_info_caveat(info,
-				  "%s: there are no timestamps: times are the numbers of the lines",
-				  info->file);
-	}
+	if (t->timeless)
+		timeless_describe(t);
 	if (t->ticks && !t->guest)
 		ticks_settle(s, tsc_khz);
 	if (!t->ticks && !t->timeless && s->begun)
