@@ -154,6 +154,7 @@ static void sched_out(struct model *m, struct model_thread *t, const struct even
 	bool known = record_has(ev, sched_switch, prev_state);
 
 	m->counts.stateless += !known;
+	t->is_stateless |= !known;
 	comm_learn(t, sw->prev_comm);
 	had_cpu(m, t, ev->time_ns);
 	state_change(m, t,

@@ -101,6 +101,7 @@ struct model_thread {
 	enum run_state state;
 	uint64_t since_ns;
 	bool interruptible; /* since it left its CPU: signals wake it */
+	bool is_stateless;  /* it left a CPU, and the recording lacks in which state */
 	struct thread_block block;
 	struct vcpu_place place; /* see model_place_known() */
 

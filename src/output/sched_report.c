@@ -80,12 +80,20 @@ json_t *sched_report_caveats(const struct sched_report *r)
 	return list;
 }
 
+/* What its percentages are of. Off the CPU it did something, if the recording does not tell what, too. */
+static uint64_t seen_ns(const struct sched_thread *t)
+{
+	return sched_known_ns(t) + (t->is_stateless ? t->time[SCHED_UNKNOWN] : 0);
+}
+
 const char *sched_report_first_line(const struct sched_report *r, char *buf, size_t size)
 {
 	size_t nr;
 	_cleanup_free_ struct sched_thread **all = sched_threads(r->sched, &nr);
-	uint64_t runs = 0, ready = 0, known = 0;
+	uint64_t runs = 0, ready = 0, seen = 0;
 	unsigned int vcpus = 0;
+	bool stateless = false;
+	char steal[16];
 
 	for (size_t i = 0; all && i < nr; i++) {
 		if (sched_kind(all[i]) != SCHED_VCPU || !selected(r, all[i]))
@@ -93,13 +101,15 @@ const char *sched_report_first_line(const struct sched_report *r, char *buf, siz
 		vcpus++;
 		runs += all[i]->time[SCHED_RUNS];
 		ready += sched_ready_ns(all[i]);
-		known += sched_known_ns(all[i]);
+		seen += seen_ns(all[i]);
+		stateless |= all[i]->is_stateless;
 	}
 	if (!vcpus)
 		return NULL;
-	snprintf(buf, size, "%u vCPU%s: running %.1f%%, ready without a CPU (steal) %.1f%%", vcpus,
-		 vcpus == 1 ? "" : "s", (double)percent_of(runs, known) / 1000,
-		 (double)percent_of(ready, known) / 1000);
+	snprintf(steal, sizeof(steal), "%.1f%%", (double)percent_of(ready, seen) / 1000);
+	snprintf(buf, size, "%u vCPU%s: running %.1f%%, ready without a CPU (steal) %s", vcpus,
+		 vcpus == 1 ? "" : "s", (double)percent_of(runs, seen) / 1000,
+		 stateless ? "not recorded" : steal);
 	return buf;
 }
 
@@ -120,20 +130,37 @@ static const struct column_def thread_keys[] = {
 
 #define TIME(use) MEMBER(struct sched_thread, time[use])
 
+/* Without prev_state, 0 is not known to be 0. */
+#define OFF_CPU(use)                                                                               \
+	GET_NUMBER_IF(get_##use, const struct sched_thread *th,                                    \
+		      th->time[use] || !th->is_stateless, th->time[use])
+OFF_CPU(SCHED_PREEMPTED)
+OFF_CPU(SCHED_RUNQUEUE)
+OFF_CPU(SCHED_POLLS)
+OFF_CPU(SCHED_LOCK)
+OFF_CPU(SCHED_SYSCALL)
+OFF_CPU(SCHED_HALTED)
+OFF_CPU(SCHED_FAULT)
+OFF_CPU(SCHED_SLEEPS)
+#undef OFF_CPU
+#define OFF_CPU(use) .get = get_##use, .nullable = true
+
 /* What time_ns is divided into; unknown_ns is not part of it. */
 static const struct column_def thread_uses[] = {
 	{"run_ns", NULL, COL_NS, TIME(SCHED_RUNS), .doc = "on a CPU"},
-	{"preempted_ns", NULL, COL_NS, TIME(SCHED_PREEMPTED), .doc = "ready: it was switched out"},
-	{"runqueue_ns", NULL, COL_NS, TIME(SCHED_RUNQUEUE),
+	{"preempted_ns", NULL, COL_NS, OFF_CPU(SCHED_PREEMPTED),
+	 .doc = "ready: it was switched out; null: sched_switch has no prev_state"},
+	{"runqueue_ns", NULL, COL_NS, OFF_CPU(SCHED_RUNQUEUE),
 	 .doc = "ready: it was woken and not yet switched in"},
-	{"poll_ns", NULL, COL_NS, TIME(SCHED_POLLS),
+	{"poll_ns", NULL, COL_NS, OFF_CPU(SCHED_POLLS),
 	 .doc = "asleep until a file descriptor is ready or a timer expires"},
-	{"lock_ns", NULL, COL_NS, TIME(SCHED_LOCK), .doc = "asleep on a futex"},
-	{"syscall_ns", NULL, COL_NS, TIME(SCHED_SYSCALL), .doc = "asleep in another system call"},
-	{"halted_ns", NULL, COL_NS, TIME(SCHED_HALTED), .doc = "a vCPU asleep in KVM_RUN"},
-	{"fault_ns", NULL, COL_NS, TIME(SCHED_FAULT),
+	{"lock_ns", NULL, COL_NS, OFF_CPU(SCHED_LOCK), .doc = "asleep on a futex"},
+	{"syscall_ns", NULL, COL_NS, OFF_CPU(SCHED_SYSCALL),
+	 .doc = "asleep in another system call"},
+	{"halted_ns", NULL, COL_NS, OFF_CPU(SCHED_HALTED), .doc = "a vCPU asleep in KVM_RUN"},
+	{"fault_ns", NULL, COL_NS, OFF_CPU(SCHED_FAULT),
 	 .doc = "asleep outside system calls: a page fault"},
-	{"sleep_ns", NULL, COL_NS, TIME(SCHED_SLEEPS), .doc = "asleep, in what is not known"},
+	{"sleep_ns", NULL, COL_NS, OFF_CPU(SCHED_SLEEPS), .doc = "asleep, in what is not known"},
 	{"unknown_ns", NULL, COL_NS, TIME(SCHED_UNKNOWN),
 	 .doc = "events are missing; not part of time_ns"},
 	{0},
@@ -208,15 +235,17 @@ int sched_report_preemptors(const struct sched_report *r, struct table *t)
 
 /* ---- threads ---- */
 
-GET_NUMBER_IF(get_run, const struct sched_thread *th, sched_known_ns(th),
-	      percent_of(th->time[SCHED_RUNS], sched_known_ns(th)))
-GET_NUMBER_IF(get_ready, const void *at, sched_known_ns(at),
-	      percent_of(sched_ready_ns(at), sched_known_ns(at)))
-GET_NUMBER_IF(get_asleep, const struct sched_thread *th, sched_known_ns(th),
+GET_NUMBER_IF(get_run, const struct sched_thread *th, seen_ns(th),
+	      percent_of(th->time[SCHED_RUNS], seen_ns(th)))
+GET_NUMBER_IF(get_ready, const struct sched_thread *th, sched_known_ns(th) && !th->is_stateless,
+	      percent_of(sched_ready_ns(th), sched_known_ns(th)))
+GET_NUMBER_IF(get_asleep, const struct sched_thread *th, sched_known_ns(th) && !th->is_stateless,
 	      percent_of(sched_known_ns(th) - sched_ready_ns(th) - th->time[SCHED_RUNS],
 			 sched_known_ns(th)))
 GET_NUMBER(get_known_ns, const void *at, sched_known_ns(at))
-GET_NUMBER(get_ready_ns, const void *at, sched_ready_ns(at))
+GET_NUMBER_IF(get_waits, const struct sched_thread *th, th->waits.count || !th->is_stateless,
+	      th->waits.count)
+GET_NUMBER_IF(get_ready_ns, const struct sched_thread *th, !th->is_stateless, sched_ready_ns(th))
 
 static struct cell get_ran_instead(struct table *t, const void *at)
 {
@@ -236,7 +265,7 @@ static const struct column_def thread_columns[] = {
 	 .doc = "percent of its time ready without a CPU: of a vCPU, what the guest sees as steal"},
 	{"asleep", "asleep", COL_PERCENT, .get = get_asleep, .spare = 3, .nullable = true,
 	 .doc = "percent of its time asleep"},
-	{"waits", "waits", COL_COUNT, QUANTILE(count, struct sched_thread, waits),
+	{"waits", "waits", COL_COUNT, .get = get_waits, .nullable = true,
 	 .doc = "how often it waited for a CPU"},
 	{"p50_ns", "p50", COL_NS, QUANTILE(p50, struct sched_thread, waits), 1, true,
 	 .doc = "median of these waits"},
@@ -245,7 +274,8 @@ static const struct column_def thread_columns[] = {
 	{"max_ns", "max", COL_NS, QUANTILE(max, struct sched_thread, waits), 0, true,
 	 .doc = "the longest; null, as the others: it waited for none"},
 	{"time_ns", NULL, COL_NS, .get = get_known_ns, .doc = "for which the thread was seen"},
-	{"ready_ns", NULL, COL_NS, .get = get_ready_ns, .doc = "ready without a CPU"},
+	{"ready_ns", NULL, COL_NS, .get = get_ready_ns, .nullable = true,
+	 .doc = "ready without a CPU; null: sched_switch has no prev_state"},
 	{0},
 };
 
@@ -293,12 +323,18 @@ static uint64_t busy_ns(const struct sched_thread *th)
 	return loop_ns(th) - th->time[SCHED_POLLS];
 }
 
-GET_NUMBER_IF(get_busy, const void *at, loop_ns(at), percent_of(busy_ns(at), loop_ns(at)))
-GET_NUMBER_IF(get_loop_run, const struct sched_thread *th, loop_ns(th),
+/* Without prev_state it is not known when it polled. */
+static bool has_loop(const struct sched_thread *th)
+{
+	return loop_ns(th) && !th->is_stateless;
+}
+
+GET_NUMBER_IF(get_busy, const void *at, has_loop(at), percent_of(busy_ns(at), loop_ns(at)))
+GET_NUMBER_IF(get_loop_run, const struct sched_thread *th, has_loop(th),
 	      percent_of(th->time[SCHED_RUNS], loop_ns(th)))
-GET_NUMBER_IF(get_loop_ready, const void *at, loop_ns(at),
+GET_NUMBER_IF(get_loop_ready, const void *at, has_loop(at),
 	      percent_of(sched_ready_ns(at), loop_ns(at)))
-GET_NUMBER_IF(get_blocked, const struct sched_thread *th, loop_ns(th),
+GET_NUMBER_IF(get_blocked, const struct sched_thread *th, has_loop(th),
 	      percent_of(busy_ns(th) - sched_ready_ns(th) - th->time[SCHED_RUNS], loop_ns(th)))
 GET_NUMBER(get_loop_ns, const void *at, loop_ns(at))
 

@@ -305,6 +305,7 @@ int sched_end(struct sched *s, uint64_t ns)
 		t->t.number = m->number;
 		t->t.source = m->source;
 		t->t.vcpu = m->vcpu;
+		t->t.is_stateless = m->is_stateless;
 		memcpy(t->t.comm, m->comm, sizeof(t->t.comm));
 	}
 	hash_deinit(&s->charges); /* the report needs memory, too */

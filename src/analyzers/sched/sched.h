@@ -65,6 +65,7 @@ struct sched_thread {
 	uint16_t source, vcpu;	   /* RECORD_NO_VCPU: it is none */
 	char comm[16];
 	uint64_t time[SCHED_USES];
+	bool is_stateless;	/* what it did off the CPU is not recorded: sched_switch has no prev_state */
 	struct quantiles waits; /* each time on a run queue */
 
 	struct sched_loop *loop; /* NULL: it has never polled, or there are too many */
