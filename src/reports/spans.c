@@ -2,7 +2,8 @@
 /*
  * A view of an analyzer's spans: exits, ports, heatmap exit-latency, ... An analyzer may have fallbacks, which pair
  * other events where the trace lacks its own: all are run at once, and the first that begins a span is reported.
- * Where it can be, this is done from columns, without events (pairing/fast_path.h).
+ * Where it can be, this is done from columns, without events (pairing/fast_path.h). Exits of which none has an end (a
+ * recording of kvm_exit without kvm_entry) are counted by their keys.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,6 +15,8 @@
 #include "reports/reports.h"
 #include "reports/tool_counts.h"
 
+extern const struct view summary_view, count_view;
+
 struct spans_state {
 	const struct view *view;
 	const char *by;
@@ -24,6 +27,12 @@ struct spans_state {
 	struct folding folding[PAIRING_JOBS_MAX];
 	struct pairing_job job[PAIRING_JOBS_MAX];
 	struct pairing_run run;
+
+	/* The same exits as points, as long as none has had an end. */
+	struct analyzer point[PAIRING_JOBS_MAX];
+	struct folding count_folding[PAIRING_JOBS_MAX];
+	struct pairing_job count[PAIRING_JOBS_MAX];
+	bool counts;
 };
 
 static int spans_init(struct result *r)
@@ -47,14 +56,20 @@ static int spans_init(struct result *r)
 	return 0;
 }
 
+static void job_close(struct pairing_job *job)
+{
+	if (job->state)
+		job->fold.close(job->state);
+	pairing_close(job->pairing);
+}
+
 static void spans_close(struct result *r)
 {
 	struct spans_state *s = r->state;
 
 	for (unsigned int i = 0; i < s->nr; i++) {
-		if (s->job[i].state)
-			s->job[i].fold.close(s->job[i].state);
-		pairing_close(s->job[i].pairing);
+		job_close(&s->job[i]);
+		job_close(&s->count[i]);
 	}
 }
 
@@ -196,6 +211,17 @@ static void needs_make(const struct spans_state *s, unsigned int used, struct ne
 	n->report.record = *n->record ? n->record : NULL;
 }
 
+/* Exits were counted, and none has a latency. */
+static void caveat_no_ends(json_t *list, const struct analyzer *a)
+{
+	json_array_insert_new(
+		list, 0,
+		json_sprintf("no latencies: no %s in this trace has its %s; record both kvm_exit "
+			     "and kvm_entry: hostrace record --for exit-latency, or trace-cmd "
+			     "record -e kvm",
+			     a->begin, a->end));
+}
+
 /* Which events are used in place of those that the analyzer begins with. NULL: nothing to say. */
 static char *fallback_note(const struct result *r, unsigned int used, char *buf, size_t size)
 {
@@ -246,7 +272,8 @@ static int spans_write(struct result *result, const struct output *out)
 					 out);
 
 	unsigned int used = pairing_run_used(&s->run);
-	struct pairing_job *job = &s->job[used];
+	struct pairing_job *job = s->counts ? &s->count[used] : &s->job[used];
+	const struct view *view = s->counts ? &count_view : s->view;
 	char text[160], *why = fallback_note(result, used, text, sizeof(text));
 	struct report report = result_report(result, out);
 	struct needs needs;
@@ -254,8 +281,10 @@ static int spans_write(struct result *result, const struct output *out)
 
 	needs_make(s, used, &needs);
 	report.needs = &needs.report;
-	report.caveats = caveats_of(s->analyzer[used], pairing_counts(job->pairing), result->in,
-				    s->view->clips);
+	report.caveats = caveats_of(s->counts ? &s->point[used] : s->analyzer[used],
+				    pairing_counts(job->pairing), result->in, view->clips);
+	if (s->counts)
+		caveat_no_ends(report.caveats, s->analyzer[used]);
 	caveat_several_vms(report.caveats, job->pairing, result->in);
 	if (!strcmp(s->analyzer[0]->name, "exit-latency"))
 		event_notes_add(report.caveats, NOTE_EXITS, result->in);
@@ -263,7 +292,7 @@ static int spans_write(struct result *result, const struct output *out)
 		report.first_line = why;
 	else if (why)
 		json_array_insert_new(report.caveats, 0, json_string(why));
-	err = s->view->draw(job->state, &report);
+	err = view->draw(job->state, &report);
 	json_decref(report.caveats);
 	return err;
 }
@@ -277,33 +306,53 @@ static const char *keys_of(struct spans_state *s, unsigned int i, unsigned int n
 			     sizeof(s->by_vm[i]));
 }
 
-static int job_open(const struct result *r, unsigned int i)
+static int job_open(const struct result *r, const struct analyzer *a, const struct view *view,
+		    const char *by, struct folding *f, struct pairing_job *job)
 {
 	const struct spans_query *q = r->query->of;
 	const struct input_set *in = r->in;
-	struct spans_state *s = r->state;
-	struct pairing_job *job = &s->job[i];
+	const struct spans_state *s = r->state;
 	unsigned int nr_vms = input_set_nr_vms(in);
-	const char *by = keys_of(s, i, nr_vms, q->all_vms);
-	int err = pairing_open(s->analyzer[i], by, NULL, NULL, &job->pairing);
+	int err = pairing_open(a, by, NULL, NULL, &job->pairing);
 
 	if (err)
 		return err;
 	pairing_set_vms(job->pairing, in->vms);
-	s->folding[i] = (struct folding){.view = s->view,
-					 .analyzer = s->analyzer[i],
-					 .pairing = job->pairing,
-					 .by = by,
-					 .link = q->link,
-					 .drop_vm = by != s->by && nr_vms < 2,
-					 .start_ns = in->reader->info.start_ns,
-					 .since_ns = input_set_start_ns(in),
-					 .until_ns = in->until_ns,
-					 .symbols = r->query->symbols,
-					 .regions = nr_vms < 2 ? in->regions : NULL};
+	*f = (struct folding){.view = view,
+			      .analyzer = a,
+			      .pairing = job->pairing,
+			      .by = by,
+			      .link = q->link,
+			      .drop_vm = by != s->by && nr_vms < 2,
+			      .start_ns = in->reader->info.start_ns,
+			      .since_ns = input_set_start_ns(in),
+			      .until_ns = in->until_ns,
+			      .symbols = r->query->symbols,
+			      .regions = nr_vms < 2 ? in->regions : NULL};
 	pairing_window(job->pairing, in->since_ns, in->until_ns);
-	job->fold = folding_fold(&s->folding[i]);
+	job->fold = folding_fold(f);
 	return 0;
+}
+
+/* Are the exits to be counted if none has an end? */
+static bool may_count(const struct result *r)
+{
+	const struct spans_state *s = r->state;
+	const char *name = s->analyzer[0]->name;
+
+	return (!strcmp(name, "exit-latency") || !strcmp(name, "userspace-exit")) &&
+	       (s->view == &summary_view || s->view == &count_view) &&
+	       !input_options_have_filter(r->query->input);
+}
+
+static int count_open(const struct result *r, unsigned int i, const char *by)
+{
+	struct spans_state *s = r->state;
+	struct analyzer *point = &s->point[i];
+
+	*point = *s->analyzer[i];
+	point->end = point->mark = point->caveat = NULL;
+	return job_open(r, point, &count_view, by, &s->count_folding[i], &s->count[i]);
 }
 
 static int spans_open(struct result *r)
@@ -312,23 +361,74 @@ static int spans_open(struct result *r)
 	int err = 0;
 
 	s->run = (struct pairing_run){.job = s->job, .nr = s->nr};
-	for (unsigned int i = 0; i < s->nr && !err; i++)
-		err = job_open(r, i);
+	for (unsigned int i = 0; i < s->nr && !err; i++) {
+		const char *by = keys_of(s, i, input_set_nr_vms(r->in),
+					 ((const struct spans_query *)r->query->of)->all_vms);
+
+		err = job_open(r, s->analyzer[i], s->view, by, &s->folding[i], &s->job[i]);
+		if (!err && may_count(r))
+			err = count_open(r, i, by);
+	}
 	return err;
+}
+
+/* May an exit have an end, as far as the file's index tells? */
+static bool may_end(const struct result *r)
+{
+	_cleanup_free_ uint64_t *counts = calloc(EVENT_TYPES_MAX, sizeof(*counts));
+	const struct spans_state *s = r->state;
+	const struct reader *reader = r->in->reader;
+	int err = -ENOTSUP;
+
+	if (counts && reader->ops->rows)
+		err = reader->ops->rows->counts(r->in->reader, counts);
+	else if (counts && reader->ops->counts)
+		err = reader->ops->counts(r->in->reader, counts);
+	if (!may_count(r) || err)
+		return true;
+	return array_any(event_types_count(), i,
+			 counts[i] && (name_in_list(s->analyzer[0]->end, event_type_at(i)->name) ||
+				       !strcmp(event_type_at(i)->name, "kvm_run")));
 }
 
 static int spans_columns(struct result *r, bool allowed)
 {
 	const struct spans_query *q = r->query->of;
 	struct spans_state *s = r->state;
-	struct pairing_options opt = {.jobs = q->jobs, .no_fast_path = !allowed};
+	struct pairing_options opt = {.jobs = q->jobs, .no_fast_path = !allowed || !may_end(r)};
+	int err;
 
-	return pairing_run_columns(&s->run, r->in->reader, &opt) ? 1 : pairing_run_begin(&s->run);
+	if (pairing_run_columns(&s->run, r->in->reader, &opt))
+		return 1;
+	err = pairing_run_begin(&s->run);
+	for (unsigned int i = 0; i < s->nr && may_count(r) && !err; i++) {
+		struct pairing_run count = {.job = &s->count[i], .nr = 1};
+
+		s->counts = true;
+		err = pairing_run_begin(&count);
+	}
+	return err;
 }
 
 static int spans_event(void *state, const struct event *ev)
 {
-	return pairing_run_event(&((struct spans_state *)state)->run, ev);
+	struct spans_state *s = state;
+	int err = pairing_run_event(&s->run, ev);
+
+	for (unsigned int i = 0; i < s->nr && s->counts && !err; i++)
+		err = pairing_event(s->count[i].pairing, ev);
+	if (s->counts && pairing_counts(s->job[pairing_run_used(&s->run)].pairing)->spans)
+		s->counts = false;
+	return err;
+}
+
+/* Not where events that were lost may have been the ends. */
+static bool counts_instead(const struct spans_state *s)
+{
+	unsigned int used = pairing_run_used(&s->run);
+	const struct pair_counts *c = pairing_counts(s->job[used].pairing);
+
+	return pairing_counts(s->count[used].pairing)->spans && !c->unknown && !c->gaps;
 }
 
 static int spans_end(struct result *r)
@@ -339,6 +439,9 @@ static int spans_end(struct result *r)
 
 	if (analyzer_resolve(s->analyzer[0]))
 		return fail_usage(-EINVAL, "%s", error_text());
+	s->counts = s->counts && counts_instead(s);
+	if (s->counts)
+		return pairing_end(s->count[pairing_run_used(&s->run)].pairing);
 	err = pairing_end(job->pairing);
 	if (!err && s->view->clips)
 		err = pairing_open_spans(job->pairing, input_set_end_ns(r->in));
