@@ -15,14 +15,13 @@
 #include "output/report/diagnosis.h"
 #include "reports/page.h"
 
-static const char *threshold_option = "5%", *vm_option;
+static const char *threshold_option = "5%";
 static uint64_t duration_ns = 10 * NS_PER_S;
 static bool list;
 
 /* clang-format off */
 static const struct option_row diagnose_options[] = {
-	{0,   "vm",        OPT_TEXT,     &vm_option,        "PID|NAME", "look at this running VM, and record it into FILE (default hostrace.hrt)"},
-	{'d', "duration",  OPT_DURATION, &duration_ns,      "T",        "with --vm: record for this time (default 10s)"},
+	{'d', "duration",  OPT_DURATION, &duration_ns,      "T",        "record a running VM for this time (default 10s)"},
 	{0,   "threshold", OPT_TEXT,     &threshold_option, "PERCENT",  "what costs a vCPU less of its time is no cause (default 5%)"},
 	{0,   "causes",    OPT_FLAG,     &list,             NULL,       "list the causes that are known, and what usually cures them"},
 	{0},
@@ -56,14 +55,23 @@ static int sections_get(const json_t *notes, json_t **ret, bool *lost)
 	return err ? err : page_make(&q, ret, lost);
 }
 
+/* A running VM: NULL if a recording is given. */
+static const char *running_vm(void)
+{
+	return input_given.files.nr || !input_given.vms.nr ? NULL : input_given.vms.item[0];
+}
+
 /* *ret: the diagnosis, a new reference; *lost: an input lost events. */
 static int diagnosis_get(double threshold, json_t **ret, bool *lost)
 {
+	const char *vm = running_vm();
 	json_auto_t *sections = NULL, *notes = json_array(), *stuck = NULL;
 	int err = 0;
 
-	if (vm_option)
-		err = diagnose_record(vm_option, duration_ns, input_given.files.item[0], &stuck);
+	if (!input_given.files.nr)
+		input_add_file(INPUT_DEFAULT);
+	if (vm)
+		err = diagnose_record(vm, duration_ns, INPUT_DEFAULT, &stuck);
 	if (!err)
 		err = sections_get(notes, &sections, lost);
 	if (err && !json_array_size(json_object_get(stuck, "findings")))
@@ -76,7 +84,7 @@ static int diagnosis_get(double threshold, json_t **ret, bool *lost)
 		.sections = sections,
 		.notes = notes,
 		.stuck = stuck,
-		.vm = vm_option,
+		.vm = vm,
 		.threshold = threshold,
 	});
 	return 0;
@@ -117,10 +125,10 @@ static int run(int argc, char **argv)
 	if (input_add_args(argc, argv, OPTION_LIST_MAX) ||
 	    percent_parse("--threshold", threshold_option, &threshold))
 		return command_usage("%s", error_text());
-	if (!input_given.files.nr)
-		input_add_file(INPUT_DEFAULT);
-	if (vm_option && input_given.files.nr > 1)
-		return command_usage("a running VM is recorded into one file");
+	if (running_vm() && input_given.vms.nr > 1)
+		return command_usage("one VM can be looked at; several are recorded with 'record'");
+	if (!running_vm() && options_unused_check("duration vm-user tcg", "without a running VM"))
+		return command_usage("%s", error_text());
 	if (output_open("text json", &out))
 		return command_failed();
 	input_given.allow_ticks = true; /* for the error message of the page */
@@ -140,7 +148,8 @@ const struct command diagnose_command = {
 		"recorded. Status 3: a cause costs more than --threshold.",
 	.examples = "  hostrace diagnose --vm web1\n  hostrace diagnose vm.hrt -f json",
 	.options = options,
-	.unused = "limit wide",
-	.rules = (const struct option_rule[]){{"duration", .with = "vm"}, {0}},
+	.unused = "limit wide guest no-guest clock",
+	.rules = (const struct option_rule[]){
+	{"duration", .with = "vm"}, {"vm-user", .with = "vm"}, {"tcg", .with = "vm"}, {0}},
 	.run = run,
 };
