@@ -257,13 +257,13 @@ static json_t *head_make(const struct diagnosis_query *q)
 json_t *diagnosis_make(const struct diagnosis_query *q)
 {
 	const json_t *info = info_of(q->sections);
-	uint64_t span_ns = number(info, "span_ns");
+	uint64_t known_ns = findings_span(q->sections);
 	json_t *head = head_make(q),
 	       *result = json_pack("{s:o,s:f,s:I,s:o,s:o}", "title",
 				   info ? page_title_make(q->sections) : json_string(q->vm),
-				   "threshold", q->threshold, "span_ns", (json_int_t)span_ns,
-				   "guest", guest_make(q->sections, span_ns), "causes",
-				   causes_make(q, span_ns));
+				   "threshold", q->threshold, "known_ns", (json_int_t)known_ns,
+				   "guest", guest_make(q->sections, known_ns), "causes",
+				   causes_make(q, known_ns));
 
 	kinds_add(result, q->sections, json_object_get(result, "causes"));
 	json_object_set_new(result, "verdict", json_string(verdict(result)));

@@ -19,7 +19,7 @@ struct diagnosis_query {
 };
 
 /*
- *	{"hostrace", "inputs", "clock", "caveats", "result": {"title", "verdict", "threshold", "span_ns", "guest":
+ *	{"hostrace", "inputs", "clock", "caveats", "result": {"title", "verdict", "threshold", "known_ns", "guest":
  *	 {"in_guest", "halted"}, "causes": [{"id", "wrong", "share", "lost_ns", "text", "command", "cure", "more",
  *	 "more_share"}], "ruled_out": [{"kind", "text", "share"}], "not_recorded": [{"kind", "text", "record"}]}}
  *

@@ -19,6 +19,10 @@
 enum {
 	CANDIDATES_MAX = 4096,
 	WHO_BYTES = 320,
+	SHARE_BYTES = 96,
+	/* Of less than this part and this time shares would be chance; what lacks less than this part is all. */
+	KNOWN_PART = 10,
+	KNOWN_MIN_NS = 100000000,
 	SMALLEST = 1000, /* a share of the recording below 1/1000 is no finding */
 };
 
@@ -44,9 +48,12 @@ static double share_of(const struct found *f, uint64_t ns)
 /* "31.2 % of the recording (5.6s)". */
 static const char *share_print(const struct found *f, uint64_t ns, char *buf, size_t size)
 {
-	char time[16];
+	char time[16], all[16], of[48] = "the recording";
 
-	snprintf(buf, size, "%.1f %% of the recording (%s)", 100 * share_of(f, ns),
+	if (f->is_part)
+		snprintf(of, sizeof(of), "the %s that are known of its vCPUs",
+			 duration_print(f->span_ns, all, sizeof(all)));
+	snprintf(buf, size, "%.1f %% of %s (%s)", 100 * share_of(f, ns), of,
 		 duration_print(ns, time, sizeof(time)));
 	return buf;
 }
@@ -121,7 +128,7 @@ static bool from_sched(struct found *f)
 
 	json_array_foreach (rows_of(f, "sched"), i, row) {
 		uint64_t ready = number(row, "ready_ns");
-		char who[WHO_BYTES], share[64], max[16], instead[WHO_BYTES];
+		char who[WHO_BYTES], share[SHARE_BYTES], max[16], instead[WHO_BYTES];
 
 		if (strcmp(text_of(row, "kind"), "vcpu") != 0)
 			continue;
@@ -209,7 +216,7 @@ static const char *group_cause(const struct found *f, const struct cause_words *
 static void from_group(struct found *f, const json_t *largest, const json_t *group, bool has_sched)
 {
 	const json_t *of = json_object_get(group, "causes");
-	char who[WHO_BYTES], share[64], most[WHO_BYTES];
+	char who[WHO_BYTES], share[SHARE_BYTES], most[WHO_BYTES];
 
 	for (size_t i = 0; i < sizeof(cause_words) / sizeof(*cause_words); i++) {
 		const struct cause_words *w = &cause_words[i];
@@ -252,7 +259,7 @@ static bool from_blame(struct found *f, bool has_sched)
 static void from_exits(struct found *f, bool explained)
 {
 	const json_t *row, *most = NULL;
-	char share[64], p50[16], p99[16];
+	char share[SHARE_BYTES], p50[16], p99[16];
 	size_t i;
 
 	json_array_foreach (rows_of(f, "exits"), i, row)
@@ -360,7 +367,7 @@ static void from_queue(struct found *f, const json_t *row)
 		     *device = json_object_get(stages, "pop-push");
 	uint64_t busy = number(json_object_get(row, "in_flight"), "busy_ns"), stage_p99;
 	double share = share_of(f, busy), asleep = asleep_most(f, text_of(row, "vm"));
-	char who[WHO_BYTES], of[64], p50[16], p99[16], worst[16];
+	char who[WHO_BYTES], of[SHARE_BYTES], p50[16], p99[16], worst[16];
 	const char *stage = slowest_stage(stages, &stage_p99);
 	bool elsewhere = strcmp(stage, "pop-push") != 0;
 
@@ -430,12 +437,32 @@ static const char *vmm_name(const json_t *sections)
 	return "QEMU";
 }
 
+static uint64_t info_span(const json_t *sections)
+{
+	return number(json_object_get(data_of(sections, "info"), "result"), "span_ns");
+}
+
+uint64_t findings_span(const json_t *sections)
+{
+	uint64_t span_ns = info_span(sections), known = 0;
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach (json_object_get(data_of(sections, "sched"), "rows"), i, row)
+		if (!strcmp(text_of(row, "kind"), "vcpu") && number(row, "time_ns") > known)
+			known = number(row, "time_ns");
+	if (known >= span_ns - span_ns / KNOWN_PART)
+		return span_ns;
+	return known >= span_ns / KNOWN_PART || known >= KNOWN_MIN_NS ? known : span_ns;
+}
+
 json_t *findings_make(const json_t *sections)
 {
 	struct found f = {
 		.list = json_array(), .sections = sections, .vmm = vmm_name(sections)};
 
-	f.span_ns = number(json_object_get(data_of(sections, "info"), "result"), "span_ns");
+	f.span_ns = findings_span(sections);
+	f.is_part = f.span_ns < info_span(sections);
 	from_leaks(&f);
 
 	bool has_sched = from_sched(&f), explained = from_blame(&f, has_sched);

@@ -10,6 +10,7 @@
 #define HOSTRACE_REPORT_FINDINGS_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/json_text.h"
@@ -17,8 +18,9 @@
 struct found {
 	json_t *list;
 	const json_t *sections;
-	uint64_t span_ns;
-	const char *vmm; /* what handles exits in user space */
+	uint64_t span_ns; /* findings_span() */
+	bool is_part;	  /* it is less than the recording */
+	const char *vmm;  /* what handles exits in user space */
 };
 
 /* ---- access to the sections ---- */
@@ -60,6 +62,12 @@ const char *kernel_reason(const struct found *f);
 const char *queue_cause(uint64_t p50_ns);
 
 /* ---- the list ---- */
+
+/*
+ * What shares are parts of: the recording's time; or where the scheduler's events of all vCPUs are only of a part of it,
+ * as after losses or in a recording that was cut, that part: of the vCPU of which most is known.
+ */
+uint64_t findings_span(const json_t *sections);
 
 /* [finding] as findings_make() has it, of all candidates. New reference. */
 json_t *findings_sorted(const json_t *list);

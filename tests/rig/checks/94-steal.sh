@@ -29,6 +29,8 @@ holds "steal: ns that the hog ran instead, at least 75 % of its $ran" "$taken" -
 holds "steal: ... and at most 105 %" "$taken" -le $((ran * 105 / 100))
 equal "steal: the task that ran instead" \
 	"$(report steal.hrt sched '.rows[] | select(.kind == "vcpu") | .ran_instead' "${window[@]}" | cut -d ' ' -f 1)" sh
+equal "diagnose: the hog is the first cause" \
+	"$(report steal.hrt diagnose '.result.causes[0] | select(.wrong) | .id' "${window[@]}")" cpu-host-task
 equal "steal: no switch is missing" "$(report steal.hrt sched '[.caveats[] | select(contains("did not report"))] | length')" 0
 
 # Linux: vector 236 is the local APIC's timer. The host sees a few more, after the guest has counted.
