@@ -287,6 +287,8 @@ static const struct column_def thread_preemptor[] = {
 	 .doc = "the task that ran longest while it was ready, with its share of that time"},
 	{"ran_instead_tid", NULL, COL_COUNT, .get = get_ran_instead_tid, .nullable = true,
 	 .doc = "its thread id; 0: the CPU was idle; null: unknown, or none"},
+	{"ran_instead_ns", NULL, COL_NS, MEMBER(struct sched_preemptor, time_ns),
+	 .doc = "how long it ran meanwhile"},
 	{0},
 };
 

@@ -64,8 +64,8 @@ const char *queue_cause(uint64_t p50_ns);
 /* ---- the list ---- */
 
 /*
- * What shares are parts of: the recording's time; or where the scheduler's events of all vCPUs are only of a part of it,
- * as after losses or in a recording that was cut, that part: of the vCPU of which most is known.
+ * What shares are parts of: the recording's time; or where the scheduler's events of all vCPUs are only of a part of
+ * it, as after losses or in a recording that was cut, that part: of the vCPU of which most is known.
  */
 uint64_t findings_span(const json_t *sections);
 

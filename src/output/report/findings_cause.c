@@ -42,13 +42,14 @@ static bool is_vcpu_name(const char *name)
 const char *steal_cause(const struct found *f, const json_t *row)
 {
 	const json_t *tid = json_object_get(row, "ran_instead_tid"), *other;
-	uint64_t waits = number(row, "waits");
+	uint64_t ready = number(row, "ready_ns"), waits = number(row, "waits");
 
 	if (!json_is_integer(tid))
 		return "cpu-wait";
+	if (!json_integer_value(tid) && number(row, "ran_instead_ns") < ready / 2)
+		return "cpu-wait"; /* several tasks did, and for a part of the time none */
 	if (!json_integer_value(tid))
-		return waits && number(row, "ready_ns") / waits < WAKE_MAX_NS ? "cpu-wakeup"
-									      : "cpu-quota";
+		return waits && ready / waits < WAKE_MAX_NS ? "cpu-wakeup" : "cpu-quota";
 	other = thread_row(f, json_integer_value(tid));
 	if (other)
 		return strcmp(text_of(other, "vm"), text_of(row, "vm")) ? "cpu-other-vm"
