@@ -20,6 +20,9 @@ const struct cause causes[] = {
 	 "see hostrace stuck and hostrace leaks for where it is; a device that is reset by the "
 	 "guest's driver gives up all of its requests"},
 
+	{"device-broken", "lost", "a device that stopped itself",
+	 "QEMU's log has the error; the guest has to reset the device, as by loading its driver "
+	 "again"},
 	{"stuck", "lost", "something stands still",
 	 "doc/causes.md and hostrace-stuck(1) have the cure for each of its findings"},
 

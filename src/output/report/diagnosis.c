@@ -158,7 +158,7 @@ static json_t *causes_make(const struct diagnosis_query *q, uint64_t span_ns)
 
 /* ---- what was ruled out, what was not seen ---- */
 
-/* The largest share of the kind's causes; true: one of them is wrong. */
+/* The largest share of the kind's causes, but for what is no fault; true: one of them is wrong. */
 static bool kind_share(const json_t *list, const char *kind, double *ret)
 {
 	const json_t *one;
@@ -168,7 +168,8 @@ static bool kind_share(const json_t *list, const char *kind, double *ret)
 	json_array_foreach (list, i, one) {
 		double share = json_number_value(json_object_get(one, "share"));
 
-		if (strcmp(cause_find(text_of(one, "id"))->kind, kind) != 0)
+		if (strcmp(cause_find(text_of(one, "id"))->kind, kind) != 0 ||
+		    !json_object_get(one, "cure"))
 			continue;
 		if (is_wrong(one))
 			return true;
@@ -177,24 +178,73 @@ static bool kind_share(const json_t *list, const char *kind, double *ret)
 	return false;
 }
 
-static void kinds_add(json_t *result, const json_t *sections, const json_t *list)
+static bool has_lost(const json_t *sections)
 {
-	json_t *out = json_array(), *missing = json_array();
+	const json_t *input;
+	size_t i;
+
+	json_array_foreach (json_object_get(data_of(sections, "info"), "inputs"), i, input)
+		if (number(input, "lost") || json_object_get(input, "truncated"))
+			return true;
+	return false;
+}
+
+/* Elements that may have been lost: those that are out for long at the end, whatever the verdict. */
+static unsigned int held_count(const struct diagnosis_query *q)
+{
+	double min_ns = q->threshold * (double)findings_span(q->sections);
+	unsigned int nr = 0;
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach (json_object_get(data_of(q->sections, "leaks"), "rows"), i, row)
+		nr += strcmp(text_of(row, "verdict"), "held") &&
+		      (double)number(row, "age_ns") >= min_ns;
+	return nr;
+}
+
+/* Why nothing is known of a kind of which nothing was found, a new reference; NULL: there is no reason. */
+static json_t *doubt_make(const struct diagnosis_query *q, const struct cause_kind *k)
+{
+	const json_t *leaks = data_of(q->sections, "leaks");
+	unsigned int held = held_count(q);
+	bool of_queues = k->source == SOURCE_PROBES;
+
+	if (has_lost(q->sections))
+		return json_string("events were lost");
+	if (of_queues && number(json_object_get(info_of(q->sections), "events"), "virtqueue_pop") &&
+	    !number(json_object_get(leaks, "totals"), "popped"))
+		return json_string("their requests cannot be followed: see hostrace leaks");
+	if (of_queues && held)
+		return json_sprintf("%u %s not returned at the end: see hostrace leaks", held,
+				    held == 1 ? "was" : "were");
+	return NULL;
+}
+
+static void kinds_add(json_t *result, const struct diagnosis_query *q, const json_t *list)
+{
+	json_t *out = json_array(), *doubts = json_array(), *missing = json_array(), *why;
 	double share;
 
 	for (const struct cause_kind *k = cause_kinds; k->id; k++) {
 		bool is_lost = !strcmp(k->id, "lost");
 
-		if (!is_recorded(sections, k))
+		if (!is_recorded(q->sections, k))
 			json_array_append_new(missing,
 					      json_pack("{s:s,s:s,s:s}", "kind", k->id, "text",
 							k->what, "record", k->record));
-		else if (!kind_share(list, k->id, &share))
+		else if (kind_share(list, k->id, &share))
+			continue;
+		else if ((why = doubt_make(q, k)))
+			json_array_append_new(doubts, json_pack("{s:s,s:s,s:o}", "kind", k->id,
+								"text", k->what, "why", why));
+		else
 			json_array_append_new(
 				out, json_pack("{s:s,s:s,s:o}", "kind", k->id, "text", k->what,
 					       "share", is_lost ? json_null() : json_real(share)));
 	}
 	json_object_set_new(result, "ruled_out", out);
+	json_object_set_new(result, "not_known", doubts);
 	json_object_set_new(result, "not_recorded", missing);
 }
 
@@ -265,7 +315,7 @@ json_t *diagnosis_make(const struct diagnosis_query *q)
 				   "guest", guest_make(q->sections, known_ns), "causes",
 				   causes_make(q, known_ns));
 
-	kinds_add(result, q->sections, json_object_get(result, "causes"));
+	kinds_add(result, q, json_object_get(result, "causes"));
 	json_object_set_new(result, "verdict", json_string(verdict(result)));
 	json_object_set_new(head, "result", result);
 	return head;
@@ -301,7 +351,8 @@ static const char *first_words(const json_t *result)
 		return "something on the host costs this guest time.";
 	if (!strcmp(v, "unknown"))
 		return "there are no events that show what a guest waits for.";
-	return json_array_size(json_object_get(result, "not_recorded"))
+	return json_array_size(json_object_get(result, "not_recorded")) ||
+			       json_array_size(json_object_get(result, "not_known"))
 		       ? "nothing of what was recorded costs this guest much."
 		       : "nothing on the host costs this guest much.";
 }
@@ -362,6 +413,7 @@ static bool is_named(const json_t *missing, size_t nr)
 static void kinds_print(const json_t *result, FILE *f)
 {
 	const json_t *one, *out = json_object_get(result, "ruled_out"),
+			   *doubts = json_object_get(result, "not_known"),
 			   *missing = json_object_get(result, "not_recorded");
 	size_t i;
 
@@ -371,6 +423,10 @@ static void kinds_print(const json_t *result, FILE *f)
 			fprintf(f, " (%.1f %%)", percent_of(one, "share"));
 	}
 	fputs(json_array_size(out) ? ".\n" : "", f);
+	json_array_foreach (doubts, i, one)
+		fprintf(f, "%s%s (%s)", i ? ", " : "\nNot known: ", text_of(one, "text"),
+			text_of(one, "why"));
+	fputs(json_array_size(doubts) ? ".\n" : "", f);
 	json_array_foreach (missing, i, one)
 		fprintf(f, "%s%s", i ? ", " : "\nNot recorded: ", text_of(one, "text"));
 	if (json_array_size(missing))

@@ -21,7 +21,8 @@ struct diagnosis_query {
 /*
  *	{"hostrace", "inputs", "clock", "caveats", "result": {"title", "verdict", "threshold", "known_ns", "guest":
  *	 {"in_guest", "halted"}, "causes": [{"id", "wrong", "share", "lost_ns", "text", "command", "cure", "more",
- *	 "more_share"}], "ruled_out": [{"kind", "text", "share"}], "not_recorded": [{"kind", "text", "record"}]}}
+ *	 "more_share"}], "ruled_out": [{"kind", "text", "share"}],
+ *	 "not_known": [{"kind", "text", "why"}], "not_recorded": [{"kind", "text", "record"}]}}
  *
  * verdict: "wrong", "healthy", or "unknown" if the recording answers nothing. share, lost_ns: null if the cause has
  * none. New reference.

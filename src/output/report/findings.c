@@ -81,6 +81,16 @@ static const char *queue_print(const json_t *row, char *buf, size_t size)
 
 /* ---- what each section says ---- */
 
+static void broken_add(struct found *f, const json_t *row)
+{
+	char who[WHO_BYTES];
+
+	add(f, "broken-device", "device-broken", "leaks", 1,
+	    json_sprintf("The device of %s stopped itself after an error, with requests that it "
+			 "does not return.",
+			 queue_print(row, who, sizeof(who))));
+}
+
 static void from_leaks(struct found *f)
 {
 	const json_t *data = data_of(f->sections, "leaks"), *row, *oldest = NULL;
@@ -88,10 +98,13 @@ static void from_leaks(struct found *f)
 	char who[WHO_BYTES], age[16];
 	size_t i;
 
-	json_array_foreach (json_object_get(data, "rows"), i, row)
+	json_array_foreach (json_object_get(data, "rows"), i, row) {
+		if (!strcmp(text_of(row, "verdict"), "broken device"))
+			broken_add(f, row);
 		if (!strcmp(text_of(row, "verdict"), "leaked") &&
 		    number(row, "age_ns") > number(oldest, "age_ns"))
 			oldest = row;
+	}
 	if (!leaked || !oldest)
 		return;
 	/* Before every share of the time: they were never returned. */
@@ -200,7 +213,7 @@ static const char *most_print(const struct found *f, const struct cause_words *w
 		snprintf(buf, size, "; most of it: %s, %s", what,
 			 duration_print(number(one, "time_ns"), time, sizeof(time)));
 	else if (!w->id && !w->by_vmm && (reason = kernel_reason(f)))
-		snprintf(buf, size, "; the VM's longest, in sum: %s", reason);
+		snprintf(buf, size, "; most of the VM's are for %s", reason);
 	return buf;
 }
 
@@ -210,7 +223,7 @@ static const char *group_cause(const struct found *f, const struct cause_words *
 	if (w->id)
 		return w->id;
 	return w->by_vmm ? device_cause(text_of(one, "what"))
-			 : reason_cause(f, kernel_reason(f) ?: "");
+			 : kernel_cause(f);
 }
 
 static void from_group(struct found *f, const json_t *largest, const json_t *group, bool has_sched)
@@ -226,6 +239,8 @@ static void from_group(struct found *f, const json_t *largest, const json_t *gro
 
 		if (w->is_steal && has_sched)
 			continue;
+		if (!w->id && !w->by_vmm && ns > kernel_most_ns(f))
+			ns = kernel_most_ns(f);
 		add(f, w->cause, group_cause(f, w, one), "blame", share_of(f, ns),
 		    json_sprintf("%s %s%s%s for %s%s.", vcpu_print(group, who, sizeof(who)),
 				 w->did, w->by_vmm ? " " : "", w->by_vmm ? f->vmm : "",
@@ -373,7 +388,7 @@ static void from_queue(struct found *f, const json_t *row)
 
 	if (waits_outside(row) || !number(device, "count"))
 		return;
-	add(f, "queue", queue_cause(number(device, "p50_ns")), "virtio",
+	add(f, "queue", queue_cause(text_of(row, "kind"), number(device, "p50_ns")), "virtio",
 	    share < asleep ? share : asleep,
 	    json_sprintf(
 		    "Requests of %s were in flight for %s; each took the device %s (median) and %s "

@@ -55,11 +55,15 @@ const char *reason_cause(const struct found *f, const char *reason);
 /* Exits that the VMM handles: what blame says they are for, "port 0x70 (RTC)". */
 const char *device_cause(const char *what);
 
-/* The reason that KVM itself spent most time on; NULL: none. */
+/* The reason on which KVM itself spent more than half of its time, halts apart, and its cause. NULL: there is none. */
 const char *kernel_reason(const struct found *f);
+const char *kernel_cause(const struct found *f);
 
-/* A queue of which half of the requests take the device so long. */
-const char *queue_cause(uint64_t p50_ns);
+/* All of that time, of all vCPUs. */
+uint64_t kernel_most_ns(const struct found *f);
+
+/* A queue of a device of this kind ("": unknown) of which half of the requests take the device so long. */
+const char *queue_cause(const char *kind, uint64_t p50_ns);
 
 /* ---- the list ---- */
 

@@ -141,6 +141,19 @@ static double kernel_ns(const json_t *row)
 			   : 0;
 }
 
+/* Halts are no work of KVM: what it polls or sleeps in them is not for the guest's other exits. */
+uint64_t kernel_most_ns(const struct found *f)
+{
+	const json_t *row;
+	double sum = 0;
+	size_t i;
+
+	json_array_foreach (rows_of(f, "exits"), i, row)
+		if (!exit_reason_is_idle(text_of(row, "reason")))
+			sum += kernel_ns(row);
+	return (uint64_t)sum;
+}
+
 const char *kernel_reason(const struct found *f)
 {
 	const json_t *row, *most = NULL;
@@ -150,12 +163,22 @@ const char *kernel_reason(const struct found *f)
 		if (!exit_reason_is_idle(text_of(row, "reason")) &&
 		    kernel_ns(row) > kernel_ns(most))
 			most = row;
-	return most ? text_of(most, "reason") : NULL;
+	return most && kernel_ns(most) * 2 > (double)kernel_most_ns(f) ? text_of(most, "reason")
+								       : NULL;
+}
+
+const char *kernel_cause(const struct found *f)
+{
+	const char *reason = kernel_reason(f), *cause = reason ? reason_cause(f, reason) : "";
+
+	/* A port or a page that KVM emulates itself: its own interrupt controllers and timers, an ioeventfd. */
+	return *cause && strcmp(cause, "exits-port") && strcmp(cause, "exits-mmio") ? cause
+										   : "exits-other";
 }
 
 /* ---- queues ---- */
 
-const char *queue_cause(uint64_t p50_ns)
+const char *queue_cause(const char *kind, uint64_t p50_ns)
 {
-	return p50_ns > DISK_MAX_NS ? "disk-slow" : "disk-busy";
+	return *kind && p50_ns > DISK_MAX_NS ? "disk-slow" : "disk-busy";
 }
