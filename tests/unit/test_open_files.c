@@ -64,6 +64,7 @@ static void test_streams(void **state)
 	line_expect(first, "new", 0);
 	fclose(first);
 	assert_null(open_files_stream(&files, "open_files.none"));
+	unlink(PATH);
 }
 
 static void test_map(void **state)
@@ -82,6 +83,7 @@ static void test_map(void **state)
 	assert_null(data);
 	assert_true(open_files_map(&files, ".", &data, &bytes) < 0);
 	open_files_close(&files);
+	unlink(PATH);
 }
 
 /* What a file was recognized as is kept with it, and of what is not kept nothing is. */
@@ -101,6 +103,7 @@ static void test_format(void **state)
 	assert_ptr_equal(*open_files_format(&files, PATH), some);
 	assert_null(open_files_format(&files, "."));
 	open_files_close(&files);
+	unlink(PATH);
 }
 
 int main(void)
