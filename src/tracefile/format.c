@@ -5,14 +5,11 @@
  * lie inside the record.
  */
 #include <errno.h>
-#include <inttypes.h>
 
 #include "base/buffer.h"
 #include "base/crc32c.h"
 #include "base/error.h"
-#include "base/json_text.h"
-#include "base/read_full.h"
-#include "tracefile/map.h"
+#include "tracefile/format.h"
 #include "tracefile/tracefile.h"
 
 #define TRAILER_MAGIC "HRTINDEX"
@@ -336,65 +333,4 @@ void meta_losses_read(struct trace_info *info, uint64_t *taken)
 		text_sanitize(text);
 		trace_info_caveat(info, "%s", text);
 	}
-}
-
-/* The metadata of a .hrt file, without its events and their types. */
-
-static int header_check(int fd, const char *file)
-{
-	uint8_t head[TRACE_HEADER_SIZE];
-	struct trace_header h;
-	ssize_t n = pread_full(fd, head, sizeof(head), 0);
-
-	return n < 0 ? fail((int)n, "%s: %s", file, strerror((int)-n))
-		     : trace_header_decode(head, (size_t)n, file, &h);
-}
-
-static int chunk_add(struct chunk_loader *loader, const struct chunk_ref *ref,
-		     struct trace_info *info)
-{
-	_cleanup_free_ uint8_t *text = malloc(ref->h.raw + 1);
-	json_error_t why;
-	json_t *json;
-	int err = text ? chunk_load(loader, ref, NULL, text) : fail(-ENOMEM, "out of memory");
-
-	if (err)
-		return err;
-	json = json_text_load((char *)text, ref->h.raw, 0, &why);
-	if (!json_is_object(json))
-		err = fail(-EINVAL, "%s: offset %" PRIu64 ": the metadata is not a JSON object",
-			   info->file, ref->offset);
-	else
-		trace_info_add(info, json);
-	json_decref(json);
-	return err;
-}
-
-static int chunks_read(int fd, const char *file, struct trace_info *info)
-{
-	struct chunk_loader *loader = chunk_loader_new(fd, file);
-	struct trace_map map = {0};
-	int err = loader ? trace_map_load(fd, info, &map) : fail(-ENOMEM, "out of memory");
-
-	for (size_t i = 0; i < map.nr && !err; i++)
-		if (map.refs[i].h.kind == CHUNK_META)
-			err = chunk_add(loader, &map.refs[i], info);
-	trace_map_deinit(&map);
-	chunk_loader_free(loader);
-	return err;
-}
-
-int trace_meta_read(int fd, const char *file, json_t **ret)
-{
-	struct trace_info info = {0};
-	int err = header_check(fd, file);
-
-	if (!err)
-		err = trace_info_init(&info, file, "hrt");
-	if (!err)
-		err = chunks_read(fd, file, &info);
-	if (!err)
-		*ret = json_incref(info.meta);
-	trace_info_deinit(&info);
-	return err;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where the chunks of a .hrt file are, and one chunk into memory. The map of chunks comes from the index at the end;
- * where that is missing or does not cover the file without a gap (a recorder that was killed, a damaged disk), it is
- * made again by searching for chunk headers, whose CRC is checked, and holes of a sparse file are skipped. An error of
- * the disk is no damage of the file and ends reading.
+ * Where the chunks of a .hrt file are, one chunk into memory, and the metadata of all. The map of chunks comes from the
+ * index at the end; where that is missing or does not cover the file without a gap (a recorder that was killed, a
+ * damaged disk), it is made again by searching for chunk headers, whose CRC is checked, and holes of a sparse file are
+ * skipped. An error of the disk is no damage of the file and ends reading.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,6 +13,7 @@
 #include "base/array.h"
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "base/json_text.h"
 #include "base/log.h"
 #include "base/read_full.h"
 #include "tracefile/columns.h"
@@ -461,4 +462,65 @@ int chunk_load_counts(struct chunk_loader *l, const struct chunk_ref *ref, struc
 	}
 	*ret = take_ptr(counts);
 	return 0;
+}
+
+/* ---- the metadata, without events and their types ---- */
+
+static int header_check(int fd, const char *file)
+{
+	uint8_t head[TRACE_HEADER_SIZE];
+	struct trace_header h;
+	ssize_t n = pread_full(fd, head, sizeof(head), 0);
+
+	return n < 0 ? fail((int)n, "%s: %s", file, strerror((int)-n))
+		     : trace_header_decode(head, (size_t)n, file, &h);
+}
+
+static int chunk_add(struct chunk_loader *loader, const struct chunk_ref *ref,
+		     struct trace_info *info)
+{
+	_cleanup_free_ uint8_t *text = malloc(ref->h.raw + 1);
+	json_error_t why;
+	json_t *json;
+	int err = text ? chunk_load(loader, ref, NULL, text) : fail(-ENOMEM, "out of memory");
+
+	if (err)
+		return err;
+	json = json_text_load((char *)text, ref->h.raw, 0, &why);
+	if (!json_is_object(json))
+		err = fail(-EINVAL, "%s: offset %" PRIu64 ": the metadata is not a JSON object",
+			   info->file, ref->offset);
+	else
+		trace_info_add(info, json);
+	json_decref(json);
+	return err;
+}
+
+static int chunks_read(int fd, const char *file, struct trace_info *info)
+{
+	struct chunk_loader *loader = chunk_loader_new(fd, file);
+	struct trace_map map = {0};
+	int err = loader ? trace_map_load(fd, info, &map) : fail(-ENOMEM, "out of memory");
+
+	for (size_t i = 0; i < map.nr && !err; i++)
+		if (map.refs[i].h.kind == CHUNK_META)
+			err = chunk_add(loader, &map.refs[i], info);
+	trace_map_deinit(&map);
+	chunk_loader_free(loader);
+	return err;
+}
+
+int trace_meta_read(int fd, const char *file, json_t **ret)
+{
+	struct trace_info info = {0};
+	int err = header_check(fd, file);
+
+	if (!err)
+		err = trace_info_init(&info, file, "hrt");
+	if (!err)
+		err = chunks_read(fd, file, &info);
+	if (!err)
+		*ret = json_incref(info.meta);
+	trace_info_deinit(&info);
+	return err;
 }

@@ -104,6 +104,8 @@ static inline uint32_t path_queue_pid(const struct path_queue *q)
  * NULL: there are too many, or out of memory; no queue has this key.
  */
 struct path_queue *path_queue_of(struct path *p, const struct event *ev);
+struct path_queue *path_queue_get(struct path *p, uint32_t pid, uint64_t vdev, uint32_t index,
+				  uint64_t vq, const struct event *ev);
 struct path_queue *path_queue_find(const struct path *p, const uint64_t key[2],
 				   const struct event *ev);
 

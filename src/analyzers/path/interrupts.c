@@ -1,8 +1,64 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The interrupts for elements that were returned: notified by QEMU, raised in KVM, injected into a vCPU. */
+/*
+ * The queues, and the interrupts for elements that were returned to them: notified by QEMU, raised in KVM, injected
+ * into a vCPU.
+ */
+#include <errno.h>
 
 #include "analyzers/path/internal.h"
+#include "base/error.h"
 #include "event/records.h"
+#include "event/virtio_ids.h"
+
+/* ---- queues ---- */
+
+/* Losses: which interrupt is for what is no longer known. What a reset cuts has no end. */
+static struct path_queue *queue_fresh(const struct path *p, struct path_queue *q,
+				      const struct event *ev)
+{
+	const struct path_cleared *c =
+		q ? hash_find_words(&p->cleared, (uint64_t[]){path_queue_pid(q), q->key[1]}) : NULL;
+	uint64_t clears = c ? c->nr : 0;
+	bool lost = q && !path_goes_on(p, &q->used, ev);
+
+	if (!q)
+		return NULL;
+	if (lost)
+		q->nr = q->nr_notified = q->nr_raised = 0;
+	if (lost || q->clears != clears)
+		q->handler_ns = 0;
+	q->used = loss_mark_of(&p->losses, ev);
+	q->clears = clears;
+	return q;
+}
+
+struct path_queue *path_queue_find(const struct path *p, const uint64_t key[2],
+				   const struct event *ev)
+{
+	return queue_fresh(p, hash_find_words(&p->queues, key), ev);
+}
+
+struct path_queue *path_queue_get(struct path *p, uint32_t pid, uint64_t vdev, uint32_t index,
+				  uint64_t vq, const struct event *ev)
+{
+	uint64_t key[] = {(uint64_t)pid << 32 | index, index == VIRTIO_NO_QUEUE ? vq : vdev};
+	struct path_queue *q = queue_fresh(p, hash_add_words(&p->queues, key, NULL), ev);
+
+	if (q && !q->waiting)
+		q->waiting = calloc(PATH_WAITING_MAX, sizeof(*q->waiting));
+	if (q && !q->waiting)
+		p->err = fail(-ENOMEM, "out of memory");
+	return q && q->waiting ? q : NULL;
+}
+
+struct path_queue *path_queue_of(struct path *p, const struct event *ev)
+{
+	struct virtio_ids ids = virtio_ids_of(ev);
+
+	return path_queue_get(p, ev->pid, ids.vdev, ids.queue, ids.vq, ev);
+}
+
+/* ---- interrupts ---- */
 
 void path_waiting_drop(struct path_queue *q, unsigned int from, unsigned int nr)
 {

@@ -8,7 +8,6 @@
 
 #include "analyzers/path/internal.h"
 #include "base/array.h"
-#include "base/error.h"
 #include "event/handlers.h"
 #include "event/records.h"
 #include "event/virtio_ids.h"
@@ -42,53 +41,7 @@ const char *const path_role_names[PATH_ROLES] = {
 	[PATH_WORKER] = "worker",
 };
 
-/* ---- queues and devices ---- */
-
-/* Losses: which interrupt is for what is no longer known. What a reset cuts has no end. */
-static struct path_queue *queue_fresh(const struct path *p, struct path_queue *q,
-				      const struct event *ev)
-{
-	const struct path_cleared *c =
-		q ? hash_find_words(&p->cleared, (uint64_t[]){path_queue_pid(q), q->key[1]}) : NULL;
-	uint64_t clears = c ? c->nr : 0;
-	bool lost = q && !path_goes_on(p, &q->used, ev);
-
-	if (!q)
-		return NULL;
-	if (lost)
-		q->nr = q->nr_notified = q->nr_raised = 0;
-	if (lost || q->clears != clears)
-		q->handler_ns = 0;
-	q->used = loss_mark_of(&p->losses, ev);
-	q->clears = clears;
-	return q;
-}
-
-struct path_queue *path_queue_find(const struct path *p, const uint64_t key[2],
-				   const struct event *ev)
-{
-	return queue_fresh(p, hash_find_words(&p->queues, key), ev);
-}
-
-static struct path_queue *queue_get(struct path *p, uint32_t pid, uint64_t vdev, uint32_t index,
-				    uint64_t vq, const struct event *ev)
-{
-	uint64_t key[] = {(uint64_t)pid << 32 | index, index == VIRTIO_NO_QUEUE ? vq : vdev};
-	struct path_queue *q = queue_fresh(p, hash_add_words(&p->queues, key, NULL), ev);
-
-	if (q && !q->waiting)
-		q->waiting = calloc(PATH_WAITING_MAX, sizeof(*q->waiting));
-	if (q && !q->waiting)
-		p->err = fail(-ENOMEM, "out of memory");
-	return q && q->waiting ? q : NULL;
-}
-
-struct path_queue *path_queue_of(struct path *p, const struct event *ev)
-{
-	struct virtio_ids ids = virtio_ids_of(ev);
-
-	return queue_get(p, ev->pid, ids.vdev, ids.queue, ids.vq, ev);
-}
+/* ---- devices ---- */
 
 static struct path_device *device_get(struct path *p, const struct event *ev)
 {
@@ -247,7 +200,7 @@ static void request_add(struct path *p, const struct element *el, const struct p
 			const struct event *ev)
 {
 	RECORD(virtqueue_fill, fill, ev);
-	struct path_queue *q = queue_get(p, el->pid, el->vdev, el->queue, el->vq, ev);
+	struct path_queue *q = path_queue_get(p, el->pid, el->vdev, el->queue, el->vq, ev);
 	const struct path_device *d = device_find(p, el->pid, el->vdev);
 	struct path_request *rq;
 
