@@ -31,6 +31,15 @@ json_t *json_u64(uint64_t v)
 	return v <= INT64_MAX ? json_integer((json_int_t)v) : json_sprintf("%" PRIu64, v);
 }
 
+uint64_t json_u64_value(const json_t *json)
+{
+	json_int_t v = json_integer_value(json);
+
+	if (json_is_string(json))
+		return strtoull(json_string_value(json), NULL, 10);
+	return v > 0 ? (uint64_t)v : 0;
+}
+
 /* The end of the string that begins at p. */
 static const char *string_end(const char *p, const char *end)
 {

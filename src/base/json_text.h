@@ -17,6 +17,9 @@
  */
 json_t *json_u64(uint64_t v);
 
+/* The number that json_u64() made; of anything else 0. */
+uint64_t json_u64_value(const json_t *json);
+
 enum { JSON_LOADED_MAX = 64 << 20 }; /* bytes of memory for the values of a text that another made */
 
 /* As json_loadb() of a text that another made: NULL and why->text also if its values need more than JSON_LOADED_MAX. */

@@ -34,6 +34,11 @@ static inline int64_t int64_of_double(double v)
 	return v == v ? (int64_t)v : 0;
 }
 
+static inline uint64_t add_saturated(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
 /* memcpy() of an array that may be empty. */
 static inline void copy_array(void *to, const void *from, size_t bytes)
 {

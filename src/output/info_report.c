@@ -8,7 +8,9 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json_text.h"
 #include "base/order.h"
+#include "base/saturate.h"
 #include "event/handlers.h"
 #include "event/records.h"
 #include "event/vm_names.h"
@@ -158,13 +160,11 @@ static void add_lost(struct info_summary *s, const struct event *ev)
 	RECORD(lost, lost, ev);
 	const struct event_type *t = event_type_ours(lost->lost_event);
 	const char *name = t ? t->name : "other";
-	uint64_t sum = (uint64_t)json_integer_value(json_object_get(s->lost, name));
+	uint64_t sum = json_u64_value(json_object_get(s->lost, name));
 
 	if (!lost->count) /* the event was dropped by intent */
 		return;
-	if (__builtin_add_overflow(sum, lost->count, &sum) || sum > INT64_MAX)
-		sum = INT64_MAX; /* JSON's integers end there */
-	json_object_set_new(s->lost, name, json_integer((json_int_t)sum));
+	json_object_set_new(s->lost, name, json_u64(add_saturated(sum, lost->count)));
 }
 
 /* Lost events that no event of the trace places: the reader only knows how many they are. */
@@ -175,9 +175,9 @@ static void add_unplaced(json_t *lost, uint64_t total)
 	json_t *count;
 
 	json_object_foreach(lost, name, count)
-		placed += (uint64_t)json_integer_value(count);
+		placed = add_saturated(placed, json_u64_value(count));
 	if (total > placed)
-		json_object_set_new(lost, "unplaced", json_integer((json_int_t)(total - placed)));
+		json_object_set_new(lost, "unplaced", json_u64(total - placed));
 }
 
 /* The row of a vCPU, made if it is new; NULL: there are too many. */

@@ -278,8 +278,7 @@ static void print_counts(const json_t *counts, const char *key, FILE *f)
 	char text[256];
 
 	json_object_foreach ((json_t *)counts, name, n) {
-		snprintf(text, sizeof(text), "%12" JSON_INTEGER_FORMAT " %s", json_integer_value(n),
-			 name);
+		snprintf(text, sizeof(text), "%12" PRIu64 " %s", json_u64_value(n), name);
 		line(f, first ? key : "", text);
 		first = false;
 	}

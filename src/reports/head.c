@@ -38,10 +38,10 @@ static json_t *inputs_json(const struct input_set *set)
 		struct reader *in = set->input[i].reader;
 		const struct trace_info *info = &in->info;
 
-		json_array_append_new(list, json_pack("{s:o, s:s, s:I, s:I, s:o*}", "file",
+		json_array_append_new(list, json_pack("{s:o, s:s, s:I, s:o, s:o*}", "file",
 						      json_text(info->file), "kind", info->kind,
 						      "events", (json_int_t)events_of(set, in),
-						      "lost", (json_int_t)info->lost, "truncated",
+						      "lost", json_u64(info->lost), "truncated",
 						      info->truncated ? json_true() : NULL));
 	}
 	return list;

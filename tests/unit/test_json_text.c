@@ -61,9 +61,11 @@ static void integers_beyond_janssons_are_exact(void **state)
 		char *text = json_text_make(list, JSON_COMPACT);
 
 		assert_string_equal(text, all[i].text);
+		assert_true(json_u64_value(json_array_get(list, 0)) == all[i].v);
 		free(text);
 		json_decref(list);
 	}
+	assert_true(json_u64_value(NULL) == 0);
 }
 
 /* Any number reads back as it was, from a text that is not longer than jansson's. */

@@ -14,6 +14,7 @@
  */
 #include <inttypes.h>
 
+#include "base/json_text.h"
 #include "base/saturate.h"
 #include "base/units.h"
 #include "output/folded.h"
@@ -182,10 +183,12 @@ static int trees_draw(const struct calltree *t, bool grouped, FILE *out)
 
 /* ---- JSON ---- */
 
-/* Beyond what JSON's integers can be here: the limit. */
+/* Beyond 64 bits, which no memory has: the limit. */
 static json_t *bytes_json(__int128 n)
 {
-	return json_integer(n > INT64_MAX ? INT64_MAX : n < INT64_MIN ? INT64_MIN : (json_int_t)n);
+	if (n < 0)
+		return json_integer(n < INT64_MIN ? INT64_MIN : (json_int_t)n);
+	return json_u64(n > UINT64_MAX ? UINT64_MAX : (uint64_t)n);
 }
 
 static json_t *group_json(const struct calltree *t, const struct calltree_node *n)
