@@ -26,7 +26,14 @@ static const char babeltrace_instead[] =
 static const char stap_instead[] =
 	"record the events: hostrace record --vm PID; reports: heatmap exit-latency, leaks";
 
+static const char perf_trace_instead[] =
+	"record the events: perf record -a -e 'kvm:*', and give perf.data or the text of perf "
+	"script; or hostrace record --vm PID";
+
 static const struct other_format formats[] = {
+	{" ms): ", "text of perf trace (system calls)", perf_trace_instead},
+	{" kvm:kvm_exit(", "text of perf trace", perf_trace_instead},
+	{" kvm:kvm_entry(", "text of perf trace", perf_trace_instead},
 	{"\xc1\x1f\xfc\xc1", "a stream of a CTF trace (LTTng)", ctf_instead},
 	{"\x57\x1d\xd1\x75", "the metadata of a CTF trace (LTTng)", ctf_instead},
 	{"/* CTF 1.8 */", "the metadata of a CTF trace (LTTng)", ctf_instead},

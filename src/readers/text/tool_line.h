@@ -53,6 +53,7 @@ struct tool_lines {
 	char map[128];	 /* of bpftrace, whose buckets follow */
 	bool keyed;	 /* there are rows of tool_keys.c */
 	bool intervals;	 /* perf stat -I printed rows */
+	char cgroup[128]; /* of perf stat's first row; "": none */
 	bool summary;	 /* rows that follow are sums of those: perf stat --summary */
 	bool live;	 /* there are times of day: screens of perf kvm stat live follow one another */
 	bool seen;	 /* a heading */

@@ -44,6 +44,16 @@ static bool count_before(const struct tool_words *w, unsigned int event, uint64_
 	return tool_count_parse(number, ret);
 }
 
+/* perf stat --for-each-cgroup: after the event, where other rows end or have "#", "(" and numbers. */
+static void cgroup_seen(struct tool_lines *l, const char *word)
+{
+	if (!*word || strchr("#(<%+-.0123456789", *word))
+		return;
+	if (!*l->cgroup)
+		snprintf(l->cgroup, sizeof(l->cgroup), "%s", word);
+	l->table->cgroups |= strncmp(l->cgroup, word, sizeof(l->cgroup) - 1) != 0;
+}
+
 /* 1: it is a row of perf stat. */
 int tool_perf_stat_row(struct tool_lines *l, const struct tool_words *w)
 {
@@ -69,6 +79,8 @@ int tool_perf_stat_row(struct tool_lines *l, const struct tool_words *w)
 
 		if (end && !*end && strpbrk(w->word[0], ".,"))
 			span_seen(l, s);
+		if (i + 1 < w->nr)
+			cgroup_seen(l, w->word[i + 1]);
 		int err = tool_count_put(l, "perf stat", ROW_OF_EVENT, w->word[i], count);
 
 		return err ? err : 1;
@@ -142,8 +154,11 @@ static int perf_csv_row(struct tool_lines *l, const char *text)
 		unsigned int nr = fields_split(text, *sep, field);
 
 		for (unsigned int i = 2; i < nr; i++)
-			if (tool_is_event(field[i], strlen(field[i])))
+			if (tool_is_event(field[i], strlen(field[i]))) {
+				if (i + 1 < nr)
+					cgroup_seen(l, field[i + 1]);
 				return perf_csv_fields(l, field, i);
+			}
 	}
 	return 0;
 }
@@ -160,7 +175,8 @@ static int perf_json_row(struct tool_lines *l, const char *text)
 {
 	const char *count = member_find(text, "\"counter-value\""),
 		   *event = member_find(text, "\"event\""),
-		   *interval = member_find(text, "\"interval\"");
+		   *interval = member_find(text, "\"interval\""),
+		   *cgroup = member_find(text, "\"cgroup\"");
 	char name[128];
 	size_t len = event ? strcspn(event, "\"") : 0;
 	double v;
@@ -169,6 +185,12 @@ static int perf_json_row(struct tool_lines *l, const char *text)
 	if (!count || !tool_is_event(event, len))
 		return 0;
 	snprintf(name, sizeof(name), "%.*s", (int)len, event);
+	if (cgroup) {
+		char group[128];
+
+		snprintf(group, sizeof(group), "%.*s", (int)strcspn(cgroup, "\""), cgroup);
+		cgroup_seen(l, group);
+	}
 	if (interval && tool_number_parse(interval, &v, &integer))
 		span_seen(l, v);
 	integer = tool_number_parse(count, &v, &integer) ? uint64_of_double(v + 0.5)

@@ -253,6 +253,11 @@ static int lines_read(const char *path, struct open_files *files, struct tool_ta
 			   "%s holds tables of %s and of %s: put each in a file of its own, which "
 			   "diff compares",
 			   path, ret->tool, ret->also);
+	if (!err && ret->cgroups && most == UINT64_MAX)
+		err = fail(-EINVAL,
+			   "%s has the rows of several cgroups (perf stat --for-each-cgroup): put "
+			   "those of each in a file of its own, which diff compares",
+			   path);
 	if (!err && ret->others && most == UINT64_MAX)
 		err = fail(-EINVAL,
 			   "%s holds %u tables of %s: put each in a file of its own, which diff "

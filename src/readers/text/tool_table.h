@@ -43,6 +43,7 @@ struct tool_table {
 	uint64_t span_ns;  /* of the counting; 0: the table does not say */
 	bool span_guessed; /* it is the number of lines, one a second as kvm_stat prints them by
 			      default */
+	bool cgroups; /* perf stat counted several cgroups (--for-each-cgroup), whose rows have one name */
 	unsigned int others; /* tables of the same kind that follow the first one, before and after something */
 	const char *also;  /* another tool, whose table follows: its rows are not read; NULL: none */
 	bool broken;	   /* lines were broken so that figures are not certain */
