@@ -139,7 +139,7 @@ static int run(int argc, char **argv)
 const struct command diagnose_command = {
 	.name = "diagnose",
 	.args = "[--vm PID|NAME] [FILE...]",
-	.summary = "Say what makes a VM slow: causes, ranked by the time that they cost.",
+	.summary = "Say what makes a VM slow: causes, ranked by their cost.",
 	.group = "Report",
 	.details =
 		"Each cause has its share of the time of the vCPU that lost most, the command "

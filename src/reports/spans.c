@@ -334,7 +334,7 @@ static int job_open(const struct result *r, const struct analyzer *a, const stru
 	return 0;
 }
 
-/* Are the exits to be counted if none has an end? */
+/* Are the exits to be counted if none has an end? What a filter or a time window leaves out may be the ends. */
 static bool may_count(const struct result *r)
 {
 	const struct spans_state *s = r->state;
@@ -342,7 +342,8 @@ static bool may_count(const struct result *r)
 
 	return (!strcmp(name, "exit-latency") || !strcmp(name, "userspace-exit")) &&
 	       (s->view == &summary_view || s->view == &count_view) &&
-	       !input_options_have_filter(r->query->input);
+	       !input_options_have_filter(r->query->input) &&
+	       !input_options_have_window(r->query->input);
 }
 
 static int count_open(const struct result *r, unsigned int i, const char *by)
