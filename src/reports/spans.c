@@ -334,14 +334,15 @@ static int job_open(const struct result *r, const struct analyzer *a, const stru
 	return 0;
 }
 
-/* Are the exits to be counted if none has an end? What a filter or a time window leaves out may be the ends. */
+/*
+ * Are the exits to be counted if none has an end? By `exits` only: the views of an analyzer are of its spans. What a
+ * filter or a time window leaves out may be the ends.
+ */
 static bool may_count(const struct result *r)
 {
 	const struct spans_state *s = r->state;
-	const char *name = s->analyzer[0]->name;
 
-	return (!strcmp(name, "exit-latency") || !strcmp(name, "userspace-exit")) &&
-	       (s->view == &summary_view || s->view == &count_view) &&
+	return !strcmp(r->query->command, "exits") && s->view == &summary_view &&
 	       !input_options_have_filter(r->query->input) &&
 	       !input_options_have_window(r->query->input);
 }
