@@ -36,6 +36,7 @@ facts() { # FILE
 	[ "${1##*.}" = data ] || return 0
 	"$hostrace" exits -q -i "$1" -f csv 2>"$work/no-exits" | awk -F , '
 		NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
+		!("min_ns" in column) { exit } # counted, without ends
 		{ printf "exit %s %d %.2f %.2f\n", $column["reason"], $column["count"], $column["min_ns"] / 1000, $column["max_ns"] / 1000 }'
 }
 
