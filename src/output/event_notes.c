@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A table of these events with their sentences, and the pass over an input's counts that chooses from it. */
+#include <errno.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "input/input_set.h"
 #include "output/event_notes.h"
 
@@ -97,24 +99,26 @@ static bool is_of(const struct event_type *type, const char *event)
 	return !strcmp(colon ? colon + 1 : type->name, event);
 }
 
-static bool counts_read(const struct input_set *in, uint64_t *counts)
+/* Of the inputs that have counts; one whose counts cannot be read is named in the list. */
+static void counts_read(json_t *list, const struct input_set *in, uint64_t *counts)
 {
-	bool known = false;
-
 	for (unsigned int i = 0; i < in->nr_hosts; i++) {
 		struct reader *r = in->input[i].reader;
+		int err = r && r->ops->counts ? r->ops->counts(r, counts) : -ENOTSUP;
 
-		known |= r && r->ops->counts && !r->ops->counts(r, counts);
+		if (err && err != -ENOTSUP)
+			json_array_append_new(list, json_sprintf("what else %s has is unknown: %s",
+								 r->info.file, error_text()));
 	}
-	return known;
 }
 
 void event_notes_add(json_t *list, unsigned int where, const struct input_set *in)
 {
 	_cleanup_free_ uint64_t *counts = calloc(EVENT_TYPES_MAX, sizeof(*counts));
 
-	if (in->is_trimmed || !counts || !counts_read(in, counts))
+	if (in->is_trimmed || !counts)
 		return;
+	counts_read(list, in, counts);
 	for (const struct event_note *n = event_notes; n->event; n++) {
 		unsigned long long sum = 0;
 
