@@ -123,7 +123,8 @@ static int run(int argc, char **argv)
 	double threshold;
 
 	if (input_add_args(argc, argv, OPTION_LIST_MAX) ||
-	    percent_parse("--threshold", threshold_option, &threshold))
+	    percent_parse("--threshold", threshold_option, &threshold) ||
+	    (threshold > 1 && fail(-EINVAL, "--threshold: more than 100 %%")))
 		return command_usage("%s", error_text());
 	if (running_vm() && input_given.vms.nr > 1)
 		return command_usage("one VM can be looked at; several are recorded with 'record'");
@@ -148,7 +149,7 @@ const struct command diagnose_command = {
 		"recorded. Status 3: a cause costs more than --threshold.",
 	.examples = "  hostrace diagnose --vm web1\n  hostrace diagnose vm.hrt -f json",
 	.options = options,
-	.unused = "limit wide guest no-guest clock",
+	.unused = "limit wide guest no-guest clock event reason tid",
 	.rules = (const struct option_rule[]){
 	{"duration", .with = "vm"}, {"vm-user", .with = "vm"}, {"tcg", .with = "vm"}, {0}},
 	.run = run,

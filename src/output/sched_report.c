@@ -279,18 +279,9 @@ static const struct column_def thread_columns[] = {
 	{0},
 };
 
-GET_NUMBER_IF(get_ran_instead_tid, const struct sched_preemptor *k,
-	      k->thread && k->tid != UINT32_MAX, k->tid)
-
-GET_NUMBER_IF(get_ran_instead_ns, const struct sched_preemptor *k, k->thread, k->time_ns)
-
 static const struct column_def thread_preemptor[] = {
 	{"ran_instead", "ran instead", COL_TEXT, .get = get_ran_instead,
 	 .doc = "the task that ran longest while it was ready, with its share of that time"},
-	{"ran_instead_tid", NULL, COL_COUNT, .get = get_ran_instead_tid, .nullable = true,
-	 .doc = "its thread id; 0: the CPU was idle; null: unknown, or none"},
-	{"ran_instead_ns", NULL, COL_NS, .get = get_ran_instead_ns, .nullable = true,
-	 .doc = "how long it ran meanwhile; null: there is none"},
 	{0},
 };
 

@@ -29,7 +29,8 @@ struct section {
 	/* Only of a recording with one of these events (comma-separated; NULL: any), or with a guest's trace. */
 	const char *events, *record; /* how to record them */
 	bool guests;
-	bool costs; /* the findings are made of it */
+	bool costs;    /* the findings are made of it */
+	bool is_inner; /* ... and the page does not have it */
 };
 
 #define HOST_EVENTS "kvm_exit,kvm_userspace_exit" /* a trace without them is a guest's */
@@ -41,6 +42,7 @@ struct section {
 static const struct spans_query exits_by_vcpu = {
 	.view = &summary_view, .analyzer = "exit-latency", .by = "=vcpu"};
 static const struct path_query slowest = {.waterfall = true};
+static const struct sched_query by_task = {.by_task = true};
 static const struct info_query info = {.exits_come = true};
 
 enum { LEVELS_MAX = 100, TREE_BYTES = 300 << 10 }; /* of profiles */
@@ -67,6 +69,11 @@ static const struct section sections[] = {
 	{"msrs", "msrs --limit 1000", VIEW(count, "msr"), 1000, NULL, 100 << 10, .costs = true},
 	{"sched", "sched --limit 500", &sched_report, NULL, 500, NULL, 200 << 10, SCHED,
 	 .costs = true},
+	{"sched_tasks", "sched --by task --limit 2000", &sched_report, &by_task, 2000, NULL, 0,
+	 SCHED, .costs = true, .is_inner = true},
+	{"downtime", "downtime --limit 500", &downtime_report, NULL, 500, NULL, 0,
+	 .events = "vm_state", .record = "hostrace record --for downtime", .costs = true,
+	 .is_inner = true},
 	{"interrupts", "interrupts --limit 500", &interrupts_report, NULL, 500, NULL, 200 << 10,
 	 .events = "kvm_apic_accept_irq,kvm:kvm_apic_accept_irq,kvm_inj_virq,kvm_eoi,kvm:kvm_eoi",
 	 .record = "hostrace record --for interrupts"},
@@ -437,7 +444,10 @@ static void fit_one(json_t *all, const char *key, size_t max)
 static void sections_fit(json_t *all)
 {
 	for (unsigned int i = 0; i < NR_SECTIONS; i++)
-		fit_one(all, sections[i].key, sections[i].bytes_max);
+		if (sections[i].is_inner)
+			json_object_del(all, sections[i].key);
+		else
+			fit_one(all, sections[i].key, sections[i].bytes_max);
 	fit_one(all, "blame", BLAME_BYTES);
 	fit_one(all, "blame_by_vcpu", BY_VCPU_BYTES);
 }

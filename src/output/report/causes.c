@@ -26,6 +26,9 @@ const struct cause causes[] = {
 	{"stuck", "lost", "something stands still",
 	 "doc/causes.md and hostrace-stuck(1) have the cure for each of its findings"},
 
+	{"vm-stopped", "", "a VM that was stopped",
+	 "see hostrace downtime for which phase it was; whoever stopped it has to go on with it"},
+
 	{"cpu-quota", "cpu", "a CPU quota",
 	 "raise cpu.max of the VM's cgroup, or give the VM fewer vCPUs"},
 	{"cpu-wakeup", "cpu", "CPUs that take long to leave their idle states",
@@ -62,6 +65,8 @@ const struct cause causes[] = {
 	{"exits-apic", "exits", "accesses to the local APIC", "use x2APIC, APICv or AVIC"},
 	{"exits-nested", "exits", "guests of the guest",
 	 "each exit of a nested guest costs several; run it on the host if that matters"},
+	{"exits-unknown", "exits", "exits of unknown kind",
+	 "record more, with hostrace record --for blame: what a vCPU sleeps in is not known"},
 	{"exits-other", "exits", "exits that KVM handles", "see hostrace exits for their reasons"},
 	{"interrupt-delay", "exits", "interrupts that wait for the next entry",
 	 "see hostrace interrupts"},

@@ -15,6 +15,8 @@
 #include "output/report/findings.h"
 #include "output/report/page.h"
 
+enum { SHORT_NS = 100000000 }; /* shares of less time may be chance */
+
 /* ---- what was recorded ---- */
 
 static const json_t *info_of(const json_t *sections)
@@ -31,6 +33,17 @@ static bool is_probed(const json_t *info, const char *event)
 	json_array_foreach (json_object_get(info, "probes"), i, probe)
 		if (!strcmp(text_of(probe, "event"), event) &&
 		    strcmp(text_of(probe, "how"), "absent") != 0)
+			return true;
+	return false;
+}
+
+static bool has_lost(const json_t *sections)
+{
+	const json_t *input;
+	size_t i;
+
+	json_array_foreach (json_object_get(data_of(sections, "info"), "inputs"), i, input)
+		if (number(input, "lost") || json_object_get(input, "truncated"))
 			return true;
 	return false;
 }
@@ -56,7 +69,8 @@ static bool has_vcpus(const json_t *sections)
 	size_t i;
 
 	json_array_foreach (json_object_get(data_of(sections, "sched"), "rows"), i, row)
-		if (!strcmp(text_of(row, "kind"), "vcpu"))
+		if (!strcmp(text_of(row, "kind"), "vcpu") &&
+		    json_is_integer(json_object_get(row, "ready_ns")))
 			return true;
 	return false;
 }
@@ -92,7 +106,7 @@ static json_t *command_make(const json_t *sections, const char *section)
 /* A request that is not returned, or an event, has no share of the time. */
 static bool has_share(const struct cause *c)
 {
-	return *c->kind && strcmp(c->kind, "lost") != 0;
+	return strcmp(c->kind, "lost") != 0 && strcmp(c->id, "event") != 0;
 }
 
 static json_t *cause_make(const struct diagnosis_query *q, const json_t *finding, uint64_t span_ns)
@@ -178,17 +192,6 @@ static bool kind_share(const json_t *list, const char *kind, double *ret)
 	return false;
 }
 
-static bool has_lost(const json_t *sections)
-{
-	const json_t *input;
-	size_t i;
-
-	json_array_foreach (json_object_get(data_of(sections, "info"), "inputs"), i, input)
-		if (number(input, "lost") || json_object_get(input, "truncated"))
-			return true;
-	return false;
-}
-
 /* Elements that may have been lost: those that are out for long at the end, whatever the verdict. */
 static unsigned int held_count(const struct diagnosis_query *q)
 {
@@ -262,21 +265,50 @@ static double idle_ns(const json_t *sections)
 	return sum;
 }
 
-/* Of all vCPUs: in guest mode, as entries and exits have it, and halted. null: not recorded. */
+/* Of all vCPUs' time ready to run; exits contain it, but for what preempts a vCPU within the guest. */
+static double ready_ns(const json_t *sections)
+{
+	const json_t *row;
+	double sum = 0;
+	size_t i;
+
+	json_array_foreach (json_object_get(data_of(sections, "sched"), "rows"), i, row)
+		if (!strcmp(text_of(row, "kind"), "vcpu"))
+			sum += (double)number(row, "ready_ns");
+	return sum;
+}
+
+static double blamed_ns(const json_t *sections, const char *cause)
+{
+	const json_t *group;
+	double sum = 0;
+	size_t i;
+
+	json_array_foreach (json_object_get(data_of(sections, "blame_by_vcpu"), "groups"), i, group)
+		sum += (double)number(json_object_get(group, "causes"), cause);
+	return sum;
+}
+
+/* Of all vCPUs: in guest mode, as entries and exits have it, and halted. null: not recorded, or events were lost. */
 static json_t *guest_make(const json_t *sections, uint64_t span_ns)
 {
 	const json_t *events = json_object_get(info_of(sections), "events"), *row,
 		     *rows = json_object_get(data_of(sections, "exits_by_vcpu"), "rows");
-	double all = (double)span_ns * (double)json_array_size(rows), exits = 0;
+	double all = (double)span_ns * (double)json_array_size(rows), exits = 0, halted, outside;
 	size_t i;
 
 	json_array_foreach (rows, i, row)
 		exits += (double)number(row, "total_ns");
-	if (all <= 0 || exits > all || !json_object_get(events, "kvm_exit") ||
-	    !json_object_get(events, "kvm_entry"))
+	if (all <= 0 || exits > all || has_lost(sections) || !number(events, "kvm_exit") ||
+	    !number(events, "kvm_entry"))
 		return json_null();
-	return json_pack("{s:f,s:f}", "in_guest", (all - exits) / all, "halted",
-			 idle_ns(sections) / all);
+	outside = ready_ns(sections) - blamed_ns(sections, "preempted") -
+		  blamed_ns(sections, "runqueue");
+	halted = blamed_ns(sections, "halted") + blamed_ns(sections, "halt-poll");
+	if (halted <= 0 || halted > idle_ns(sections))
+		halted = idle_ns(sections);
+	exits += outside > 0 && outside < all - exits ? outside : 0;
+	return json_pack("{s:f,s:f}", "in_guest", (all - exits) / all, "halted", halted / all);
 }
 
 /* ---- all of it ---- */
@@ -287,7 +319,10 @@ static const char *verdict(const json_t *result)
 
 	if (is_wrong(first))
 		return "wrong";
-	return json_array_size(json_object_get(result, "ruled_out")) ? "healthy" : "unknown";
+	return json_array_size(json_object_get(result, "ruled_out")) &&
+			       number(result, "known_ns") >= SHORT_NS
+		       ? "healthy"
+		       : "unknown";
 }
 
 static json_t *head_make(const struct diagnosis_query *q)
@@ -300,6 +335,10 @@ static json_t *head_make(const struct diagnosis_query *q)
 	json_object_set_new(head, "hostrace", json_pack("{s:s,s:s}", "version", HOSTRACE_VERSION,
 							"command", "diagnose"));
 	json_array_extend(caveats, (json_t *)q->notes);
+	if (findings_span(q->sections) < SHORT_NS && data_of(q->sections, "info"))
+		json_array_append_new(
+			caveats,
+			json_string("less than 100 ms are known: its shares may be chance"));
 	json_object_set_new(head, "caveats", caveats);
 	return head;
 }
@@ -348,13 +387,13 @@ static const char *first_words(const json_t *result)
 	const char *v = text_of(result, "verdict");
 
 	if (!strcmp(v, "wrong"))
-		return "something on the host costs this guest time.";
+		return "something costs guest time.";
 	if (!strcmp(v, "unknown"))
-		return "there are no events that show what a guest waits for.";
+		return "not enough is known to say what costs guest time.";
 	return json_array_size(json_object_get(result, "not_recorded")) ||
 			       json_array_size(json_object_get(result, "not_known"))
-		       ? "nothing of what was recorded costs this guest much."
-		       : "nothing on the host costs this guest much.";
+		       ? "nothing of what is known costs much guest time."
+		       : "nothing on the host costs much guest time.";
 }
 
 static void first_print(const json_t *result, FILE *f)
@@ -364,7 +403,7 @@ static void first_print(const json_t *result, FILE *f)
 	fprintf(f, "%s: %s", text_of(result, "title"), first_words(result));
 	if (json_is_object(guest))
 		fprintf(f,
-			" Its vCPUs ran its code for %.1f %% of the time, and were halted for %.1f "
+			" vCPUs ran guest code for %.1f %% of the time, and were halted for %.1f "
 			"%%.",
 			percent_of(guest, "in_guest"), percent_of(guest, "halted"));
 	fputs("\n", f);

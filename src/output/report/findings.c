@@ -17,56 +17,17 @@
 #include "output/table.h"
 
 enum {
-	CANDIDATES_MAX = 4096,
-	WHO_BYTES = 320,
-	SHARE_BYTES = 96,
 	/* Of less than this part and this time shares would be chance; what lacks less than this part is all. */
 	KNOWN_PART = 10,
 	KNOWN_MIN_NS = 100000000,
-	SMALLEST = 1000, /* a share of the recording below 1/1000 is no finding */
 };
 
+static uint64_t info_span(const json_t *sections)
+{
+	return number(json_object_get(data_of(sections, "info"), "result"), "span_ns");
+}
+
 /* ---- sentences ---- */
-
-static void add(struct found *f, const char *kind, const char *cause, const char *section,
-		double share, json_t *sentence)
-{
-	if (share < 1.0 / SMALLEST || json_array_size(f->list) >= CANDIDATES_MAX) {
-		json_decref(sentence);
-		return;
-	}
-	json_array_append_new(f->list, json_pack("{s:s,s:s,s:s,s:f,s:o}", "kind", kind, "cause",
-						 cause, "section", section, "share", share, "text",
-						 sentence));
-}
-
-static double share_of(const struct found *f, uint64_t ns)
-{
-	return f->span_ns ? (double)ns / (double)f->span_ns : 0;
-}
-
-/* "31.2 % of the recording (5.6s)". */
-static const char *share_print(const struct found *f, uint64_t ns, char *buf, size_t size)
-{
-	char time[16], all[16], of[48] = "the recording";
-
-	if (f->is_part)
-		snprintf(of, sizeof(of), "the %s that are known of its vCPUs",
-			 duration_print(f->span_ns, all, sizeof(all)));
-	snprintf(buf, size, "%.1f %% of %s (%s)", 100 * share_of(f, ns), of,
-		 duration_print(ns, time, sizeof(time)));
-	return buf;
-}
-
-/* "vCPU 1", "vCPU 1 of web". */
-static const char *vcpu_print(const json_t *row, char *buf, size_t size)
-{
-	const char *vm = text_of(row, "vm");
-
-	snprintf(buf, size, "vCPU %" JSON_INTEGER_FORMAT "%s%s",
-		 json_integer_value(json_object_get(row, "vcpu")), *vm ? " of " : "", vm);
-	return buf;
-}
 
 /* "queue 0 of disk". */
 static const char *queue_print(const json_t *row, char *buf, size_t size)
@@ -85,7 +46,7 @@ static void broken_add(struct found *f, const json_t *row)
 {
 	char who[WHO_BYTES];
 
-	add(f, "broken-device", "device-broken", "leaks", 1,
+	finding_add(f, "broken-device", "device-broken", "leaks", 1,
 	    json_sprintf("The device of %s stopped itself after an error, with requests that it "
 			 "does not return.",
 			 queue_print(row, who, sizeof(who))));
@@ -108,53 +69,14 @@ static void from_leaks(struct found *f)
 	if (!leaked || !oldest)
 		return;
 	/* Before every share of the time: they were never returned. */
-	add(f, "leak", "request-lost", "leaks", 1 + (double)leaked,
-	    json_sprintf(
-		    "%llu request%s taken by a device and never returned; the oldest, in %s, is "
-		    "out for %s at the end.",
-		    (unsigned long long)leaked, leaked == 1 ? " was" : "s were",
-		    queue_print(oldest, who, sizeof(who)),
-		    duration_print(number(oldest, "age_ns"), age, sizeof(age))));
-}
-
-/* "; ran instead: stress (55) 97.1%"; "" if unknown. */
-static const char *instead_print(const json_t *row, char *buf, size_t size)
-{
-	const char *instead = text_of(row, "ran_instead");
-	const json_t *tid = json_object_get(row, "ran_instead_tid");
-
-	*buf = '\0';
-	if (json_is_integer(tid) && !json_integer_value(tid))
-		snprintf(buf, size, "; the CPU was idle meanwhile (%s of that time)",
-			 instead + strcspn(instead, " ") + 1);
-	else if (json_is_integer(tid))
-		snprintf(buf, size, "; ran instead: %s", instead);
-	return buf;
-}
-
-/* Time of a vCPU's thread without a CPU, in exits or not. True: the section has vCPUs. */
-static bool from_sched(struct found *f)
-{
-	bool any = false;
-	const json_t *row;
-	size_t i;
-
-	json_array_foreach (rows_of(f, "sched"), i, row) {
-		uint64_t ready = number(row, "ready_ns");
-		char who[WHO_BYTES], share[SHARE_BYTES], max[16], instead[WHO_BYTES];
-
-		if (strcmp(text_of(row, "kind"), "vcpu") != 0)
-			continue;
-		any = true;
-		add(f, "steal", steal_cause(f, row), "sched", share_of(f, ready),
-		    json_sprintf("%s was ready to run without a CPU for %s, at most %s at a "
-				 "time%s.",
-				 vcpu_print(row, who, sizeof(who)),
-				 share_print(f, ready, share, sizeof(share)),
-				 duration_print(number(row, "max_ns"), max, sizeof(max)),
-				 instead_print(row, instead, sizeof(instead))));
-	}
-	return any;
+	finding_add(f, "leak", "request-lost", "leaks", 1 + (double)leaked,
+		    json_sprintf("%llu request%s taken by a device and never returned; the oldest, "
+				 "in %s%s%s, is "
+				 "out for %s at the end.",
+				 (unsigned long long)leaked, leaked == 1 ? " was" : "s were",
+				 queue_print(oldest, who, sizeof(who)),
+				 *text_of(oldest, "vm") ? " of " : "", text_of(oldest, "vm"),
+				 duration_print(number(oldest, "age_ns"), age, sizeof(age))));
 }
 
 struct cause_words {
@@ -174,6 +96,7 @@ static const struct cause_words cause_words[] = {
 	{"preempted", "was preempted during exits", "cpu-wait", .is_steal = true},
 	{"runqueue", "was in the run queue during exits", "cpu-wait", .is_steal = true},
 	{"syscall", "slept in system calls of", "vmm-syscall", .by_vmm = true},
+	{"unknown", "had exits of which it is not known what they went into", "exits-unknown"},
 	{"inject", "waited between an interrupt's injection and the entry", "interrupt-delay"},
 	{"halt-poll", "was halted, its CPU busy with halt polling (kvm.halt_poll_ns),",
 	 "halt-polling"},
@@ -241,7 +164,7 @@ static void from_group(struct found *f, const json_t *largest, const json_t *gro
 			continue;
 		if (!w->id && !w->by_vmm && ns > kernel_most_ns(f))
 			ns = kernel_most_ns(f);
-		add(f, w->cause, group_cause(f, w, one), "blame", share_of(f, ns),
+		finding_add(f, w->cause, group_cause(f, w, one), "blame", share_of(f, ns),
 		    json_sprintf("%s %s%s%s for %s%s.", vcpu_print(group, who, sizeof(who)),
 				 w->did, w->by_vmm ? " " : "", w->by_vmm ? f->vmm : "",
 				 share_print(f, ns, share, sizeof(share)),
@@ -249,25 +172,18 @@ static void from_group(struct found *f, const json_t *largest, const json_t *gro
 	}
 }
 
-/* True: what the exits' time went into is known. */
+/* True: the exits' time is divided into causes. */
 static bool from_blame(struct found *f, bool has_sched)
 {
-	const json_t *data = data_of(f->sections, "blame_by_vcpu"), *group;
-	uint64_t all = 0, unknown = 0;
+	const json_t *data = data_of(f->sections, "blame_by_vcpu"),
+		     *groups = json_object_get(data, "groups"), *group;
+	json_t *largest = largest_index(json_object_get(data, "causes"));
 	size_t i;
 
-	json_array_foreach (json_object_get(data, "groups"), i, group) {
-		all += number(group, "time_ns");
-		unknown += number(json_object_get(group, "causes"), "unknown");
-	}
-	if (unknown > all / 2)
-		return false;
-	json_t *largest = largest_index(json_object_get(data, "causes"));
-
-	json_array_foreach (json_object_get(data, "groups"), i, group)
+	json_array_foreach (groups, i, group)
 		from_group(f, largest, group, has_sched);
 	json_decref(largest);
-	return all != 0;
+	return json_array_size(groups);
 }
 
 /* The reason with the longest total. */
@@ -283,7 +199,7 @@ static void from_exits(struct found *f, bool explained)
 			most = row;
 	if (!most || explained)
 		return;
-	add(f, "exits", reason_cause(f, text_of(most, "reason")), "exits",
+	finding_add(f, "exits", reason_cause(f, text_of(most, "reason")), "exits",
 	    share_of(f, number(most, "total_ns")),
 	    json_sprintf(
 		    "Exits for %s took %s of all vCPUs: %llu exits, median %s, 99th percentile "
@@ -312,7 +228,7 @@ static void from_halts(struct found *f)
 		if (!exit_reason_is_idle(text_of(row, "reason")) || rate < EXIT_HALT_STORM ||
 		    median >= EXIT_IDLE_MIN_NS)
 			continue;
-		add(f, "halt-storm", "halts-not-idle", "exits",
+		finding_add(f, "halt-storm", "halts-not-idle", "exits",
 		    share_of(f, n * median / (vcpus ? vcpus : 1)),
 		    json_sprintf("vCPUs halted %.0f times a second (%s), half of these for at most "
 				 "%s: a vCPU that halts so briefly is busy, not idle; something is "
@@ -355,6 +271,19 @@ static bool waits_outside(const json_t *row)
 	return !array_any(sizeof(served) / sizeof(*served), i, !strcmp(kind, served[i]));
 }
 
+/* Halts of all vCPUs, as a share of the time of one; 1 if exits are not recorded. */
+static double halted(const struct found *f)
+{
+	const json_t *row, *rows = rows_of(f, "exits");
+	uint64_t sum = 0;
+	size_t i;
+
+	json_array_foreach (rows, i, row)
+		if (exit_reason_is_idle(text_of(row, "reason")))
+			sum += number(row, "total_ns");
+	return json_array_size(rows) && share_of(f, sum) < 1 ? share_of(f, sum) : 1;
+}
+
 /* The share of time in which the VM's vCPUs were asleep: of the one that was so most; 1 if that is not recorded. */
 static double asleep_most(const struct found *f, const char *vm)
 {
@@ -372,7 +301,7 @@ static double asleep_most(const struct found *f, const char *vm)
 		most = json_number_value(asleep) / 100 > most ? json_number_value(asleep) / 100
 							      : most;
 	}
-	return any ? most : 1;
+	return any ? most : halted(f);
 }
 
 /* A guest that waits for its device sleeps: it can have lost to it no more than the time for which it did. */
@@ -388,17 +317,19 @@ static void from_queue(struct found *f, const json_t *row)
 
 	if (waits_outside(row) || !number(device, "count"))
 		return;
-	add(f, "queue", queue_cause(text_of(row, "kind"), number(device, "p50_ns")), "virtio",
-	    share < asleep ? share : asleep,
-	    json_sprintf(
-		    "Requests of %s were in flight for %s; each took the device %s (median) and %s "
-		    "(99th percentile)%s%s%s%s.",
-		    queue_print(row, who, sizeof(who)), share_print(f, busy, of, sizeof(of)),
-		    duration_print(number(device, "p50_ns"), p50, sizeof(p50)),
-		    duration_print(number(device, "p99_ns"), p99, sizeof(p99)),
-		    elsewhere ? "; the slowest stage is " : "", elsewhere ? stage : "",
-		    elsewhere ? " with " : "",
-		    elsewhere ? duration_print(stage_p99, worst, sizeof(worst)) : ""));
+	finding_add(f, "queue", queue_cause(text_of(row, "kind"), number(device, "p50_ns")),
+		    "virtio", share < asleep ? share : asleep,
+		    json_sprintf("Requests of %s were in flight for %s%s; each took the device %s "
+				 "(median) and %s "
+				 "(99th percentile)%s%s%s%s.",
+				 queue_print(row, who, sizeof(who)),
+				 share_print(f, busy, of, sizeof(of)),
+				 share > asleep ? ", longer than vCPUs slept" : "",
+				 duration_print(number(device, "p50_ns"), p50, sizeof(p50)),
+				 duration_print(number(device, "p99_ns"), p99, sizeof(p99)),
+				 elsewhere ? "; the slowest stage is " : "", elsewhere ? stage : "",
+				 elsewhere ? " with " : "",
+				 elsewhere ? duration_print(stage_p99, worst, sizeof(worst)) : ""));
 }
 
 static void from_virtio(struct found *f)
@@ -408,6 +339,32 @@ static void from_virtio(struct found *f)
 
 	json_array_foreach (rows_of(f, "virtio"), i, row)
 		from_queue(f, row);
+}
+
+/* Times for which a VM was stopped, in sum: of the one with the longest. Nothing is known of its vCPUs meanwhile. */
+static void from_downtime(struct found *f)
+{
+	struct found whole = {.list = f->list, .span_ns = info_span(f->sections)};
+	const json_t *row, *longest = NULL;
+	char time[16], share[SHARE_BYTES];
+	uint64_t sum = 0;
+	size_t i;
+
+	json_array_foreach (rows_of(f, "downtime"), i, row)
+		if (number(row, "downtime_ns") > number(longest, "downtime_ns"))
+			longest = row;
+	if (!longest)
+		return;
+	json_array_foreach (rows_of(f, "downtime"), i, row)
+		sum += strcmp(text_of(row, "vm"), text_of(longest, "vm"))
+			       ? 0
+			       : number(row, "downtime_ns");
+	finding_add(&whole, "stopped", "vm-stopped", "downtime", share_of(&whole, sum),
+		    json_sprintf("%s was stopped for %s, at most %s at a time (%s).",
+				 *text_of(longest, "vm") ? text_of(longest, "vm") : "The VM",
+				 share_print(&whole, sum, share, sizeof(share)),
+				 duration_print(number(longest, "downtime_ns"), time, sizeof(time)),
+				 text_of(longest, "state")));
 }
 
 /* ---- what events alone say ---- */
@@ -452,11 +409,6 @@ static const char *vmm_name(const json_t *sections)
 	return "QEMU";
 }
 
-static uint64_t info_span(const json_t *sections)
-{
-	return number(json_object_get(data_of(sections, "info"), "result"), "span_ns");
-}
-
 uint64_t findings_span(const json_t *sections)
 {
 	uint64_t span_ns = info_span(sections), known = 0;
@@ -480,11 +432,12 @@ json_t *findings_make(const json_t *sections)
 	f.is_part = f.span_ns < info_span(sections);
 	from_leaks(&f);
 
-	bool has_sched = from_sched(&f), explained = from_blame(&f, has_sched);
+	bool has_sched = findings_cpu(&f), explained = from_blame(&f, has_sched);
 
 	from_exits(&f, explained);
 	from_halts(&f);
 	from_virtio(&f);
+	from_downtime(&f);
 	from_events(&f);
 
 	json_t *result = findings_sorted(f.list);

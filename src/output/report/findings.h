@@ -3,6 +3,7 @@
  * What a finding is made of, for findings.c and its parts:
  *
  *	findings.c	 what each section of the page has to say, with its share of the recording's time
+ *	findings_cpu.c	 ... those of the scheduler
  *	findings_cause.c which cause (causes.h) that is
  *	findings_list.c	 the largest of each kind, in order; the page's notes and title
  */
@@ -11,6 +12,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/json_text.h"
@@ -46,9 +48,6 @@ static inline uint64_t number(const json_t *o, const char *key)
 
 /* ---- the cause's id, of the table in causes.c ---- */
 
-/* A vCPU's row of `sched`: who ran while it was ready to run. */
-const char *steal_cause(const struct found *f, const json_t *row);
-
 /* Exits for `reason`; "": unknown. */
 const char *reason_cause(const struct found *f, const char *reason);
 
@@ -64,6 +63,25 @@ uint64_t kernel_most_ns(const struct found *f);
 
 /* A queue of a device of this kind ("": unknown) of which half of the requests take the device so long. */
 const char *queue_cause(const char *kind, uint64_t p50_ns);
+
+/* ---- a finding ---- */
+
+enum { WHO_BYTES = 320, SHARE_BYTES = 96, CANDIDATES_MAX = 4096 };
+
+/* Takes the sentence. Shares below 1/1000 are none. */
+void finding_add(struct found *f, const char *kind, const char *cause, const char *section,
+		 double share, json_t *sentence);
+
+double share_of(const struct found *f, uint64_t ns);
+
+/* "31.2 % of the recording (5.6s)". */
+const char *share_print(const struct found *f, uint64_t ns, char *buf, size_t size);
+
+/* "vCPU 1", "vCPU 1 of web". */
+const char *vcpu_print(const json_t *row, char *buf, size_t size);
+
+/* Time of vCPUs' threads without a CPU, in exits or not. True: the recording has it. */
+bool findings_cpu(struct found *f);
 
 /* ---- the list ---- */
 

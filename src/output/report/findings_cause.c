@@ -11,51 +11,12 @@
 #include "event/exit_reason.h"
 
 enum {
-	/* An idle CPU takes less to run a thread that was woken, whatever its sleep state was. */
-	WAKE_MAX_NS = 1000000,
 	/* A rotating disk takes less for a request (seek and half a turn); what takes longer is held by something. */
 	DISK_MAX_NS = 10000000,
 	MSR_TSC_DEADLINE = 0x6e0, /* Intel SDM volume 4, table 2-2 */
 	MSR_X2APIC_ICR = 0x830,
 	MSR_X2APIC_INITIAL_COUNT = 0x838,
 };
-
-/* ---- who ran instead ---- */
-
-static const json_t *thread_row(const struct found *f, json_int_t tid)
-{
-	const json_t *row;
-	size_t i;
-
-	json_array_foreach (rows_of(f, "sched"), i, row)
-		if (json_integer_value(json_object_get(row, "tid")) == tid)
-			return row;
-	return NULL;
-}
-
-/* QEMU's name of a vCPU's thread: "CPU 1/KVM (4711) 90.1%". */
-static bool is_vcpu_name(const char *name)
-{
-	return !strncmp(name, "CPU ", 4) && strstr(name, "/KVM (");
-}
-
-const char *steal_cause(const struct found *f, const json_t *row)
-{
-	const json_t *tid = json_object_get(row, "ran_instead_tid"), *other;
-	uint64_t ready = number(row, "ready_ns"), waits = number(row, "waits");
-
-	if (!json_is_integer(tid))
-		return "cpu-wait";
-	if (!json_integer_value(tid) && number(row, "ran_instead_ns") < ready / 2)
-		return "cpu-wait"; /* several tasks did, and for a part of the time none */
-	if (!json_integer_value(tid))
-		return waits && ready / waits < WAKE_MAX_NS ? "cpu-wakeup" : "cpu-quota";
-	other = thread_row(f, json_integer_value(tid));
-	if (other)
-		return strcmp(text_of(other, "vm"), text_of(row, "vm")) ? "cpu-other-vm"
-									 : "cpu-own-threads";
-	return is_vcpu_name(text_of(row, "ran_instead")) ? "cpu-other-vm" : "cpu-host-task";
-}
 
 /* ---- exits ---- */
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * From candidates to findings: the largest of each kind, the largest kinds first, with the number of others. Beside
- * them what has to be known before reading the figures, and the page's title.
+ * A finding and its words. From candidates to findings: the largest of each kind, the largest kinds first, with the
+ * number of others. Beside them what has to be known before reading the figures, and the page's title.
  */
 #include "output/report/findings.h"
 
@@ -11,6 +11,48 @@
 #include "base/units.h"
 #include "output/report/page.h"
 #include "output/table.h"
+
+enum { SMALLEST = 1000 }; /* a share below 1/1000 is no finding */
+
+/* ---- a finding ---- */
+
+void finding_add(struct found *f, const char *kind, const char *cause, const char *section,
+		 double share, json_t *sentence)
+{
+	if (share < 1.0 / SMALLEST || json_array_size(f->list) >= CANDIDATES_MAX) {
+		json_decref(sentence);
+		return;
+	}
+	json_array_append_new(f->list, json_pack("{s:s,s:s,s:s,s:f,s:o}", "kind", kind, "cause",
+						 cause, "section", section, "share", share, "text",
+						 sentence));
+}
+
+double share_of(const struct found *f, uint64_t ns)
+{
+	return f->span_ns ? (double)ns / (double)f->span_ns : 0;
+}
+
+const char *share_print(const struct found *f, uint64_t ns, char *buf, size_t size)
+{
+	char time[16], all[16], of[48] = "the recording";
+
+	if (f->is_part)
+		snprintf(of, sizeof(of), "the %s that are known of its vCPUs",
+			 duration_print(f->span_ns, all, sizeof(all)));
+	snprintf(buf, size, "%.1f %% of %s (%s)", 100 * share_of(f, ns), of,
+		 duration_print(ns, time, sizeof(time)));
+	return buf;
+}
+
+const char *vcpu_print(const json_t *row, char *buf, size_t size)
+{
+	const char *vm = text_of(row, "vm");
+
+	snprintf(buf, size, "vCPU %" JSON_INTEGER_FORMAT "%s%s",
+		 json_integer_value(json_object_get(row, "vcpu")), *vm ? " of " : "", vm);
+	return buf;
+}
 
 /* ---- the list ---- */
 

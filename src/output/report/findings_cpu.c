@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Time for which vCPUs were ready to run and had no CPU. It has as many causes as there are kinds of what ran on the
+ * CPU meanwhile: each is a finding, with the sum of the time of its tasks, of which there may be many.
+ */
+#include "output/report/findings.h"
+
+#include <string.h>
+
+#include "base/units.h"
+
+/* An idle CPU takes less to run a thread that was woken, whatever its sleep state was. */
+enum { WAKE_MAX_NS = 1000000 };
+
+enum ran { RAN_NOTHING, RAN_OTHER_VM, RAN_OWN, RAN_HOST, RAN_UNKNOWN, NR_RAN };
+
+struct steal {
+	uint64_t ns[NR_RAN];
+	unsigned int nr[NR_RAN];
+	const json_t *longest[NR_RAN]; /* task, a row of sched --by task; NULL: not known */
+};
+
+static const json_t *thread_row(const struct found *f, json_int_t tid)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach (rows_of(f, "sched"), i, row)
+		if (json_integer_value(json_object_get(row, "tid")) == tid)
+			return row;
+	return NULL;
+}
+
+/* QEMU's name of a vCPU's thread: "CPU 1/KVM (4711)". */
+static bool is_vcpu_name(const char *name)
+{
+	return !strncmp(name, "CPU ", 4) && strstr(name, "/KVM (");
+}
+
+static enum ran ran_of(const struct found *f, const json_t *row, const json_t *task)
+{
+	const json_t *tid = json_object_get(task, "task_tid"), *other;
+
+	if (!json_is_integer(tid))
+		return RAN_UNKNOWN;
+	if (!json_integer_value(tid))
+		return RAN_NOTHING;
+	other = thread_row(f, json_integer_value(tid));
+	if (other)
+		return strcmp(text_of(other, "vm"), text_of(row, "vm")) ? RAN_OTHER_VM : RAN_OWN;
+	return is_vcpu_name(text_of(task, "task")) ? RAN_OTHER_VM : RAN_HOST;
+}
+
+/* Rows of tasks are the longest ones; the rest is unknown. */
+static void steal_sum(const struct found *f, const json_t *row, struct steal *ret)
+{
+	const json_t *task, *tid = json_object_get(row, "tid");
+	uint64_t ready = number(row, "ready_ns"), sum = 0;
+	size_t i;
+
+	*ret = (struct steal){0};
+	json_array_foreach (rows_of(f, "sched_tasks"), i, task) {
+		uint64_t ns = number(task, "time_ns");
+		enum ran ran;
+
+		if (!json_equal(json_object_get(task, "tid"), tid))
+			continue;
+		ran = ran_of(f, row, task);
+		ret->ns[ran] += ns;
+		ret->nr[ran]++;
+		sum += ns;
+		if (ns > number(ret->longest[ran], "time_ns"))
+			ret->longest[ran] = task;
+	}
+	ret->ns[RAN_UNKNOWN] += ready > sum ? ready - sum : 0;
+}
+
+static const char *ran_cause(const json_t *row, enum ran ran)
+{
+	static const char *const causes[] = {[RAN_OTHER_VM] = "cpu-other-vm",
+					     [RAN_OWN] = "cpu-own-threads",
+					     [RAN_HOST] = "cpu-host-task",
+					     [RAN_UNKNOWN] = "cpu-wait"};
+	uint64_t waits = number(row, "waits");
+
+	if (ran != RAN_NOTHING)
+		return causes[ran];
+	return waits && number(row, "ready_ns") / waits < WAKE_MAX_NS ? "cpu-wakeup" : "cpu-quota";
+}
+
+/* "; the CPU was idle meanwhile", "; ran instead: stress (55), 310ms, and 2 other tasks"; "" if unknown. */
+static const char *instead_print(const struct steal *s, enum ran ran, char *buf, size_t size)
+{
+	char time[16], more[48] = "";
+
+	*buf = '\0';
+	if (ran == RAN_NOTHING)
+		snprintf(buf, size, "; the CPU was idle meanwhile");
+	if (ran == RAN_NOTHING || ran == RAN_UNKNOWN)
+		return buf;
+	if (s->nr[ran] > 1)
+		snprintf(more, sizeof(more), ", and %u other task%s", s->nr[ran] - 1,
+			 s->nr[ran] == 2 ? "" : "s");
+	snprintf(buf, size, "; ran instead: %s, %s%s", text_of(s->longest[ran], "task"),
+		 duration_print(number(s->longest[ran], "time_ns"), time, sizeof(time)), more);
+	return buf;
+}
+
+static void steal_add(struct found *f, const json_t *row, const struct steal *s, enum ran ran)
+{
+	char who[WHO_BYTES], share[SHARE_BYTES], max[16], instead[WHO_BYTES];
+
+	finding_add(f, "steal", ran_cause(row, ran), "sched", share_of(f, s->ns[ran]),
+		    json_sprintf("%s was ready to run without a CPU for %s, at most %s at a "
+				 "time%s.",
+				 vcpu_print(row, who, sizeof(who)),
+				 share_print(f, s->ns[ran], share, sizeof(share)),
+				 duration_print(number(row, "max_ns"), max, sizeof(max)),
+				 instead_print(s, ran, instead, sizeof(instead))));
+}
+
+bool findings_cpu(struct found *f)
+{
+	struct steal s;
+	bool any = false;
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach (rows_of(f, "sched"), i, row) {
+		if (strcmp(text_of(row, "kind"), "vcpu") != 0 ||
+		    !json_is_integer(json_object_get(row, "ready_ns")))
+			continue;
+		any = true;
+		steal_sum(f, row, &s);
+		for (enum ran ran = 0; ran < NR_RAN; ran++)
+			steal_add(f, row, &s, ran);
+	}
+	return any;
+}
