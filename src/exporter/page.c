@@ -373,8 +373,12 @@ static void vms_write(struct page *p, unsigned int nr, unsigned int left_out)
 	labelled(p, "state", "over-series-limit", left_out);
 }
 
-static void lost_events_write(struct page *p)
+static void events_write(struct page *p)
 {
+	metric_family(&p->text, "hostrace_attach_failures_total", "counter",
+		      "Attempts to attach probes to a VM's process that failed; they are "
+		      "repeated while it lives.");
+	metric_number(&p->text, NULL, p->state->attach_failures);
 	metric_family(&p->text, "hostrace_lost_device_events_total", "counter",
 		      "Events of QEMU that were lost: requests that they may belong to are not "
 		      "measured, stops may be missing or too long.");
@@ -414,7 +418,7 @@ static void probes_write(struct page *p)
 		      "hot-plugged vCPUs, VMs without capacity.");
 	metric_number(&p->text, NULL, s->missed_exits);
 	if (s->devices || s->downtime)
-		lost_events_write(p);
+		events_write(p);
 	if (s->dumps)
 		dumps_write(p);
 	if (s->pushes)

@@ -153,6 +153,7 @@ struct export_state {
 	const struct exported_downtime *downtime; /* the same */
 	const struct exported_dumps *dumps;	  /* NULL: no exemplars */
 	uint64_t lost_device_events;		  /* of both */
+	uint64_t attach_failures;		  /* the same */
 	const char *version;
 	uint64_t missed_exits; /* of vCPUs that are not counted */
 	unsigned int vms_no_capacity;

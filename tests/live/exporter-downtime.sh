@@ -72,7 +72,7 @@ paused_seconds() {
 	echo "$now"
 }
 
-plan 21
+plan 23
 guest_start source -smp 2
 source=$vm
 name=none$$
@@ -167,6 +167,9 @@ for _ in $(seq 300); do
 	sleep .1
 done
 is "$(at_least 3 "$(tries)")" yes "probes that cannot be attached are tried again" exporter.err
+is "$(grep -c "^hostrace: warning: VM $name (pid $vmm) is not watched completely: vm_state: " exporter.err)" 1 \
+	"... which is logged once, with the reason" exporter.err
+is "$(at_least 3 "$(sample hostrace_attach_failures_total)")" yes "... and counted" page
 exporter_end
 is $? 0 "^C: status 0" exporter.err
 vmm_go
