@@ -40,7 +40,7 @@ FAULT_PARTS = faults/alloc,300,tests/faults/run.sh,alloc faults/calls,300,tests/
 SLOW_PARTS = $(if $(filter 1,$(SAN)),,agree,600,tests/agree/run.sh agree-states,120,tests/agree/states.py agree-gaps,120,tests/agree/gaps.py scale,900,tests/scale/run.py page,300,tests/page/run.sh pictures,120,tests/page/pictures.sh \
 	exports,120,tests/exports/run.sh schemas,300,tests/exports/schemas.py library,120,tests/library/run.sh costs,300,tests/costs/run.sh options,300,tests/options/run.py) oracles,60,tests/oracles/run.sh kernels,120,tests/kernels/run.sh \
 	osv-original,200,tests/osv/run.sh broken,120,tests/run-broken.sh \
-	$(if $(filter 1,$(SAN)),$(FUZZ_PARTS),$(FAULT_PARTS) cases/sort,300,tests/run-cases.sh,--sort guest-ring-carried,120,tests/lint/guest-ring.sh install,60,tests/lint/install.sh)
+	$(if $(filter 1,$(SAN)),$(FUZZ_PARTS),$(FAULT_PARTS) cases/sort,300,tests/run-cases.sh,--sort cases/names,300,tests/run-cases.sh,--names guest-ring-carried,120,tests/lint/guest-ring.sh install,60,tests/lint/install.sh)
 
 # The inputs of a fuzz target: its corpus, and the files of tests/broken and tests/golden that have its format. They are
 # replayed with sanitizers only, and counted apart from the tests.

@@ -182,14 +182,14 @@ static int text_put(const char *text, FILE *f)
 
 int json_text_put(const json_t *json, FILE *f, size_t flags)
 {
-	_cleanup_free_ char *text = json_text_make(json, flags);
+	_cleanup_free_ char *text = json_text_make(json, flags | JSON_ENSURE_ASCII);
 
 	return text_put(text, f);
 }
 
 int json_text_put_exact(const json_t *json, FILE *f, size_t flags)
 {
-	_cleanup_free_ char *text = json_dumps(json, flags);
+	_cleanup_free_ char *text = json_dumps(json, flags | JSON_ENSURE_ASCII);
 
 	return text_put(text, f);
 }

@@ -44,7 +44,10 @@ static inline const char *text_of(const json_t *o, const char *key)
 /* As json_dumps(): the caller frees it; NULL: out of memory, or `json` is NULL. */
 char *json_text_make(const json_t *json, size_t flags);
 
-/* As json_dumpf(), with shortened reals: 0 or -1. DEL, which JSON_ENSURE_ASCII leaves, is escaped, too. */
+/*
+ * As json_dumpf(), with shortened reals: 0 or -1. The flag JSON_ENSURE_ASCII is added: what controls a terminal, or the
+ * direction of a text, is escaped, as is DEL, which the flag leaves.
+ */
 int json_text_put(const json_t *json, FILE *f, size_t flags);
 
 /* The same with the reals as jansson prints them. */

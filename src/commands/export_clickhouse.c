@@ -372,6 +372,16 @@ static int finish(struct target *t, const struct input_set *in)
 	return clickhouse_trace_put(t->to->server, row);
 }
 
+/* Its id has the host's name, which may be hostile. */
+static void id_print(const struct target *t)
+{
+	_cleanup_free_ char *id = strdup(t->trace.id);
+
+	if (id)
+		text_sanitize(id);
+	printf("%s: ", id ? id : "trace");
+}
+
 static int rows_send(struct target *t, const struct input_set *in)
 {
 	int err = chunk_begin(t, &t->events);
@@ -390,11 +400,13 @@ static int rows_send(struct target *t, const struct input_set *in)
 		err = chunk_end(t, &t->spans);
 	if (!err)
 		err = finish(t, in);
-	if (!err && !t->file)
-		printf("%s: %" PRIu64 " events and %" PRIu64 " spans in %" PRIu32
-		       " chunks, %" PRIu32 " of them were there already\n",
-		       t->trace.id, t->events.rows, t->spans.rows, t->chunks, t->skipped);
-	return err;
+	if (err || t->file)
+		return err;
+	id_print(t);
+	printf("%" PRIu64 " events and %" PRIu64 " spans in %" PRIu32 " chunks, %" PRIu32
+	       " of them were there already\n",
+	       t->events.rows, t->spans.rows, t->chunks, t->skipped);
+	return 0;
 }
 
 static int trace_send(struct target *t, const struct input_set *in)
@@ -402,7 +414,8 @@ static int trace_send(struct target *t, const struct input_set *in)
 	int err = t->file ? 0 : clickhouse_progress(t->to->server, t->trace.id, &t->progress);
 
 	if (!err && t->progress.complete) {
-		printf("%s: all rows are there already\n", t->trace.id);
+		id_print(t);
+		puts("all rows are there already");
 		return 0;
 	}
 	if (t->progress.chunk_size)

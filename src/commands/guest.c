@@ -93,7 +93,7 @@ int guest_json_write(FILE *out, const char *action, const char *key, json_t *val
 	all = json_pack("{s:{s:s,s:s},s:[],s:{},s:o,s:o}", "hostrace", "version", HOSTRACE_VERSION,
 			"command", command, "inputs", "clock", "caveats",
 			caveats ? caveats : json_array(), key, value);
-	if (!all || json_text_put(all, out, JSON_INDENT(1) | JSON_ENSURE_ASCII)) {
+	if (!all || json_text_put(all, out, JSON_INDENT(1))) {
 		json_decref(all);
 		return EXIT_FAILED;
 	}

@@ -176,7 +176,7 @@ static int raw_write(const struct osv_extracted *x, const char *name)
 	}
 	err = file_open(&f, name, "");
 	if (!err)
-		json_text_put(all, f.file, JSON_INDENT(1) | JSON_ENSURE_ASCII);
+		json_text_put(all, f.file, JSON_INDENT(1));
 	json_decref(all);
 	return new_file_close(&f, err);
 }

@@ -130,7 +130,7 @@ static void json_print(const struct vm *vms, unsigned int nr, const struct outpu
 			     VM_CMDLINE_SHOWN >> 10);
 	all = json_pack("{s:{s:s,s:s},s:[],s:{},s:[],s:o}", "hostrace", "version", HOSTRACE_VERSION,
 			"command", "ps", "inputs", "clock", "caveats", "rows", rows);
-	json_text_put(all, out->file, JSON_INDENT(1) | JSON_ENSURE_ASCII);
+	json_text_put(all, out->file, JSON_INDENT(1));
 	fputc('\n', out->file);
 	json_decref(all);
 }

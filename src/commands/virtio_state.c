@@ -17,7 +17,7 @@ static void draw_json(const struct virtq_list *list, pid_t pid, json_t *caveats,
 				HOSTRACE_VERSION, "command", "virtio", "inputs", "clock", "caveats",
 				caveats, "rows", virtq_list_json(list, pid));
 
-	json_text_put(all, f, JSON_INDENT(1) | JSON_ENSURE_ASCII);
+	json_text_put(all, f, JSON_INDENT(1));
 	fputc('\n', f);
 	json_decref(all);
 }

@@ -60,6 +60,16 @@ const void *record_copy(const struct event *ev, unsigned int id, void *record, s
 	return record;
 }
 
+char *record_text(const char *text, size_t text_size, char *buf, size_t size)
+{
+	size_t len = strnlen(text, text_size < size ? text_size : size - 1);
+
+	memcpy(buf, text, len);
+	buf[len] = '\0';
+	text_sanitize(buf);
+	return buf;
+}
+
 const char *record_stack(const struct event *ev, char *buf, size_t size)
 {
 	if (ev->type->id == EV_sched_holder) {

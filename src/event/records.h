@@ -48,7 +48,7 @@
 	struct rec_##event name##_copy;                                                            \
 	const struct rec_##event *name = record_##event(ev, &name##_copy)
 
-/* Copies a text field of a record into an array, at most its size - 1 bytes and a NUL. Returns the array. */
+/* Copies a text field of a record into an array, at most its size - 1 bytes and a NUL, sanitized. Returns the array. */
 #define RECORD_TEXT(record, field, array)                                                          \
 	record_text((record)->field, sizeof((record)->field), array, sizeof(array))
 
@@ -81,17 +81,10 @@ static inline const void *record_of(const struct event *ev, unsigned int id, voi
 #undef PAD
 #undef END
 
-/* A record is untrusted: its text may lack the NUL. */
-static inline char *record_text(const char *text, size_t text_size, char *buf, size_t size)
-{
-	size_t len = strnlen(text, text_size < size ? text_size : size - 1);
+/* The same, with the sizes. The record is untrusted: its text may lack the NUL. */
+char *record_text(const char *text, size_t text_size, char *buf, size_t size);
 
-	memcpy(buf, text, len);
-	buf[len] = '\0';
-	return buf;
-}
-
-/* The call stack of a sched_holder or sched_stack, "" if there is none. Returns buf. */
+/* The call stack of a sched_holder or sched_stack, sanitized; "" if there is none. Returns buf. */
 const char *record_stack(const struct event *ev, char *buf, size_t size);
 
 /*

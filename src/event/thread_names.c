@@ -138,7 +138,7 @@ static void host_shows(struct thread_names *names, const struct event *ev, uint3
 
 	if (!known || !tid)
 		return;
-	text_sanitize(record_text(name, sizeof(comm), comm, sizeof(comm)));
+	record_text(name, sizeof(comm), comm, sizeof(comm));
 	fn(names, ev, tid, comm, shown);
 }
 

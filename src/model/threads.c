@@ -86,7 +86,6 @@ static void comm_learn(struct model_thread *t, const char comm[16])
 	if (!*comm || !strncmp(t->comm, comm, sizeof(t->comm)))
 		return;
 	record_text(comm, sizeof(t->comm), t->comm, sizeof(t->comm));
-	text_sanitize(t->comm);
 }
 
 /* ---- states ---- */

@@ -56,7 +56,7 @@ static struct runner runner_of(uint32_t cpu, uint32_t tid, const char comm[16])
 {
 	struct runner r = {.known = true, .cpu = cpu, .tid = tid};
 
-	text_sanitize(record_text(comm, sizeof(r.comm), r.comm, sizeof(r.comm)));
+	record_text(comm, sizeof(r.comm), r.comm, sizeof(r.comm));
 	return r;
 }
 

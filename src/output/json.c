@@ -24,7 +24,7 @@ static void open_object(const struct report *r)
 	json_object_foreach (head, key, value) {
 		fprintf(r->out->file, "\"%s\": ", key);
 		json_text_put(value, r->out->file,
-			      JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII);
+			      JSON_ENCODE_ANY | JSON_COMPACT);
 		fputs(",\n", r->out->file);
 	}
 	json_decref(head);
@@ -155,7 +155,7 @@ void json_rows_end(FILE *f, json_t *head)
 
 void json_rows_last(FILE *f, json_t *head)
 {
-	json_text_put(head, f, JSON_COMPACT | JSON_ENSURE_ASCII);
+	json_text_put(head, f, JSON_COMPACT);
 	fputc('\n', f);
 	json_decref(head);
 }

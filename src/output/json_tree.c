@@ -19,7 +19,7 @@ void report_answer(const struct report *r, json_t *more, size_t flags)
 		*r->out->tree = answer;
 		return;
 	}
-	json_text_put(answer, r->out->file, flags | JSON_ENSURE_ASCII | JSON_PRESERVE_ORDER);
+	json_text_put(answer, r->out->file, flags | JSON_PRESERVE_ORDER);
 	fputc('\n', r->out->file);
 	json_decref(answer);
 }

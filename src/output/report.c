@@ -89,6 +89,17 @@ json_t *json_text(const char *text)
 	return json_string(copy);
 }
 
+json_t *json_sanitized(json_t *string)
+{
+	_cleanup_free_ char *text = string ? strdup(json_string_value(string)) : NULL;
+
+	if (!text)
+		return string;
+	text_sanitize(text);
+	json_string_set(string, text);
+	return string;
+}
+
 void caveat_add(json_t *list, const char *fmt, ...)
 {
 	_cleanup_free_ char *text = NULL;

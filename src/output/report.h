@@ -102,6 +102,9 @@ const char *report_duration(const struct report *r, uint64_t time, char *buf, si
 /* A JSON string of any bytes: broken UTF-8, which JSON cannot have, is replaced. */
 json_t *json_text(const char *text);
 
+/* The same string without what controls a terminal or the direction of text. Steals it; NULL is returned as it is. */
+json_t *json_sanitized(json_t *string);
+
 /* Appends a note to an array of texts, without control characters. */
 void caveat_add(json_t *list, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -466,7 +466,7 @@ static void on_device(struct elements *e, const struct event *ev)
 	struct device *d = elements_device(e, ev->pid, r->vdev);
 
 	if (record_has(ev, virtio_device, path))
-		text_sanitize(RECORD_TEXT(r, path, d->path));
+		RECORD_TEXT(r, path, d->path);
 	*d->kind = '\0'; /* of what had this address before */
 }
 
@@ -476,7 +476,7 @@ static void on_kind(struct elements *e, const struct event *ev)
 	struct device *d = elements_device(e, ev->pid, r->vdev);
 
 	if (record_has(ev, virtio_kind, kind))
-		text_sanitize(RECORD_TEXT(r, kind, d->kind));
+		RECORD_TEXT(r, kind, d->kind);
 }
 
 /*

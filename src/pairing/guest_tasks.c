@@ -114,7 +114,7 @@ void guest_tasks_learn(struct guest_tasks *t, const struct event *ev)
 	struct guest_task_name name = {.tid = r->guest_tid};
 	struct now *now = hash_add_u64(&t->now, ev->tid, NULL);
 
-	text_sanitize(RECORD_TEXT(r, guest_comm, name.comm));
+	RECORD_TEXT(r, guest_comm, name.comm);
 	if (now)
 		now->label = r->task ? label_of(t, &name) : 0;
 }

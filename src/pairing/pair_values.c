@@ -190,7 +190,7 @@ void pair_device_learn(struct pairing *p, const struct event *ev)
 
 	if (!record_has(ev, virtio_device, path))
 		return;
-	text_sanitize(RECORD_TEXT(r, path, path));
+	RECORD_TEXT(r, path, path);
 	if (!known || strcmp(p->text[known - 1].text, path))
 		text_keep(p, ev->pid, r->vdev, path);
 }

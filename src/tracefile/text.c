@@ -513,7 +513,7 @@ void textfile_meta(const json_t *meta, FILE *out)
 	if (!json_object_size(meta))
 		return;
 	fputs("# meta ", out);
-	json_text_put_exact(meta, out, JSON_COMPACT | JSON_ENSURE_ASCII); /* controls of text direction, too */
+	json_text_put_exact(meta, out, JSON_COMPACT);
 	fputc('\n', out);
 }
 
@@ -528,7 +528,7 @@ void textfile_type(const struct event_type *type, FILE *out)
 	json_t *json = schema_from_type(type, 0);
 
 	fputs("# type ", out);
-	json_text_put_exact(json, out, JSON_COMPACT | JSON_ENSURE_ASCII);
+	json_text_put_exact(json, out, JSON_COMPACT);
 	fputc('\n', out);
 	json_decref(json);
 }

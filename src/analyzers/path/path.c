@@ -56,7 +56,7 @@ static void on_device(struct path *p, const struct event *ev)
 
 	if (!d || d->path) /* the name of what was there first: requests point to it */
 		return;
-	text_sanitize(RECORD_TEXT(r, path, text));
+	RECORD_TEXT(r, path, text);
 	d->path = strdup(text);
 }
 

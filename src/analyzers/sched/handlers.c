@@ -93,7 +93,7 @@ void handlers_event(struct sched *s, struct follow *t, const struct event *ev)
 	char text[STACK_BYTES];
 	struct sched_handler *h;
 
-	text_sanitize(RECORD_TEXT(r, stack, text));
+	RECORD_TEXT(r, stack, text);
 	h = handler_get(s, t, text);
 	if (!h)
 		return;

@@ -77,7 +77,7 @@ static void on_device(struct queues *q, const struct event *ev)
 
 	if (!d)
 		return;
-	text_sanitize(RECORD_TEXT(r, path, name));
+	RECORD_TEXT(r, path, name);
 	if (!strcmp(name, d->path))
 		return;
 	snprintf(d->path, sizeof(d->path), "%s", name);

@@ -32,7 +32,7 @@ static void print_json(const struct host_checks *host, const struct vm_report *r
 				"caveats");
 
 	doctor_json(host, reports, nr, all);
-	json_text_put(all, f, JSON_INDENT(1) | JSON_ENSURE_ASCII);
+	json_text_put(all, f, JSON_INDENT(1));
 	fputc('\n', f);
 	json_decref(all);
 }

@@ -199,7 +199,7 @@ static int put_json_line(const struct stat_lines *l, const struct stat_interval 
 	json_object_update_new(line, durations_json(d));
 	json_object_set_new(line, "missed", json_integer((json_int_t)in->missed));
 	json_object_set_new(line, "rows", reasons_json(l, in, vcpu));
-	err = line ? json_text_put(line, l->out->file, JSON_COMPACT | JSON_ENSURE_ASCII) : -1;
+	err = line ? json_text_put(line, l->out->file, JSON_COMPACT) : -1;
 	fputc('\n', l->out->file);
 	json_decref(line);
 	return err ? fail(-ENOMEM, "out of memory") : 0;

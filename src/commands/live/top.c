@@ -146,7 +146,7 @@ static int batch_print(struct top *t)
 	if (!strcmp(t->out.format, "json")) {
 		json_t *line = top_model_json(&t->model);
 
-		err = line ? json_text_put(line, f, JSON_COMPACT | JSON_ENSURE_ASCII) : -1;
+		err = line ? json_text_put(line, f, JSON_COMPACT) : -1;
 		json_decref(line);
 		if (err)
 			return fail(-ENOMEM, "out of memory");

@@ -9,6 +9,7 @@
 
 #include "base/order.h"
 #include "base/units.h"
+#include "output/report.h"
 #include "output/report/page.h"
 #include "output/table.h"
 
@@ -25,7 +26,7 @@ void finding_add(struct found *f, const char *kind, const char *cause, const cha
 	}
 	json_array_append_new(f->list, json_pack("{s:s,s:s,s:s,s:f,s:o}", "kind", kind, "cause",
 						 cause, "section", section, "share", share, "text",
-						 sentence));
+						 json_sanitized(sentence)));
 }
 
 double share_of(const struct found *f, uint64_t ns)
@@ -165,7 +166,8 @@ json_t *page_title_make(const json_t *sections)
 	char span[16], number_of[32];
 
 	snprintf(number_of, sizeof(number_of), "%zu VMs", vms);
-	return json_sprintf("%s%s%s, %s", vms > 1 ? number_of : *name ? name : "recording",
-			    is_host ? " on " : "", is_host ? host : "",
-			    duration_print(number(info, "span_ns"), span, sizeof(span)));
+	return json_sanitized(json_sprintf(
+		"%s%s%s, %s", vms > 1 ? number_of : *name ? name : "recording",
+		is_host ? " on " : "", is_host ? host : "",
+		duration_print(number(info, "span_ns"), span, sizeof(span))));
 }

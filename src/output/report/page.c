@@ -93,7 +93,7 @@ int page_write(const json_t *page, FILE *f)
 
 int page_write_json(const json_t *page, FILE *f)
 {
-	if (json_text_put(page, f, JSON_ENSURE_ASCII | PAGE_JSON_FLAGS) && !ferror(f))
+	if (json_text_put(page, f, PAGE_JSON_FLAGS) && !ferror(f))
 		return fail(-ENOMEM, "out of memory");
 	fputc('\n', f);
 	return 0;

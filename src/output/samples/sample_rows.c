@@ -27,7 +27,7 @@ void row_sink_add(struct row_sink *sink, json_t *row)
 	json_rows_next(sink->out, sink->nr++);
 	sink->shown = true;
 	if (row)
-		json_text_put(row, sink->out, JSON_COMPACT | JSON_ENSURE_ASCII);
+		json_text_put(row, sink->out, JSON_COMPACT);
 	json_decref(row);
 }
 
