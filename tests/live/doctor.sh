@@ -50,10 +50,13 @@ for _ in $(seq 1200); do
 done
 [ -s pid ] || bail "QEMU did not start: $(cat qemu.err)"
 
-plan 19
+plan 21
 "$HOSTRACE" doctor --tcg --vm doctor-$$ -f json >doctor.json 2>err
 is $? 0 "recording is possible" err
 follows doctor doctor.json
+unshare -p -f --mount-proc "$HOSTRACE" doctor -f json >none.json 2>err # a PID namespace without VMs
+is $? 0 "without a VM: JSON" err
+is "$(jq -c '[.result.vms, (.rows | length > 0), ([.rows[] | select(.pid)] | length)]' none.json)" "[[],true,0]" "... of the kernel's events"
 "$HOSTRACE" doctor --vm "$(cat pid)" >doctor.txt 2>err
 is $? 0 "so says the text" err
 is "$(awk 'length > 80' doctor.txt)" "" "it fits 80 columns"
@@ -117,8 +120,8 @@ if [ -c /dev/kvm ]; then # a VM under KVM, and no QEMU
 	vmm_go
 	vmm_end
 else
-	echo "ok 18 # SKIP kernel: no /dev/kvm"
-	echo "ok 19 # SKIP kernel: no /dev/kvm"
-	nr=19
+	echo "ok 20 # SKIP kernel: no /dev/kvm"
+	echo "ok 21 # SKIP kernel: no /dev/kvm"
+	nr=21
 fi
 finish

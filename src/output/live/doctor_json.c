@@ -38,7 +38,7 @@ static json_t *analyzers_json(const struct vm_report *p)
 	return all;
 }
 
-/* Kernel events once, QEMU's per VM with its pid. */
+/* Kernel events once; QEMU's per VM with its pid, none without a VM. */
 static json_t *rows_json(const struct vm_report *reports, unsigned int nr)
 {
 	json_t *rows = json_array(), *row;
@@ -50,7 +50,7 @@ static json_t *rows_json(const struct vm_report *reports, unsigned int nr)
 		json_array_foreach (plan, k, row) {
 			bool kernels = event_is_kernels(&reports[i].plan.probe[k]);
 
-			if (kernels && i)
+			if (kernels ? i != 0 : !reports[i].vm)
 				continue;
 			if (!kernels)
 				json_object_set_new(row, "pid", json_integer(reports[i].vm->pid));
