@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "event/reader.h"
+#include "readers/perf/perfdata.h"
 #include "readers/readers.h"
 #include "readers/text/tool_table.h"
 
@@ -70,7 +71,7 @@ int other_format_refuse(const char *path, struct open_files *files, const uint8_
 		if (memmem(head, len, f->mark, strlen(f->mark)))
 			return refuse(path, f->what, f->instead);
 	}
-	return 0;
+	return perfdata_part_refuse(path, head, len);
 }
 
 bool directory_holds(const char *directory, const char *name)

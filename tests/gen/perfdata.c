@@ -41,7 +41,7 @@
 enum { CPUS = 64, ATTR_BYTES = 128, HEAD_BYTES = 104, MMAP_BYTES = 1 << 19 };
 
 /* Features (tools/perf/util/header.h). */
-enum { TRACING_DATA = 1, FEATURE_NRCPUS = 7, FEATURE_COMPRESSED = 27 };
+enum { TRACING_DATA = 1, FEATURE_NRCPUS = 7, FEATURE_DIR_FORMAT = 24, FEATURE_COMPRESSED = 27 };
 
 /* tools/lib/perf/include/perf/event.h */
 enum {
@@ -51,6 +51,7 @@ enum {
 	TIME_CONV = 79,
 	HEADER_FEATURE = 80,
 	COMPRESSED = 81,
+	FINISHED_INIT = 82,
 };
 
 struct counter {
@@ -439,6 +440,10 @@ static void data_put(const struct trace *t, FILE *f)
 		packed_put(&t->data, f);
 	else
 		fwrite(t->data.data, 1, t->data.len, f);
+	if (t->threads) { /* the records of the threads are in other files */
+		put(f, FINISHED_INIT, 4);
+		put(f, 8ull << 16, 4);
+	}
 }
 
 static void pipe_write(const struct trace *t, FILE *f)
@@ -505,16 +510,17 @@ static void file_write(const struct trace *t, FILE *f)
 	bytes_begin(&b);
 	tracing_put(t, b.f);
 	bytes_end(&b);
-	at = end + 16 + 16 * t->threads + 16 * t->packed;
+	at = end + 16 + 32 * t->threads + 16 * t->packed;
 	feature_place(f, &at, b.len);
 	if (t->threads)
-		feature_place(f, &at, 8);
+		feature_place(f, &at, 8), feature_place(f, &at, 8);
 	if (t->packed)
 		feature_place(f, &at, 20);
 	fwrite(b.data, 1, b.len, f);
 	if (t->threads) {
 		put(f, t->nr_files, 4); /* CPUs that the machine has, and that are online */
 		put(f, t->nr_files, 4);
+		put(f, 1, 8); /* PERF_DIR_VERSION */
 	}
 	if (t->packed)
 		compression_put(f);
@@ -530,6 +536,7 @@ static void file_write(const struct trace *t, FILE *f)
 	put(f, 0, 8);
 	put(f, 0, 8);
 	put(f, 1ull << TRACING_DATA | (uint64_t)t->threads << FEATURE_NRCPUS |
+		       (uint64_t)t->threads << FEATURE_DIR_FORMAT |
 		       (uint64_t)t->packed << FEATURE_COMPRESSED, 8);
 }
 

@@ -532,6 +532,7 @@ static int perfdata_fill(struct perfdata *p, const char *path, const struct read
 	if (!p->scratch || !p->threads)
 		return fail(-ENOMEM, "%s: out of memory", path);
 	err = file_begin(p);
+	err = err ? err : perfdata_parts_demand(&p->file);
 	if (!err && !p->guest)
 		err = losses_take(p);
 	if (!err)
@@ -565,10 +566,19 @@ static int perfdata_open(const char *path, const struct read_hint *hint, struct 
 	return 0;
 }
 
+/* A directory of perf record --threads without its `data`, which the error message names. */
+static bool holds_parts(const char *directory)
+{
+	_cleanup_free_ char *path = NULL;
+
+	return asprintf(&path, "%s/data.0", directory) >= 0 && !access(path, F_OK);
+}
+
 const struct reader_ops perfdata_reader = {
 	.name = "perf.data",
 	.summary = "recordings of perf, from a file, a pipe or its threads, also compressed",
 	.directory = "data",
+	.probe_directory = holds_parts,
 	.probe = perfdata_probe,
 	.open = perfdata_open,
 	.next = perfdata_next,

@@ -6,4 +6,10 @@
 
 extern const struct reader_ops perfdata_reader;
 
+/*
+ * Are these the first bytes of records without a head, as those of data.0 in a directory of perf record --threads?
+ * -EINVAL with the error message set; 0: they are not.
+ */
+int perfdata_part_refuse(const char *path, const uint8_t *head, size_t len);
+
 #endif

@@ -248,7 +248,9 @@ static int feature_take(struct perfdata_file *f, unsigned int bit, struct buffer
 	else if (bit == PERFDATA_F_NRCPUS) {
 		buffer_u32(b); /* that the machine has */
 		f->nr_cpus = buffer_u32(b);
-	} else if (bit == PERFDATA_F_EVENT_DESC)
+	} else if (bit == PERFDATA_F_DIR_FORMAT)
+		f->has_parts = buffer_u64(b); /* the version; 0: all is in this file (perf record --kcore) */
+	else if (bit == PERFDATA_F_EVENT_DESC)
 		event_desc_take(f, b);
 	else if (bit == PERFDATA_F_CLOCK_DATA && buffer_left(b) >= 24) {
 		buffer_u64(b); /* version, clock id */
@@ -270,7 +272,8 @@ static bool feature_wanted(unsigned int bit)
 {
 	return bit == PERFDATA_F_TRACING_DATA || bit == PERFDATA_F_HOSTNAME ||
 	       bit == PERFDATA_F_OSRELEASE || bit == PERFDATA_F_NRCPUS ||
-	       bit == PERFDATA_F_EVENT_DESC || bit == PERFDATA_F_CLOCK_DATA;
+	       bit == PERFDATA_F_EVENT_DESC || bit == PERFDATA_F_CLOCK_DATA ||
+	       bit == PERFDATA_F_DIR_FORMAT;
 }
 
 static int feature_read(struct perfdata_file *f, unsigned int bit, struct buffer *table,

@@ -48,6 +48,7 @@ enum {
 	PERFDATA_F_OSRELEASE = 4,
 	PERFDATA_F_NRCPUS = 7,
 	PERFDATA_F_EVENT_DESC = 12,
+	PERFDATA_F_DIR_FORMAT = 24,
 	PERFDATA_F_CLOCK_DATA = 29,
 };
 
@@ -72,6 +73,7 @@ struct perfdata_file {
 	struct open_files *files; /* set before the file is opened: as in struct read_hint */
 	uint64_t bytes;
 	bool directory; /* of perf record --threads: perfdata_parts.c */
+	bool has_parts; /* the records are in data.0, data.1, ... beside it */
 	bool pipe;
 	uint64_t data_at, data_end;
 	bool unended; /* the recorder ended before it wrote the sizes */
@@ -146,6 +148,8 @@ int perfdata_parts_open(const struct perfdata_file *f, struct ftrace_events *eve
 int perfdata_parts_next(struct perfdata_parts *p, const struct perfdata_file *f,
 			struct perfdata_record *ret, bool *cut);
 void perfdata_parts_close(struct perfdata_parts *p);
+/* Of a file that is not given by its directory: -errno with the error message set if its records are in others. */
+int perfdata_parts_demand(const struct perfdata_file *f);
 /* Says so if files of the directory are missing. */
 void perfdata_parts_caveat(const struct perfdata_parts *p, const struct perfdata_file *f,
 			   struct trace_info *info);

@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -18,7 +19,9 @@
 #include "base/error.h"
 #include "base/open_files.h"
 #include "event/reader.h"
+#include "readers/perf/perfdata.h"
 #include "readers/perf/perfdata_file.h"
+#include "readers/perf/perfdata_scan.h"
 
 enum { PARTS_MAX = PERFDATA_CPUS_MAX, PART_BYTES = 128 << 10 };
 
@@ -101,6 +104,50 @@ int perfdata_parts_open(const struct perfdata_file *f, struct ftrace_events *eve
 	return err;
 }
 
+static int alone_refuse(const char *path)
+{
+	_cleanup_free_ char *copy = strdup(path);
+
+	fail(-EINVAL, "%s is one of the files that perf record --threads writes to a directory",
+	     path);
+	return fail_hint(-EINVAL,
+			 "name the directory, which must have all of them (data, data.0, ...): "
+			 "-i %s",
+			 copy ? dirname(copy) : "DIRECTORY");
+}
+
+int perfdata_parts_demand(const struct perfdata_file *f)
+{
+	return f->has_parts && !f->directory ? alone_refuse(f->path) : 0;
+}
+
+/* Are these the first bytes of records without a head, as those of data.0? */
+static bool is_part(const uint8_t *head, size_t len)
+{
+	static const uint8_t zstd[] = {0x28, 0xb5, 0x2f, 0xfd};
+	unsigned int nr = 0;
+
+	for (size_t at = 0; at + PERFDATA_HEAD + sizeof(zstd) <= len; nr++) {
+		uint32_t type;
+		uint16_t size;
+
+		memcpy(&type, head + at, sizeof(type));
+		memcpy(&size, head + at + 6, sizeof(size));
+		if (!nr && (type == PERFDATA_COMPRESSED || type == PERFDATA_COMPRESSED2))
+			return !memcmp(head + PERFDATA_HEAD, zstd, sizeof(zstd)) ||
+			       !memcmp(head + 2 * PERFDATA_HEAD, zstd, sizeof(zstd));
+		if (!type || type > PERFDATA_COMPRESSED2 || size < PERFDATA_HEAD || size % 8)
+			return false;
+		at += size;
+	}
+	return nr > 1;
+}
+
+int perfdata_part_refuse(const char *path, const uint8_t *head, size_t len)
+{
+	return is_part(head, len) ? alone_refuse(path) : 0;
+}
+
 void perfdata_parts_caveat(const struct perfdata_parts *p, const struct perfdata_file *f,
 			   struct trace_info *info)
 {
@@ -110,7 +157,7 @@ void perfdata_parts_caveat(const struct perfdata_parts *p, const struct perfdata
 	if (p->missing != UINT_MAX)
 		trace_info_caveat(info, "%s: data.%u is missing: so are the records of its CPUs",
 				  f->path, p->missing);
-	else if (p->nr_files < counted)
+	else if (f->has_parts && p->nr_files < counted)
 		trace_info_caveat(info,
 				  "%s: there are %u files data.N, and perf counted on %" PRIu32
 				  " CPUs: was the directory copied whole? (A file has more than "
