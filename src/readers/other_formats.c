@@ -21,9 +21,11 @@ struct other_format {
 };
 
 static const char ctf_instead[] = "name its directory, which has the metadata: -i DIRECTORY";
+static const char babeltrace[] =
+	"text of babeltrace2 without CPUs or names of fields, or with broken lines";
 static const char babeltrace_instead[] =
-	"print each event in one line and with its CPU, "
-	"as babeltrace2 does of a kernel's trace of LTTng";
+	"print each event in one line, with its CPU and the names of its fields, as babeltrace2 "
+	"does of a kernel's trace of LTTng without options";
 static const char stap_instead[] =
 	"record the events: hostrace record --vm PID; reports: heatmap exit-latency, leaks";
 
@@ -38,8 +40,14 @@ static const struct other_format formats[] = {
 	{"\xc1\x1f\xfc\xc1", "a stream of a CTF trace (LTTng)", ctf_instead},
 	{"\x57\x1d\xd1\x75", "the metadata of a CTF trace (LTTng)", ctf_instead},
 	{"/* CTF 1.8 */", "the metadata of a CTF trace (LTTng)", ctf_instead},
-	{"] (+0.", "text of babeltrace2 without CPUs, or with broken lines", babeltrace_instead},
-	{"] (+?.", "text of babeltrace2 without CPUs, or with broken lines", babeltrace_instead},
+	{"] (+0", babeltrace, babeltrace_instead},
+	{"] (+?", babeltrace, babeltrace_instead},
+	{", name = kvm_", babeltrace, babeltrace_instead},
+	{", name = sched_", babeltrace, babeltrace_instead},
+	{" kvm_x86_exit: { ", babeltrace, babeltrace_instead},
+	{" kvm_x86_entry: { ", babeltrace, babeltrace_instead},
+	{"{Trace 0, Stream class ID ", "text of babeltrace2's sink.text.details",
+	 babeltrace_instead},
 	{"|512n8u  131u2m", "a heat map of stap/exitheatmap.stp", stap_instead},
 	{"queue verdict       device", "a table of stap/virtqueueleaks.stp", stap_instead},
 };

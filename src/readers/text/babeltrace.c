@@ -8,8 +8,14 @@
  *
  *	CPU 0/KVM-77 [001] 46931.123456789: kvm_exit: exit_reason=48 guest_rip=0xFFFF8102 isa=1
  *
+ * or, with --names=all, of which any part may be there,
+ *
+ *	timestamp = 13:02:11.123456789, delta = +0.000001000, trace:hostname = host1, name = kvm_x86_exit,
+ *		stream.packet.context = { cpu_id = 1 }, stream.event.context = { tid = 77 }, event.fields = { ... }
+ *
  * LTTng calls KVM's tracepoints of x86 kvm_x86_..., and the scheduler's numbers of threads tid. A time of day is in
- * seconds since midnight. Threads are known only if the trace has the context tid (lttng add-context -k -t tid).
+ * seconds since midnight; --clock-cycles prints ticks. Threads are known only if the trace has the context tid (lttng
+ * add-context -k -t tid). A line whose fields have no names (--names=none) is no event.
  */
 #include "readers/text/babeltrace.h"
 
@@ -20,68 +26,163 @@
 #include <time.h>
 
 #include "readers/text/lines.h"
+#include "readers/text/paste_clean.h"
+#include "readers/text/text_line.h"
 
-#define DATE "[%4d-%2d-%2d %2d:%2d:%2d%n"
+#define DATE "%4d-%2d-%2d %2d:%2d:%2d%n"
 
-enum { LINE_BYTES = 4096, FIELD_BYTES = 256, TIMES_MAX = 16 /* '[' before an event's fields */ };
+enum {
+	LINE_BYTES = 4096,
+	FIELD_BYTES = 256,
+	TIMES_MAX = 16, /* '[' before an event's fields */
+	SCOPES_MAX = 8,
+};
+
+/* Blanks, also those of HTML and of mailers: how many bytes. */
+static size_t blanks_span(const char *s, const char *end)
+{
+	const char *p = s;
+
+	while (p < end && (*p == ' ' || *p == '\t' || (unsigned char)*p >= 0x80 ||
+			   (end - p >= 6 && !memcmp(p, "&nbsp;", 6) && (p += 5))))
+		p++;
+	return (size_t)(p - s);
+}
 
 bool babeltrace_probe(const char *text, size_t len)
 {
-	static const char context[] = "{ cpu_id = ";
+	static const char cpu[] = "cpu_id";
+	const char *end = text + len;
 
-	return memmem(text, len, context, sizeof(context) - 1) && memchr(text, '[', len);
+	for (const char *p = text; (p = memmem(p, (size_t)(end - p), cpu, sizeof(cpu) - 1));) {
+		size_t blanks;
+
+		p += sizeof(cpu) - 1;
+		blanks = blanks_span(p, end);
+		if (blanks && p + blanks < end && p[blanks] == '=')
+			return true;
+	}
+	return false;
 }
 
-/* "[13:02:11.5]", "[2026-11-26 13:02:11.5]", "[1764162131.5]": seconds, and what follows them,
- * ".5]". */
+/* ---- cleaning ---- */
+
+/* One blank for several, and for tabs, but in strings. In place; returns the new end. */
+static char *blanks_join(char *s, char *end)
+{
+	char *to = s;
+	bool text = false;
+
+	for (char *from = s; from < end; from++) {
+		char c = *from == '\t' ? ' ' : *from;
+
+		text ^= c == '"' && (to == s || to[-1] != '\\');
+		if (c != ' ' || text || to == s || to[-1] != ' ')
+			*to++ = c;
+	}
+	return to;
+}
+
+/* ---- times ---- */
+
+/* "13:02:11.5", "2026-11-26 13:02:11.5", "1764162131.5", and "200000000800" in ticks: seconds, and what follows them. */
 static const char *time_parse(const char *s, uint64_t *ret)
 {
 	struct tm tm = {.tm_mday = 1, .tm_year = 70};
-	const char *colon = strchr(s, ':'), *close = strchr(s, ']');
+	size_t len = strcspn(s, "],");
 	int n = 0;
 
-	if (*s != '[' || !close)
-		return NULL;
-	if (!colon || colon > close) {
-		s++;
+	if (!memchr(s, ':', len)) {
+		const char *begin = s;
+
 		*ret = text_decimal(&s);
-		return *s == '.' ? s : NULL;
+		return s > begin && (*s == '.' || s == begin + len) ? s : NULL;
 	}
-	if (sscanf(s, DATE, &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour,
-		   &tm.tm_min, &tm.tm_sec, &n) == 6) {
+	if (sscanf(s, DATE, &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour, &tm.tm_min,
+		   &tm.tm_sec, &n) == 6) {
 		tm.tm_year -= 1900;
 		tm.tm_mon--;
 	} else {
 		tm = (struct tm){.tm_mday = 1, .tm_year = 70};
-		if (sscanf(s, "[%2d:%2d:%2d%n", &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &n) != 3)
+		if (sscanf(s, "%2d:%2d:%2d%n", &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &n) != 3)
 			return NULL;
 	}
 	*ret = (uint64_t)timegm(&tm);
 	return s[n] == '.' ? s + n : NULL;
 }
 
-/* The value of a member: "48", "0x1F", "\"CPU 0/KVM\"", "( \"NAME\" : container = 1 )". Returns its
- * end. */
+/* The time of the event, before `end`: the last one, as others may be prefixes ("Nov 25 23:03:17 ", "[12.345] "). */
+static const char *time_find(const char *s, const char *end, uint64_t *ret)
+{
+	static const char timestamp[] = "timestamp = ";
+	const char *found = memmem(s, (size_t)(end - s), timestamp, sizeof(timestamp) - 1);
+	uint64_t seconds;
+
+	if (found)
+		return time_parse(found + sizeof(timestamp) - 1, ret);
+	for (int i = 0; i < TIMES_MAX && (s = memchr(s, '[', (size_t)(end - s))); i++, s++) {
+		const char *fraction = time_parse(s + 1, &seconds);
+
+		if (fraction) {
+			found = fraction;
+			*ret = seconds;
+		}
+	}
+	return found;
+}
+
+/* ---- fields ---- */
+
+/* The quotation mark at the end of the string at s, or the end of the text. */
+static const char *string_end(const char *s)
+{
+	for (s++; *s && *s != '"'; s++)
+		s += *s == '\\' && s[1];
+	return s;
+}
+
+/* The bracket that the one at s needs, or the end of the text. */
+static const char *bracket_end(const char *s)
+{
+	unsigned int depth = 0;
+
+	for (; *s; s++) {
+		if (*s == '"' && !*(s = string_end(s)))
+			break;
+		depth += *s == '{' || *s == '[' || *s == '(';
+		depth -= *s == '}' || *s == ']' || *s == ')';
+		if (!depth)
+			break;
+	}
+	return s;
+}
+
+/*
+ * The value of a member: "48", "0x1F", "\"CPU 0/KVM\"", "( \"NAME\" : container = 1 )"; of arrays and structures
+ * nothing. Returns its end.
+ */
 static const char *value_parse(const char *s, char *ret)
 {
 	static const char container[] = "container = ";
-	const char *end = s + strcspn(s, ",}"), *close;
-	size_t len = 0;
+	const char *end = s + strcspn(s, ",}");
 
+	*ret = '\0';
 	if (*s == '"') {
-		close = strchr(s + 1, '"');
-		end = close ? close : s + strlen(s);
+		end = string_end(s);
 		snprintf(ret, FIELD_BYTES, "%.*s", (int)(end - s - 1), s + 1);
 		return *end ? end + 1 : end;
 	}
-	if (*s == '(') {
-		close = strchr(s, ')');
-		end = close ? close + 1 : end;
-		s = strstr(s, container);
-		s = s && s < end ? s + sizeof(container) - 1 : end;
+	if (*s == '(' || *s == '[' || *s == '{') {
+		bool is_enum = *s == '(';
+
+		end = bracket_end(s);
+		end += *end != '\0';
+		s = is_enum ? strstr(s, container) : NULL;
+		if (!s || s >= end)
+			return end;
+		s += sizeof(container) - 1;
 	}
-	len = strcspn(s, " ,})");
-	snprintf(ret, FIELD_BYTES, "%.*s", (int)len, s);
+	snprintf(ret, FIELD_BYTES, "%.*s", (int)strcspn(s, " ,})"), s);
 	return end;
 }
 
@@ -110,53 +211,114 @@ static void number_hex(char *value)
 		snprintf(value, FIELD_BYTES, "0x%" PRIx64, number);
 }
 
-/* "{ a = 1, b = 2 }, { c = 3 }": contexts, then the fields, which go to `to`. False: it is not so.
- */
-static bool members_parse(const char *s, bool sched, bool kvm, struct head *head, char *to)
+/* The member at s of a scope, "a = 1": its name, and the end of its value, which is printed. NULL: there is none. */
+static const char *member_parse(const char *s, struct text_slice *name, char *value)
 {
-	size_t at = 0;
+	const char *equals = s + strcspn(s, "={}[(\",");
 
-	while ((s = strchr(s, '{'))) {
-		bool fields = !strchr(s, '}') || !strchr(strchr(s, '}'), '{');
-
-		for (s++; *s && *s != '}';) {
-			char name[FIELD_BYTES], value[FIELD_BYTES];
-			const char *equals;
-
-			s += strspn(s, " ,");
-			equals = strstr(s, " = ");
-			if (*s == '}' || !equals)
-				break;
-			name_print(sched && fields, s, (size_t)(equals - s), name);
-			s = value_parse(equals + 3, value);
-			if (fields && kvm)
-				number_hex(value);
-			if (fields)
-				at += (size_t)snprintf(to + at, LINE_BYTES - at, "%s%s=%s",
-						       at ? " " : "", name, value);
-			else if (!strcmp(name, "cpu_id"))
-				strcpy(head->cpu, value);
-			else if (!strcmp(name, "tid") || !strcmp(name, "vtid"))
-				strcpy(head->tid, value);
-			else if (!strcmp(name, "procname"))
-				strcpy(head->comm, value);
-			if (at >= LINE_BYTES)
-				return false;
-		}
-	}
-	return *head->cpu;
+	if (equals - s < 2 || equals[0] != '=' || equals[-1] != ' ' || equals[1] != ' ')
+		return NULL;
+	*name = (struct text_slice){s, (uint32_t)(equals - 1 - s)};
+	return value_parse(equals + 2, value);
 }
 
-/* A line that was cut or broken has no end of its fields; after it may be what encloses a pasted text. */
-static bool is_whole(const char *s)
+static bool name_is(struct text_slice name, const char *text)
 {
-	const char *close = strrchr(s, '}');
+	return name.len == strlen(text) && !memcmp(name.at, text, name.len);
+}
 
-	if (!close)
+static bool is_of_context(struct text_slice name)
+{
+	return name_is(name, "tid") || name_is(name, "vtid") || name_is(name, "pid") ||
+	       name_is(name, "vpid") || name_is(name, "procname") || name_is(name, "cpu_id");
+}
+
+/* "{ cpu_id = 1 }", "{ tid = 77, procname = "CPU 0/KVM" }" */
+static void context_parse(const char *s, struct head *head)
+{
+	char value[FIELD_BYTES];
+	struct text_slice name;
+
+	for (s += strspn(s, "{ ,"); (s = member_parse(s, &name, value)); s += strspn(s, " ,")) {
+		if (name_is(name, "cpu_id"))
+			strcpy(head->cpu, value);
+		else if (name_is(name, "tid") || name_is(name, "vtid"))
+			strcpy(head->tid, value);
+		else if (name_is(name, "procname"))
+			strcpy(head->comm, value);
+	}
+}
+
+/*
+ * The event's fields, to `to`. False: they have no names, or are those of a context, as the rest of the line is in the
+ * next one.
+ */
+static bool fields_parse(const char *s, bool sched, bool kvm, char *to)
+{
+	char name[FIELD_BYTES], value[FIELD_BYTES];
+	struct text_slice slice;
+	size_t at = 0;
+
+	for (s += strspn(s, "{ ,"); *s && *s != '}'; s += strspn(s, " ,")) {
+		s = member_parse(s, &slice, value);
+		if (!s || (!at && (sched || kvm) && is_of_context(slice)))
+			return false;
+		name_print(sched, slice.at, slice.len, name);
+		if (kvm)
+			number_hex(value);
+		if (*value)
+			at += (size_t)snprintf(to + at, LINE_BYTES - at, "%s%s=%s", at ? " " : "",
+					       name, value);
+		if (at >= LINE_BYTES)
+			return false;
+	}
+	return true;
+}
+
+/* "{", "stream.packet.context = {": where the brace is; NULL: no scope begins so. */
+static const char *scope_open(const char *s)
+{
+	if (!strncmp(s, "stream.", 7) || !strncmp(s, "event.", 6)) {
+		s += strspn(s, "abcdefghijklmnopqrstuvwxyz.");
+		if (strncmp(s, " = ", 3) != 0)
+			return NULL;
+		s += 3;
+	}
+	return *s == '{' ? s : NULL;
+}
+
+/* ": {" or ", {" after the event's name: the colon or comma. */
+static char *scopes_find(char *s)
+{
+	for (; *s; s++)
+		if ((*s == ':' || *s == ',') && s[1] == ' ' && scope_open(s + 2))
+			return s;
+	return NULL;
+}
+
+/*
+ * "{ a = 1, b = 2 }, { c = 3 }" up to the end of the line: contexts, then the fields, which go to `to`. False: it is
+ * not so, or more of it is in the next line. What encloses a pasted text may follow.
+ */
+static bool scopes_parse(const char *s, bool sched, bool kvm, struct head *head, char *to)
+{
+	const char *last = NULL;
+
+	for (int i = 0; i < SCOPES_MAX && s && (s = scope_open(s)); i++) {
+		if (last)
+			context_parse(last, head);
+		last = s;
+		s = bracket_end(s);
+		if (*s++ != '}')
+			return false;
+		if (*s != ',')
+			break;
+		s += strspn(s, ", ");
+	}
+	if (!last || !s || !*head->cpu)
 		return false;
-	close++;
-	close += strspn(close, " \t|\"`");
-	return !*close || *close == '<' || *close == 0x1b;
+	s += strspn(s, " |\"`");
+	return (!*s || *s == '<') && fields_parse(last, sched, kvm, to);
 }
 
 /*
@@ -195,64 +357,49 @@ static void discarded_print(const char *s, char *ret, size_t size)
 		snprintf(ret, size, "CPU:%" PRIu64 " [EVENTS DROPPED]", text_decimal(&at));
 }
 
-/* The time of the event, before `end`: the last one, as others may be prefixes ("Nov 25 23:03:17 ", "[12.345] "). */
-static const char *time_find(const char *s, const char *end, uint64_t *ret)
+/* What trace-cmd report -R prints of the event in the line, to `to`: how long it is; 0: it is no event. */
+static int event_print(char *s, char *to, size_t size)
 {
-	const char *found = NULL;
-	uint64_t seconds;
+	static const char x86[] = "kvm_x86_";
+	char fields[LINE_BYTES] = "", *scopes = scopes_find(s), *name = scopes;
+	struct head head = {.cpu = ""};
+	uint64_t seconds = 0;
+	const char *fraction = scopes ? time_find(s, scopes, &seconds) : NULL;
+	bool is_x86;
+	int len;
 
-	for (int i = 0; i < TIMES_MAX && (s = memchr(s, '[', (size_t)(end - s))); i++, s++) {
-		const char *fraction = time_parse(s, &seconds);
-
-		if (fraction) {
-			found = fraction;
-			*ret = seconds;
-		}
-	}
-	return found;
+	if (!fraction)
+		return 0;
+	while (name > s && name[-1] != ' ')
+		name--;
+	if (!scopes_parse(scopes + 2, !strncmp(name, "sched_", 6), !strncmp(name, "kvm_", 4),
+			  &head, fields))
+		return 0;
+	is_x86 = !strncmp(name, x86, sizeof(x86) - 1);
+	name += is_x86 ? sizeof(x86) - 1 : 0;
+	len = snprintf(to, size, "%s%s%s [%03u] %" PRIu64 "%.*s: %s%.*s: %s", head.comm,
+		       *head.tid ? "-" : "", head.tid,
+		       (unsigned int)strtoul(head.cpu, NULL, 10), seconds,
+		       (int)strcspn(fraction, "],"), fraction, is_x86 ? "kvm_" : "",
+		       (int)(scopes - name), name, fields);
+	return (size_t)len < size ? len : 0;
 }
 
 char *babeltrace_line(char *s, char *end)
 {
-	static const char x86[] = "kvm_x86_";
-	char line[LINE_BYTES], fields[LINE_BYTES] = "", *members, *name, *name_end;
-	struct head head = {.cpu = ""};
-	const char *fraction;
-	uint64_t seconds;
-	int len, task;
+	char line[LINE_BYTES];
+	int len;
 
+	if (paste_is_odd(s, end))
+		end = paste_clean(s, end);
+	end = blanks_join(s, end);
 	*end = '\0';
 	discarded_print(s, line, sizeof(line));
 	len = (int)strlen(line);
+	len = len ? len : event_print(s, line, sizeof(line));
 	if (len && len < end - s) {
 		memcpy(s, line, (size_t)len);
-		*end = '\n';
-		s[len] = '\n';
-		return s + len;
-	}
-	members = is_whole(s) ? strstr(s, ": {") : NULL;
-	fraction = members ? time_find(s, members, &seconds) : NULL;
-	members = fraction ? members : NULL;
-	for (name = members; name && name > s && name[-1] != ' ';)
-		name--;
-	name_end = members;
-	if (members && members_parse(members, !strncmp(name, "sched_", 6),
-				     !strncmp(name, "kvm_", 4), &head, fields)) {
-		bool is_x86 = !strncmp(name, x86, sizeof(x86) - 1);
-
-		name += is_x86 ? sizeof(x86) - 1 : 0;
-		task = snprintf(line, sizeof(line), "%s%s%s", head.comm, *head.tid ? "-" : "",
-				head.tid);
-		len = snprintf(line + task, sizeof(line) - (size_t)task,
-			       " [%03u] %" PRIu64 "%.*s: %s%.*s: %s",
-			       (unsigned int)strtoul(head.cpu, NULL, 10), seconds,
-			       (int)strcspn(fraction, "]"), fraction, is_x86 ? "kvm_" : "",
-			       (int)(name_end - name), name, fields);
-		if (task + len < end - s && (size_t)(task + len) < sizeof(line)) {
-			memcpy(s, line, (size_t)(task + len));
-			*end = '\n';
-			end = s + task + len;
-		}
+		end = s + len;
 	}
 	*end = '\n';
 	return end;

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "readers/text/babeltrace.h"
 #include "readers/text/paste_clean.h"
 #include "readers/text/tracetext.h"
 
@@ -65,6 +66,18 @@ static void thread_guess(struct tracetext *t)
 	t->has_cpu_tids = true;
 }
 
+/* A text of babeltrace2 may begin after many other lines. */
+static enum text_line_kind line_parse(struct tracetext *t, char *s, char *end)
+{
+	enum text_line_kind kind = text_line_parse(&t->line, s, end);
+
+	if (kind != TEXT_UNKNOWN || t->lines.babeltrace || t->lines.paste ||
+	    !babeltrace_probe(s, (size_t)(end - s)))
+		return kind;
+	t->lines.babeltrace = true;
+	return text_line_parse(&t->line, s, babeltrace_line(s, end));
+}
+
 enum text_line_kind tracetext_line(struct tracetext *t)
 {
 	char *s, *end;
@@ -83,7 +96,7 @@ enum text_line_kind tracetext_line(struct tracetext *t)
 			continue;
 		t->is_odd = !t->scanned && !t->lines.paste && (paste_is_odd(s, end) ||
 							      paste_has_cut_mark(s, end));
-		t->kind = !t->lines.signature	     ? text_line_parse(&t->line, s, end)
+		t->kind = !t->lines.signature	     ? line_parse(t, s, end)
 			  : text_skip_quote(s) < end ? TEXT_UNKNOWN
 						     : TEXT_EMPTY;
 		if (t->kind == TEXT_EVENT && t->unit.differences)
