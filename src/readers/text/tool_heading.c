@@ -17,6 +17,7 @@ struct tool_heading {
 	enum tool_row_of of;
 	bool running;	/* totals since the tool began: a later table has those of an earlier one */
 	double unit_ns; /* of durations without a unit */
+	bool again;	/* each thread has one */
 	bool ours;	/* its columns have names that others use for something else */
 };
 
@@ -29,10 +30,10 @@ static const struct tool_heading headings[] = {
 	{"Event", "kvm_stat", NULL, ROW_OF_EVENT, true, 1},
 	{"Guest Name", "kvm_stat", "guest", ROW_OF_OTHER, true, 1},
 	{"KVM_EXIT_REASON", "kvmexit", NULL, ROW_OF_REASON, false, 1},
-	{"syscall", "perf trace -s", "syscall", ROW_OF_OTHER, false, 1e6},
-	{"reason", "hostrace", NULL, ROW_OF_REASON, false, 1, true}, /* exits, stap/exitlatency.stp */
-	{"thread", "hostrace", "thread", ROW_OF_OTHER, false, 1, true}, /* stap/kvmrun.stp and others */
-	{"port", "hostrace", "port", ROW_OF_OTHER, false, 1, true}, /* stap/portio.stp */
+	{"syscall", "perf trace -s", "syscall", ROW_OF_OTHER, false, 1e6, true},
+	{"reason", "hostrace", NULL, ROW_OF_REASON, false, 1, false, true}, /* exits, stap/exitlatency.stp */
+	{"thread", "hostrace", "thread", ROW_OF_OTHER, false, 1, false, true}, /* stap/kvmrun.stp and others */
+	{"port", "hostrace", "port", ROW_OF_OTHER, false, 1, false, true}, /* stap/portio.stp */
 };
 
 static const struct {
@@ -301,9 +302,8 @@ static void title_take(struct tool_lines *l, const char *text)
 	len = (int)strcspn(title, "\n");
 	while (len && strchr(" \t\r|", title[len - 1]))
 		len--;
-	if (*l->title)
-		l->table->others += (int)strlen(l->title) != len ||
-				    strncmp(l->title, title, (size_t)len);
+	l->table->others |= *l->title && ((int)strlen(l->title) != len ||
+					  strncmp(l->title, title, (size_t)len) != 0);
 	snprintf(l->title, sizeof(l->title), "%.*s", len, title);
 }
 
@@ -324,13 +324,13 @@ int tool_heading_line(struct tool_lines *l, const char *text)
 	if (!heading_parse(l, text))
 		return 0;
 	err = tool_row_flush(l);
-	l->table->others += !strcmp(l->heading->tool, "perf kvm stat") && !l->live && l->seen;
+	l->table->others |= !l->heading->again && !l->heading->running && !l->live && l->seen;
 	l->seen = true;
 	snprintf(l->header, sizeof(l->header), "%s", text);
 	l->header_open = true;
 	tool_names_clear(l);
 	if (l->heading->running &&
 	    (!l->table->tool || !strcmp(l->table->tool, l->heading->tool)))
-		tool_table_again(l->table);
+		tool_block_again(l);
 	return err ? err : 1;
 }

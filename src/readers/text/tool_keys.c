@@ -30,6 +30,7 @@ static int key_put(struct tool_lines *l, const char *tool, const char *text, uin
 	int err;
 
 	if (row) {
+		tool_block_total(l, row);
 		row->count = 0;
 		l->table->tables = 2;
 	}
@@ -101,9 +102,10 @@ static int histogram_line(struct tool_lines *l, const char *text)
 		len--;
 	key[len] = '\0';
 	close += strcspn(close, "0123456789");
-	return tool_number_parse(close, &v, &count) && count != TOOL_TABLE_UNKNOWN
-		       ? key_put(l, "a histogram trigger", key, count, false)
-		       : 0;
+	if (!tool_number_parse(close, &v, &count) || count == TOOL_TABLE_UNKNOWN)
+		return 0;
+	tool_block_once(l, key);
+	return key_put(l, "a histogram trigger", key, count, false);
 }
 
 int tool_keys_line(struct tool_lines *l, const char *text)

@@ -60,7 +60,7 @@ int tool_row_put(struct tool_lines *l, const char *tool, enum tool_row_of of, co
 		 const struct tool_row *r)
 {
 	static const char exit[] = "kvm_exit(";
-	size_t len = strlen(name);
+	size_t len = strlen(name), nr;
 	struct tool_row *to;
 
 	if (of == ROW_OF_EVENT && len > sizeof(exit) && !strncmp(name, exit, sizeof(exit) - 1) &&
@@ -74,11 +74,14 @@ int tool_row_put(struct tool_lines *l, const char *tool, enum tool_row_of of, co
 		l->table->also = tool;
 		return 0;
 	}
+	nr = l->table->nr;
 	to = tool_row_get(l->table, of, name, len);
 	if (!l->table->tool)
 		l->table->tool = tool;
-	if (to)
+	if (to) {
+		tool_block_row(l, to, l->table->nr > nr);
 		row_add(to, r);
+	}
 	return to || l->table->dropped ? 0 : -ENOMEM;
 }
 
@@ -189,7 +192,7 @@ static void time_take(struct tool_lines *l, uint64_t at_s)
 	else if (!l->step_s)
 		l->step_s = since;
 	else
-		l->table->others += l->csv && since > 60 * l->step_s;
+		l->table->others |= l->csv && since > 60 * l->step_s;
 	l->last_s = at_s;
 }
 
@@ -225,6 +228,7 @@ static int once_line(struct tool_lines *l, const struct tool_words *w)
 	    !tool_count_parse(w->word[w->nr - 1], &r.per_s))
 		return 0;
 	l->certain |= is_kvm_name(w->word[w->nr - 3]);
+	tool_block_once(l, w->word[w->nr - 3]);
 	int err = tool_row_put(l, "kvm_stat", ROW_OF_EVENT, w->word[w->nr - 3], &r);
 
 	if (!err && l->table->nr)
@@ -266,6 +270,7 @@ static int debugfs_put(struct tool_lines *l, const char *path, uint64_t count)
 		tool_table_clear(l->table);
 	l->debugfs = level;
 	l->certain |= is_kvm_name(name);
+	tool_block_once(l, path);
 	err = tool_count_put(l, "KVM's debugfs", ROW_OF_EVENT, name, count);
 	row = tool_row_find(l->table, ROW_OF_EVENT, name, strlen(name));
 	if (row) /* "kvm_exit(HLT)" is a reason */
@@ -318,6 +323,7 @@ static int pair_line(struct tool_lines *l, const struct tool_words *w)
 	    (!is_lower(name) && !exit_reason_known(name)))
 		return 0;
 	l->certain |= is_kvm_name(name) || exit_reason_known(name);
+	tool_block_once(l, name);
 	err = tool_count_put(l, uniq,
 			     exit_reason_known(name) ? ROW_OF_REASON : ROW_OF_EVENT, name, count);
 	if (!err && l->table->nr)
@@ -374,6 +380,7 @@ static int line_of_text(struct tool_lines *l, const char *text)
 int tool_line_add(struct tool_lines *l, char *text)
 {
 	struct tool_words w;
+	bool is_text;
 	int done;
 
 	text = (char *)text + (tool_blanks_skip(text) - text);
@@ -382,6 +389,12 @@ int tool_line_add(struct tool_lines *l, char *text)
 	done = line_of_text(l, text);
 	if (done)
 		return done < 0 ? done : 0;
+	is_text = tool_block_is_text(text);
+	if (tool_block_is_address(text)) {
+		done = tool_row_flush(l);
+		tool_block_text(l);
+		return done;
+	}
 	if (!strncasecmp(text, "timestamp,", 10) || l->csv)
 		for (char *p = strchr(text, ','); p; p = strchr(p, ','))
 			*p = ' ';
@@ -392,8 +405,12 @@ int tool_line_add(struct tool_lines *l, char *text)
 	done = tool_perf_stat_row(l, &w);
 	if (!done)
 		done = kvm_stat_line(l, &w);
-	if (!done && l->heading)
+	if (!done && l->heading) {
 		done = tool_heading_row(l, &w);
+		done = done ? done : l->row.nr > 0;
+	}
+	if (!done && is_text)
+		tool_block_text(l);
 	return done < 0 ? done : 0;
 }
 
@@ -413,13 +430,21 @@ int tool_lines_end(struct tool_lines *l)
 {
 	int err = tool_row_flush(l);
 
+	tool_blocks_end(l);
 	lines_span(l);
 	if (!err && !l->certain)
 		tool_rows_drop(l->table);
 	return err ? err : tool_keys_end(l);
 }
 
+void tool_lines_init(struct tool_lines *l, struct tool_table *t)
+{
+	*l = (struct tool_lines){.table = t};
+	tool_block_init(l);
+}
+
 void tool_lines_free(struct tool_lines *l)
 {
 	tool_names_clear(l);
+	tool_block_deinit(l);
 }

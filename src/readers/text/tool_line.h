@@ -57,6 +57,9 @@ struct tool_lines {
 	bool summary;	 /* rows that follow are sums of those: perf stat --summary */
 	bool live;	 /* there are times of day: screens of perf kvm stat live follow one another */
 	bool seen;	 /* a heading */
+	struct hash_table identities, totals; /* of rows: tool_block.c */
+	unsigned int block;		      /* texts between rows */
+	bool text_since;		      /* the last row */
 };
 
 /*
@@ -70,9 +73,27 @@ void tool_wrap_flush(struct tool_lines *l, char *ret);
 /* Is the table that the lines are of, if it has a heading, one of this tool? */
 bool tool_heading_is(const struct tool_lines *l, const char *tool);
 
+/* ---- where another table begins, tool_block.c: sets struct tool_table's `others` ---- */
+
+void tool_block_init(struct tool_lines *l);
+void tool_block_deinit(struct tool_lines *l);
+/* Is a line, which is no row, none that tools print around their tables? Then it is noted. */
+bool tool_block_is_text(const char *text);
+bool tool_block_is_address(const char *text); /* "192.0.2.7:", which is no number of a row */
+void tool_block_text(struct tool_lines *l);
+/* A row that its table has once: its name and all that tells it from other rows. */
+void tool_block_once(struct tool_lines *l, const char *identity);
+/* A row gets figures. */
+void tool_block_row(struct tool_lines *l, struct tool_row *row, bool is_new);
+/* Running totals come again: all, or that of one row. */
+void tool_block_again(struct tool_lines *l);
+void tool_block_total(struct tool_lines *l, const struct tool_row *row);
+void tool_blocks_end(struct tool_lines *l);
+
 /* The text ends with '\0', and is changed. 0 or -ENOMEM. */
 int tool_line_add(struct tool_lines *l, char *text);
 int tool_lines_end(struct tool_lines *l);
+void tool_lines_init(struct tool_lines *l, struct tool_table *t);
 void tool_lines_free(struct tool_lines *l);
 
 /* ---- words and numbers, tool_words.c ---- */

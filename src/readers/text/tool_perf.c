@@ -54,6 +54,28 @@ static void cgroup_seen(struct tool_lines *l, const char *word)
 	l->table->cgroups |= strncmp(l->cgroup, word, sizeof(l->cgroup) - 1) != 0;
 }
 
+enum { IDENTITY_BYTES = 256 };
+
+static void part_add(char *identity, const char *part)
+{
+	size_t len = strlen(identity);
+
+	if (len + strlen(part) + 1 < IDENTITY_BYTES)
+		strcat(strcat(identity, part), " ");
+}
+
+/* A row is of the event and of what precedes the count: a time, a CPU, a thread. */
+static void words_once(struct tool_lines *l, const struct tool_words *w, unsigned int first,
+		       unsigned int event)
+{
+	char identity[IDENTITY_BYTES] = "";
+
+	for (unsigned int i = 0; i < first; i++)
+		part_add(identity, w->word[i]);
+	part_add(identity, w->word[event]);
+	tool_block_once(l, identity);
+}
+
 /* 1: it is a row of perf stat. */
 int tool_perf_stat_row(struct tool_lines *l, const struct tool_words *w)
 {
@@ -66,6 +88,7 @@ int tool_perf_stat_row(struct tool_lines *l, const struct tool_words *w)
 	if (l->intervals && (l->summary || (w->nr && !strcmp(w->word[0], "summary"))))
 		return 1;
 	if (has_number && tool_is_event(w->word[0], strlen(w->word[0]))) {
+		tool_block_once(l, w->word[0]);
 		int err = tool_count_put(l, "perf stat", ROW_OF_EVENT, w->word[0], l->number);
 
 		return err ? err : 1;
@@ -81,6 +104,7 @@ int tool_perf_stat_row(struct tool_lines *l, const struct tool_words *w)
 			span_seen(l, s);
 		if (i + 1 < w->nr)
 			cgroup_seen(l, w->word[i + 1]);
+		words_once(l, w, first, i);
 		int err = tool_count_put(l, "perf stat", ROW_OF_EVENT, w->word[i], count);
 
 		return err ? err : 1;
@@ -128,6 +152,7 @@ static int perf_csv_fields(struct tool_lines *l, char field[FIELDS_MAX][FIELD_BY
 			   unsigned int event)
 {
 	const char *number = field[event - 2], *end;
+	char identity[IDENTITY_BYTES] = "";
 	uint64_t count;
 	double v;
 	int err;
@@ -141,6 +166,10 @@ static int perf_csv_fields(struct tool_lines *l, char field[FIELDS_MAX][FIELD_BY
 	if (event > 2 && strpbrk(field[0], ".,") &&
 	    (end = tool_number_parse(field[0], &v, &(uint64_t){0})) && !*end)
 		span_seen(l, v);
+	for (unsigned int i = 0; i < event - 2; i++)
+		part_add(identity, field[i]);
+	part_add(identity, field[event]);
+	tool_block_once(l, identity);
 	err = tool_count_put(l, "perf stat", ROW_OF_EVENT, field[event], count);
 	return err ? err : 1;
 }
@@ -177,7 +206,7 @@ static int perf_json_row(struct tool_lines *l, const char *text)
 		   *event = member_find(text, "\"event\""),
 		   *interval = member_find(text, "\"interval\""),
 		   *cgroup = member_find(text, "\"cgroup\"");
-	char name[128];
+	char name[128], identity[IDENTITY_BYTES];
 	size_t len = event ? strcspn(event, "\"") : 0;
 	double v;
 	uint64_t integer;
@@ -191,6 +220,8 @@ static int perf_json_row(struct tool_lines *l, const char *text)
 		snprintf(group, sizeof(group), "%.*s", (int)strcspn(cgroup, "\""), cgroup);
 		cgroup_seen(l, group);
 	}
+	snprintf(identity, sizeof(identity), "%.*s %s", (int)(count - text), text, name);
+	tool_block_once(l, identity);
 	if (interval && tool_number_parse(interval, &v, &integer))
 		span_seen(l, v);
 	integer = tool_number_parse(count, &v, &integer) ? uint64_of_double(v + 0.5)
@@ -220,23 +251,27 @@ static int perf_report_line(struct tool_lines *l, const char *text)
 	at += strspn(at, " ");
 	if (!tool_number_parse(at, &v, &count) || count == TOOL_TABLE_UNKNOWN)
 		return 0;
+	tool_block_once(l, l->event);
 	err = tool_count_put(l, "perf report", ROW_OF_EVENT, l->event, count);
 	l->event[0] = '\0';
 	return err ? err : 1;
 }
 
-/* Before the rows of a table; after intervals it has their sums. */
-static void perf_stat_begin(struct tool_lines *l, const char *text)
+/* Before the rows of perf stat, whose intervals are followed by their sums, or of all threads of perf trace -s. */
+static void table_begin(struct tool_lines *l, const char *text)
 {
-	if (!strstr(text, "Performance counter stats for") || !l->table->nr)
+	if (!l->table->nr)
 		return;
-	l->summary = l->intervals;
-	l->table->others += !l->intervals;
+	if (strstr(text, "Performance counter stats for")) {
+		l->summary = l->intervals;
+		l->table->others |= !l->intervals;
+	}
+	l->table->others |= strstr(text, "Summary of events") != NULL;
 }
 
 int tool_perf_line(struct tool_lines *l, const char *text)
 {
-	perf_stat_begin(l, text);
+	table_begin(l, text);
 
 	int done = perf_json_row(l, text);
 

@@ -197,13 +197,14 @@ const char *tool_table_probe(const char *text, size_t len)
 	char *copy = memchr(text, '\0', len) ? NULL : calloc(1, len + 1 + TEXT_LINE_SLACK),
 	     *s = copy;
 	struct tool_table t;
-	struct tool_lines l = {.table = &t};
+	struct tool_lines l;
 	const char *tool = NULL;
 	int err = 0;
 
 	if (!copy)
 		return NULL;
 	table_init(&t);
+	tool_lines_init(&l, &t);
 	memcpy(copy, text, len);
 	copy[len] = '\n';
 	for (char *end; !err && s < copy + len; s = end + 1) {
@@ -225,12 +226,13 @@ const char *tool_table_probe(const char *text, size_t len)
 static int lines_read(const char *path, struct open_files *files, struct tool_table *ret,
 		      uint64_t most)
 {
-	struct tool_lines l = {.table = ret};
+	struct tool_lines l;
 	struct text_lines lines;
 	char *s, *end;
 	int err;
 
 	table_init(ret);
+	tool_lines_init(&l, ret);
 	err = text_lines_open(&lines, path, files);
 	for (uint64_t left = most; !err && left && (s = text_line_next(&lines, &end)); left--)
 		err = lines.signature ? 0 : line_add(&l, s, end);
@@ -260,9 +262,9 @@ static int lines_read(const char *path, struct open_files *files, struct tool_ta
 			   path);
 	if (!err && ret->others && most == UINT64_MAX)
 		err = fail(-EINVAL,
-			   "%s holds %u tables of %s: put each in a file of its own, which diff "
-			   "compares",
-			   path, ret->others + 1, ret->tool);
+			   "%s holds several tables of %s: put each in a file of its own, which "
+			   "diff compares",
+			   path, ret->tool);
 	tool_lines_free(&l);
 	text_lines_close(&lines);
 	return err;

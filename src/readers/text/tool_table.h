@@ -30,6 +30,7 @@ struct tool_row {
 	uint64_t count, total_ns, min_ns, mean_ns, max_ns;
 	uint64_t per_s; /* a rate that the tool printed */
 	bool maybe;	/* while it is read: it may be another text */
+	unsigned int block; /* while it is read: how many texts between rows preceded it */
 };
 
 struct open_files;
@@ -44,7 +45,7 @@ struct tool_table {
 	bool span_guessed; /* it is the number of lines, one a second as kvm_stat prints them by
 			      default */
 	bool cgroups; /* perf stat counted several cgroups (--for-each-cgroup), whose rows have one name */
-	unsigned int others; /* tables of the same kind that follow the first one, before and after something */
+	bool others;	   /* other tables of the same kind follow: of before and after, of another host */
 	const char *also;  /* another tool, whose table follows: its rows are not read; NULL: none */
 	bool broken;	   /* lines were broken so that figures are not certain */
 	uint64_t tables;   /* of running totals, of which the last one is kept */
