@@ -94,6 +94,11 @@ void tool_counts_caveats(const struct tool_table *t, json_t *list)
 	if (t->tables > 1)
 		caveat_add(list, "the tool printed its running totals several times: the last ones "
 				 "are shown");
+	if (t->odd)
+		caveat_add(list,
+			   "lines skipped that look like rows, but have no name of an event or "
+			   "exit reason: %" PRIu64 ", the first is '%s'",
+			   t->odd, t->first_odd);
 	halts_note(t, list);
 	caveat_count(list, "rows dropped, the table has too many", t->dropped);
 }

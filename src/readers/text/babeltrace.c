@@ -85,7 +85,7 @@ static char *blanks_join(char *s, char *end)
 
 /* ---- times ---- */
 
-/* "13:02:11.5", "2026-11-26 13:02:11.5", "1764162131.5", and "200000000800" in ticks: seconds, and what follows them. */
+/* "13:02:11.5", "2026-11-26 13:02:11.5", "1764162131.5", "200000000800" (ticks): seconds, and what follows them. */
 static const char *time_parse(const char *s, uint64_t *ret)
 {
 	struct tm tm = {.tm_mday = 1, .tm_year = 70};

@@ -146,7 +146,6 @@ void tool_block_again(struct tool_lines *l)
 	for (size_t i = 0; i < l->table->nr; i++)
 		total_keep(l, &l->table->row[i]);
 	l->text_since = false;
-	tool_table_again(l->table);
 }
 
 void tool_blocks_end(struct tool_lines *l)

@@ -5,10 +5,12 @@
  * not matter. A mailer may have wrapped heading and rows: a line that has only words of a heading,
  * or only numbers, continues what lacks them.
  */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/saturate.h"
+#include "event/exit_reason.h"
 #include "readers/text/tool_line.h"
 
 struct tool_heading {
@@ -18,6 +20,7 @@ struct tool_heading {
 	bool running;	/* totals since the tool began: a later table has those of an earlier one */
 	double unit_ns; /* of durations without a unit */
 	bool again;	/* each thread has one */
+	unsigned int least; /* values of a row */
 	bool ours;	/* its columns have names that others use for something else */
 };
 
@@ -30,10 +33,10 @@ static const struct tool_heading headings[] = {
 	{"Event", "kvm_stat", NULL, ROW_OF_EVENT, true, 1},
 	{"Guest Name", "kvm_stat", "guest", ROW_OF_OTHER, true, 1},
 	{"KVM_EXIT_REASON", "kvmexit", NULL, ROW_OF_REASON, false, 1},
-	{"syscall", "perf trace -s", "syscall", ROW_OF_OTHER, false, 1e6, true},
-	{"reason", "hostrace", NULL, ROW_OF_REASON, false, 1, false, true}, /* exits, stap/exitlatency.stp */
-	{"thread", "hostrace", "thread", ROW_OF_OTHER, false, 1, false, true}, /* stap/kvmrun.stp and others */
-	{"port", "hostrace", "port", ROW_OF_OTHER, false, 1, false, true}, /* stap/portio.stp */
+	{"syscall", "perf trace -s", "syscall", ROW_OF_OTHER, false, 1e6, true, 3},
+	{"reason", "hostrace", NULL, ROW_OF_REASON, false, 1, false, 3, true}, /* exits, stap/exitlatency.stp */
+	{"thread", "hostrace", "thread", ROW_OF_OTHER, false, 1, false, 3, true}, /* stap/kvmrun.stp and others */
+	{"port", "hostrace", "port", ROW_OF_OTHER, false, 1, false, 3, true}, /* stap/portio.stp */
 };
 
 static const struct {
@@ -82,7 +85,10 @@ static bool columns_parse(struct tool_lines *l, const struct tool_heading *h, co
 
 		for (size_t i = 0; i < sizeof(columns) / sizeof(*columns) && !end; i++)
 			if ((h->ours || !columns[i].ours) && (end = words_skip(s, columns[i].name)))
-				*c = (struct tool_column){columns[i].of, h->unit_ns};
+				*c = (struct tool_column){columns[i].of, h->unit_ns,
+							  strchr(columns[i].name, '%') ||
+								  (h->unit_ns > 1 &&
+								   columns[i].of == COLUMN_TOTAL)};
 		if (!end || l->nr_columns + 1 >= sizeof(l->column) / sizeof(*l->column))
 			return counts;
 		counts |= c->of == COLUMN_COUNT;
@@ -169,7 +175,7 @@ int tool_row_flush(struct tool_lines *l)
 			break;
 		}
 	}
-	if (!counted || !l->heading || !strcmp(l->row.name, "Total"))
+	if (!counted || !l->heading || !strcmp(l->row.name, "Total") || nr < l->heading->least)
 		return 0;
 	if (l->heading->keys)
 		l->table->keys = l->heading->keys;
@@ -186,6 +192,10 @@ static void values_add(struct tool_lines *l, const struct tool_words *w, unsigne
 					 ? tool_unit_parse(w->word[at + 1], strlen(w->word[at + 1]))
 					 : 0;
 
+		if (c->has_point && !strpbrk(w->word[at], ".,%")) {
+			l->row.nr = 0; /* "phone 89 1234" */
+			return;
+		}
 		if (c->of == COLUMN_COUNT || c->of == COLUMN_RATE) {
 			if (!tool_count_parse(w->word[at], &count))
 				return;
@@ -244,6 +254,17 @@ static int guest_row(struct tool_lines *l, const struct tool_words *w)
 	return 0;
 }
 
+/* Has this table rows of such names? What they are of may be anything but an event's, a reason's or a port's. */
+static bool name_fits(const struct tool_lines *l, const char *name)
+{
+	if (l->heading->of == ROW_OF_EVENT)
+		return tool_is_kvm_event(name);
+	if (!strcmp(l->heading->tool, "kvmexit"))
+		return exit_reason_known(name) || strstr(name, "EXIT_");
+	return !l->heading->keys || strcmp(l->heading->keys, "port") || strchr(name, 'x') ||
+	       isdigit((unsigned char)*name);
+}
+
 /* All rows of kvm_stat's screen have "46.8" after the total: "Fax 089 1234" is none. */
 static bool lacks_percent(const struct tool_lines *l, const struct tool_words *w,
 			  unsigned int first)
@@ -271,6 +292,10 @@ int tool_heading_row(struct tool_lines *l, const struct tool_words *w)
 	if (err || first == w->nr || !tool_is_name(w->word[first - 1]) ||
 	    lacks_percent(l, w, first))
 		return err;
+	if (!name_fits(l, w->word[first - 1])) {
+		tool_row_odd(l, w->word[first - 1]);
+		return 0;
+	}
 	if (l->heading->keys && !strcmp(l->heading->keys, "thread"))
 		thread_name(l, w, first);
 	else if (first > 1 && !strcmp(w->word[first - 1], "excp")) /* "PF excp" of SVM */
@@ -307,6 +332,12 @@ static void title_take(struct tool_lines *l, const char *text)
 	snprintf(l->title, sizeof(l->title), "%.*s", len, title);
 }
 
+static void running_again(struct tool_lines *l)
+{
+	tool_block_again(l);
+	tool_table_again(l->table);
+}
+
 /* A heading, or what follows of one. 1: it was. */
 int tool_heading_line(struct tool_lines *l, const char *text)
 {
@@ -331,6 +362,6 @@ int tool_heading_line(struct tool_lines *l, const char *text)
 	tool_names_clear(l);
 	if (l->heading->running &&
 	    (!l->table->tool || !strcmp(l->table->tool, l->heading->tool)))
-		tool_block_again(l);
+		running_again(l);
 	return err ? err : 1;
 }

@@ -100,6 +100,12 @@ int tool_count_put(struct tool_lines *l, const char *tool, enum tool_row_of of, 
 	return tool_row_put(l, tool, of, name, &r);
 }
 
+void tool_row_odd(struct tool_lines *l, const char *name)
+{
+	if (l->table->nr && !l->table->odd++)
+		snprintf(l->table->first_odd, sizeof(l->table->first_odd), "%s", name);
+}
+
 /* ---- kvm_stat without a heading ---- */
 
 void tool_names_clear(struct tool_lines *l)
@@ -181,6 +187,20 @@ static bool numbers_precede(const struct tool_words *w, unsigned int first)
 	return numbers;
 }
 
+/* "office 12 34": words, and no time, before as many numbers as there are names. */
+static bool words_precede(const struct tool_words *w, unsigned int first)
+{
+	bool words = false;
+	uint64_t value;
+
+	for (unsigned int i = 0; i < first; i++) {
+		if (time_of_day(w->word[i], &value))
+			return false;
+		words |= !tool_count_parse(w->word[i], &value);
+	}
+	return words;
+}
+
 /* A log goes on by about as much time at each row: one that goes back, or on by far more, is another. */
 static void time_take(struct tool_lines *l, uint64_t at_s)
 {
@@ -206,7 +226,10 @@ static int numbers_line(struct tool_lines *l, const struct tool_words *w)
 	for (unsigned int i = first; i < w->nr; i++)
 		if (!tool_count_parse(w->word[i], &count))
 			return 0;
-	l->table->broken |= l->names_twice || numbers_precede(w, first);
+	l->table->broken |= l->names_twice;
+	if (!l->csv && words_precede(w, first))
+		return 0;
+	l->table->broken |= numbers_precede(w, first);
 	for (unsigned int i = first; i < w->nr && !err; i++) {
 		tool_count_parse(w->word[i], &count);
 		err = tool_count_put(l, "kvm_stat", ROW_OF_EVENT, l->names[i - first], count);
@@ -227,6 +250,10 @@ static int once_line(struct tool_lines *l, const struct tool_words *w)
 	    !tool_count_parse(w->word[w->nr - 2], &r.count) ||
 	    !tool_count_parse(w->word[w->nr - 1], &r.per_s))
 		return 0;
+	if (!tool_is_kvm_event(w->word[w->nr - 3])) {
+		tool_row_odd(l, w->word[w->nr - 3]);
+		return 0;
+	}
 	l->certain |= is_kvm_name(w->word[w->nr - 3]);
 	tool_block_once(l, w->word[w->nr - 3]);
 	int err = tool_row_put(l, "kvm_stat", ROW_OF_EVENT, w->word[w->nr - 3], &r);
@@ -264,6 +291,10 @@ static int debugfs_put(struct tool_lines *l, const char *path, uint64_t count)
 
 	if (!is_lower(name) || !may_be_of(l, "KVM's debugfs"))
 		return 0;
+	if (!tool_is_kvm_event(name)) {
+		tool_row_odd(l, name);
+		return 0;
+	}
 	if (level == DEBUGFS_VCPU || level < l->debugfs)
 		return 1;
 	if (l->debugfs && level > l->debugfs)
@@ -322,6 +353,10 @@ static int pair_line(struct tool_lines *l, const struct tool_words *w)
 	if (!may_be_of(l, uniq) || !tool_count_parse(w->word[0], &count) ||
 	    (!is_lower(name) && !exit_reason_known(name)))
 		return 0;
+	if (!exit_reason_known(name) && !tool_is_kvm_event(name) && !strchr(name, ':')) {
+		tool_row_odd(l, name);
+		return 0;
+	}
 	l->certain |= is_kvm_name(name) || exit_reason_known(name);
 	tool_block_once(l, name);
 	err = tool_count_put(l, uniq,

@@ -20,6 +20,7 @@ enum tool_column_of {
 struct tool_column {
 	enum tool_column_of of;
 	double unit_ns; /* of a duration without a unit */
+	bool has_point; /* or "%": its values, which a telephone number does not have */
 };
 
 struct tool_lines {
@@ -123,9 +124,13 @@ const char *tool_number_parse(const char *s, double *ret, uint64_t *ret_integer)
 bool tool_value_parse(const char *word, double unit_ns, double *ret);
 bool tool_count_parse(const char *word, uint64_t *ret);
 
+/* A row whose name is no event's or exit reason's is not taken: it is counted. */
+void tool_row_odd(struct tool_lines *l, const char *name);
+
 /* May it be the name of a row? Of an event with its system: "kvm:kvm_exit", "sched:sched_switch:u"?
  */
 bool tool_is_name(const char *s);
+bool tool_is_kvm_event(const char *s); /* of kvm_stat and KVM's debugfs */
 bool tool_is_event(const char *s, size_t len);
 
 /* ---- kinds of lines. 1: it was one; 0; -ENOMEM. ---- */

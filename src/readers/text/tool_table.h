@@ -50,6 +50,8 @@ struct tool_table {
 	bool broken;	   /* lines were broken so that figures are not certain */
 	uint64_t tables;   /* of running totals, of which the last one is kept */
 	uint64_t dropped;  /* rows beyond TOOL_TABLE_ROWS_MAX */
+	uint64_t odd;	   /* lines like rows, whose names are no events or exit reasons */
+	char first_odd[32];
 	struct hash_table names;
 };
 

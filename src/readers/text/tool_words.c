@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "readers/text/lines.h"
 #include "readers/text/tool_line.h"
 
 const char *tool_blanks_skip(const char *s)
@@ -80,7 +81,8 @@ bool tool_count_parse(const char *word, uint64_t *ret)
 	double real;
 	const char *end = tool_number_parse(word, &real, ret);
 
-	return end && !*end && *ret != TOOL_TABLE_UNKNOWN;
+	return end && !*end && *ret != TOOL_TABLE_UNKNOWN &&
+	       (*word != '0' || !text_is_digit(word[1])); /* "089" is of a telephone number */
 }
 
 void tool_words_split(char *s, struct tool_words *ret)
@@ -108,6 +110,21 @@ bool tool_is_name(const char *s)
 	       strspn(s,
 		      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_():./+-") ==
 		       len;
+}
+
+/* Nearly all have a '_', which words of a signature below a table do not have: "phone 5550199", "80331 munich". */
+bool tool_is_kvm_event(const char *s)
+{
+	static const char *const others[] = {"exits",	   "blocking", "hypercalls",
+					     "largepages", "lpages",   "invlpg",
+					     "interrupt",  "mmio",     "Total"};
+
+	if (strchr(s, '_'))
+		return true;
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (!strcmp(s, others[i]))
+			return true;
+	return false;
 }
 
 /* "kvm:kvm_exit", "sched:sched_switch:u" */
