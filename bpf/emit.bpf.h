@@ -152,15 +152,37 @@ static __always_inline void emit_publish(struct emit *e)
 
 /* ---- threads and vCPUs ---- */
 
-static __always_inline bool emit_thread(struct emit *e, struct task_struct *task)
+/* "CPU 4/TCG": QEMU's thread that emulates vCPU 4 (qemu: accel/tcg/tcg-accel-ops-mttcg.c). Index + 1; 0: another name. */
+static __always_inline hr_u32 emulated_vcpu(const char *comm)
 {
-	struct rec_thread *rec = reserve(e, thread);
+	hr_u32 index = 0, at = 4;
 
+	if (comm[0] != 'C' || comm[1] != 'P' || comm[2] != 'U' || comm[3] != ' ')
+		return 0;
+	for (; at < 8 && comm[at] >= '0' && comm[at] <= '9'; at++)
+		index = 10 * index + (hr_u32)(comm[at] - '0');
+	if (at == 4 || comm[at] != '/' || comm[at + 1] != 'T' || comm[at + 2] != 'C' ||
+	    comm[at + 3] != 'G')
+		return 0;
+	return index + 1;
+}
+
+/* The thread's vCPU from now on, and its name, if that was not written yet. */
+static __always_inline void emit_thread(struct emit *e, struct thread_state *state,
+					struct task_struct *task)
+{
+	struct rec_thread *rec;
+
+	e->vcpu = state->vcpu - 1;
+	rec = state->named ? NULL : reserve(e, thread);
 	if (!rec)
-		return false;
+		return;
 	bpf_probe_read_kernel_str(rec->comm, sizeof(rec->comm), task->comm);
+	if (!state->vcpu)
+		state->vcpu = (hr_u16)emulated_vcpu(rec->comm);
 	emit_publish(e);
-	return true;
+	state->named = 1;
+	e->vcpu = state->vcpu - 1;
 }
 
 /* The size of the ratio determines its fixed point: 48 fractional bits on VMX, 32 on SVM; 1 is none. */
@@ -220,9 +242,7 @@ static __always_inline struct thread_state *thread_state(struct emit *e, struct 
 		vcpu = NULL;
 	if (vcpu)
 		state->vcpu = BPF_CORE_READ(vcpu, vcpu_idx) + 1;
-	e->vcpu = state->vcpu - 1;
-	if (!state->named)
-		state->named = emit_thread(e, task);
+	emit_thread(e, state, task);
 	if (vcpu)
 		emit_vcpu_tsc(e, state, vcpu);
 	return state;

@@ -28,9 +28,7 @@ static __always_inline bool emit_for(struct emit *e, struct task_struct *task)
 		if (vcpu_is_run_by(vcpu, task))
 			state->vcpu = BPF_CORE_READ(vcpu, vcpu_idx) + 1;
 	}
-	e->vcpu = state->vcpu - 1;
-	if (!state->named)
-		state->named = emit_thread(e, task);
+	emit_thread(e, state, task);
 	return true;
 }
 
