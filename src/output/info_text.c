@@ -98,6 +98,34 @@ static void print_threads(const json_t *vm, FILE *f)
 		line(f, "", text);
 }
 
+/* "/web limits web1: 0.50 CPUs, throttled 20 times for 1.2s (of all CPUs); I/O: 8:0 riops=20". */
+static void print_limits(const json_t *limits, FILE *f)
+{
+	char text[1024], quota[64], throttled[96], time[16];
+	const json_t *group, *cpus, *ns;
+	size_t i;
+
+	json_array_foreach (json_object_get(limits, "cgroups"), i, group) {
+		const char *io = text_of(group, "io_limits");
+
+		*quota = *throttled = '\0';
+		cpus = json_object_get(group, "cpus");
+		ns = json_object_get(group, "throttled_ns");
+		if (json_is_number(cpus))
+			snprintf(quota, sizeof(quota), ": %.2f CPUs", json_number_value(cpus));
+		if (json_is_integer(ns) && json_integer_value(ns) >= 0)
+			snprintf(throttled, sizeof(throttled),
+				 ", throttled %" PRId64 " times for %s (sum of all CPUs)",
+				 number_of(group, "throttled"),
+				 duration_print((uint64_t)json_integer_value(ns), time,
+						sizeof(time)));
+		snprintf(text, sizeof(text), "cgroup %s of pid %" PRId64 "%s%s%s%s",
+			 text_of(group, "path"), number_of(group, "pid"), quota, throttled,
+			 *io ? "; I/O: " : "", io);
+		line(f, i ? "" : "limits", text);
+	}
+}
+
 static void print_time(const json_t *result, FILE *f)
 {
 	int64_t at = number_of(result, "start_realtime_ns"), span = number_of(result, "span_ns");
@@ -333,6 +361,7 @@ void info_report_text(const struct input_set *in, const json_t *result, FILE *f)
 		print_vm(vm, f);
 		print_threads(vm, f);
 	}
+	print_limits(json_object_get(result, "limits"), f);
 	print_clock(json_array_get(json_object_get(result, "clocks"), 0),
 		    json_object_get(result, "vms"), f);
 	print_counts(json_object_get(result, "events"), "events", f);

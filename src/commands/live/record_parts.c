@@ -16,6 +16,7 @@ static const struct record_part *const parts[] = {
 	&record_tasks_part,
 	&record_regions_part,
 	&record_silence_part,
+	&record_limits_part,
 	&record_exits_part, /* last: needs to know what the others record */
 	NULL,
 };

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A thread is limited by its cgroup and by all that contain it: libvirt makes one for each vCPU, Kubernetes sets the
+ * quota of a pod above. So from each thread's cgroup upwards, each directory is opened once for all threads that it has.
+ *
+ *	           version 2                      version 1 (controllers cpu, blkio)
+ *	quota      cpu.max "20000 100000"         cpu.cfs_quota_us, cpu.cfs_period_us; -1: none
+ *	throttled  cpu.stat: nr_throttled, throttled_usec (version 1: throttled_time, ns)
+ *	I/O        io.max "8:0 rbps=1048576 ..."  blkio.throttle.{read,write}_{bps,iops}_device "8:0 1048576"
+ *
+ * Linux Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/; time of throttling is the sum over all CPUs
+ * (kernel/sched/core.c, cpu_cfs_stat_show()).
+ */
+#include "vm/limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <mntent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/read_full.h"
+
+enum {
+	GROUPS_MAX = 1024, /* of all VMs; what is in further ones is not recorded */
+	CPUS_MAX = 4096,
+	FILE_MAX = 8192,
+	IO_TEXT_MAX = 256,
+	STAT_TEXT_MAX = 1 << 20, /* /proc/stat has a line a CPU, and long ones of interrupts */
+};
+
+struct throttling {
+	uint64_t times, ns;
+};
+
+struct group {
+	pid_t pid; /* the VM */
+	char *path;
+	bool v2, of_cpu, of_io;
+	double cpus; /* 0: no quota */
+	char io[IO_TEXT_MAX];
+	int stat_fd; /* cpu.stat; -1: no quota */
+	struct throttling start;
+	json_t *tids;
+};
+
+struct vm_limits {
+	struct group *groups;
+	unsigned int nr;
+	uint64_t start_ns;
+	int stat_fd, vmstat_fd;
+	uint64_t stolen_ns[CPUS_MAX];
+	unsigned int nr_cpus;
+	uint64_t swapped_in;
+};
+
+/* ---- text ---- */
+
+double limits_quota(const char *text)
+{
+	double quota = 0, period = 0;
+
+	return sscanf(text, "%lf %lf", &quota, &period) == 2 && quota > 0 && period > 0
+		       ? quota / period
+		       : 0;
+}
+
+uint64_t limits_number(const char *text, const char *key)
+{
+	size_t len = strlen(key);
+
+	for (const char *p = text; p; p = strchr(p, '\n'), p += p != NULL)
+		if (!strncmp(p, key, len) && p[len] == ' ')
+			return strtoull(p + len, NULL, 10);
+	return 0;
+}
+
+/* Is the word in the list "cpu,cpuacct"? */
+static bool is_listed(const char *list, size_t len, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *end = list + len, *p = list; p < end; p++) {
+		size_t one = strcspn(p, ",:");
+
+		if (one == n && !strncmp(p, word, n))
+			return true;
+		p += one;
+	}
+	return false;
+}
+
+/* Lines are "ID:CONTROLLERS:PATH"; version 2's has none. A path that leads out of the namespace begins with "/..". */
+bool limits_path(const char *text, const char *controller, char *ret, size_t size, bool *ret_v2)
+{
+	bool found = false;
+
+	for (const char *p = text; p && *p; p = strchr(p, '\n'), p += p != NULL) {
+		const char *list = strchr(p, ':'), *path = list ? strchr(list + 1, ':') : NULL;
+		size_t len = path ? strcspn(path + 1, "\n") : 0;
+		bool v2 = path == list + 1;
+
+		if (!path || len >= size || path[1] != '/' || !strncmp(path + 1, "/..", 3))
+			continue;
+		if (!is_listed(list + 1, (size_t)(path - list) - 1, controller) && (!v2 || found))
+			continue;
+		snprintf(ret, size, "%.*s", (int)len, path + 1);
+		*ret_v2 = v2;
+		found = true;
+	}
+	return found;
+}
+
+/* ---- files ---- */
+
+static bool fd_read(int fd, char *buf, size_t size)
+{
+	ssize_t n = fd < 0 ? -1 : pread_full(fd, buf, size - 1, 0);
+
+	buf[n > 0 ? n : 0] = '\0';
+	return n >= 0;
+}
+
+static bool file_read(const char *directory, const char *name, char *buf, size_t size)
+{
+	char path[PATH_MAX];
+	_cleanup_close_ int fd = -1;
+
+	if (snprintf(path, sizeof(path), "%s/%s", directory, name) < (int)sizeof(path))
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd_read(fd, buf, size);
+}
+
+/* Where the hierarchy with this controller, or version 2's, is mounted. */
+static bool mount_find(const char *controller, bool v2, char *ret, size_t size)
+{
+	FILE *f = setmntent("/proc/self/mounts", "re");
+	struct mntent *m;
+	bool found = false;
+
+	while (f && !found && (m = getmntent(f))) {
+		found = v2 ? !strcmp(m->mnt_type, "cgroup2")
+			   : !strcmp(m->mnt_type, "cgroup") && hasmntopt(m, controller);
+		if (found)
+			snprintf(ret, size, "%s", m->mnt_dir);
+	}
+	if (f)
+		endmntent(f);
+	return found;
+}
+
+/* ---- a cgroup ---- */
+
+static struct throttling throttling_read(const struct group *g)
+{
+	char text[FILE_MAX];
+
+	if (!fd_read(g->stat_fd, text, sizeof(text)))
+		return (struct throttling){0};
+	return (struct throttling){.times = limits_number(text, "nr_throttled"),
+				   .ns = g->v2 ? limits_number(text, "throttled_usec") * 1000
+					       : limits_number(text, "throttled_time")};
+}
+
+static void quota_read(struct group *g, const char *directory)
+{
+	char text[FILE_MAX], period[32], path[PATH_MAX];
+
+	if (g->v2) {
+		file_read(directory, "cpu.max", text, sizeof(text));
+	} else if (file_read(directory, "cpu.cfs_quota_us", text, 32) &&
+		   file_read(directory, "cpu.cfs_period_us", period, sizeof(period))) {
+		snprintf(text + strcspn(text, "\n"), sizeof(period) + 1, " %s", period);
+	}
+	g->cpus = limits_quota(text);
+	if (g->cpus > 0 &&
+	    snprintf(path, sizeof(path), "%s/cpu.stat", directory) < (int)sizeof(path))
+		g->stat_fd = open(path, O_RDONLY | O_CLOEXEC);
+	g->start = throttling_read(g);
+}
+
+/* "8:0 rbps=1048576; 8:16 riops=100": what is not limited is left out. */
+static void io_add(struct group *g, const char *text, const char *what)
+{
+	_cleanup_free_ char *copy = strdup(text);
+	char *rest, *line = copy ? strtok_r(copy, "\n", &rest) : NULL;
+
+	for (; line; line = strtok_r(NULL, "\n", &rest)) {
+		size_t len = strlen(g->io);
+
+		snprintf(g->io + len, sizeof(g->io) - len, "%s%s%s%s", len ? "; " : "", what,
+			 *what ? " " : "", line);
+	}
+}
+
+static void io_read(struct group *g, const char *directory)
+{
+	static const char *const files[] = {"read_bps", "write_bps", "read_iops", "write_iops"};
+	char text[FILE_MAX], name[64];
+
+	if (g->v2 && file_read(directory, "io.max", text, sizeof(text)))
+		io_add(g, text, "");
+	for (size_t i = 0; !g->v2 && i < sizeof(files) / sizeof(*files); i++) {
+		snprintf(name, sizeof(name), "blkio.throttle.%s_device", files[i]);
+		if (file_read(directory, name, text, sizeof(text)))
+			io_add(g, text, files[i]);
+	}
+}
+
+static struct group *group_find(const struct vm_limits *l, pid_t pid, const char *path, bool io)
+{
+	return array_find(l->groups, l->nr, i,
+			  l->groups[i].pid == pid &&
+				  (io ? l->groups[i].of_io : l->groups[i].of_cpu) &&
+				  !strcmp(l->groups[i].path, path));
+}
+
+/* NULL: there are too many, or no memory. */
+static struct group *group_add(struct vm_limits *l, pid_t pid, const char *root, const char *path,
+			       bool v2, bool io)
+{
+	char directory[PATH_MAX];
+	struct group *g;
+
+	if (l->nr == GROUPS_MAX || array_room(l->groups, l->nr) ||
+	    snprintf(directory, sizeof(directory), "%s%s", root, path) >= (int)sizeof(directory))
+		return NULL;
+	g = &l->groups[l->nr];
+	*g = (struct group){.pid = pid, .path = strdup(path), .v2 = v2, .of_cpu = v2 || !io,
+			    .of_io = v2 || io, .stat_fd = -1, .tids = json_array()};
+	if (!g->path) {
+		json_decref(g->tids);
+		return NULL;
+	}
+	l->nr++;
+	if (g->of_cpu)
+		quota_read(g, directory);
+	if (g->of_io)
+		io_read(g, directory);
+	return g;
+}
+
+/* The thread's cgroup of this controller and all above it. */
+static void thread_add(struct vm_limits *l, pid_t pid, pid_t tid, bool io)
+{
+	char name[64], text[FILE_MAX], path[PATH_MAX], root[PATH_MAX];
+	const char *controller = io ? "blkio" : "cpu";
+	bool v2;
+
+	snprintf(name, sizeof(name), "%d/task/%d/cgroup", (int)pid, (int)tid);
+	if (!file_read("/proc", name, text, sizeof(text)) ||
+	    !limits_path(text, controller, path, sizeof(path), &v2) || (io && v2) ||
+	    !mount_find(controller, v2, root, sizeof(root)))
+		return;
+	while (path[1]) { /* the root has no limits */
+		struct group *g = group_find(l, pid, path, io);
+
+		g = g ? g : group_add(l, pid, root, path, v2, io);
+		if (g)
+			json_array_append_new(g->tids, json_integer(tid));
+		*strrchr(path, '/') = '\0';
+		if (!*path)
+			break;
+	}
+}
+
+static json_t *group_json(const struct group *g, bool first)
+{
+	struct throttling now = throttling_read(g);
+	json_t *o =
+		json_pack("{s:i,s:s*,s:O,s:o,s:s?}", "pid", (int)g->pid, "path", g->path, "tids",
+			  g->tids, "cpus", g->cpus > 0 ? json_real(g->cpus) : json_null(),
+			  "io_limits", *g->io ? g->io : NULL);
+
+	if (first || g->stat_fd < 0)
+		return o;
+	json_object_set_new(o, "throttled", json_integer((json_int_t)(now.times - g->start.times)));
+	json_object_set_new(o, "throttled_ns", json_integer((json_int_t)(now.ns - g->start.ns)));
+	return o;
+}
+
+/* ---- the host ---- */
+
+/* "cpu0 user nice system idle iowait irq softirq steal ...", in ticks (proc(5)). */
+static unsigned int stolen_read(const struct vm_limits *l, uint64_t *ret)
+{
+	_cleanup_free_ char *text = malloc(STAT_TEXT_MAX);
+	uint64_t ns_per_tick = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK), steal;
+	unsigned int nr = 0;
+
+	if (!text || !fd_read(l->stat_fd, text, STAT_TEXT_MAX))
+		return 0;
+	for (const char *p = text; p && nr < CPUS_MAX; p = strchr(p, '\n'), p += p != NULL)
+		if (strncmp(p, "cpu ", 4) != 0 && /* the sum of all */
+		    sscanf(p, "cpu%*u %*u %*u %*u %*u %*u %*u %*u %" SCNu64, &steal) == 1)
+			ret[nr++] = steal * ns_per_tick;
+	return nr;
+}
+
+static uint64_t swapped_in_read(const struct vm_limits *l)
+{
+	char text[FILE_MAX];
+
+	fd_read(l->vmstat_fd, text, sizeof(text));
+	return limits_number(text, "pswpin");
+}
+
+static json_t *host_json(const struct vm_limits *l)
+{
+	_cleanup_free_ uint64_t *now = calloc(CPUS_MAX, sizeof(*now));
+	unsigned int nr = now ? stolen_read(l, now) : 0;
+	json_t *stolen = json_array();
+
+	for (unsigned int i = 0; i < nr && nr == l->nr_cpus; i++)
+		json_array_append_new(stolen,
+				      json_integer((json_int_t)(now[i] - l->stolen_ns[i])));
+	return json_pack("{s:o,s:I}", "stolen_ns", stolen, "swapped_in",
+			 (json_int_t)(swapped_in_read(l) - l->swapped_in));
+}
+
+/* ---- all of it ---- */
+
+json_t *vm_limits_json(const struct vm_limits *l, bool first)
+{
+	json_t *list = json_array(), *o = json_pack("{s:o}", "cgroups", list);
+
+	for (unsigned int i = 0; i < l->nr; i++)
+		if (l->groups[i].cpus > 0 || *l->groups[i].io)
+			json_array_append_new(list, group_json(&l->groups[i], first));
+	if (first)
+		return o;
+	json_object_set_new(o, "host", host_json(l));
+	json_object_set_new(o, "ns", json_integer((json_int_t)(monotonic_ns() - l->start_ns)));
+	return o;
+}
+
+static void vm_add(struct vm_limits *l, const struct vm *vm)
+{
+	thread_add(l, vm->pid, vm->pid, false);
+	thread_add(l, vm->pid, vm->pid, true);
+	for (unsigned int i = 0; i < vm->nr_vcpus; i++)
+		if (vm->vcpus[i].tid)
+			thread_add(l, vm->pid, vm->vcpus[i].tid, false);
+}
+
+struct vm_limits *vm_limits_open(const struct vm *vms, unsigned int nr)
+{
+	struct vm_limits *l = calloc(1, sizeof(*l));
+
+	if (!l) {
+		fail(-ENOMEM, "out of memory");
+		return NULL;
+	}
+	l->stat_fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
+	l->vmstat_fd = open("/proc/vmstat", O_RDONLY | O_CLOEXEC);
+	for (unsigned int i = 0; i < nr; i++)
+		vm_add(l, &vms[i]);
+	l->start_ns = monotonic_ns();
+	l->nr_cpus = stolen_read(l, l->stolen_ns);
+	l->swapped_in = swapped_in_read(l);
+	return l;
+}
+
+void vm_limits_close(struct vm_limits *l)
+{
+	if (!l)
+		return;
+	for (unsigned int i = 0; i < l->nr; i++) {
+		if (l->groups[i].stat_fd >= 0)
+			close(l->groups[i].stat_fd);
+		json_decref(l->groups[i].tids);
+		free(l->groups[i].path);
+	}
+	free(l->groups);
+	if (l->stat_fd >= 0)
+		close(l->stat_fd);
+	if (l->vmstat_fd >= 0)
+		close(l->vmstat_fd);
+	free(l);
+}
