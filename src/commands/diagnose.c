@@ -80,10 +80,14 @@ static int diagnosis_get(double threshold, json_t **ret, bool *lost)
 		json_array_append_new(notes, json_text(error_text()));
 		sections = json_object();
 	}
+	if (stuck)
+		json_object_set_new(sections, "stuck",
+				    json_pack("{s:o,s:O}", "command",
+					      json_sprintf("hostrace stuck --vm %s", vm), "data",
+					      stuck));
 	*ret = diagnosis_make(&(struct diagnosis_query){
 		.sections = sections,
 		.notes = notes,
-		.stuck = stuck,
 		.vm = vm,
 		.threshold = threshold,
 	});

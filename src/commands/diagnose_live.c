@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A diagnosis of a running VM. A VM that hangs shows nothing in a recording, so `stuck` looks first. Both commands
- * take their privileges, and give them up, as if they were typed.
+ * A diagnosis of a running VM. A VM that hangs shows nothing in a recording, so `stuck` looks, too: afterwards, when it
+ * sees what was there all the time, and what began meanwhile. Both commands take their privileges, and give them up, as if they were typed.
  */
 #include "commands/diagnose_live.h"
 
@@ -74,10 +74,10 @@ int diagnose_record(const char *name, uint64_t duration_ns, const char *path, js
 	snprintf(pid, sizeof(pid), "%d", (int)vm.pid);
 	snprintf(duration, sizeof(duration), "%" PRIu64 "ns", duration_ns);
 	vm_free(&vm);
-	*ret_stuck = stuck_get(pid);
 	status = run_self((char *[]){"record", "--vm", pid, "--for", "blame,sched,virtio,leaks",
 				     "--duration", duration, "-o", (char *)path, "-q", NULL},
 			  -1);
+	*ret_stuck = stuck_get(pid);
 	if (status > 0)
 		return fail(-EIO, "the recording failed; see its message above");
 	return status;

@@ -23,8 +23,22 @@ const struct cause causes[] = {
 	{"device-broken", "lost", "a device that stopped itself",
 	 "QEMU's log has the error; the guest has to reset the device, as by loading its driver "
 	 "again"},
+	{"lost-kick", "lost", "a request of which the device was not told",
+	 "a defect of the guest's driver or of the device; a reset by the driver, as by loading it "
+	 "again, offers its requests again"},
+	{"lost-interrupt", "lost", "an answer of a device that the guest has not taken",
+	 "see hostrace stuck for what masks the interrupt; a driver that polls, or is loaded "
+	 "again, goes on"},
+	{"interrupt-not-taken", "lost", "an interrupt that a vCPU does not take",
+	 "see hostrace stuck for what it waits for; the guest's code at that place is at fault"},
+	{"server-gone", "lost", "a server of the VM that does not answer",
+	 "start it again, or let it go on; QEMU connects again with reconnect-delay"},
+	{"vmm-stopped", "lost", "a VMM that was stopped by a signal or a debugger",
+	 "SIGCONT, or end the debugger"},
+	{"vmm-blocked", "lost", "a thread of the VMM that is blocked in the kernel",
+	 "see hostrace stuck for the file and the stack: what is behind it does not answer"},
 	{"stuck", "lost", "something stands still",
-	 "doc/causes.md and hostrace-stuck(1) have the cure for each of its findings"},
+	 "hostrace-stuck(1) has the meaning of each of its findings"},
 
 	{"vm-stopped", "", "a VM that was stopped",
 	 "see hostrace downtime for which phase it was; whoever stopped it has to go on with it"},
@@ -40,6 +54,8 @@ const struct cause causes[] = {
 	 "give each vCPU a CPU of its own, and iothreads and emulator threads others"},
 	{"cpu-host-task", "cpu", "a task of the host on the same CPU",
 	 "keep it off the VM's CPUs (cpuset, isolcpus), or give the VM a larger cpu.weight"},
+	{"cpu-host-steal", "cpu", "a host that is a VM and has too few CPUs itself",
+	 "give the host's own VM CPUs of its own, or more of their time"},
 	{"cpu-wait", "cpu", "something else on the same CPU",
 	 "record all CPUs, or see hostrace sched --by task, for what it is"},
 
@@ -85,9 +101,11 @@ const struct cause causes[] = {
 	{"page-faults", "sleep", "the VM's memory, which the host fetches",
 	 "the host swaps, or the VM was restored: more memory, no swap, or locked pages"},
 
+	{"disk-throttled", "disk", "a disk that QEMU throttles",
+	 "raise its limits (block_set_io_throttle, throttling.* of -drive)"},
 	{"disk-slow", "disk", "a slow disk",
-	 "look at its backing file or server, at io.max of the VM's cgroup, and at QEMU's "
-	 "throttling (hostrace stuck names it)"},
+	 "look at its backing file or server, at io.max of the VM's cgroup, and, in a recording, "
+	 "at QEMU's throttling, which hostrace stuck names"},
 	{"disk-busy", "disk", "requests of its disk", NULL},
 	{"event", "", "", NULL},
 	{NULL},

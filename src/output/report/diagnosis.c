@@ -8,7 +8,6 @@
 
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/version.h"
 #include "event/exit_reason.h"
 #include "output/report/causes.h"
@@ -133,25 +132,6 @@ static bool is_wrong(const json_t *cause)
 	return json_is_true(json_object_get(cause, "wrong"));
 }
 
-/* What stood still when the VM was looked at; younger than this it may only be slow. */
-static void stuck_add(const struct diagnosis_query *q, json_t *list)
-{
-	const struct cause *c = cause_find("stuck");
-	const json_t *one;
-	size_t i;
-
-	json_array_foreach (json_object_get(q->stuck, "findings"), i, one)
-		if (number(one, "age_ns") >= NS_PER_S)
-			json_array_append_new(
-				list,
-				json_pack("{s:s,s:b,s:n,s:n,s:o,s:o,s:s}", "id", c->id, "wrong",
-					  true, "share", "lost_ns", "text",
-					  json_sprintf("%s: %s.", text_of(one, "kind"),
-						       text_of(one, "text")),
-					  "command", json_sprintf("hostrace stuck --vm %s", q->vm),
-					  "cure", c->cure));
-}
-
 /* Those that are wrong first; otherwise in the order of the findings, the largest first. */
 static json_t *causes_make(const struct diagnosis_query *q, uint64_t span_ns)
 {
@@ -159,7 +139,6 @@ static json_t *causes_make(const struct diagnosis_query *q, uint64_t span_ns)
 	       *one, *cause;
 	size_t i;
 
-	stuck_add(q, list);
 	json_array_foreach (findings, i, one) {
 		cause = cause_make(q, one, span_ns);
 		json_array_append_new(is_wrong(cause) ? list : rest, cause);

@@ -11,10 +11,9 @@
 #include <stdio.h>
 
 struct diagnosis_query {
-	const json_t *sections; /* of the page, those that findings are made of; empty: there is no recording */
+	const json_t *sections; /* of the page, those that findings are made of, and "stuck" */
 	const json_t *notes;	/* of the inputs: texts */
-	const json_t *stuck;	/* the answer of stuck -f json, from before the recording; NULL: none */
-	const char *vm;		/* which VM that was, as it was given; NULL: none */
+	const char *vm;		/* a running VM, as it was given; NULL: a recording is diagnosed */
 	double threshold;	/* a cause that costs at least this part (0 to 1) of a vCPU's time is wrong */
 };
 

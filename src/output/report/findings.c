@@ -312,16 +312,17 @@ static void from_queue(struct found *f, const json_t *row)
 	uint64_t busy = number(json_object_get(row, "in_flight"), "busy_ns"), stage_p99;
 	double share = share_of(f, busy), asleep = asleep_most(f, text_of(row, "vm"));
 	char who[WHO_BYTES], of[SHARE_BYTES], p50[16], p99[16], worst[16];
-	const char *stage = slowest_stage(stages, &stage_p99);
+	const char *stage = slowest_stage(stages, &stage_p99),
+		   *limits = io_limits_of(f, text_of(row, "vm"));
 	bool elsewhere = strcmp(stage, "pop-push") != 0;
 
 	if (waits_outside(row) || !number(device, "count"))
 		return;
-	finding_add(f, "queue", queue_cause(text_of(row, "kind"), number(device, "p50_ns")),
-		    "virtio", share < asleep ? share : asleep,
+	finding_add(f, "queue", queue_cause(f, row), "virtio",
+		    share < asleep ? share : asleep,
 		    json_sprintf("Requests of %s were in flight for %s%s; each took the device %s "
 				 "(median) and %s "
-				 "(99th percentile)%s%s%s%s.",
+				 "(99th percentile)%s%s%s%s%s%s%s.",
 				 queue_print(row, who, sizeof(who)),
 				 share_print(f, busy, of, sizeof(of)),
 				 share > asleep ? ", longer than vCPUs slept" : "",
@@ -329,7 +330,9 @@ static void from_queue(struct found *f, const json_t *row)
 				 duration_print(number(device, "p99_ns"), p99, sizeof(p99)),
 				 elsewhere ? "; the slowest stage is " : "", elsewhere ? stage : "",
 				 elsewhere ? " with " : "",
-				 elsewhere ? duration_print(stage_p99, worst, sizeof(worst)) : ""));
+				 elsewhere ? duration_print(stage_p99, worst, sizeof(worst)) : "",
+				 *limits ? "; its cgroup limits I/O (" : "", limits,
+				 *limits ? ")" : ""));
 }
 
 static void from_virtio(struct found *f)
@@ -430,6 +433,7 @@ json_t *findings_make(const json_t *sections)
 
 	f.span_ns = findings_span(sections);
 	f.is_part = f.span_ns < info_span(sections);
+	findings_stuck(&f);
 	from_leaks(&f);
 
 	bool has_sched = findings_cpu(&f), explained = from_blame(&f, has_sched);
@@ -438,6 +442,7 @@ json_t *findings_make(const json_t *sections)
 	from_halts(&f);
 	from_virtio(&f);
 	from_downtime(&f);
+	findings_host(&f);
 	from_events(&f);
 
 	json_t *result = findings_sorted(f.list);

@@ -4,6 +4,8 @@
  *
  *	findings.c	 what each section of the page has to say, with its share of the recording's time
  *	findings_cpu.c	 ... those of the scheduler
+ *	findings_limits.c what limited the VM from outside
+ *	findings_stuck.c what stood still when a running VM was looked at
  *	findings_cause.c which cause (causes.h) that is
  *	findings_list.c	 the largest of each kind, in order; the page's notes and title
  */
@@ -61,14 +63,16 @@ const char *kernel_cause(const struct found *f);
 /* All of that time, of all vCPUs. */
 uint64_t kernel_most_ns(const struct found *f);
 
-/* A queue of a device of this kind ("": unknown) of which half of the requests take the device so long. */
-const char *queue_cause(const char *kind, uint64_t p50_ns);
+/* A queue, by its row of virtio: why its requests take so long. */
+const char *queue_cause(const struct found *f, const json_t *row);
 
 /* ---- a finding ---- */
 
 enum { WHO_BYTES = 320, SHARE_BYTES = 96, CANDIDATES_MAX = 4096 };
 
-/* Takes the sentence. Shares below 1/1000 are none. */
+#define FINDING_FIRST 1e9 /* as a share: before all others, also before requests that are lost */
+
+/* Takes the sentence. Shares below 1/1000 are none; above 1: it has none, and comes first. */
 void finding_add(struct found *f, const char *kind, const char *cause, const char *section,
 		 double share, json_t *sentence);
 
@@ -82,6 +86,28 @@ const char *vcpu_print(const json_t *row, char *buf, size_t size);
 
 /* Time of vCPUs' threads without a CPU, in exits or not. True: the recording has it. */
 bool findings_cpu(struct found *f);
+
+/* ---- limits ---- */
+
+/* The cgroup that was throttled most, of those that this thread is in; NULL: none is known to have been. */
+const json_t *quota_of(const struct found *f, uint64_t tid);
+
+/* How much of the time for which this row of sched was ready without a CPU is due to it. */
+uint64_t throttled_ns(const struct found *f, const json_t *thread);
+
+/* "8:0 rbps=1048576": limits on the I/O of the VM's cgroup; "": none are known. */
+const char *io_limits_of(const struct found *f, const char *vm_name);
+
+/* CPU time that the host did not get. */
+void findings_host(struct found *f);
+
+/* ---- a running VM ---- */
+
+/* What the answer of stuck -f json has, where sections have it, as "stuck". */
+void findings_stuck(struct found *f);
+
+/* Did QEMU's I/O throttling hold requests of this device? */
+bool is_throttled(const struct found *f, const char *device);
 
 /* ---- the list ---- */
 

@@ -139,7 +139,11 @@ const char *kernel_cause(const struct found *f)
 
 /* ---- queues ---- */
 
-const char *queue_cause(const char *kind, uint64_t p50_ns)
+const char *queue_cause(const struct found *f, const json_t *row)
 {
-	return *kind && p50_ns > DISK_MAX_NS ? "disk-slow" : "disk-busy";
+	const json_t *device = json_object_get(json_object_get(row, "stages"), "pop-push");
+
+	if (!*text_of(row, "kind") || number(device, "p50_ns") <= DISK_MAX_NS)
+		return "disk-busy";
+	return is_throttled(f, text_of(row, "device")) ? "disk-throttled" : "disk-slow";
 }

@@ -5,6 +5,7 @@
  */
 #include "output/report/findings.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/units.h"
@@ -12,7 +13,7 @@
 /* An idle CPU takes less to run a thread that was woken, whatever its sleep state was. */
 enum { WAKE_MAX_NS = 1000000 };
 
-enum ran { RAN_NOTHING, RAN_OTHER_VM, RAN_OWN, RAN_HOST, RAN_UNKNOWN, NR_RAN };
+enum ran { RAN_NOTHING, RAN_THROTTLED, RAN_OTHER_VM, RAN_OWN, RAN_HOST, RAN_UNKNOWN, NR_RAN };
 
 struct steal {
 	uint64_t ns[NR_RAN];
@@ -75,9 +76,36 @@ static void steal_sum(const struct found *f, const json_t *row, struct steal *re
 	ret->ns[RAN_UNKNOWN] += ready > sum ? ready - sum : 0;
 }
 
+/*
+ * Whatever had the CPU while a cgroup was throttled, its threads would not have run: first the time in which nothing
+ * did, the rest of all others as their times are.
+ */
+static void throttled_move(const struct found *f, const json_t *row, struct steal *s)
+{
+	uint64_t throttled = throttled_ns(f, row), others = 0;
+
+	if (!throttled)
+		return;
+	s->ns[RAN_THROTTLED] = s->ns[RAN_NOTHING];
+	s->ns[RAN_NOTHING] = 0;
+	if (throttled <= s->ns[RAN_THROTTLED])
+		return;
+	for (enum ran ran = RAN_OTHER_VM; ran < NR_RAN; ran++)
+		others += s->ns[ran];
+	throttled -= s->ns[RAN_THROTTLED];
+	for (enum ran ran = RAN_OTHER_VM; ran < NR_RAN; ran++) {
+		double part = others > throttled ? (double)throttled / (double)others : 1;
+		uint64_t ns = (uint64_t)((double)s->ns[ran] * part);
+
+		s->ns[ran] -= ns;
+		s->ns[RAN_THROTTLED] += ns;
+	}
+}
+
 static const char *ran_cause(const json_t *row, enum ran ran)
 {
-	static const char *const causes[] = {[RAN_OTHER_VM] = "cpu-other-vm",
+	static const char *const causes[] = {[RAN_THROTTLED] = "cpu-quota",
+					     [RAN_OTHER_VM] = "cpu-other-vm",
 					     [RAN_OWN] = "cpu-own-threads",
 					     [RAN_HOST] = "cpu-host-task",
 					     [RAN_UNKNOWN] = "cpu-wait"};
@@ -86,6 +114,18 @@ static const char *ran_cause(const json_t *row, enum ran ran)
 	if (ran != RAN_NOTHING)
 		return causes[ran];
 	return waits && number(row, "ready_ns") / waits < WAKE_MAX_NS ? "cpu-wakeup" : "cpu-quota";
+}
+
+/* "; its cgroup /web, with a quota of 0.20 CPUs, was throttled 25 times". */
+static const char *quota_print(const struct found *f, const json_t *row, char *buf, size_t size)
+{
+	const json_t *group = quota_of(f, number(row, "tid"));
+
+	snprintf(buf, size,
+		 "; its cgroup %.200s, with a quota of %.2f CPUs, was throttled %" PRIu64 " times",
+		 text_of(group, "path"), json_number_value(json_object_get(group, "cpus")),
+		 number(group, "throttled"));
+	return buf;
 }
 
 /* "; the CPU was idle meanwhile", "; ran instead: stress (55), 310ms, and 2 other tasks"; "" if unknown. */
@@ -116,7 +156,9 @@ static void steal_add(struct found *f, const json_t *row, const struct steal *s,
 				 vcpu_print(row, who, sizeof(who)),
 				 share_print(f, s->ns[ran], share, sizeof(share)),
 				 duration_print(number(row, "max_ns"), max, sizeof(max)),
-				 instead_print(s, ran, instead, sizeof(instead))));
+				 ran == RAN_THROTTLED
+					 ? quota_print(f, row, instead, sizeof(instead))
+					 : instead_print(s, ran, instead, sizeof(instead))));
 }
 
 bool findings_cpu(struct found *f)
@@ -132,6 +174,7 @@ bool findings_cpu(struct found *f)
 			continue;
 		any = true;
 		steal_sum(f, row, &s);
+		throttled_move(f, row, &s);
 		for (enum ran ran = 0; ran < NR_RAN; ran++)
 			steal_add(f, row, &s, ran);
 	}

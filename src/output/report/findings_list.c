@@ -92,16 +92,19 @@ static void more_add(json_t *first, const json_t *finding)
 
 static void more_print(json_t *finding)
 {
+	double share = json_real_value(json_object_get(finding, "more_share"));
 	uint64_t more = number(finding, "more");
+	char up_to[32] = "";
 
-	if (more)
-		json_object_set_new(
-			finding, "text",
-			json_sprintf("%s The same of %llu other%s, up to %.1f %%.",
-				     text_of(finding, "text"), (unsigned long long)more,
-				     more == 1 ? "" : "s",
-				     100 * json_real_value(
-						   json_object_get(finding, "more_share"))));
+	if (!more)
+		return;
+	if (share <= 1)
+		snprintf(up_to, sizeof(up_to), ", up to %.1f %%", 100 * share);
+	else
+		json_object_del(finding, "more_share");
+	json_object_set_new(finding, "text",
+			    json_sprintf("%s The same of %llu other%s%s.", text_of(finding, "text"),
+					 (unsigned long long)more, more == 1 ? "" : "s", up_to));
 }
 
 json_t *findings_sorted(const json_t *list)
@@ -122,7 +125,7 @@ json_t *findings_sorted(const json_t *list)
 	json_array_foreach (result, i, first) {
 		more_print(first);
 		if (json_real_value(json_object_get(first, "share")) > 1)
-			json_object_set_new(first, "share", json_real(1)); /* from_leaks() */
+			json_object_set_new(first, "share", json_real(1));
 	}
 	return result;
 }

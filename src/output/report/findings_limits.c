@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What the metadata "limits" says (vm/limits.h): quotas, and CPU time that the host itself did not get. Their counts are
+ * of the whole recording: of a part of it they are taken to be the same share.
+ */
+#include "output/report/findings.h"
+
+#include <string.h>
+
+#include "base/units.h"
+
+static const json_t *limits_of(const struct found *f)
+{
+	return json_object_get(json_object_get(data_of(f->sections, "info"), "result"), "limits");
+}
+
+static bool has_tid(const json_t *group, uint64_t tid)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach (json_object_get(group, "tids"), i, one)
+		if ((uint64_t)json_integer_value(one) == tid)
+			return true;
+	return false;
+}
+
+const json_t *quota_of(const struct found *f, uint64_t tid)
+{
+	const json_t *group, *most = NULL;
+	size_t i;
+
+	json_array_foreach (json_object_get(limits_of(f), "cgroups"), i, group)
+		if (number(group, "throttled_ns") > number(most, "throttled_ns") &&
+		    has_tid(group, tid))
+			most = group;
+	return most;
+}
+
+/*
+ * While a cgroup is throttled on a CPU, its threads there are ready. The time is that of its vCPUs, as they were ready:
+ * other threads wait at the same time, mostly on the same CPUs.
+ */
+uint64_t throttled_ns(const struct found *f, const json_t *thread)
+{
+	const json_t *group = quota_of(f, number(thread, "tid")), *row;
+	uint64_t all = number(limits_of(f), "ns"), ready = number(thread, "ready_ns");
+	double throttled = (double)number(group, "throttled_ns"), sum = 0;
+	size_t i;
+
+	if (!group)
+		return 0;
+	if (all > f->span_ns)
+		throttled *= (double)f->span_ns / (double)all;
+	json_array_foreach (rows_of(f, "sched"), i, row)
+		if (!strcmp(text_of(row, "kind"), "vcpu") && has_tid(group, number(row, "tid")))
+			sum += (double)number(row, "ready_ns");
+	return throttled < sum ? (uint64_t)((double)ready * throttled / sum) : ready;
+}
+
+/* Of the host's CPUs on average: it is not known on which of them vCPUs were meanwhile. */
+void findings_host(struct found *f)
+{
+	const json_t *host = json_object_get(limits_of(f), "host"), *one;
+	uint64_t all = number(limits_of(f), "ns"), ns;
+	size_t nr = json_array_size(json_object_get(host, "stolen_ns")), i;
+	double sum = 0;
+	char share[SHARE_BYTES];
+
+	json_array_foreach (json_object_get(host, "stolen_ns"), i, one)
+		sum += json_number_value(one);
+	if (!nr || !all)
+		return;
+	ns = (uint64_t)(sum / (double)nr * (double)f->span_ns / (double)all);
+	finding_add(f, "host-steal", "cpu-host-steal", "info", share_of(f, ns),
+		    json_sprintf("The host is a VM itself, and its CPUs did not run for %s on "
+				 "average, as its hypervisor had other work (steal).",
+				 share_print(f, ns, share, sizeof(share))));
+}
+
+const char *io_limits_of(const struct found *f, const char *vm_name)
+{
+	const json_t *info = json_object_get(data_of(f->sections, "info"), "result"), *vm, *group;
+	uint64_t pid = 0;
+	size_t i;
+
+	json_array_foreach (json_object_get(info, "vms"), i, vm)
+		if (!strcmp(text_of(vm, "name"), vm_name) ||
+		    json_array_size(json_object_get(info, "vms")) == 1)
+			pid = number(vm, "pid");
+	json_array_foreach (json_object_get(limits_of(f), "cgroups"), i, group)
+		if (number(group, "pid") == pid && *text_of(group, "io_limits"))
+			return text_of(group, "io_limits");
+	return "";
+}
