@@ -152,7 +152,7 @@ static __always_inline void emit_publish(struct emit *e)
 
 /* ---- threads and vCPUs ---- */
 
-/* "CPU 4/TCG": QEMU's thread that emulates vCPU 4 (qemu: accel/tcg/tcg-accel-ops-mttcg.c). Index + 1; 0: another name. */
+/* "CPU 4/TCG": QEMU's thread that emulates vCPU 4 (accel/tcg/tcg-accel-ops-mttcg.c). Index + 1; 0: another name. */
 static __always_inline hr_u32 emulated_vcpu(const char *comm)
 {
 	hr_u32 index = 0, at = 4;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A thread is limited by its cgroup and by all that contain it: libvirt makes one for each vCPU, Kubernetes sets the
- * quota of a pod above. So from each thread's cgroup upwards, each directory is opened once for all threads that it has.
+ * quota of a pod above. So from each thread's cgroup upwards, each directory is opened once for all its threads.
  *
  *	           version 2                      version 1 (controllers cpu, blkio)
  *	quota      cpu.max "20000 100000"         cpu.cfs_quota_us, cpu.cfs_period_us; -1: none

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the metadata "limits" says (vm/limits.h): quotas, and CPU time that the host itself did not get. Their counts are
- * of the whole recording: of a part of it they are taken to be the same share.
+ * What the metadata "limits" says (vm/limits.h): quotas, and CPU time that the host itself did not get. Its counts
+ * are of the whole recording: of a part of it they are taken to be the same share.
  */
 #include "output/report/findings.h"
 
