@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A diagnosis of a running VM. A VM that hangs shows nothing in a recording, so `stuck` looks, too: afterwards, when it
- * sees what was there all the time, and what began meanwhile. Both commands take their privileges, and give them up, as if they were typed.
+ * sees what was there all the time, and what began meanwhile. Both commands take their privileges, and give them up, as
+ * if they were typed.
  */
 #include "commands/diagnose_live.h"
 
