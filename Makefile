@@ -249,6 +249,7 @@ make fuzz-check    the same for some seconds from the corpora, as CI does
 make fuzz-nightly  the same for 10,000,000 runs or half an hour of CPU time per target; continues where it was ended
 make fuzz-coverage print how much of the parsers the fuzz inputs reach
 make bench         measure the cost of recording and the speed of reading
+make bench-diagnose  inject faults into VMs and count how often diagnose names them (VARIATIONS=12, KINDS=quota,disk)
 make bench-ratios  compare the reading speed next to other tools with what it was
 
 make docs          generate the manual and the pages made from tables

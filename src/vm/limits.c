@@ -29,7 +29,7 @@
 #include "base/read_full.h"
 
 enum {
-	GROUPS_MAX = 1024, /* of all VMs; what is in further ones is not recorded */
+	GROUPS_MAX = 128, /* of all VMs, each with a descriptor; what is in further ones is not recorded */
 	CPUS_MAX = 4096,
 	FILE_MAX = 8192,
 	IO_TEXT_MAX = 256,

@@ -1,6 +1,6 @@
 # `make bench [QUICK=1]` measures recording and reading, and the peers in the same run; see doc/performance.md.
 
-.PHONY: bench-tools bench-ratios bench-ratios-run
+.PHONY: bench-tools bench-ratios bench-ratios-run bench-diagnose
 
 QUICK ?= 0
 BENCH_DIR = $(BUILD)/tests/bench
@@ -10,6 +10,12 @@ bench-tools: $(BUILD)/hostrace $(BENCH_TOOLS) $(BUILD)/taskguest.elf
 
 bench: bench-tools
 	$(Q)QUICK=$(QUICK) tests/bench/bench.sh $(BUILD)
+
+# Faults of known kinds, and what diagnose says of them; see doc/diagnose.md.
+VARIATIONS ?= 12
+KINDS ?=
+bench-diagnose: $(BUILD)/hostrace $(BUILD)/countguest.bin
+	$(Q)tests/diagnose/bench.py $(BUILD) --variations $(VARIATIONS) --kinds '$(KINDS)' -o $(BUILD)/diagnose
 
 # Reading next to the peers, in CI: compared with the ratios in tests/bench/ratios.
 bench-ratios:

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How often is the first cause that `hostrace diagnose --vm` names the one that was made?
+
+    bench.py BUILD [--hostrace PROGRAM] [--variations N] [--kinds A,B] [--seconds S] [-o DIR] [--tap]
+
+Makes faults of known kinds (kinds.py) in running VMs, asks `hostrace diagnose`, which sees only the VM, and prints what was
+named first and second for each kind: the confusion matrix, and how many are right. -o: matrix.md and trials.json. --tap: as a
+test. Status 1: one was wrong.
+"""
+import argparse
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+
+from kinds import KINDS, STILL
+from vm import ACCEL, Absent, Bench, Failed
+
+
+CONTENDED = 0.3  # CPUs that processes of others use: then tasks of the host are a fault, too, that we did not make
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+def cpu_seconds(pids):
+    """CPU time of these processes and their children that have ended."""
+    seconds = 0.0
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+                seconds += sum(int(n) for n in f.read().rsplit(")", 1)[1].split()[11:15]) / TICK
+        except OSError:
+            pass
+    return seconds
+
+
+class Contention:
+    """How many CPUs others than a trial's processes and our children use."""
+
+    def __init__(self, bench):
+        self.bench = bench
+        self.begin = self.read()
+
+    def read(self):
+        with open("/proc/stat", encoding="utf-8") as f:
+            n = [int(x) for x in f.readline().split()[1:]]
+        ours = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return (time.monotonic(), sum(n[:3] + n[5:8]) / TICK,
+                cpu_seconds(p.pid for p in self.bench.processes) + ours.ru_utime + ours.ru_stime)
+
+    def cpus(self):
+        end = self.read()
+        took, busy, ours = (b - a for a, b in zip(self.begin, end))
+        return max(0.0, busy - ours) / took
+
+
+def diagnose(program, vm, seconds):
+    """(ids of what is wrong, share of the first, seconds until the answer)"""
+    begin = time.monotonic()
+    p = subprocess.run([program, "diagnose", "--vm", str(vm.pid), "-d", f"{seconds}s", "-q", "-f", "json"],
+                       capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120, check=False)
+    took = time.monotonic() - begin
+    if not p.stdout:
+        return ["no answer: " + p.stderr.strip()], None, took
+    result = json.loads(p.stdout)["result"]
+    wrong = [c for c in result["causes"] if c["wrong"]]
+    if result["verdict"] == "unknown":
+        return ["unknown"], None, took
+    return [c["id"] for c in wrong] or ["healthy"], wrong[0]["share"] if wrong else 0, took
+
+
+def trial(options, name, variation):
+    make, causes = KINDS[name]
+    with tempfile.TemporaryDirectory(prefix="hostrace-bench.", dir="/var/tmp") as directory:
+        bench = Bench(os.path.abspath(options.build), directory)
+        cwd, program = os.getcwd(), os.path.abspath(options.hostrace or f"{options.build}/hostrace")
+        os.chdir(directory)
+        try:
+            vm, lost = make(bench, variation)
+            time.sleep(0.3)
+            contention = Contention(bench)
+            named, share, took = diagnose(program, vm, options.seconds)
+            contended = name not in STILL and contention.cpus() > CONTENDED
+        except (Failed, OSError, subprocess.TimeoutExpired) as e:
+            return {"kind": name, "variation": variation, "skipped": str(e), "absent": isinstance(e, Absent)}
+        finally:
+            bench.close()
+            os.chdir(cwd)
+    expected = (causes or ("healthy",)) + (("cpu-host-task", "cpu-wait") if contended else ())
+    ids = list(dict.fromkeys(named))
+    return {"kind": name, "variation": variation, "expected": list(expected), "named": ids, "contended": contended,
+            "lost": lost, "share": share, "seconds": round(took, 2), "first": ids[0] in expected,
+            "second": bool(set(ids[:2]) & set(expected)),
+            "attributed": None if lost in (None, 0) or share is None or contended else abs(share - lost) <= 0.1}
+
+
+def percent(trials, key):
+    known = [t for t in trials if t.get(key) is not None]
+    right = sum(t[key] for t in known)
+    return f"{right} of {len(known)}" + (f" ({100 * right / len(known):.1f} %)" if known else "")
+
+
+def matrix(trials):
+    """One row for each kind: what was named first, and how often."""
+    lines = ["| kind | expected | named first | right | first two | share within 10 % | s |", "|---|---|---|---|---|---|---|"]
+    for name in dict.fromkeys(t["kind"] for t in trials):
+        mine = [t for t in trials if t["kind"] == name]
+        ran = [t for t in mine if "named" in t]
+        if not ran:
+            lines.append(f"| {name} | | not run: {mine[0]['skipped']} | | | | |")
+            continue
+        first = {}
+        for t in ran:
+            first[t["named"][0]] = first.get(t["named"][0], 0) + 1
+        named = ", ".join(f"{k} {n}" for k, n in sorted(first.items(), key=lambda x: -x[1]))
+        shares = percent(ran, "attributed") if any(t["attributed"] is not None for t in ran) else ""
+        expected = " or ".join(KINDS[name][1]) or "healthy"
+        lines.append(f"| {name} | {expected} | {named} | {sum(t['first'] for t in ran)} of {len(ran)} | "
+                     f"{sum(t['second'] for t in ran)} of {len(ran)} | {shares} | "
+                     f"{sum(t['seconds'] for t in ran) / len(ran):.1f} |")
+    return lines
+
+
+def summary(trials):
+    ran = [t for t in trials if "named" in t]
+    healthy = [t for t in ran if t["expected"][0] == "healthy"]
+    faults = [t for t in ran if t not in healthy]
+    return [f"{len(ran)} trials, {len(trials) - len(ran)} not run, accelerator {ACCEL}",
+            f"beside other work, so that cpu-host-task is right, too: {sum(t['contended'] for t in ran)}",
+            f"first cause right: {percent(faults, 'first')}",
+            f"one of the first two right: {percent(faults, 'second')}",
+            f"healthy VMs accused: {sum(not t['first'] for t in healthy)} of {len(healthy)}",
+            f"lost share within 10 %: {percent(faults, 'attributed')}"]
+
+
+def trial_print(t, number, tap):
+    named = t.get("skipped") or ", ".join(t["named"])
+    if not tap:
+        verdict = "not run" if "skipped" in t else "right" if t["first"] else "WRONG"
+        print(f"{verdict:8} {t['kind']} {t['variation']}: {named}", flush=True)
+        return
+    fine = t["absent"] if "skipped" in t else t["first"]
+    skip = f" # SKIP {named}" if t.get("absent") else ""
+    print(f"{'' if fine else 'not '}ok {number} - {t['kind']}: {' or '.join(t.get('expected', []))}{skip}", flush=True)
+    if not fine:
+        print(f"# {json.dumps(t)}", flush=True)
+
+
+def main():
+    a = argparse.ArgumentParser()
+    a.add_argument("build")
+    a.add_argument("--hostrace")
+    a.add_argument("--variations", type=int, default=12)
+    a.add_argument("--kinds", default="")
+    a.add_argument("--seconds", type=float, default=2)
+    a.add_argument("-o", "--output")
+    a.add_argument("--tap", action="store_true")
+    options = a.parse_args()
+    trials = []
+    names = [n for n in KINDS if re.fullmatch(options.kinds.replace(",", "|") or ".*", n)]
+
+    for variation in range(options.variations):
+        for name in names:
+            t = trial(options, name, variation)
+            trials.append(t)
+            trial_print(t, len(trials), options.tap)
+    if options.tap:
+        print(f"1..{len(trials)}")
+        return 0
+    lines = matrix(trials) + [""] + summary(trials)
+    print("\n".join([""] + lines))
+    if options.output:
+        os.makedirs(options.output, exist_ok=True)
+        with open(os.path.join(options.output, "matrix.md"), "w", encoding="utf-8") as f:
+            f.write("\n".join(lines) + "\n")
+        with open(os.path.join(options.output, "trials.json"), "w", encoding="utf-8") as f:
+            json.dump(trials, f, indent=1)
+    return any(not t.get("first", True) for t in trials)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

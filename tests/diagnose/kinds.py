@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The faults of the benchmark (bench.py). Each kind makes a VM with one fault, of a magnitude that its variation chooses.
+
+A kind is a function: (bench, v) -> (VM, the lost share of time, or None if that is not known). v: 0, 1, ... of the variations.
+Its causes are those of which one must be named first; none: the VM is healthy. STILL: kinds in which something stands still,
+which comes before all that costs time.
+"""
+import os
+import signal
+import time
+
+from vm import CPU, BusyVm, DiskVm, Failed, cgroup_add, cgroup_new, quota, stopped_again_and_again, until, write
+
+KINDS, STILL = {}, set()
+
+
+def kind(name, *causes, still=False):
+    def add(function):
+        KINDS[name] = (function, causes)
+        if still:
+            STILL.add(name)
+        return function
+    return add
+
+
+def choose(v, *values):
+    return values[v % len(values)]
+
+
+# ---- healthy ----
+
+@kind("idle")
+def idle(bench, v):
+    return DiskVm(bench, "web", f"paced=1000000 ticks={choose(v, 100, 200, 400)}"), 0
+
+
+@kind("busy")
+def busy(bench, v):
+    return BusyVm(bench, "web", choose(v, 1, 1, 2), pin=v % 3 != 2), 0
+
+
+@kind("disk")
+def disk(bench, v):
+    return DiskVm(bench, "web", f"paced=1000000 ticks={choose(v, 2, 5, 10)}"), 0
+
+
+@kind("fast-disk")
+def fast_disk(bench, v):
+    return DiskVm(bench, "web", f"paced=1000000 ticks={choose(v, 1, 2)}",
+                  f"driver=null-co,size=16777216,latency-ns={choose(v, 100000, 1000000, 3000000)}"), 0
+
+
+@kind("idle-beside-busy-vm")
+def idle_beside_busy(bench, v):
+    BusyVm(bench, "db", pin=False)
+    return idle(bench, v)
+
+
+# ---- CPU ----
+
+@kind("quota", "cpu-quota")
+def quota_alone(bench, v):
+    vm = BusyVm(bench, "web")
+    cpus = choose(v, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9)
+    quota(bench, vm, cpus)
+    return vm, 1 - cpus
+
+
+@kind("quota-on-busy-host", "cpu-quota")
+def quota_busy_host(bench, v):
+    vm = BusyVm(bench, "web")
+    quota(bench, vm, choose(v, 0.15, 0.2, 0.25))
+    bench.hog()
+    return vm, None
+
+
+@kind("host-task", "cpu-host-task")
+def host_task(bench, v):
+    vm, hogs = BusyVm(bench, "web"), choose(v, 1, 2, 3)
+    for _ in range(hogs):
+        bench.hog()
+    return vm, hogs / (hogs + 1)
+
+
+@kind("nice-host-task", "cpu-host-task")
+def nice_host_task(bench, v):
+    vm = BusyVm(bench, "web")
+    for _ in range(choose(v, 2, 4)):
+        bench.hog(("nice", "-n", "3"))
+    return vm, None
+
+
+@kind("real-time-task", "cpu-host-task")
+def real_time_task(bench, v):
+    vm = BusyVm(bench, "web")
+    # the one that ends it has a higher priority: it would never run otherwise
+    burst = f"timeout -s KILL {choose(v, 0.05, 0.1, 0.2)} chrt -f 10 sh -c 'while :; do :; done'"
+    bench.run(["taskset", "-c", str(CPU), "chrt", "-f", "20", "sh", "-c", f"while :; do {burst}; sleep 0.1; done"])
+    return vm, None
+
+
+@kind("other-vm", "cpu-other-vm")
+def other_vm(bench, v):
+    others = choose(v, 1, 2)
+    for i in range(others):
+        BusyVm(bench, f"db{i}")
+    return BusyVm(bench, "web"), others / (others + 1)
+
+
+@kind("own-threads", "cpu-own-threads")
+def own_threads(bench, v):
+    vcpus = choose(v, 2, 3, 4)
+    return BusyVm(bench, "web", vcpus), 1 - 1 / vcpus
+
+
+# ---- disks ----
+
+@kind("throttled-iops", "disk-throttled")
+def throttled_iops(bench, v):
+    return DiskVm(bench, "web", options=f",throttling.iops-total={choose(v, 5, 10, 20, 40)}"), None
+
+
+@kind("throttled-bytes", "disk-throttled")
+def throttled_bytes(bench, v):
+    return DiskVm(bench, "web", options=f",throttling.bps-total={choose(v, 4096, 8192, 16384)}"), None
+
+
+@kind("slow-backend", "disk-slow")
+def slow_backend(bench, v):
+    ms = choose(v, 15, 30, 60, 120, 300)
+    vm = DiskVm(bench, "web", drive=f"driver=null-co,size=16777216,latency-ns={ms * 1000000}")
+    return vm, ms / (10 * (ms // 10 + 1))  # the next write begins with the next tick of 10 ms
+
+
+@kind("io-limit", "disk-slow")
+def io_limit(bench, v):
+    directory, v2 = cgroup_new(bench, "io")
+    image = bench.path("web.img")
+    with open(image, "wb") as f:
+        f.truncate(16 << 20)
+    st = os.stat(bench.directory)
+    device = f"{os.major(st.st_dev)}:{os.minor(st.st_dev)}"
+    iops = choose(v, 5, 10, 20)
+    write(f"{directory}/io.max" if v2 else f"{directory}/blkio.throttle.write_iops_device",
+          f"{device} wiops={iops}" if v2 else f"{device} {iops}")
+    vm = DiskVm(bench, "web", drive=f"file={image},format=raw,cache=none")
+    cgroup_add(directory, v2, vm)
+    return vm, None
+
+
+# ---- what stands still ----
+
+@kind("no-kick", "lost-kick", still=True)
+def no_kick(bench, v):
+    return DiskVm(bench, "web", f"nokick={v % 4 + 1} wait_ms=60000", until_says="hangs"), None
+
+
+@kind("masked-interrupt", "lost-interrupt", still=True)
+def masked_interrupt(bench, v):
+    return DiskVm(bench, "web", f"masked={v % 4 + 1} wait_ms=60000", until_says="hangs"), None
+
+
+@kind("held-request", "request-lost", still=True)
+def held_request(bench, v):
+    image = bench.path("debug.img")
+    with open(image, "wb") as f:
+        f.truncate(16 << 20)
+    vm = DiskVm(bench, "web", drive=f"driver=raw,file.driver=blkdebug,file.image.driver=file,file.image.filename={image}")
+    time.sleep(0.2 * (v % 3))
+    answer = vm.qmp("human-monitor-command", **{"command-line": "qemu-io d0 \"break pwritev hold\""})
+    if "error" in answer:
+        raise Failed(str(answer))
+    time.sleep(0.5)
+    return vm, None
+
+
+@kind("stopped-by-signal", "vmm-stopped", still=True)
+def stopped_by_signal(bench, v):
+    vm = choose(v, BusyVm, DiskVm)(bench, "web")
+    vm.process.send_signal(signal.SIGSTOP)
+    return vm, None
+
+
+@kind("debugger", "vmm-stopped", still=True)
+def debugger(bench, v):
+    vm = choose(v, BusyVm, DiskVm)(bench, "web")
+    bench.run(["gdb", "-q", "-nx", "-batch", "-iex", "set auto-load no", "-p", str(vm.pid), "-ex", "shell sleep 100"])
+    until(lambda: "\nState:\tt" in open(f"/proc/{vm.pid}/status", encoding="utf-8").read(), "gdb did not stop it", 60)
+    return vm, None
+
+
+@kind("stop-and-go", "vm-stopped")
+def stop_and_go(bench, v):
+    vm = choose(v, BusyVm, DiskVm)(bench, "web")
+    stop_s, run_s = choose(v, (0.2, 0.3), (0.5, 0.5), (0.1, 0.4))
+    stopped_again_and_again(vm, stop_s, run_s)
+    return vm, stop_s / (stop_s + run_s)
+
+
+@kind("nbd-server-stopped", "server-gone", still=True)
+def nbd_server_stopped(bench, v):
+    image, path = bench.path("nbd.img"), bench.path("nbd.sock")
+    with open(image, "wb") as f:
+        f.truncate(16 << 20)
+    server = bench.run(["qemu-nbd", "-f", "raw", "-k", path, "-t", image])
+    until(lambda: os.path.exists(path), "qemu-nbd did not start")
+    vm = DiskVm(bench, "web", f"paced=1000000 ticks={choose(v, 1, 5)}", drive=f"driver=nbd,server.type=unix,server.path={path}")
+    server.send_signal(signal.SIGSTOP)
+    time.sleep(0.5)
+    return vm, None
+
+
+# ---- two at once: either may come first, the other second ----
+
+@kind("quota-and-throttle", "cpu-quota", "disk-throttled")
+def quota_and_throttle(bench, v):
+    vm = DiskVm(bench, "web", options=f",throttling.iops-total={choose(v, 10, 20)}")
+    quota(bench, vm, 0.1)
+    return vm, None

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""VMs and faults for the benchmark of `hostrace diagnose` (bench.py): QEMU with one of two guests, pinned to one CPU."""
+import contextlib
+import glob
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import time
+
+ACCEL = "kvm" if os.access("/dev/kvm", os.R_OK | os.W_OK) else "tcg"
+CPU = max(os.sched_getaffinity(0))  # of the VM and of what competes with it
+
+# tests/live/countguest.S: a vCPU computes until GO, then it writes to a port until STOP
+PAGE, RAM_BYTES = 0x10000, 4 << 20
+BEGUN, GO, STOP, START_OTHERS, LIMIT, COUNTS = 0, 4, 8, 12, 16, 1024
+
+
+class Failed(Exception):
+    """The fault could not be made."""
+
+
+class Absent(Failed):
+    """... as this machine lacks what it needs."""
+
+
+def until(condition, what, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise Failed(what)
+        time.sleep(0.05)
+
+
+class Bench:
+    """What one trial has started; all of it is ended by close()."""
+
+    def __init__(self, build, directory):
+        self.build, self.directory, self.processes, self.undo = build, directory, [], []
+        self.numbers = 0
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+    def new_path(self, kind):
+        self.numbers += 1
+        return self.path(f"{kind}{self.numbers}")
+
+    def run(self, argv, pin=False, **options):
+        log = open(self.new_path("log"), "w")
+        if pin:
+            argv = ["taskset", "-c", str(CPU)] + argv
+        p = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, **options)
+        self.processes.append(p)
+        return p
+
+    def hog(self, prefix=()):
+        return self.run(["taskset", "-c", str(CPU), *prefix, "sh", "-c", "while :; do :; done"])
+
+    def close(self):
+        for undo in reversed(self.undo):
+            with contextlib.suppress(OSError):
+                undo()
+        for p in self.processes:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(p.pid, signal.SIGKILL)
+            p.wait()
+
+
+class Vm:
+    def __init__(self, bench, name, arguments, pin=True):
+        self.bench, self.name = bench, name
+        self.qmp_path = bench.path(f"{name}.qmp")
+        self.process = bench.run(
+            ["qemu-system-x86_64", "-name", f"{name},debug-threads=on", "-accel", ACCEL, "-nodefaults", "-display", "none",
+             "-no-reboot", "-qmp", f"unix:{self.qmp_path},server=on,wait=off", *arguments], pin)
+        self.pid = self.process.pid
+
+    def qmp(self, command, **arguments):
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(self.qmp_path)
+            f = s.makefile("rw")
+            f.readline()
+            for request in ({"execute": "qmp_capabilities"}, {"execute": command, "arguments": arguments}):
+                f.write(json.dumps(request) + "\n")
+                f.flush()
+                answer = json.loads(f.readline())
+                while "event" in answer:
+                    answer = json.loads(f.readline())
+            return answer
+
+    def threads(self):
+        return [int(os.path.basename(t)) for t in glob.glob(f"/proc/{self.pid}/task/*")]
+
+
+class BusyVm(Vm):
+    """All vCPUs compute; if they are several, the first one has started the others and is idle."""
+
+    def __init__(self, bench, name, vcpus=1, pin=True, arguments=()):
+        self.ram = bench.path(f"{name}.ram")
+        with open(self.ram, "wb") as f:
+            f.truncate(RAM_BYTES)
+        super().__init__(bench, name, [
+            "-m", "4", "-machine", "pc,memory-backend=ram", "-smp", str(vcpus + (vcpus > 1)), "-object",
+            f"memory-backend-file,id=ram,size={RAM_BYTES},mem-path={self.ram},share=on", "-bios",
+            f"{bench.build}/countguest.bin", *arguments], pin)
+        until(lambda: self.word(BEGUN) == 1, "the guest did not begin")
+        self.set_word(LIMIT, 4000000000)
+        if vcpus > 1:
+            self.set_word(GO, 1)
+            until(lambda: self.word(COUNTS), "the first vCPU did not go on")
+            self.set_word(GO, 0)
+            self.set_word(START_OTHERS, 1)
+            until(lambda: self.word(BEGUN) == vcpus + 1, "not all vCPUs began")
+            self.set_word(STOP, 1)
+
+    def word(self, at):
+        with open(self.ram, "rb") as f:
+            f.seek(PAGE + at)
+            return struct.unpack("<I", f.read(4))[0]
+
+    def set_word(self, at, value):
+        with open(self.ram, "r+b") as f:
+            f.seek(PAGE + at)
+            f.write(struct.pack("<I", value))
+
+
+class DiskVm(Vm):
+    """One vCPU writes to a disk: a write each `ticks` ticks of 10 ms, or as the words say (src/guestside/demo/main.c)."""
+
+    NOTHING = "outb=0 inb=0 outsb=0 insb=0 hlt=0 mmio=0 reads=0 writes=0 leak=0"
+
+    def __init__(self, bench, name, work="paced=1000000 ticks=1", drive=None, options="", pin=True, until_says=None):
+        if not drive:
+            image = bench.path(f"{name}.img")
+            with open(image, "wb") as f:
+                f.truncate(16 << 20)
+            drive = f"file={image},format=raw"
+        self.console = bench.path(f"{name}.console")
+        super().__init__(bench, name, [
+            "-m", "32", "-machine", "pc", "-serial", f"file:{self.console}", "-kernel", f"{bench.build}/demo-guest.elf",
+            "-append", f"{self.NOTHING} {work}", "-device", "isa-debug-exit,iobase=0xf4,iosize=1",
+            "-drive", f"{drive},if=none,id=d0{options}", "-device", "virtio-blk-pci,drive=d0,id=disk,addr=4"], pin)
+        until(lambda: self.says(until_says or "hlt 0"), "the guest did not begin")
+
+    def says(self, text):
+        with contextlib.suppress(FileNotFoundError), open(self.console, encoding="utf-8") as f:
+            return text in f.read()
+        return False
+
+
+def cgroup_new(bench, controller):
+    """A cgroup of this controller ("cpu", "io"): (directory, is it version 2)."""
+    name = f"hostrace-bench-{os.getpid()}"
+    v1 = {"cpu": "cpu", "io": "blkio"}[controller]
+    for root, v2 in (("/sys/fs/cgroup", True), (f"/sys/fs/cgroup/{v1}", False)):
+        directory = os.path.join(root, name)
+        controllers = os.path.join(root, "cgroup.controllers")
+        if v2 and not (os.path.exists(controllers) and controller in open(controllers, encoding="utf-8").read().split()):
+            continue
+        try:
+            if v2:
+                with open(os.path.join(root, "cgroup.subtree_control"), "w", encoding="utf-8") as f:
+                    f.write(f"+{controller}")
+            os.mkdir(directory)
+        except OSError:
+            continue
+        bench.undo.append(lambda: cgroup_end(root, directory, v2))
+        return directory, v2
+    raise Absent(f"kernel: no cgroup of the controller {controller} can be made here")
+
+
+def cgroup_end(root, directory, v2):
+    """Moves what is in it back, so that it can be removed."""
+    members = "cgroup.procs" if v2 else "tasks"
+    for task in open(os.path.join(directory, members), encoding="utf-8").read().split():
+        with contextlib.suppress(OSError):
+            write(os.path.join(root, members), task)
+    os.rmdir(directory)
+
+
+def write(path, text):
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+
+
+def cgroup_add(directory, v2, vm):
+    if v2:
+        write(os.path.join(directory, "cgroup.procs"), str(vm.pid))
+        return
+    for tid in vm.threads():
+        with contextlib.suppress(OSError):
+            write(os.path.join(directory, "tasks"), str(tid))
+
+
+def quota(bench, vm, cpus):
+    directory, v2 = cgroup_new(bench, "cpu")
+    if v2:
+        write(f"{directory}/cpu.max", f"{int(cpus * 100000)} 100000")
+    else:
+        write(f"{directory}/cpu.cfs_quota_us", str(int(cpus * 100000)))
+    cgroup_add(directory, v2, vm)
+
+
+def stopped_again_and_again(vm, stop_s, run_s):
+    """Stops and continues the VM by its monitor until it ends."""
+    code = f"""
+import json, socket, time
+s = socket.socket(socket.AF_UNIX)
+s.connect({vm.qmp_path!r})
+f = s.makefile("rw")
+f.readline()
+def do(command):
+    f.write(json.dumps({{"execute": command}}) + "\\n")
+    f.flush()
+    while "return" not in json.loads(f.readline()):
+        pass
+do("qmp_capabilities")
+while True:
+    do("stop")
+    time.sleep({stop_s})
+    do("cont")
+    time.sleep({run_s})
+"""
+    vm.bench.run(["python3", "-c", code])
