@@ -63,9 +63,20 @@ static json_t *stuck_get(char *pid)
 	return status == EXIT_FINE || status == FOUND ? answer_read(fd) : NULL;
 }
 
+/* What a device's backend holds changes all the time: that of an earlier look counts, too. */
+static json_t *looks_join(json_t *before, json_t *after)
+{
+	if (!after)
+		return before;
+	json_array_extend(json_object_get(after, "queues"), json_object_get(before, "queues"));
+	json_decref(before);
+	return after;
+}
+
 int diagnose_record(const char *name, uint64_t duration_ns, const char *path, json_t **ret_stuck)
 {
 	char pid[16], duration[32];
+	json_t *before;
 	struct vm vm;
 	int status = vm_find_given(name, &vm);
 
@@ -75,10 +86,11 @@ int diagnose_record(const char *name, uint64_t duration_ns, const char *path, js
 	snprintf(pid, sizeof(pid), "%d", (int)vm.pid);
 	snprintf(duration, sizeof(duration), "%" PRIu64 "ns", duration_ns);
 	vm_free(&vm);
+	before = stuck_get(pid);
 	status = run_self((char *[]){"record", "--vm", pid, "--for", "blame,sched,virtio,leaks",
 				     "--duration", duration, "-o", (char *)path, "-q", NULL},
 			  -1);
-	*ret_stuck = stuck_get(pid);
+	*ret_stuck = looks_join(before, stuck_get(pid));
 	if (status > 0)
 		return fail(-EIO, "the recording failed; see its message above");
 	return status;
