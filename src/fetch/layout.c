@@ -16,6 +16,7 @@
 #include "base/order.h"
 #include "base/user_rights.h"
 #include "fetch/layout.h"
+#include "symbols/elf_size.h"
 
 enum {
 	TYPES_MAX = 64,
@@ -416,6 +417,9 @@ int layout_open(const char *file, struct layout **ret)
 	l->elf = elf_begin(l->fd, ELF_C_READ_MMAP, NULL);
 	if (!l->elf || elf_kind(l->elf) != ELF_K_ELF || gelf_getclass(l->elf) != ELFCLASS64)
 		return fail(-EINVAL, "%s is not a 64-bit ELF file", file);
+	err = elf_size_check(l->fd, file);
+	if (err)
+		return err;
 	err = symbols_read(l);
 	if (err)
 		return err;

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/order.h"
 #include "fetch/osv_guest.h"
+#include "symbols/elf_size.h"
 
 struct osv_unwind;
 
@@ -49,7 +50,7 @@ struct osv_unwind {
 static const Dwfl_Callbacks callbacks = {
 	.section_address = dwfl_offline_section_address,
 	.find_elf = dwfl_build_id_find_elf,
-	.find_debuginfo = dwfl_standard_find_debuginfo,
+	.find_debuginfo = elf_find_debuginfo,
 };
 
 static void osv_unwind_close(struct osv_unwind *u);
@@ -165,7 +166,7 @@ static void osv_unwind_add(struct osv_unwind *u, const char *elf, const struct o
 		const struct osv_module *m = &modules->module[i];
 		_cleanup_free_ char *file = m->lost ? NULL : osv_file_in_image(elf, m->path);
 
-		if (file)
+		if (file && !elf_path_check(file))
 			dwfl_report_elf(u->dwfl, m->path, file, -1, m->base, true);
 	}
 	dwfl_report_end(u->dwfl, NULL, NULL);
@@ -175,9 +176,12 @@ static void osv_unwind_add(struct osv_unwind *u, const char *elf, const struct o
 static int osv_unwind_open(const char *elf, struct osv_unwind **ret)
 {
 	struct osv_unwind *u = calloc(1, sizeof(*u));
+	int err = u ? elf_path_check(elf) : fail(-ENOMEM, "out of memory");
 
-	if (!u)
-		return fail(-ENOMEM, "out of memory");
+	if (err) {
+		osv_unwind_close(u);
+		return err;
+	}
 	u->dwfl = dwfl_begin(&callbacks);
 	if (!u->dwfl || !dwfl_report_offline(u->dwfl, "guest", elf, -1) ||
 	    dwfl_report_end(u->dwfl, NULL, NULL) ||

@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/order.h"
+#include "symbols/elf_size.h"
 #include "symbols/symbol_map.h"
 #include "symbols/symbols.h"
 
@@ -118,7 +119,7 @@ struct elf_names {
 static const Dwfl_Callbacks callbacks = {
 	.section_address = dwfl_offline_section_address,
 	.find_elf = dwfl_build_id_find_elf,
-	.find_debuginfo = dwfl_standard_find_debuginfo,
+	.find_debuginfo = elf_find_debuginfo,
 };
 
 /* At the addresses in the file, or at the base address chosen by the guest's loader. */
@@ -151,6 +152,12 @@ static int names_open(const char *path, const uint64_t *base, struct elf_names *
 			-errno,
 			"%s: %s (the guest's ELF file; -e FILE: another, -x: addresses)",
 			path, strerror(errno));
+	}
+	int unfit = elf_path_check(path);
+
+	if (unfit) {
+		free(e);
+		return unfit;
 	}
 	e->dwfl = dwfl_begin(&callbacks);
 	if (!e->dwfl || !report(e, path, base) || dwfl_report_end(e->dwfl, NULL, NULL)) {
