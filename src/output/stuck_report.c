@@ -354,9 +354,20 @@ static json_t *count_json(int64_t count)
 	return count < 0 ? json_null() : json_integer(count);
 }
 
-/* NULL: not a disk. */
-static json_t *backend_json(const struct block_backend *b)
+/* Requests come and go: those of the look that found more. */
+static uint32_t throttled(const struct stuck_report *r, const struct stuck_queue *q)
 {
+	const struct stuck_queue *before = stuck_queue_before(r, q);
+	uint32_t then = before ? stuck_backend(r->before, before)->throttled : 0,
+		 now = stuck_backend(r->now, q)->throttled;
+
+	return then > now ? then : now;
+}
+
+/* NULL: not a disk. */
+static json_t *backend_json(const struct stuck_report *r, const struct stuck_queue *q)
+{
+	const struct block_backend *b = stuck_backend(r->now, q);
 	json_t *nodes;
 
 	if (!b->nr)
@@ -367,7 +378,7 @@ static json_t *backend_json(const struct block_backend *b)
 						       json_text(b->node[i].driver), "file",
 						       json_text(b->node[i].file)));
 	return json_pack("{s:o*, s:I, s:I, s:o}", "disk", *b->disk ? json_text(b->disk) : NULL,
-			 "throttled", (json_int_t)b->throttled, "suspended",
+			 "throttled", (json_int_t)throttled(r, q), "suspended",
 			 (json_int_t)b->suspended, "nodes", nodes);
 }
 
@@ -393,7 +404,7 @@ static json_t *queue_json(const struct stuck_report *r, const struct stuck_queue
 		count_json(q->kicks), "interrupts_pending", count_json(q->interrupts), "isr",
 		d->known ? json_integer(d->isr) : json_null(), "status",
 		d->known ? json_integer(d->status) : json_null(), "backend",
-		backend_json(stuck_backend(r->now, q)));
+		backend_json(r, q));
 }
 
 static json_t *thread_json(const struct stuck_report *r, const struct thread_state *t)
