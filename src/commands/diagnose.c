@@ -65,6 +65,8 @@ static const char *running_vm(void)
 static int diagnosis_get(double threshold, json_t **ret, bool *lost)
 {
 	const char *vm = running_vm();
+	_cleanup_free_ char *filters = vm ? NULL : input_line_filters(),
+			    *files = input_line_files();
 	json_auto_t *sections = NULL, *notes = json_array(), *stuck = NULL;
 	int err = 0;
 
@@ -89,6 +91,8 @@ static int diagnosis_get(double threshold, json_t **ret, bool *lost)
 		.sections = sections,
 		.notes = notes,
 		.vm = vm,
+		.files = files ? files : "",
+		.filters = filters ? filters : "",
 		.threshold = threshold,
 	});
 	return 0;

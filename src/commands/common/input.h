@@ -34,6 +34,13 @@ void input_add_file(const char *path);
 int input_check_output(const char *path);
 
 /*
+ * The options as they would be typed: "-i web.hrt", "--since 1s --vcpu 0,1"; "" if none was given, or only the default file.
+ * Sanitized. Allocated; NULL: no memory.
+ */
+char *input_line_files(void);
+char *input_line_filters(void);
+
+/*
  * The input set of the options, not yet opened. with_guests: the command looks at guests' events, so companion files
  * are merged and this is noted. 0 or -errno with the error message set.
  */

@@ -93,13 +93,16 @@ static bool is_recorded(const json_t *sections, const struct cause_kind *k)
 
 /* ---- causes ---- */
 
-/* "hostrace sched": without the options that only make the page small. */
-static json_t *command_make(const json_t *sections, const char *section)
+/* "hostrace sched -i web.hrt": without the options that only make the page small. */
+static json_t *command_make(const struct diagnosis_query *q, const char *section)
 {
-	const char *command = text_of(json_object_get(sections, section), "command"),
+	const char *command = text_of(json_object_get(q->sections, section), "command"),
 		   *end = strstr(command, " --limit");
+	bool reads = strcmp(section, "stuck") != 0;
 
-	return json_sprintf("%.*s", end ? (int)(end - command) : (int)strlen(command), command);
+	return json_sprintf("%.*s%s%s%s%s", end ? (int)(end - command) : (int)strlen(command),
+			    command, reads && *q->files ? " " : "", reads ? q->files : "",
+			    reads && *q->filters ? " " : "", reads ? q->filters : "");
 }
 
 /* A request that is not returned, or an event, has no share of the time. */
@@ -118,7 +121,7 @@ static json_t *cause_make(const struct diagnosis_query *q, const json_t *finding
 		has_share(c) ? json_real(share) : json_null(), "lost_ns",
 		has_share(c) ? json_integer((json_int_t)(share * (double)span_ns)) : json_null(),
 		"text", json_object_get(finding, "text"), "command",
-		command_make(q->sections, text_of(finding, "section")), "cure", c->cure);
+		command_make(q, text_of(finding, "section")), "cure", c->cure);
 
 	if (number(finding, "more")) {
 		json_object_set(o, "more", json_object_get(finding, "more"));
@@ -322,13 +325,25 @@ static json_t *head_make(const struct diagnosis_query *q)
 	return head;
 }
 
+/* "web on host1, 5.00s (--vcpu 0)". */
+static json_t *title_make(const struct diagnosis_query *q)
+{
+	json_t *whole = page_title_make(q->sections), *title;
+
+	if (!*q->filters)
+		return whole;
+	title = json_sprintf("%s (%s)", json_string_value(whole), q->filters);
+	json_decref(whole);
+	return title;
+}
+
 json_t *diagnosis_make(const struct diagnosis_query *q)
 {
 	const json_t *info = info_of(q->sections);
 	uint64_t known_ns = findings_span(q->sections);
 	json_t *head = head_make(q),
 	       *result = json_pack("{s:o,s:f,s:I,s:o,s:o}", "title",
-				   info ? page_title_make(q->sections) : json_string(q->vm),
+				   info ? title_make(q) : json_string(q->vm),
 				   "threshold", q->threshold, "known_ns", (json_int_t)known_ns,
 				   "guest", guest_make(q->sections, known_ns), "causes",
 				   causes_make(q, known_ns));

@@ -14,6 +14,7 @@ struct diagnosis_query {
 	const json_t *sections; /* of the page, those that findings are made of, and "stuck" */
 	const json_t *notes;	/* of the inputs: texts */
 	const char *vm;		/* a running VM, as it was given; NULL: a recording is diagnosed */
+	const char *files, *filters; /* as they would be typed: "-i web.hrt", "--vcpu 0"; "" if none */
 	double threshold;	/* a cause that costs at least this part (0 to 1) of a vCPU's time is wrong */
 };
 
