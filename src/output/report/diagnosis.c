@@ -206,6 +206,18 @@ static json_t *doubt_make(const struct diagnosis_query *q, const struct cause_ki
 	return NULL;
 }
 
+/* QEMU emulates the VM: it has no exits that could be recorded. */
+static bool has_no_exits(const json_t *info)
+{
+	const json_t *vm;
+	size_t i;
+
+	json_array_foreach (json_object_get(info, "vms"), i, vm)
+		if (strcmp(text_of(vm, "accel"), "tcg") != 0)
+			return false;
+	return json_array_size(json_object_get(info, "vms"));
+}
+
 static void kinds_add(json_t *result, const struct diagnosis_query *q, const json_t *list)
 {
 	json_t *out = json_array(), *doubts = json_array(), *missing = json_array(), *why;
@@ -214,6 +226,8 @@ static void kinds_add(json_t *result, const struct diagnosis_query *q, const jso
 	for (const struct cause_kind *k = cause_kinds; k->id; k++) {
 		bool is_lost = !strcmp(k->id, "lost");
 
+		if (k->source == SOURCE_EXITS && has_no_exits(info_of(q->sections)))
+			continue;
 		if (!is_recorded(q->sections, k))
 			json_array_append_new(missing,
 					      json_pack("{s:s,s:s,s:s}", "kind", k->id, "text",
