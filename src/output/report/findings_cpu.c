@@ -32,10 +32,10 @@ static const json_t *thread_row(const struct found *f, json_int_t tid)
 	return NULL;
 }
 
-/* QEMU's name of a vCPU's thread: "CPU 1/KVM (4711)". */
+/* QEMU's name of a vCPU's thread: "CPU 1/KVM (4711)", "CPU 1/TCG (4711)". */
 static bool is_vcpu_name(const char *name)
 {
-	return !strncmp(name, "CPU ", 4) && strstr(name, "/KVM (");
+	return !strncmp(name, "CPU ", 4) && (strstr(name, "/KVM (") || strstr(name, "/TCG ("));
 }
 
 static enum ran ran_of(const struct found *f, const json_t *row, const json_t *task)
