@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """VMs and faults for the benchmark of `hostrace diagnose` (bench.py): QEMU with one of two guests, pinned to one CPU."""
 import contextlib
+import ctypes
 import glob
 import json
 import os
@@ -24,6 +25,11 @@ class Failed(Exception):
 
 class Absent(Failed):
     """... as this machine lacks what it needs."""
+
+
+def end_with_us():
+    """Of a child: it is killed when we end, however."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def until(condition, what, seconds=60):
@@ -52,7 +58,8 @@ class Bench:
         log = open(self.new_path("log"), "w")
         if pin:
             argv = ["taskset", "-c", str(CPU)] + argv
-        p = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, **options)
+        p = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                             preexec_fn=end_with_us, **options)
         self.processes.append(p)
         return p
 
