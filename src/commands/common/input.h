@@ -34,8 +34,8 @@ void input_add_file(const char *path);
 int input_check_output(const char *path);
 
 /*
- * The options as they would be typed: "-i web.hrt", "--since 1s --vcpu 0,1"; "" if none was given, or only the default file.
- * Sanitized. Allocated; NULL: no memory.
+ * The options as they would be typed: "-i web.hrt", "--since 1s --vcpu 0,1"; "" if none was given, or only the default
+ * file. Sanitized. Allocated; NULL: no memory.
  */
 char *input_line_files(void);
 char *input_line_filters(void);
