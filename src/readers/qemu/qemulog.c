@@ -80,7 +80,9 @@ static bool form_find(struct qemulog *q)
 	char *s, *end;
 
 	for (int i = 0; i < FORM_LINES_MAX && (s = text_line_next(&q->lines, &end)); i++) {
-		nr[qemu_line_parse(&l, s, end)] += qemu_line_is_likely(&l) && !q->lines.signature;
+		enum qemu_form form = qemu_line_parse(&l, s, end);
+
+		nr[form] += qemu_line_is_likely(&l) && !q->lines.signature;
 		is_odd |= text_skip_quote(s) < end &&
 			  (!l.form || qemu_line_is_cut(&l) || paste_is_odd(s, end) ||
 			   paste_has_cut_mark(s, end));
