@@ -103,7 +103,7 @@ int tool_count_put(struct tool_lines *l, const char *tool, enum tool_row_of of, 
 void tool_row_odd(struct tool_lines *l, const char *name)
 {
 	if (l->table->nr && !l->table->odd++)
-		snprintf(l->table->first_odd, sizeof(l->table->first_odd), "%s", name);
+		snprintf(l->table->first_odd, sizeof(l->table->first_odd), "%.31s", name);
 }
 
 /* ---- kvm_stat without a heading ---- */
