@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "readers/qemu/qemu_line.h"
 #include "readers/qemu/qemu_reader.h"
+#include "readers/qemu/qemu_two.h"
 #include "readers/text/lines.h"
 #include "readers/text/paste_clean.h"
 
@@ -28,6 +29,7 @@ struct qemulog {
 	struct skipped {
 		uint64_t nr, first_line;
 	} unknown, cut;
+	struct qemu_two two;
 	uint8_t *arena;
 };
 
@@ -149,12 +151,18 @@ static int qemulog_next(struct reader *r, struct batch *batch)
 {
 	struct qemulog *q = (struct qemulog *)r;
 	struct qemu_line l;
+	uint64_t skipped;
 
 	batch->nr = 0;
-	while (batch->nr + 1 < BATCH_MAX && line_next(q, &l)) {
+	for (skipped = q->unknown.nr; batch->nr + 1 < BATCH_MAX && line_next(q, &l);
+	     skipped = q->unknown.nr) {
 		struct qemu_name *n = qemu_event_name(&q->events, l.name, NULL);
 		uint64_t saved_ns;
+		int err = qemu_two_event(&q->two, r->info.file, &l, q->lines.number,
+					 q->unknown.nr > skipped);
 
+		if (err)
+			return err;
 		if (!n) {
 			line_skip(q, &q->unknown);
 			continue;
@@ -183,9 +191,10 @@ static int qemulog_next(struct reader *r, struct batch *batch)
 	r->info.end_ns = q->time_ns > r->info.end_ns ? q->time_ns : r->info.end_ns;
 	if (q->lines.err)
 		return fail(q->lines.err, "%s: %s", r->info.file, strerror(-q->lines.err));
-	if (!batch->nr)
-		end_report(q);
-	return batch->nr > 0;
+	if (batch->nr)
+		return 1;
+	end_report(q);
+	return qemu_two_end(&q->two, &r->info);
 }
 
 static void qemulog_close(struct reader *r)

@@ -348,17 +348,23 @@ static const char *line_number_skip(const char *s)
 	return *p == '\t' || *p == ':' || *p == '-' ? p + 1 : NULL;
 }
 
-/* "trace.txt:" of grep, before a blank or a line number. */
+/* "trace.txt:" of grep, before a blank, a line number, or, as it has a point or slash and letters, before anything. */
 static const char *file_skip(const char *s)
 {
 	const char *p = s;
+	bool is_file = false, letters = false;
 
-	while (isalnum((unsigned char)*p) || strchr("._/-+~", *p ? *p : ' '))
-		p++;
+	for (; isalnum((unsigned char)*p) || strchr("._/-+~", *p ? *p : ' '); p++) {
+		is_file |= *p == '.' || *p == '/';
+		letters |= isalpha((unsigned char)*p);
+	}
 	if (p == s || *p != ':')
 		return NULL;
 	p++;
-	return *p == ' ' || (text_is_digit(*p) && number_skip(p)[0] == ':') ? p : NULL;
+	return *p == ' ' || (is_file && letters && begins_event(p)) ||
+			       (text_is_digit(*p) && number_skip(p)[0] == ':')
+		       ? p
+		       : NULL;
 }
 
 /* "10:12 <jane> ", "10:12:30 <jane> " of a chat */
