@@ -41,12 +41,13 @@ static void line_add(json_t *list, struct line *l)
 /* The most frequent kinds: "12 kvm_exit, 11 kvm_entry and 3 other kinds". */
 static void put_kinds(struct line *l, const uint64_t *counts)
 {
-	_cleanup_free_ uint64_t *left = malloc(EVENT_TYPES_MAX * sizeof(*left));
+	_cleanup_free_ uint64_t *left = calloc(EVENT_TYPES_MAX, sizeof(*left));
 	unsigned int nr = event_types_count(), others = 0;
 
 	if (!left)
 		return;
-	memcpy(left, counts, EVENT_TYPES_MAX * sizeof(*left));
+	for (unsigned int i = 0; i < nr; i++) /* records with other fields have another type of this name */
+		left[event_type_named(event_type_at(i)->name)->index] += counts[i];
 	for (unsigned int shown = 0; shown < KINDS_SHOWN; shown++) {
 		unsigned int most = 0;
 

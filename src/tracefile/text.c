@@ -13,6 +13,7 @@
 #include "base/json_text.h"
 #include "base/units.h"
 #include "event/pending.h"
+#include "event/records.h"
 #include "tracefile/format.h"
 #include "tracefile/tracefile.h"
 
@@ -37,6 +38,8 @@ struct textfile {
 	uint64_t unplaced; /* of the metadata, counted as lost */
 	uint8_t record[EVENT_RECORD_MAX + 8]; /* being built */
 	size_t record_len;
+	uint64_t present; /* fields that the line has */
+	struct event_shapes shapes[EV_LIMIT]; /* of ours: shape_set() */
 };
 
 static bool textfile_probe(const uint8_t *head, size_t len)
@@ -121,6 +124,18 @@ struct declared {
 	uint16_t id;
 };
 
+/* The id of a type that the file declares, or that lines without some fields need; 0: there are too many. */
+static uint16_t type_id(struct textfile *t, const struct event_type *type)
+{
+	for (unsigned int i = DECLARED_ID_FIRST; i < t->next_id; i++)
+		if (t->types[i] == type)
+			return (uint16_t)i;
+	if (t->next_id == NR_TYPE_IDS)
+		return 0;
+	t->types[t->next_id] = type;
+	return (uint16_t)t->next_id++;
+}
+
 static int declare_type(struct textfile *t, const json_t *json)
 {
 	const struct event_type *type;
@@ -133,13 +148,13 @@ static int declare_type(struct textfile *t, const json_t *json)
 	err = schema_to_type(json, where, &type, &id);
 	if (err)
 		return err;
-	if (t->next_id == NR_TYPE_IDS)
+	id = type_id(t, type);
+	if (!id)
 		return line_fail(t, "too many event types");
 	d = hash_add_text(&t->names, type->name, NULL);
 	if (!d)
 		return fail(-ENOMEM, "out of memory");
-	d->id = (uint16_t)t->next_id;
-	t->types[t->next_id++] = type;
+	d->id = id;
 	return 0;
 }
 
@@ -284,11 +299,14 @@ static int set_field(struct textfile *t, const struct event_type *type, const ch
 
 	if (!f)
 		return line_fail(t, "%s has no field '%.64s'", type->name, key);
-	if (f->kind == FIELD_TEXT || f->kind == FIELD_DYNTEXT)
+	if (f->kind == FIELD_TEXT || f->kind == FIELD_DYNTEXT) {
+		t->present |= f - type->fields < 64 ? 1ull << (f - type->fields) : 0;
 		return set_text(t, f, value);
+	}
 	if (!parse_number(value, f->size, f->kind == FIELD_SINT, &v))
 		return line_fail(t, "%s=%.64s: invalid or out-of-range number", key, value);
 	memcpy(t->record + f->offset, &v, f->size);
+	t->present |= f - type->fields < 64 ? 1ull << (f - type->fields) : 0;
 	return 0;
 }
 
@@ -368,6 +386,27 @@ static int keep_record(struct textfile *t, struct record_hdr *h)
 	return 0;
 }
 
+/* Fields that a line may lack, but whose 0 would be an assertion: a preempted thread, an exit for an exception. */
+static uint64_t asserted(unsigned int id)
+{
+	return id == EV_sched_switch	      ? RECORD_BIT(sched_switch, prev_state)
+	       : id == EV_kvm_exit	      ? RECORD_BIT(kvm_exit, reason)
+	       : id == EV_kvm_userspace_exit ? RECORD_BIT(kvm_userspace_exit, reason)
+					      : 0;
+}
+
+/* A record that lacks such a field is of a type without it, and with all others. */
+static void shape_set(struct textfile *t, const struct event_type *type, uint16_t id)
+{
+	uint64_t lacks = asserted(id) & ~t->present;
+	const struct event_type *shape =
+		lacks ? event_shape_type(&t->shapes[id], type, type->present & ~lacks) : type;
+	uint16_t shape_id = shape == type ? 0 : type_id(t, shape);
+
+	if (shape_id)
+		memcpy(t->record + offsetof(struct record_hdr, type), &shape_id, sizeof(shape_id));
+}
+
 static int take_event(struct textfile *t, char *line)
 {
 	char *name = skip_space(cut_word(line)), *pairs = cut_word(name);
@@ -387,10 +426,13 @@ static int take_event(struct textfile *t, char *line)
 	type = t->types[h.type];
 	if (!type)
 		type = t->types[h.type] = event_type_ours(h.type);
+	t->present = 0;
 	t->record_len = type->size;
 	memset(t->record, 0, type->size);
 	memcpy(t->record, &h, sizeof(h));
 	err = take_pairs(t, type, pairs);
+	if (!err && h.type < DECLARED_ID_FIRST)
+		shape_set(t, type, h.type);
 	return err ? err : keep_record(t, &h);
 }
 
@@ -505,82 +547,3 @@ const struct reader_ops textfile_reader = {
 	.next = textfile_next,
 	.close = textfile_close,
 };
-
-/* Writes the text form, which text_read.c reads back to the same bytes. Its grammar is in doc/format.md. */
-
-void textfile_meta(const json_t *meta, FILE *out)
-{
-	if (!json_object_size(meta))
-		return;
-	fputs("# meta ", out);
-	json_text_put_exact(meta, out, JSON_COMPACT);
-	fputc('\n', out);
-}
-
-void textfile_head(const struct trace_info *info, FILE *out)
-{
-	fputs("# hostrace text 1\n", out);
-	textfile_meta(info->meta, out);
-}
-
-void textfile_type(const struct event_type *type, FILE *out)
-{
-	json_t *json = schema_from_type(type, 0);
-
-	fputs("# type ", out);
-	json_text_put_exact(json, out, JSON_COMPACT);
-	fputc('\n', out);
-	json_decref(json);
-}
-
-static void print_text(const char *text, FILE *out)
-{
-	fputc('"', out);
-	for (const unsigned char *p = (const unsigned char *)text; *p; p++)
-		if (*p == '"' || *p == '\\')
-			fprintf(out, "\\%c", *p);
-		else if (*p < 0x20 || *p >= 0x7f)
-			fprintf(out, "\\x%02x", *p);
-		else
-			fputc(*p, out);
-	fputc('"', out);
-}
-
-static void print_value(const struct event *ev, const struct field *f, FILE *out)
-{
-	char text[EVENT_RECORD_MAX];
-
-	if (f->kind == FIELD_TEXT || f->kind == FIELD_DYNTEXT)
-		print_text(event_text(ev, f, text, sizeof(text)), out);
-	else if (f->kind == FIELD_SINT)
-		fprintf(out, "%" PRId64, (int64_t)event_u64(ev, f));
-	else if (!strcmp(f->fmt, "hex") || !strcmp(f->fmt, "addr") || !strcmp(f->fmt, "frame"))
-		fprintf(out, "0x%" PRIx64, event_u64(ev, f));
-	else
-		fprintf(out, "%" PRIu64, event_u64(ev, f));
-}
-
-/* What every record has; a dot in front where the type has a field of that name too. */
-static void print_header_key(const struct event *ev, const char *key, uint32_t value, FILE *out)
-{
-	fprintf(out, " %s%s=%u", event_field(ev->type, key) ? "." : "", key, value);
-}
-
-void textfile_print(const struct event *ev, FILE *out)
-{
-	char name[EVENT_NAME_MAX], time[32];
-
-	fprintf(out, "%s %s", seconds_print(ev->time_ns, time, sizeof(time)),
-		schema_name(ev->type->name, name));
-	print_header_key(ev, "pid", ev->pid, out);
-	print_header_key(ev, "tid", ev->tid, out);
-	print_header_key(ev, "cpu", ev->cpu, out);
-	if (ev->vcpu != RECORD_NO_VCPU)
-		print_header_key(ev, "vcpu", ev->vcpu, out);
-	for (unsigned int i = 0; i < ev->type->nr_fields; i++) {
-		const struct field *f = &ev->type->fields[i];
-
-		fprintf(out, " %s=", schema_name(f->name, name));
-		print_value(ev, f, out);
-	}
-}
