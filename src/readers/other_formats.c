@@ -34,7 +34,6 @@ static const char perf_trace_instead[] =
 	"script; or hostrace record --vm PID";
 
 static const struct other_format formats[] = {
-	{" ms): ", "text of perf trace (system calls)", perf_trace_instead},
 	{" kvm:kvm_exit(", "text of perf trace", perf_trace_instead},
 	{" kvm:kvm_entry(", "text of perf trace", perf_trace_instead},
 	{"\xc1\x1f\xfc\xc1", "a stream of a CTF trace (LTTng)", ctf_instead},
@@ -58,6 +57,32 @@ static int refuse(const char *path, const char *what, const char *instead)
 			 instead);
 }
 
+/* A line of perf trace: "     0.020 ( 0.110 ms): qemu/5001 ioctl(...) = 0"; an event has blanks in the parentheses. */
+static bool is_perf_trace_line(const char *p, const char *end)
+{
+	size_t n, left = (size_t)(end - p);
+	char line[64] = "";
+
+	memcpy(line, p, left < sizeof(line) - 1 ? left : sizeof(line) - 1);
+	p = line + strspn(line, " ");
+	n = strspn(p, "0123456789");
+	if (!n || p[n] != '.' || strspn(p + n + 1, "0123456789") != 3 ||
+	    strncmp(p + n + 4, " (", 2) != 0)
+		return false;
+	p += n + 6;
+	p += strspn(p, " 0123456789.");
+	return !strncmp(p, "ms): ", 5) || !strncmp(p, "): ", 3);
+}
+
+static bool is_perf_trace(const char *text, size_t len)
+{
+	for (const char *p = text, *end = text + len; p && p < end;
+	     p = memchr(p, '\n', (size_t)(end - p)), p += p != NULL)
+		if (is_perf_trace_line(p, end))
+			return true;
+	return false;
+}
+
 int other_format_refuse(const char *path, struct open_files *files, const uint8_t *head, size_t len)
 {
 	const char *tool = tool_table_probe((const char *)head, len);
@@ -79,6 +104,8 @@ int other_format_refuse(const char *path, struct open_files *files, const uint8_
 		if (memmem(head, len, f->mark, strlen(f->mark)))
 			return refuse(path, f->what, f->instead);
 	}
+	if (is_perf_trace((const char *)head, len))
+		return refuse(path, "text of perf trace (system calls)", perf_trace_instead);
 	return perfdata_part_refuse(path, head, len);
 }
 
