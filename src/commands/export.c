@@ -63,24 +63,28 @@ static const char *command_of(const char *format)
  * meant so far: the second of two inputs may have another kvm_exit than the first.
  */
 struct declared {
-	uint16_t namesake[EVENT_TYPES_MAX]; /* 1 + index of the first type of that name */
-	const struct event_type *now[EVENT_TYPES_MAX]; /* what the name means, by that index */
+	struct {
+		uint16_t namesake; /* 1 + index of the first type of that name */
+		bool implied; /* by the line, as far as the name means ours: textfile_implies() */
+	} type[EVENT_TYPES_MAX];
+	const struct event_type *now[EVENT_TYPES_MAX]; /* what the name means, by the namesake's index */
 };
 
 static void declare(struct declared *d, const struct event_type *type, FILE *f)
 {
-	uint16_t *first = &d->namesake[type->index];
+	const struct event_type *ours = event_type_ours(type->id), **now;
 
-	if (!*first) {
-		const struct event_type *t = event_type_named(type->name);
-
-		*first = (uint16_t)(t->index + 1);
-		if (!d->now[t->index] && t->id && event_type_ours(t->id) == t)
-			d->now[t->index] = t;
+	if (!d->type[type->index].namesake) {
+		d->type[type->index].namesake = (uint16_t)(event_type_named(type->name)->index + 1);
+		d->type[type->index].implied = textfile_implies(type);
 	}
-	if (d->now[*first - 1] != type)
-		textfile_type(type, f);
-	d->now[*first - 1] = type;
+	now = &d->now[d->type[type->index].namesake - 1];
+	if (!*now)
+		*now = ours;
+	if (*now == type || (*now == ours && d->type[type->index].implied))
+		return;
+	textfile_type(type, f);
+	*now = type;
 }
 
 static int write_text(const struct input_set *in, FILE *f)

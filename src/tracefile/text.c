@@ -118,15 +118,34 @@ static int line_read(struct textfile *t)
 
 /* ---- declarations ---- */
 
+/* Fields that a line may lack, but whose 0 would be an assertion: a preempted thread, an exit for an exception. */
+static uint64_t asserted(unsigned int id)
+{
+	return id == EV_sched_switch	      ? RECORD_BIT(sched_switch, prev_state)
+	       : id == EV_kvm_exit	      ? RECORD_BIT(kvm_exit, reason)
+	       : id == EV_kvm_userspace_exit ? RECORD_BIT(kvm_userspace_exit, reason)
+					      : 0;
+}
+
+bool textfile_implies(const struct event_type *type)
+{
+	uint64_t whole = type->id ? event_type_ours(type->id)->present : 0;
+
+	return whole && !(whole & ~type->present & ~asserted(type->id)) &&
+	       event_type_with(type->id, type->present) == type;
+}
+
 /* The newest of a name. */
 struct declared {
 	const char *name; /* the type's */
 	uint16_t id;
 };
 
-/* The id of a type that the file declares, or that lines without some fields need; 0: there are too many. */
+/* The id of a type: its own if it is ours, else one for what the file declares or its lines lack; 0: too many. */
 static uint16_t type_id(struct textfile *t, const struct event_type *type)
 {
+	if (type->id && event_type_ours(type->id) == type)
+		return (uint16_t)type->id;
 	for (unsigned int i = DECLARED_ID_FIRST; i < t->next_id; i++)
 		if (t->types[i] == type)
 			return (uint16_t)i;
@@ -386,16 +405,7 @@ static int keep_record(struct textfile *t, struct record_hdr *h)
 	return 0;
 }
 
-/* Fields that a line may lack, but whose 0 would be an assertion: a preempted thread, an exit for an exception. */
-static uint64_t asserted(unsigned int id)
-{
-	return id == EV_sched_switch	      ? RECORD_BIT(sched_switch, prev_state)
-	       : id == EV_kvm_exit	      ? RECORD_BIT(kvm_exit, reason)
-	       : id == EV_kvm_userspace_exit ? RECORD_BIT(kvm_userspace_exit, reason)
-					      : 0;
-}
-
-/* A record that lacks such a field is of a type without it, and with all others. */
+/* A record that lacks a field whose 0 would be an assertion is of a type without it, and with all others. */
 static void shape_set(struct textfile *t, const struct event_type *type, uint16_t id)
 {
 	uint64_t lacks = asserted(id) & ~t->present;

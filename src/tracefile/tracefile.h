@@ -105,6 +105,12 @@ void textfile_meta(const json_t *meta, FILE *out);
 /* "# type {...}": is before the first event of a type that is not ours. */
 void textfile_type(const struct event_type *type, FILE *out);
 
+/*
+ * Is an event's type told by its line, where its name means an event of ours? It is ours, or lacks only such fields as a
+ * reader takes for not recorded where the line lacks them.
+ */
+bool textfile_implies(const struct event_type *type);
+
 /* One event as a line, without the newline. */
 void textfile_print(const struct event *ev, FILE *out);
 
