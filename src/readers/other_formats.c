@@ -76,10 +76,13 @@ static bool is_perf_trace_line(const char *p, const char *end)
 
 static bool is_perf_trace(const char *text, size_t len)
 {
-	for (const char *p = text, *end = text + len; p && p < end;
-	     p = memchr(p, '\n', (size_t)(end - p)), p += p != NULL)
+	const char *end = text + len, *newline;
+
+	for (const char *p = text; p < end; p = newline ? newline + 1 : end) {
 		if (is_perf_trace_line(p, end))
 			return true;
+		newline = memchr(p, '\n', (size_t)(end - p));
+	}
 	return false;
 }
 

@@ -75,7 +75,7 @@ uint64_t proc_start(pid_t pid)
 
 	for (unsigned int field = 2; at && field < 22; field++) {
 		at = strchr(at, ' ');
-		at += at != NULL;
+		at = at ? at + 1 : NULL;
 	}
 	if (at)
 		sscanf(at, "%" SCNu64, &start);

@@ -115,9 +115,8 @@ static void modes_read(pid_t pid, struct thread_state *t)
 
 	for (unsigned int field = 2; at && field < 43; field++) {
 		at = strchr(at, ' ');
-		at += at != NULL;
 		if (at)
-			sscanf(at, "%" SCNu64, &value[field + 1]);
+			sscanf(++at, "%" SCNu64, &value[field + 1]);
 	}
 	t->guest_ns = value[43] * tick_ns;
 	t->user_ns =
