@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "event/exit_reason.h"
 #include "exporter/page_private.h"
+#include "vm/cgroup_names.h"
 #include "vm/proc.h"
 
 /* ---- families of a VM ---- */
@@ -255,6 +256,20 @@ static void steals_write(struct page *p, const struct exported_vm *e)
 	metric_seconds(&p->text, &other, e->steals.other);
 }
 
+/* What costs its vCPUs time: of each cause, that of the vCPU that lost most. */
+static void lost_write(struct page *p, const struct exported_vm *e)
+{
+	const char *cause;
+	json_t *ns;
+
+	json_object_foreach (e->lost, cause, ns) {
+		struct metric_labels l = e->labels;
+
+		metric_label(&l, "cause", cause);
+		metric_seconds(&p->text, &l, (uint64_t)json_integer_value(ns));
+	}
+}
+
 static const struct family families[] = {
 	{"hostrace_vm_info", "gauge", "Properties of a VM; the value is 1.", info_write},
 	{"hostrace_vm_vcpus", "gauge", "vCPUs that are counted.", nr_vcpus_write},
@@ -282,6 +297,9 @@ static const struct family families[] = {
 	 "Time that the VM's vCPUs were runnable without a CPU, by the cgroup of the task that had "
 	 "it.",
 	 steals_write},
+	{"hostrace_vm_cause_seconds_total", "counter",
+	 "Time of the vCPU that lost most to a cause, by the causes of hostrace diagnose.",
+	 lost_write},
 	{"hostrace_port_accesses_total", "counter", "Port I/O of the busiest ports.", ports_write},
 	{"hostrace_mmio_accesses_total", "counter",
 	 "Memory-mapped I/O of the busiest pages of 4 KiB.", pages_write},

@@ -45,26 +45,6 @@ const struct exported_dump *exported_dumps_find(const struct exported_dumps *d,
 /* What the metadata say of its trigger and VM; `file` is not set. False: it cannot be an exemplar. */
 bool exported_dump_parse(const json_t *meta, struct exported_dump *ret);
 
-struct cgroup_names;
-
-/* root: where the hierarchy is mounted; NULL: nowhere. NULL: out of memory, error message set. */
-struct cgroup_names *cgroup_names_new(const char *root);
-void cgroup_names_free(struct cgroup_names *n);
-DEFINE_CLEANUP(cgroup_names, struct cgroup_names *, cgroup_names_free);
-
-/* Where this host has mounted it; false: nowhere. */
-bool cgroup_root_find(char *ret, size_t size);
-
-/* These will be looked up by cgroup_names_read(). */
-void cgroup_names_want(struct cgroup_names *n, uint64_t id);
-void cgroup_names_read(struct cgroup_names *n);
-
-/*
- * "/system.slice/a.service"; "idle" for 0; "id:123" if it is not known, and "id:123 ...c/a.service" if it is longer
- * than buf, so that no two are the same. Returns the text, or buf, which has at least 64 bytes.
- */
-const char *cgroup_name(const struct cgroup_names *n, uint64_t id, char *buf, size_t size);
-
 /* By QEMU's run state; the last one: states that are not known. */
 enum { EXPORT_STATES = 17 };
 

@@ -221,13 +221,13 @@ int exported_vm_init(struct exported_vm *e, const struct vm *vm, const struct ex
 {
 	*e = (struct exported_vm){.pid = vm->pid,
 				  .since_unix_ns = clock_read_ns(CLOCK_REALTIME),
-				  .vcpus_per_group = (unsigned int)limits->vcpus_per_group};
+				  .vcpus_per_group = (unsigned int)limits->vcpus_per_group,
+				  .lost = json_object()};
 	snprintf(e->name, sizeof(e->name), "%s", vm->name);
 	snprintf(e->uuid, sizeof(e->uuid), "%s", vm->uuid);
 	labels_make(e, vm);
-	if (top_k_init(&e->ports, (unsigned int)limits->ports))
-		return -ENOMEM;
-	if (!top_k_init(&e->pages, (unsigned int)limits->pages) &&
+	if (!top_k_init(&e->ports, (unsigned int)limits->ports) &&
+	    !top_k_init(&e->pages, (unsigned int)limits->pages) &&
 	    !top_k_init(&e->steals, (unsigned int)limits->cgroups))
 		return 0;
 	exported_vm_deinit(e);
@@ -239,8 +239,23 @@ void exported_vm_deinit(struct exported_vm *e)
 	top_k_free(&e->ports);
 	top_k_free(&e->pages);
 	top_k_free(&e->steals);
+	json_decref(e->lost);
 	free(e->exits);
 	free(e->vcpu);
+}
+
+void exported_vm_lost_add(struct exported_vm *e, const json_t *causes)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach (causes, i, one) {
+		const char *id = json_string_value(json_object_get(one, "id"));
+		json_int_t ns = json_integer_value(json_object_get(one, "lost_ns"));
+
+		ns += json_integer_value(json_object_get(e->lost, id));
+		json_object_set_new(e->lost, id, json_integer(ns));
+	}
 }
 
 /* ---- exits ---- */

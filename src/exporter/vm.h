@@ -10,6 +10,8 @@
 #ifndef HOSTRACE_EXPORTER_VM_H
 #define HOSTRACE_EXPORTER_VM_H
 
+#include <jansson.h>
+
 #include "exporter/text.h"
 #include "statmap.h"
 #include "vm/vm.h"
@@ -111,6 +113,7 @@ struct exported_vm {
 	unsigned int nr_vcpus, max_vcpus, vcpus_per_group;
 	struct top_k ports, pages; /* keys are those of struct stat_port, struct stat_page */
 	struct top_k steals; /* ns by cgroup; keys are those of struct stat_steal */
+	json_t *lost; /* {cause: ns}: exported_vm_lost_add() */
 	bool devices_watched; /* its requests are among the devices of struct export_state */
 	bool downtime_watched; /* the same of its stops */
 	bool left_out;	    /* its series would be more than the limit */
@@ -120,6 +123,9 @@ struct exported_vm {
 int exported_vm_init(struct exported_vm *e, const struct vm *vm,
 		     const struct export_limits *limits);
 void exported_vm_deinit(struct exported_vm *e);
+
+/* Adds those of an interval, of top_causes_make(); null: none are known. */
+void exported_vm_lost_add(struct exported_vm *e, const json_t *causes);
 
 /* 0 or -ENOMEM with the error message set. */
 int exported_vm_read(struct exported_vm *e, const struct vm *vm,

@@ -106,8 +106,8 @@ void textfile_meta(const json_t *meta, FILE *out);
 void textfile_type(const struct event_type *type, FILE *out);
 
 /*
- * Is an event's type told by its line, where its name means an event of ours? It is ours, or lacks only such fields as a
- * reader takes for not recorded where the line lacks them.
+ * Is an event's type told by its line, where its name means an event of ours? It is ours, or lacks only such fields
+ * as a reader takes for not recorded where the line lacks them.
  */
 bool textfile_implies(const struct event_type *type);
 

@@ -63,6 +63,14 @@ struct vm_limits {
 
 /* ---- text ---- */
 
+/* NULL: there is none. */
+static const char *next_line(const char *p)
+{
+	const char *newline = strchr(p, '\n');
+
+	return newline ? newline + 1 : NULL;
+}
+
 double limits_quota(const char *text)
 {
 	double quota = 0, period = 0;
@@ -76,7 +84,7 @@ uint64_t limits_number(const char *text, const char *key)
 {
 	size_t len = strlen(key);
 
-	for (const char *p = text; p; p = strchr(p, '\n'), p += p != NULL)
+	for (const char *p = text; p; p = next_line(p))
 		if (!strncmp(p, key, len) && p[len] == ' ')
 			return strtoull(p + len, NULL, 10);
 	return 0;
@@ -102,7 +110,7 @@ bool limits_path(const char *text, const char *controller, char *ret, size_t siz
 {
 	bool found = false;
 
-	for (const char *p = text; p && *p; p = strchr(p, '\n'), p += p != NULL) {
+	for (const char *p = text; p && *p; p = next_line(p)) {
 		const char *list = strchr(p, ':'), *path = list ? strchr(list + 1, ':') : NULL;
 		size_t len = path ? strcspn(path + 1, "\n") : 0;
 		bool v2 = path == list + 1;
@@ -183,7 +191,6 @@ static void quota_read(struct group *g, const char *directory)
 	if (g->cpus > 0 &&
 	    snprintf(path, sizeof(path), "%s/cpu.stat", directory) < (int)sizeof(path))
 		g->stat_fd = open(path, O_RDONLY | O_CLOEXEC);
-	g->start = throttling_read(g);
 }
 
 /* "8:0 rbps=1048576; 8:16 riops=100": what is not limited is left out. */
@@ -297,7 +304,7 @@ static unsigned int stolen_read(const struct vm_limits *l, uint64_t *ret)
 
 	if (!text || !fd_read(l->stat_fd, text, STAT_TEXT_MAX))
 		return 0;
-	for (const char *p = text; p && nr < CPUS_MAX; p = strchr(p, '\n'), p += p != NULL)
+	for (const char *p = text; p && nr < CPUS_MAX; p = next_line(p))
 		if (strncmp(p, "cpu ", 4) != 0 && /* the sum of all */
 		    sscanf(p, "cpu%*u %*u %*u %*u %*u %*u %*u %*u %" SCNu64, &steal) == 1)
 			ret[nr++] = steal * ns_per_tick;
@@ -326,6 +333,15 @@ static json_t *host_json(const struct vm_limits *l)
 }
 
 /* ---- all of it ---- */
+
+void vm_limits_restart(struct vm_limits *l)
+{
+	for (unsigned int i = 0; i < l->nr; i++)
+		l->groups[i].start = throttling_read(&l->groups[i]);
+	l->start_ns = monotonic_ns();
+	l->nr_cpus = stolen_read(l, l->stolen_ns);
+	l->swapped_in = swapped_in_read(l);
+}
 
 json_t *vm_limits_json(const struct vm_limits *l, bool first)
 {
@@ -362,9 +378,7 @@ struct vm_limits *vm_limits_open(const struct vm *vms, unsigned int nr)
 	l->vmstat_fd = open("/proc/vmstat", O_RDONLY | O_CLOEXEC);
 	for (unsigned int i = 0; i < nr; i++)
 		vm_add(l, &vms[i]);
-	l->start_ns = monotonic_ns();
-	l->nr_cpus = stolen_read(l, l->stolen_ns);
-	l->swapped_in = swapped_in_read(l);
+	vm_limits_restart(l);
 	return l;
 }
 

@@ -17,6 +17,9 @@ struct vm_limits *vm_limits_open(const struct vm *vms, unsigned int nr);
 void vm_limits_close(struct vm_limits *l);
 DEFINE_CLEANUP(vm_limits, struct vm_limits *, vm_limits_close);
 
+/* Takes another first reading. */
+void vm_limits_restart(struct vm_limits *l);
+
 /*
  * {"cgroups":[{"pid": VM, "path", "tids": [those of its main thread and vCPUs that are in it],
  *	"cpus": quota in CPUs, or null,	"throttled": times, "throttled_ns": of all CPUs together,

@@ -20,9 +20,11 @@
 #include "commands/common/vm_options.h"
 #include "commands/live/exporter.h"
 #include "confine/confine.h"
+#include "event/exit_reason.h"
 #include "exporter/hosts.h"
 #include "exporter/httpd_messages.h"
 #include "fetch/http.h"
+#include "vm/cgroup_names.h"
 
 static struct {
 	struct exporter_server server;
@@ -67,10 +69,13 @@ static const struct option_row options[] = {
 };
 /* clang-format on */
 
+enum { CAUSES_S = 10 };
 enum { LOOK_MS = 1000, SCAN_S = 5, LABELLED_MAX = 256, DEVICES_MAX = 1024, SERIES_MAX = 10000000 };
 
 struct exporter {
 	struct top_vms vms;
+	struct top_causes *causes;
+	struct top_model model; /* for the causes */
 	struct cgroup_names *cgroups;	/* NULL: not measured */
 	struct exporter_events *events; /* NULL: none are wanted */
 	struct exported_dumps *dumps;	/* the same */
@@ -129,12 +134,14 @@ static int exported_add(struct exporter *x, const struct top_watched *w)
 /* The exported VMs become those that are watched. */
 static int vms_follow(struct exporter *x)
 {
-	int err = top_vms_look(&x->vms, NULL);
+	int err = top_vms_look(&x->vms, &x->model);
 
 	ended_remove(x);
 	for (unsigned int i = 0; i < x->vms.nr && !err; i++)
 		if (x->vms.vm[i].at.nr && !exported_find(x, x->vms.vm[i].number))
 			err = exported_add(x, &x->vms.vm[i]);
+	if (!err)
+		err = top_causes_follow(x->causes, &x->vms);
 	return err || !x->events ? err : exporter_events_follow(x->events, &x->vms);
 }
 
@@ -161,6 +168,24 @@ static void probes_read(struct exporter *x)
 		else
 			nr++;
 	x->state.nr_probes = nr;
+}
+
+/* What the last CAUSES_S cost the VMs. Other intervals, as a scrape would make, would have other findings. */
+static int causes_read(struct exporter *x)
+{
+	int err = top_vms_read(&x->vms, &x->model);
+
+	if (err)
+		return err;
+	top_causes_read(x->causes, &x->vms, &x->model);
+	for (unsigned int i = 0; i < x->nr; i++) {
+		const struct top_node *vm =
+			top_node_find(&x->model.host, TOP_VMS, (uint64_t)x->vm[i].pid);
+
+		if (vm)
+			exported_vm_lost_add(&x->vm[i], vm->causes);
+	}
+	return 0;
 }
 
 static void watched_read(const struct exporter_events *e, struct exported_vm *vm)
@@ -303,6 +328,8 @@ static int look(struct exporter *x)
 		err = exported_dumps_scan(x->dumps);
 		x->dumps_scanned_ns = monotonic_ns();
 	}
+	if (!err && monotonic_ns() - x->model.now_ns >= CAUSES_S * NS_PER_S)
+		err = causes_read(x);
 	if (!err && opt.downtime && monotonic_ns() - x->scanned_ns >= SCAN_S * NS_PER_S)
 		scan(x);
 	return err ? err : vms_follow(x);
@@ -383,6 +410,20 @@ static void state_init(struct exporter *x)
 		.version = s->version, .host = x->host, .exponential = opt.push.exponential};
 }
 
+static const char *exit_name(uint32_t reason)
+{
+	return exit_reason_name(reason, vm_host_isa());
+}
+
+static int causes_open(struct exporter *x)
+{
+	bool userspace = stat_span(x->vms.stat) == STAT_USERSPACE_EXIT;
+	int err = top_model_open(&x->model, userspace ? userspace_reason_name : exit_name);
+
+	x->model.has_causes = stat_has_causes(x->vms.stat);
+	return err ? err : top_causes_open(&x->vms, &x->causes);
+}
+
 static int cgroups_open(struct exporter *x)
 {
 	char root[PATH_MAX];
@@ -432,6 +473,8 @@ static int start(struct exporter *x)
 		err = exporter_push_open(&opt.push, &x->push);
 	if (!err)
 		err = top_vms_open_with_pages(&x->vms);
+	if (!err)
+		err = causes_open(x);
 	if (!err && probes)
 		err = exporter_events_open(&wanted, &x->events);
 	if (!err)
@@ -499,6 +542,8 @@ static int run(int argc, char **argv)
 		exported_vm_deinit(&x.vm[i]);
 	free(x.vm);
 	exporter_events_close(x.events);
+	top_causes_close(x.causes);
+	top_model_close(&x.model);
 	cgroup_names_free(x.cgroups);
 	exported_dumps_free(x.dumps);
 	top_vms_close(&x.vms);

@@ -23,6 +23,7 @@
 #include "commands/live/top.h"
 #include "confine/confine.h"
 #include "event/exit_reason.h"
+#include "views/top/causes.h"
 
 static struct {
 	const char *vm, *snapshot;
@@ -50,6 +51,7 @@ struct top {
 	struct top_vms vms;
 	struct top_queues *queues; /* NULL: not watched */
 	struct top_tasks *tasks;   /* the same */
+	struct top_causes *causes;
 	struct top_model model;
 	struct top_view view;
 	struct top_frame frame;
@@ -92,18 +94,20 @@ static const char *top_note(const struct top *t, char *buf, size_t size)
 
 static int frame_make(struct top *t, struct top_page *page)
 {
-	char now[16], note[2 * TOP_NOTE_BYTES];
+	char now[16], note[2 * TOP_NOTE_BYTES], cause[TOP_NOTE_BYTES];
+	const struct top_node *vm = top_view_vm(&t->view, &t->model);
 
 	clock_print(now, sizeof(now));
 	page->time = now;
 	page->note = top_note(t, note, sizeof(note));
+	page->cause = top_cause_print(&t->model, vm, cause, sizeof(cause)) ? cause : NULL;
 	page->utf8 = t->utf8;
 	return top_frame_make(&t->frame, &t->view, &t->model, page);
 }
 
 static unsigned int rows_per_page(const struct top *t)
 {
-	struct top_page page = {.note = "its line"};
+	struct top_page page = {.note = "its line", .cause = "its line"};
 
 	if (t->screen)
 		top_screen_size(t->screen, &page.width, &page.height);
@@ -240,9 +244,13 @@ static int read_now(struct top *t)
 	t->model.since_start = t->view.since_start;
 	err = top_vms_read(&t->vms, &t->model);
 	if (!err)
+		top_causes_read(t->causes, &t->vms, &t->model);
+	if (!err)
 		err = top_queues_read(t->queues, &t->model);
 	if (!err)
 		err = top_vms_look(&t->vms, &t->model);
+	if (!err)
+		err = top_causes_follow(t->causes, &t->vms);
 	top_tasks_look(t->tasks, &t->vms);
 	if (t->vms.only && !t->vms.nr)
 		t->quit = true;
@@ -398,7 +406,8 @@ static int start(struct top *t)
 		err = top_vms_open(&t->vms, opt.vm, opt.tasks);
 	if (err)
 		return err;
-	if (opt.queues)
+	err = top_causes_open(&t->vms, &t->causes);
+	if (!err && opt.queues)
 		err = top_queues_open(&t->vms, &t->queues);
 	if (!err && opt.tasks)
 		err = top_tasks_open(&t->vms, &t->tasks);
@@ -470,6 +479,7 @@ static int run(int argc, char **argv)
 	top_view_close(&t.view);
 	top_frame_free(&t.frame);
 	top_model_close(&t.model);
+	top_causes_close(t.causes);
 	top_queues_close(t.queues);
 	top_tasks_close(t.tasks);
 	top_vms_close(&t.vms);

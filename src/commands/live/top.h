@@ -52,6 +52,20 @@ void top_note_add(char *buf, size_t size, const char *text);
 /* What is not counted, or NULL. Returns buf. */
 const char *top_vms_note(const struct top_vms *t, char *buf, size_t size);
 
+/* ---- what costs the VMs time: top_causes.c ---- */
+
+struct top_causes;
+
+/* Of these VMs. Errors with the error message set; to be closed then, too. */
+int top_causes_open(const struct top_vms *vms, struct top_causes **ret);
+void top_causes_close(struct top_causes *c);
+
+/* After top_vms_look(): VMs that began and ended. 0 or -ENOMEM with the error message set. */
+int top_causes_follow(struct top_causes *c, const struct top_vms *vms);
+
+/* After top_vms_read(): sets the causes of the VMs' nodes. */
+void top_causes_read(struct top_causes *c, const struct top_vms *vms, struct top_model *m);
+
 /* ---- virtqueues: top_queues.c ---- */
 
 struct top_queues;

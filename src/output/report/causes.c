@@ -98,6 +98,9 @@ const struct cause causes[] = {
 	{"vmm-lock", "sleep", "a lock of the VMM", "see hostrace blame --list for which it is"},
 	{"vmm-syscall", "sleep", "system calls of the VMM",
 	 "see hostrace blame --list for which these are and for what access"},
+	{"vmm-asleep", "sleep", "a VMM that sleeps during exits",
+	 "see hostrace diagnose or hostrace blame for what it waits for: a lock, QEMU's global "
+	 "mutex, a system call"},
 	{"page-faults", "sleep", "the VM's memory, which the host fetches",
 	 "the host swaps, or the VM was restored: more memory, no swap, or locked pages"},
 

@@ -96,6 +96,7 @@ static const struct cause_words cause_words[] = {
 	{"preempted", "was preempted during exits", "cpu-wait", .is_steal = true},
 	{"runqueue", "was in the run queue during exits", "cpu-wait", .is_steal = true},
 	{"syscall", "slept in system calls of", "vmm-syscall", .by_vmm = true},
+	{"asleep", "slept in exits handled by", "vmm-asleep", .by_vmm = true}, /* of counters */
 	{"unknown", "had exits of which it is not known what they went into", "exits-unknown"},
 	{"inject", "waited between an interrupt's injection and the entry", "interrupt-delay"},
 	{"halt-poll", "was halted, its CPU busy with halt polling (kvm.halt_poll_ns),",
@@ -433,6 +434,8 @@ json_t *findings_make(const json_t *sections)
 
 	f.span_ns = findings_span(sections);
 	f.is_part = f.span_ns < info_span(sections);
+	f.is_interval = json_is_true(json_object_get(
+		json_object_get(data_of(sections, "info"), "result"), "interval"));
 	findings_stuck(&f);
 	from_leaks(&f);
 

@@ -24,6 +24,7 @@ struct found {
 	const json_t *sections;
 	uint64_t span_ns; /* findings_span() */
 	bool is_part;	  /* it is less than the recording */
+	bool is_interval; /* of counters: there is no recording */
 	const char *vmm;  /* what handles exits in user space */
 };
 

@@ -40,8 +40,15 @@ static bool is_vcpu_name(const char *name)
 
 static enum ran ran_of(const struct found *f, const json_t *row, const json_t *task)
 {
+	static const char *const names[NR_RAN] = {[RAN_NOTHING] = "idle",
+						  [RAN_OTHER_VM] = "other-vm",
+						  [RAN_OWN] = "own",
+						  [RAN_HOST] = "host"};
 	const json_t *tid = json_object_get(task, "task_tid"), *other;
 
+	for (enum ran ran = 0; ran < NR_RAN; ran++)
+		if (names[ran] && !strcmp(text_of(task, "ran"), names[ran]))
+			return ran;
 	if (!json_is_integer(tid))
 		return RAN_UNKNOWN;
 	if (!json_integer_value(tid))
@@ -52,7 +59,7 @@ static enum ran ran_of(const struct found *f, const json_t *row, const json_t *t
 	return is_vcpu_name(text_of(task, "task")) ? RAN_OTHER_VM : RAN_HOST;
 }
 
-/* Rows of tasks are the longest ones; the rest is unknown. */
+/* Rows of tasks, or of cgroups, are the longest ones; the rest is unknown. */
 static void steal_sum(const struct found *f, const json_t *row, struct steal *ret)
 {
 	const json_t *task, *tid = json_object_get(row, "tid");
@@ -146,16 +153,27 @@ static const char *instead_print(const struct steal *s, enum ran ran, char *buf,
 	return buf;
 }
 
+/* ", at most 31ms at a time"; "": counters do not have it. */
+static const char *max_print(const json_t *row, char *buf, size_t size)
+{
+	char max[16];
+
+	*buf = '\0';
+	if (json_is_integer(json_object_get(row, "max_ns")))
+		snprintf(buf, size, ", at most %s at a time",
+			 duration_print(number(row, "max_ns"), max, sizeof(max)));
+	return buf;
+}
+
 static void steal_add(struct found *f, const json_t *row, const struct steal *s, enum ran ran)
 {
-	char who[WHO_BYTES], share[SHARE_BYTES], max[16], instead[WHO_BYTES];
+	char who[WHO_BYTES], share[SHARE_BYTES], max[48], instead[WHO_BYTES];
 
 	finding_add(f, "steal", ran_cause(row, ran), "sched", share_of(f, s->ns[ran]),
-		    json_sprintf("%s was ready to run without a CPU for %s, at most %s at a "
-				 "time%s.",
+		    json_sprintf("%s was ready to run without a CPU for %s%s%s.",
 				 vcpu_print(row, who, sizeof(who)),
 				 share_print(f, s->ns[ran], share, sizeof(share)),
-				 duration_print(number(row, "max_ns"), max, sizeof(max)),
+				 max_print(row, max, sizeof(max)),
 				 ran == RAN_THROTTLED
 					 ? quota_print(f, row, instead, sizeof(instead))
 					 : instead_print(s, ran, instead, sizeof(instead))));

@@ -36,8 +36,9 @@ double share_of(const struct found *f, uint64_t ns)
 
 const char *share_print(const struct found *f, uint64_t ns, char *buf, size_t size)
 {
-	char time[16], all[16], of[48] = "the recording";
+	char time[16], all[16], of[48];
 
+	snprintf(of, sizeof(of), f->is_interval ? "the interval" : "the recording");
 	if (f->is_part)
 		snprintf(of, sizeof(of), "the %s that are known of its vCPUs",
 			 duration_print(f->span_ns, all, sizeof(all)));

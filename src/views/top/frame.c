@@ -26,7 +26,7 @@ static unsigned int width_of(const struct top_page *page)
 
 unsigned int top_page_rows(const struct top_page *page)
 {
-	unsigned int beside = LINES_BESIDE + (page->note ? 1 : 0);
+	unsigned int beside = LINES_BESIDE + (page->note ? 1 : 0) + (page->cause ? 1 : 0);
 
 	return page->height > beside ? page->height - beside : 1;
 }
@@ -475,6 +475,7 @@ static int put_keys(struct top_frame *f, const struct top_view *v, const struct 
 int top_frame_make(struct top_frame *f, const struct top_view *v, const struct top_model *m,
 		   const struct top_page *page)
 {
+	const char *const notes[] = {page->note, page->cause};
 	struct top_line *l;
 	int err;
 
@@ -483,11 +484,13 @@ int top_frame_make(struct top_frame *f, const struct top_view *v, const struct t
 	if (!l)
 		return -ENOMEM;
 	put_title(l, v, m, page);
-	if (page->note) {
+	for (unsigned int i = 0; i < sizeof(notes) / sizeof(*notes); i++) {
+		if (!notes[i])
+			continue;
 		l = line_add(f, TOP_NOTE);
 		if (!l)
 			return -ENOMEM;
-		line_print(l, page, "%s", page->note);
+		line_print(l, page, "%s", notes[i]);
 	}
 	l = line_add(f, TOP_PLAIN);
 	if (!l)

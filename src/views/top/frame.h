@@ -97,6 +97,7 @@ struct top_page {
 	bool plain;		    /* no row is selected */
 	const char *time;	    /* "22:51:03" */
 	const char *note;	    /* an additional line below the title; NULL: none */
+	const char *cause;	    /* the same, of top_cause_print() */
 };
 
 struct top_frame {

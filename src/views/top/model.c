@@ -51,10 +51,12 @@ static void top_node_clear(struct top_node *n)
 		n->list[l].node = NULL;
 		n->list[l].capacity = 0;
 	}
+	json_decref(n->causes);
 	free(n->cell);
 	free(n->port);
 	free(n->queue);
 	free(n->tasks);
+	n->causes = NULL;
 	n->cell = NULL;
 	n->port = NULL;
 	n->queue = NULL;

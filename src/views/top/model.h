@@ -76,6 +76,7 @@ struct top_node {
 	struct top_values total; /* a task: since the start */
 	uint64_t history_count; /* of this reading */
 	uint64_t since_ns;	/* a VM: counted from then on */
+	json_t *causes; /* a VM: causes.h; NULL: none are known */
 	unsigned int nr_vcpus;	/* a VM */
 	bool seen;
 };

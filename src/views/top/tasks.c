@@ -270,6 +270,7 @@ static json_t *node_json(const struct top_model *m, const struct top_node *n)
 		json_object_set_new(o, "vcpus", list_json(m, n, TOP_VCPUS));
 		json_object_set_new(o, "reasons", list_json(m, n, TOP_REASONS));
 		json_object_set_new(o, "ports", list_json(m, n, TOP_PORTS));
+		json_object_set(o, "causes", n->causes ? n->causes : json_null());
 		if (m->has_queues)
 			json_object_set_new(o, "queues", list_json(m, n, TOP_QUEUES));
 		if (m->has_tasks)

@@ -38,6 +38,10 @@ wanted=$(jq -s '[.[].vms[].vcpus[].time_ns] | add' "$out/counted.top")
 holds "top: the causes make the time of the exits, $wanted ns, within 1 %; ns of difference" \
 	"$((got > wanted ? got - wanted : wanted - got))" -lt "$((wanted / 100))"
 
+holds "top: intervals of which it is known what cost most" "$(jq -s '[.[].vms[].causes | arrays] | length' "$out/counted.top")" -ge 2
+equal "top: causes that lost more than their share of the interval" \
+	"$(jq -s '[.[] | .interval_ns as $ns | .vms[].causes[]? | select(.lost_ns > $ns * 1.01 or .share > 1)] | length' "$out/counted.top")" 0
+
 # The exporter counts the same with the programs of `top`, one for MMIO and one for cgroups; its last page is from before the VM ended.
 equal "exporter: no probe was rejected" "$(grep -c '^hostrace_probe_attached{.*} 1$' "$out/counted.page") $(grep -c '^hostrace_probe_attached{.*} 0$' "$out/counted.page")" "9 0"
 page_sum() { # METRIC; not the rest, in which is also what the others counted before they had series of their own

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "exporter/page.h"
+#include "vm/cgroup_names.h"
 
 /* Directories of any file system: their inode numbers are what matters. */
 static char root[] = "/tmp/cgroups-XXXXXX";

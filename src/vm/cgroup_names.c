@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "exporter/page.h"
+#include "vm/cgroup_names.h"
 
 enum {
 	NAMES_MAX = 1 << 13,

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Causes of an interval, of counters whose values are known. */
+#include "top_util.h"
+
+#include "base/json_text.h"
+#include "views/top/causes.h"
+
+/* Exits whose time went into this. */
+static void lost(struct fixture *f, unsigned int vcpu, uint32_t reason, enum stat_cause cause,
+		 uint64_t ns)
+{
+	struct stat_cell *c = f->memory->vcpu[vcpu].cell;
+
+	exits(f, vcpu, reason, 1, 0);
+	while (c->reason != reason)
+		c++;
+	c->total_ns += ns;
+	c->userspace += cause == STAT_IN_VMM || cause == STAT_ASLEEP_IN_VMM;
+	c->cause_ns[cause] += ns;
+}
+
+static json_t *causes_of(struct fixture *f, json_t *outside)
+{
+	json_t *list =
+		top_causes_make(&f->model, top_node_find(&f->model.host, TOP_VMS, PID), outside);
+
+	json_decref(outside);
+	return list;
+}
+
+static const char *id_of(const json_t *list, size_t i)
+{
+	return text_of(json_array_get(list, i), "id");
+}
+
+static json_int_t lost_of(const json_t *list, size_t i)
+{
+	return json_integer_value(json_object_get(json_array_get(list, i), "lost_ns"));
+}
+
+static void begin(struct fixture *f)
+{
+	interval(f, 0);
+	interval(f, S);
+}
+
+static void test_healthy(void **state)
+{
+	struct fixture *f = *state;
+	json_t *list;
+
+	begin(f);
+	list = causes_of(f, NULL);
+	assert_true(json_is_array(list) && !json_array_size(list));
+	json_decref(list);
+	lost(f, 0, HLT, STAT_ASLEEP_IN_KERNEL, S - 1000); /* idle */
+	interval(f, S);
+	list = causes_of(f, NULL);
+	assert_int_equal(json_array_size(list), 0);
+	json_decref(list);
+}
+
+static void test_since_start(void **state)
+{
+	struct fixture *f = *state;
+	json_t *list;
+
+	begin(f);
+	f->view.since_start = true;
+	interval(f, S);
+	list = causes_of(f, NULL);
+	assert_true(json_is_null(list));
+	json_decref(list);
+}
+
+static void test_exits(void **state)
+{
+	struct fixture *f = *state;
+	char line[256];
+	json_t *list;
+
+	begin(f);
+	lost(f, 0, HLT, STAT_ASLEEP_IN_KERNEL, S / 4);
+	lost(f, 0, IO, STAT_IN_VMM, S / 2);
+	lost(f, 0, IO, STAT_ASLEEP_IN_VMM, S / 10);
+	lost(f, 1, IO, STAT_ASLEEP_IN_KERNEL, S / 5);
+	interval(f, S);
+	list = causes_of(f, NULL);
+	assert_int_equal(json_array_size(list), 3);
+	assert_string_equal(id_of(list, 0), "exits-port");
+	assert_int_equal(lost_of(list, 0), S / 2);
+	assert_string_equal(id_of(list, 1), "page-faults");
+	assert_int_equal(lost_of(list, 1), S / 5);
+	assert_string_equal(id_of(list, 2), "vmm-asleep");
+	assert_string_equal(text_of(json_array_get(list, 0), "text"),
+			    "vCPU 0 had exits handled by QEMU for 50.0 % of the interval (500ms); "
+			    "most of it: port I/O (IO), 500ms.");
+	top_node_find(&f->model.host, TOP_VMS, PID)->causes = list;
+	assert_true(top_cause_print(&f->model, NULL, line, sizeof(line)));
+	assert_memory_equal(line, "4711 web1: exits-port 50.0 %: vCPU 0", 36);
+}
+
+/* A quota takes half of what a vCPU waited for; a task of the host and an idle CPU have the rest. */
+static void test_outside(void **state)
+{
+	struct fixture *f = *state;
+	json_t *list;
+
+	begin(f);
+	interval(f, S);
+	list = causes_of(f, json_pack("{s:[{s:i,s:i,s:i,s:i}],s:{s:[{s:[i],s:s,s:f,s:i,s:i}],s:i},"
+				      "s:[{s:i,s:s,s:s,s:i},{s:i,s:s,s:s,s:i}]}",
+				      "threads", "vcpu", 0, "tid", 55, "ready_ns", S / 2 + S / 8,
+				      "waits", 10, "limits", "cgroups", "tids", 55, "path", "/web",
+				      "cpus", .5, "throttled", 5, "throttled_ns", S / 4, "ns", S,
+				      "tasks", "tid", 55, "task", "/build", "ran", "host",
+				      "time_ns", S / 4 + S / 8, "tid", 55, "task", "idle", "ran",
+				      "idle", "time_ns", S / 4));
+	assert_int_equal(json_array_size(list), 2);
+	assert_string_equal(id_of(list, 0), "cpu-host-task");
+	assert_int_equal(lost_of(list, 0), S / 4 + S / 8);
+	assert_string_equal(id_of(list, 1), "cpu-quota");
+	assert_int_equal(lost_of(list, 1), S / 4);
+	assert_string_equal(
+		text_of(json_array_get(list, 0), "text"),
+		"vCPU 0 was ready to run without a CPU for 37.5 % of the interval (375ms); ran "
+		"instead: /build, 375ms.");
+	json_decref(list);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_healthy),
+		TEST(test_since_start),
+		TEST(test_exits),
+		TEST(test_outside),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
