@@ -261,7 +261,7 @@ static bool has_place(const struct vm *vm, const struct vm_scope *scope, unsigne
 		      unsigned int *left)
 {
 	unsigned int max = scope->max_others ? scope->max_others : VM_OTHERS_MAX;
-	bool place = (vm->has_kvm && vm_is_of_user(vm, scope)) || nr[vm->has_kvm]++ < max;
+	bool place = vm_is_of_user(vm, scope) || nr[vm->has_kvm]++ < max;
 
 	*left += !place;
 	return place;

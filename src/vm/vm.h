@@ -75,9 +75,9 @@ struct vm {
 bool vm_is_of_user(const struct vm *vm, const struct vm_scope *scope);
 
 /*
- * The VMs of this host that this user may see. *ret is allocated; free with vm_list_free(). 0 or -errno. VMs of other
- * users, and processes that only have QEMU's name, which any user can start, are at most max_others each; *ret_left
- * (may be NULL): how many more there are.
+ * The VMs of this host that this user may see. *ret is allocated; free with vm_list_free(). 0 or -errno. Of users that
+ * vm_is_of_user() does not know, VMs with KVM and processes that only have QEMU's name, which any user can start, are
+ * at most max_others each; *ret_left (may be NULL): how many more there are.
  */
 int vm_list(const struct vm_scope *scope, struct vm **ret, unsigned int *ret_nr,
 	    unsigned int *ret_left);
