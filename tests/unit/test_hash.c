@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Against a plain array: random adds, removals and finds; then the limit, growth and removal while iterating. */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -346,6 +348,36 @@ static int by_value(const void *a, const void *b)
 	return (*x)->value < (*y)->value ? -1 : 1;
 }
 
+static uint64_t key_of_another_process(void)
+{
+	char self[4096], command[4200];
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	uint64_t key = 0;
+	FILE *f;
+
+	assert_true(len > 0);
+	self[len] = '\0';
+	snprintf(command, sizeof(command), "'%s' key", self);
+	f = popen(command, "r");
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%" SCNx64, &key), 1);
+	assert_int_equal(pclose(f), 0);
+	return key;
+}
+
+/* What was chosen for one process does nothing in the next. */
+static void test_key_of_each_process(void **state)
+{
+	uint64_t key[3] = {hash_key(), key_of_another_process(), key_of_another_process()};
+
+	(void)state;
+	assert_true(key[0] && key[1] && key[2]);
+	assert_int_equal(key[0], hash_key());
+	assert_int_not_equal(key[0], key[1]);
+	assert_int_not_equal(key[0], key[2]);
+	assert_int_not_equal(key[1], key[2]);
+}
+
 /* By their numbers, or as the caller wants it. */
 static void test_sorted(void **state)
 {
@@ -373,8 +405,12 @@ static void test_sorted(void **state)
 	hash_deinit(&t);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	(void)argv;
+	if (argc > 1) /* key_of_another_process() */
+		return printf("%" PRIx64 "\n", hash_key()) < 0;
+
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_limit),
@@ -386,6 +422,7 @@ int main(void)
 		cmocka_unit_test(test_index),
 		cmocka_unit_test(test_chosen_numbers),
 		cmocka_unit_test(test_chosen_texts),
+		cmocka_unit_test(test_key_of_each_process),
 		cmocka_unit_test(test_sorted),
 	};
 

@@ -91,6 +91,82 @@ static void threads_of_each_process(void **state)
 	close_guest(&g, &t);
 }
 
+/* The same with numbers: each of them counts, and is a row. */
+static void tasks_without_end(void **state)
+{
+	enum { NR = 1100, TASK = 0x80, SIGNAL = FREE_HIGH };
+	_cleanup_free_ uint8_t *image = image_make(IMAGE_6_15);
+	struct linux_task *task = NULL;
+	struct linux_guest g;
+	struct btf_types t;
+	size_t nr = 0;
+
+	(void)state;
+	list_fill(image, IMAGE_TASKS + 24, FREE + 24, TASK, NR);
+	list_fill(image, SIGNAL, FREE + 48, TASK, NR);
+	for (uint32_t i = 0; i < NR; i++) {
+		image_put(image + FREE + i * TASK, i + 1, 4);
+		image_put(image + FREE + i * TASK + 4, i + 1, 4);
+		image_put(image + FREE + i * TASK + 40, IMAGE_TEXT + SIGNAL, 8);
+	}
+	open_guest(image, &g, &t);
+	assert_int_equal(-E2BIG, linux_tasks_read(&g, &t, &task, &nr));
+	assert_non_null(strstr(error_text(), "more than 1048576 tasks"));
+	assert_int_equal(LINUX_TASKS_MAX, nr);
+	free(task);
+	close_guest(&g, &t);
+}
+
+/* The linker's symbols are the guest's own words, too: a stack that does not fit into ours. */
+static void stack_of_any_size(void **state)
+{
+	static const char from[] = "__start_init_stack", to[] = "__end_init_stack";
+	_cleanup_free_ uint8_t *image = image_make(IMAGE_6_15);
+	struct linux_unwinder *u = NULL;
+	struct linux_stack s;
+	struct linux_guest g;
+	struct btf_types t;
+
+	(void)state;
+	open_guest(image, &g, &t);
+	assert_int_equal(0, kallsyms_add(&g.symbols, IMAGE_TEXT, 'D', from, strlen(from), NULL));
+	assert_int_equal(0, kallsyms_add(&g.symbols, IMAGE_TEXT + IMAGE_BYTES, 'D', to, strlen(to),
+					 NULL));
+	assert_int_equal(0, linux_unwinder_open(&g, &t, &u));
+	bytes_read = 0;
+	linux_stack_read(u, IMAGE_TEXT + IMAGE_TASKS + 0x100, &s);
+	assert_in_range(bytes_read, 1, LINUX_STACK_BYTES_MAX);
+	assert_in_range(s.nr, 1, 4);
+	linux_unwinder_close(u);
+	close_guest(&g, &t);
+}
+
+/* Eleven nodes, each with the next one in its 64 slots: 2^66 ways. */
+static void interrupts_by_64_ways(void **state)
+{
+	enum { NODE = 0x400, LEVELS = 11, SHIFT = 6 };
+	_cleanup_free_ uint8_t *image = image_make(IMAGE_6_4);
+	struct linux_interrupts interrupts = {0};
+	struct linux_guest g;
+	struct btf_types t;
+
+	(void)state;
+	for (uint32_t i = 0; i < LEVELS; i++) {
+		uint8_t *node = image + FREE + i * NODE;
+
+		node[0] = (uint8_t)(SHIFT * (LEVELS - 1 - i));
+		for (uint32_t slot = 0; slot < 1 << SHIFT; slot++)
+			image_put(node + 8 + 8 * slot, IMAGE_TEXT + FREE + (i + 1) * NODE + 2, 8);
+	}
+	image_put(image + IMAGE_IRQS, IMAGE_TEXT + FREE + 2, 8);
+	open_guest(image, &g, &t);
+	assert_int_equal(-E2BIG, linux_interrupts_read(&g, &t, &interrupts));
+	assert_non_null(strstr(error_text(), "more than 65536 nodes"));
+	assert_in_range(nr_reads, 1, 8 * (uint64_t)LINUX_IRQ_NODES_MAX);
+	linux_interrupts_deinit(&interrupts);
+	close_guest(&g, &t);
+}
+
 /* 1,024 records whose blocks overlap: 64 MiB of text in a ring of 128 KiB. */
 static void log_texts_overlap(void **state)
 {
@@ -265,6 +341,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_of_each_process),
+		cmocka_unit_test(tasks_without_end),
+		cmocka_unit_test(stack_of_any_size),
+		cmocka_unit_test(interrupts_by_64_ways),
 		cmocka_unit_test(log_texts_overlap),
 		cmocka_unit_test(log_tables_large),
 		cmocka_unit_test(exports_at_one_address),

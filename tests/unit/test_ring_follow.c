@@ -243,6 +243,84 @@ static void lying_rings(void **state)
 	ring_follow_free(f);
 }
 
+static size_t slots_read;
+
+static int mem_read_counted(void *arg, uint64_t offset, void *to, size_t len)
+{
+	if (offset >= ring.header->slots_offset)
+		slots_read += len / sizeof(struct ring_slot);
+	return mem_read(arg, offset, to, len);
+}
+
+/* Whatever the guest says that it has written: a look reads so many slots, the last one the ring, three times each. */
+static void lying_heads(void **state)
+{
+	enum { SLOTS = 1 << 19, LOOK_MAX = 1 << 17 };
+	struct ring_follow *f;
+
+	(void)state;
+	ring_make(1, SLOTS, RING_OVERWRITE);
+	assert_int_equal(ring_follow_new(mem_read_counted, NULL, NULL, "test", &f), 0);
+	assert_int_equal(ring_follow_look(f, false), 0);
+	for (uint64_t head = SLOTS; head; head <<= 4) {
+		ring.cpus[0].head = head;
+		slots_read = 0;
+		assert_int_equal(ring_follow_look(f, false), 0);
+		assert_in_range(slots_read, 1, 3 * LOOK_MAX);
+	}
+	ring.cpus[0].head = UINT64_MAX / 2;
+	slots_read = 0;
+	assert_int_equal(ring_follow_look(f, true), 0);
+	assert_in_range(slots_read, 1, 3 * SLOTS);
+	assert_int_equal(ring_follow_records(f), 0);
+	ring_follow_free(f);
+}
+
+static bool changing;
+
+/* The second of the three copies of a slot has other words, as if the guest were just about to write it. */
+static int mem_read_changing(void *arg, uint64_t offset, void *to, size_t len)
+{
+	static unsigned int copy;
+	struct ring_slot *slot = to;
+	int err = mem_read(arg, offset, to, len);
+
+	if (!changing || offset < ring.header->slots_offset)
+		return err;
+	copy = copy % 3 + 1;
+	for (size_t i = 0; i < len / sizeof(*slot); i++)
+		if (copy == 2)
+			slot[i].word[2] = 4711;
+		else if (copy == 3)
+			slot[i].mark = ring_mark(slot[i].mark >> 2, RING_BUSY);
+	return err;
+}
+
+static void a_slot_that_changes(void **state)
+{
+	struct ring_cursor c = {0};
+	struct ring_record rec;
+	struct ring_follow *f;
+	struct ring_image img;
+
+	(void)state;
+	ring_make(1, 64, RING_OVERWRITE);
+	assert_int_equal(ring_follow_new(mem_read_changing, NULL, NULL, "test", &f), 0);
+	assert_int_equal(ring_follow_look(f, false), 0);
+	for (unsigned int i = 0; i < 10; i++)
+		ring_trace(&ring, 0, 1, 0, 23);
+	changing = true;
+	assert_int_equal(ring_follow_look(f, false), 0);
+	assert_int_equal(ring_follow_records(f), 0);
+	changing = false;
+	assert_int_equal(ring_follow_look(f, true), 0);
+	assert_int_equal(ring_follow_records(f), 10);
+	out_open(f, &img);
+	while (ring_cursor_next(&img, 0, &c, &rec))
+		assert_int_equal(rec.word[0], 23);
+	ring_follow_free(f);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -252,6 +330,8 @@ int main(void)
 		cmocka_unit_test(slots_are_freed),
 		cmocka_unit_test(a_racing_writer),
 		cmocka_unit_test(lying_rings),
+		cmocka_unit_test(lying_heads),
+		cmocka_unit_test(a_slot_that_changes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -127,11 +127,18 @@ static void own_links_are_followed(void **state)
 
 static void modes_are_private(void **state)
 {
+	struct growing_file g;
 	struct new_file f;
 	struct stat st;
 
 	(void)state;
 	umask(0);
+	assert_int_equal(growing_file_create(&g, in_dir("growing"), false, any), 0);
+	assert_int_equal(fstat(g.fd, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_int_equal(growing_file_close(&g, true), 0);
+	assert_int_equal(stat(in_dir("growing"), &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
 	assert_int_equal(new_file_open(&f, in_dir("private"), true), 0);
 	assert_int_equal(new_file_close(&f, 0), 0);
 	assert_int_equal(stat(in_dir("private"), &st), 0);
