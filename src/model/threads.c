@@ -248,6 +248,7 @@ static void on_block(struct model *m, struct model_thread *t, const struct event
 		return;
 	t->block = (struct thread_block){.known = true,
 					 .syscall = block->syscall,
+					 .is_global = block->is_global,
 					 .arg0 = block->arg0,
 					 .arg1 = block->arg1};
 }

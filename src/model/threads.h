@@ -60,6 +60,7 @@ enum run_state {
 struct thread_block {
 	bool known;
 	int32_t syscall; /* -1: none */
+	bool is_global;	 /* a futex: that of QEMU's global mutex */
 	uint64_t arg0, arg1;
 };
 

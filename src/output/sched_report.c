@@ -137,6 +137,7 @@ static const struct column_def thread_keys[] = {
 OFF_CPU(SCHED_PREEMPTED)
 OFF_CPU(SCHED_RUNQUEUE)
 OFF_CPU(SCHED_POLLS)
+OFF_CPU(SCHED_MUTEX)
 OFF_CPU(SCHED_LOCK)
 OFF_CPU(SCHED_SYSCALL)
 OFF_CPU(SCHED_HALTED)
@@ -154,7 +155,10 @@ static const struct column_def thread_uses[] = {
 	 .doc = "ready: it was woken and not yet switched in"},
 	{"poll_ns", NULL, COL_NS, OFF_CPU(SCHED_POLLS),
 	 .doc = "asleep until a file descriptor is ready or a timer expires"},
-	{"lock_ns", NULL, COL_NS, OFF_CPU(SCHED_LOCK), .doc = "asleep on a futex"},
+	{"mutex_ns", NULL, COL_NS, OFF_CPU(SCHED_MUTEX),
+	 .doc = "asleep on the futex of QEMU's global mutex"},
+	{"lock_ns", NULL, COL_NS, OFF_CPU(SCHED_LOCK),
+	 .doc = "asleep on another futex; an emulated vCPU also while its guest is halted"},
 	{"syscall_ns", NULL, COL_NS, OFF_CPU(SCHED_SYSCALL),
 	 .doc = "asleep in another system call"},
 	{"halted_ns", NULL, COL_NS, OFF_CPU(SCHED_HALTED), .doc = "a vCPU asleep in KVM_RUN"},

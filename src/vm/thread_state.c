@@ -48,6 +48,8 @@ static void status_read(pid_t pid, struct thread_state *t)
 		sscanf(line, "State: %c", &t->state);
 		if (sscanf(line, "TracerPid: %d", &tracer) == 1)
 			t->tracer = tracer;
+		if (!strncmp(line, "NSpid:", 6)) /* the last one is of its own namespace */
+			t->ns_tid = (pid_t)strtol(strrchr(line, '\t'), NULL, 10);
 	}
 	if (t->tracer)
 		proc_comm(t->tracer, t->tracer_comm, sizeof(t->tracer_comm));

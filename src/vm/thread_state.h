@@ -20,6 +20,7 @@ struct thread_file {
 
 struct thread_state {
 	pid_t tid;
+	pid_t ns_tid; /* in the process's own PID namespace; 0: unknown */
 	char comm[16];
 	char state;   /* of /proc/TID/stat: R S D T t Z ... */
 	pid_t tracer; /* the process that traces it; 0: none */
@@ -34,6 +35,7 @@ struct thread_state {
 	long syscall;
 	uint64_t arg[THREAD_ARGS];
 	struct thread_file file; /* that the call works on */
+	pid_t mutex_owner; /* it waits for a mutex that this thread (ns_tid) holds; 0: none, or not asked yet */
 	uint64_t sp, pc; /* in user mode; 0: it runs */
 
 	uint64_t cpu_ns;   /* that it has used */

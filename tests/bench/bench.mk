@@ -14,7 +14,7 @@ bench: bench-tools
 # Faults of known kinds, and what diagnose says of them; see doc/diagnose.md.
 VARIATIONS ?= 12
 KINDS ?=
-bench-diagnose: $(BUILD)/hostrace $(BUILD)/countguest.bin
+bench-diagnose: $(BUILD)/hostrace $(BUILD)/countguest.bin $(BUILD)/slowmem.so $(BUILD)/blameguest-touch.elf $(BUILD)/blameguest-write.elf
 	$(Q)tests/diagnose/bench.py $(BUILD) --variations $(VARIATIONS) --kinds '$(KINDS)' -o $(BUILD)/diagnose
 
 # Reading next to the peers, in CI: compared with the ratios in tests/bench/ratios.

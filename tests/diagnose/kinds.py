@@ -9,7 +9,7 @@ import os
 import signal
 import time
 
-from vm import CPU, BusyVm, DiskVm, Failed, cgroup_add, cgroup_new, quota, stopped_again_and_again, until, write
+from vm import CPU, GO, BusyVm, DiskVm, ElfVm, Failed, cgroup_add, cgroup_new, monitor_loop, quota, stopped_again_and_again, until, write
 
 KINDS, STILL = {}, set()
 
@@ -145,6 +145,44 @@ def io_limit(bench, v):
           f"{device} wiops={iops}" if v2 else f"{device} {iops}")
     vm = DiskVm(bench, "web", drive=f"file={image},format=raw,cache=none")
     cgroup_add(directory, v2, vm)
+    return vm, None
+
+
+# ---- what a vCPU sleeps in ----
+
+@kind("late-memory", "page-faults")
+def late_memory(bench, v):
+    ram, log = f"/dev/shm/hostrace-bench-{os.getpid()}", bench.path("late.log")
+    bench.undo.append(lambda: os.unlink(ram))
+    vm = ElfVm(bench, "web", "touch", choose(v, 1, 2), [
+        "-machine", "memory-backend=ram", "-object", f"memory-backend-file,id=ram,size=32M,mem-path={ram},share=on"],
+        env=dict(os.environ, LD_PRELOAD=f"{bench.build}/slowmem.so", SLOWMEM_FILE=ram, SLOWMEM_LOG=log))
+    until(lambda: os.path.exists(log) and os.path.getsize(log), "no page came late")
+    return vm, 1
+
+
+@kind("full-console", "vmm-syscall")
+def full_console(bench, v):
+    fifo = bench.path("console.fifo")
+    os.mkfifo(fifo)
+    reader = bench.run(["sh", "-c", f"exec <'{fifo}'; while head -c {choose(v, 100, 500, 1000)} >/dev/null; do sleep 0.1; done"])
+    vm = ElfVm(bench, "web", "write", 1, ["-chardev", f"file,id=c,path={fifo}", "-device", "isa-debugcon,chardev=c"])
+    time.sleep(2)  # until the FIFO is full
+    if reader.poll() is not None:
+        raise Failed("the console's reader ended")
+    return vm, None
+
+
+@kind("monitor-command", "qemu-mutex", still=True)
+def monitor_command(bench, v):
+    """The monitor writes the guest's memory to a FIFO that is read slowly; a guest that accesses a port waits for it."""
+    fifo = bench.path("memory.fifo")
+    os.mkfifo(fifo)
+    bench.run(["sh", "-c", f"exec <>'{fifo}'; while head -c {choose(v, 10000, 30000)} >/dev/null; do sleep 0.1; done"])
+    vm = BusyVm(bench, "web")
+    vm.set_word(GO, 1)
+    monitor_loop(vm, ({"execute": "pmemsave", "arguments": {"val": 0, "size": 4 << 20, "filename": fifo}}, 0))
+    time.sleep(2)  # until the FIFO is full
     return vm, None
 
 

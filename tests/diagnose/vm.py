@@ -77,12 +77,12 @@ class Bench:
 
 
 class Vm:
-    def __init__(self, bench, name, arguments, pin=True):
+    def __init__(self, bench, name, arguments, pin=True, **options):
         self.bench, self.name = bench, name
         self.qmp_path = bench.path(f"{name}.qmp")
         self.process = bench.run(
             ["qemu-system-x86_64", "-name", f"{name},debug-threads=on", "-accel", ACCEL, "-nodefaults", "-display", "none",
-             "-no-reboot", "-qmp", f"unix:{self.qmp_path},server=on,wait=off", *arguments], pin)
+             "-no-reboot", "-qmp", f"unix:{self.qmp_path},server=on,wait=off", *arguments], pin, **options)
         self.pid = self.process.pid
 
     def qmp(self, command, **arguments):
@@ -132,6 +132,17 @@ class BusyVm(Vm):
         with open(self.ram, "r+b") as f:
             f.seek(PAGE + at)
             f.write(struct.pack("<I", value))
+
+
+class ElfVm(Vm):
+    """A guest of tests/live/blameguest.S."""
+
+    def __init__(self, bench, name, guest, vcpus, arguments, **options):
+        console = bench.path(f"{name}.console")
+        super().__init__(bench, name, [
+            "-m", "32", "-machine", "pc", "-smp", str(vcpus), "-kernel", f"{bench.build}/blameguest-{guest}.elf",
+            *([] if "isa-debugcon,chardev=c" in arguments else ["-debugcon", f"file:{console}"]), *arguments],
+            **options)
 
 
 class DiskVm(Vm):
@@ -211,24 +222,27 @@ def quota(bench, vm, cpus):
     cgroup_add(directory, v2, vm)
 
 
-def stopped_again_and_again(vm, stop_s, run_s):
-    """Stops and continues the VM by its monitor until it ends."""
+def monitor_loop(vm, *requests):
+    """Sends requests to the VM's monitor, each followed by a pause of so many seconds, again and again until it ends."""
     code = f"""
 import json, socket, time
 s = socket.socket(socket.AF_UNIX)
 s.connect({vm.qmp_path!r})
 f = s.makefile("rw")
 f.readline()
-def do(command):
-    f.write(json.dumps({{"execute": command}}) + "\\n")
+def do(request):
+    f.write(json.dumps(request) + "\\n")
     f.flush()
     while "return" not in json.loads(f.readline()):
         pass
-do("qmp_capabilities")
+do({{"execute": "qmp_capabilities"}})
 while True:
-    do("stop")
-    time.sleep({stop_s})
-    do("cont")
-    time.sleep({run_s})
+    for request, pause in {requests!r}:
+        do(request)
+        time.sleep(pause)
 """
     vm.bench.run(["python3", "-c", code])
+
+
+def stopped_again_and_again(vm, stop_s, run_s):
+    monitor_loop(vm, ({"execute": "stop"}, stop_s), ({"execute": "cont"}, run_s))

@@ -56,7 +56,7 @@ static enum sched_use use_of_block(const struct sched *s, const struct model_thr
 	if (syscall_polls((uint64_t)m->block.syscall))
 		return SCHED_POLLS;
 	if (m->block.syscall == SYSCALL_FUTEX)
-		return SCHED_LOCK;
+		return m->block.is_global ? SCHED_MUTEX : SCHED_LOCK;
 	return thread_left_in_kvm_run(m) ? SCHED_HALTED : SCHED_SYSCALL;
 }
 
@@ -135,7 +135,7 @@ static void account(const struct sched *s, struct follow *t, enum sched_use use,
 		t->t.time[use] += took;
 	if (t->t.loop && t->t.loop->is_busy)
 		busy_account(&t->t.loop->now, t, use, ns - t->model.since_ns);
-	if (t->handler && use >= SCHED_LOCK && use < SCHED_UNKNOWN)
+	if (t->handler && use >= SCHED_MUTEX && use < SCHED_UNKNOWN)
 		t->handler->slept_ns += took;
 }
 

@@ -7,7 +7,8 @@
  *	preempted  it could run, and was switched out
  *	runqueue   it was woken, and waits for a CPU
  *	polls      it sleeps until a file descriptor is ready or a timer expires: an event loop without work
- *	lock       it sleeps on a futex
+ *	mutex      it sleeps on the futex of QEMU's global mutex
+ *	lock       it sleeps on another futex; so does a vCPU that QEMU emulates while its guest is halted
  *	syscall    it sleeps in another system call
  *	halted     a vCPU sleeps in KVM_RUN
  *	fault      it sleeps outside system calls: a page fault
@@ -32,6 +33,7 @@ enum sched_use {
 	SCHED_PREEMPTED,
 	SCHED_RUNQUEUE,
 	SCHED_POLLS,
+	SCHED_MUTEX,
 	SCHED_LOCK,
 	SCHED_SYSCALL,
 	SCHED_HALTED,

@@ -170,6 +170,7 @@ int stuck_look_memory(const struct vm *vm, const struct memory *m, struct stuck_
 	unsigned int nr = 0;
 	int err = virtq_devices_find(m, vm->memory_bytes, &d, &nr);
 
+	stuck_mutexes_read(m, l);
 	for (unsigned int i = 0; i < nr && !err; i++)
 		err = device_add(l, m, &d[i]);
 	return err ? err : requests_add(l, vm, m);

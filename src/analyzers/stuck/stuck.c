@@ -1,42 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Compares both looks: which requests stand still, whose threads hold them up, and the findings that follow from it. */
 #include <errno.h>
-#include <stdarg.h>
 
 #include "analyzers/stuck/stuck.h"
 #include "base/array.h"
-
-int stuck_find(struct stuck_report *r, const char *kind, const struct stuck_queue *q, pid_t tid,
-	       uint64_t age_ns, const char *fmt, ...)
-{
-	struct stuck_finding *f;
-	va_list args;
-
-	if (r->nr_findings == STUCK_FINDINGS_MAX) {
-		r->nr_dropped++;
-		return 0;
-	}
-	if (array_room(r->finding, r->nr_findings))
-		return -ENOMEM;
-	f = &r->finding[r->nr_findings++];
-	*f = (struct stuck_finding){.kind = kind, .queue = q, .tid = tid, .age_ns = age_ns};
-	va_start(args, fmt);
-	vsnprintf(f->text, sizeof(f->text), fmt, args);
-	va_end(args);
-	return 0;
-}
-
-const struct stuck_queue *stuck_queue_before(const struct stuck_report *r,
-					     const struct stuck_queue *q)
-{
-	for (unsigned int i = 0; i < r->before->nr_queues; i++) {
-		const struct stuck_queue *b = &r->before->queue[i];
-
-		if (b->state.vq == q->state.vq && b->device.vdev == q->device.vdev)
-			return b;
-	}
-	return NULL;
-}
 
 /* Was the same request there before? Not another one that has got the same descriptors in the meantime. */
 static bool is_same(const struct stuck_queue *qa, const struct virtq_request *a,
@@ -122,6 +89,8 @@ int stuck_report_make(const struct vm *vm, const struct stuck_look *before,
 		err = stuck_vcpus(ret, &ret->vcpu, &ret->nr_vcpus);
 	if (!err)
 		err = stuck_thread_findings(ret);
+	if (!err)
+		err = stuck_mutex_findings(ret);
 	if (!err)
 		err = stuck_vcpu_findings(ret);
 	if (!err)

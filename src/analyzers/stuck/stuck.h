@@ -118,6 +118,17 @@ int stuck_queue_findings(struct stuck_report *r);
 int stuck_thread_findings(struct stuck_report *r);
 int stuck_vcpu_findings(struct stuck_report *r);
 
+/* Sets mutex_owner of the threads. */
+void stuck_mutexes_read(const struct memory *m, struct stuck_look *l);
+int stuck_mutex_findings(struct stuck_report *r);
+
+/* "thread 4712 (CPU 0/KVM, vcpu 0)". Returns buf. */
+const char *stuck_thread_print(const struct stuck_report *r, const struct thread_state *t,
+			       char *buf, size_t size);
+
+/* Since when it has not run; at least the time between the looks. */
+uint64_t stuck_thread_age(const struct stuck_report *r, const struct thread_state *t);
+
 /* Where a vCPU is. */
 struct stuck_vcpu {
 	unsigned int index;

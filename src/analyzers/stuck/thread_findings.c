@@ -1,51 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What is wrong with QEMU's threads: stopped, traced, blocked in a system call, or without a server to connect to. */
-#include <linux/kvm.h>
 #include <sys/syscall.h>
 
 #include "analyzers/stuck/stuck.h"
 #include "base/array.h"
-
-/* A worker of the kernel has a system call's registers, too, but no stack in user mode. */
-bool stuck_in_kvm_run(const struct thread_state *t)
-{
-	return strstr(t->stack, "kvm_vcpu_ioctl") ||
-	       (t->in_syscall && t->sp && t->syscall == SYS_ioctl && t->arg[1] == KVM_RUN);
-}
-
-const char *stuck_thread_role(const struct stuck_report *r, const struct thread_state *t, char *buf,
-			      size_t size)
-{
-	snprintf(buf, size, "%s", t->tid == r->vm->pid ? "main" : "");
-	for (unsigned int i = 0; i < r->nr_vcpus; i++)
-		if (r->vcpu[i].thread == t && r->vcpu[i].index_known)
-			snprintf(buf, size, "vcpu %u", r->vcpu[i].index);
-		else if (r->vcpu[i].thread == t)
-			snprintf(buf, size, "vcpu");
-	return buf;
-}
-
-const struct thread_state *stuck_thread_before(const struct stuck_report *r, pid_t tid)
-{
-	return array_find(r->before->thread, r->before->nr_threads, i,
-			  r->before->thread[i].tid == tid);
-}
-
-static uint64_t age_of(const struct stuck_report *r, const struct thread_state *t)
-{
-	return t->since_ns && t->since_ns < r->now->time_ns ? r->now->time_ns - t->since_ns
-							    : r->now->time_ns - r->before->time_ns;
-}
-
-static const char *name_of(const struct stuck_report *r, const struct thread_state *t, char *buf,
-			   size_t size)
-{
-	char role[32];
-
-	stuck_thread_role(r, t, role, sizeof(role));
-	snprintf(buf, size, "thread %d (%s%s%s)", (int)t->tid, t->comm, *role ? ", " : "", role);
-	return buf;
-}
 
 /* A stop of the process stops all its threads: one finding. */
 static int stopped_find(struct stuck_report *r)
@@ -55,7 +13,8 @@ static int stopped_find(struct stuck_report *r)
 
 	for (unsigned int i = 0; i < l->nr_threads; i++)
 		stopped += l->thread[i].state == 'T';
-	return stopped ? stuck_find(r, "stopped", NULL, r->vm->pid, age_of(r, &l->thread[0]),
+	return stopped ? stuck_find(r, "stopped", NULL, r->vm->pid,
+				    stuck_thread_age(r, &l->thread[0]),
 				    "%u of %u threads of QEMU are stopped by a signal (SIGSTOP); "
 				    "SIGCONT "
 				    "continues them",
@@ -67,9 +26,10 @@ static int traced_find(struct stuck_report *r, const struct thread_state *t)
 {
 	char name[96];
 
-	return stuck_find(r, "traced", NULL, t->tid, age_of(r, t),
+	return stuck_find(r, "traced", NULL, t->tid, stuck_thread_age(r, t),
 			  "%s is stopped by a debugger: process %d (%s) traces it",
-			  name_of(r, t, name, sizeof(name)), (int)t->tracer, t->tracer_comm);
+			  stuck_thread_print(r, t, name, sizeof(name)), (int)t->tracer,
+			  t->tracer_comm);
 }
 
 /* System calls in which an idle thread of QEMU waits; one that is not known may be another. */
@@ -108,9 +68,10 @@ static int blocked_find(struct stuck_report *r, const struct thread_state *t)
 	const struct thread_file *file = &t->file;
 	char name[96];
 
-	return stuck_find(r, "blocked", NULL, t->tid, age_of(r, t),
-			  "%s is blocked in %s%s%s%s%s%s%s%s%s", name_of(r, t, name, sizeof(name)),
-			  call ? call : "the kernel", file->name[0] ? " of " : "", file->name,
+	return stuck_find(r, "blocked", NULL, t->tid, stuck_thread_age(r, t),
+			  "%s is blocked in %s%s%s%s%s%s%s%s%s",
+			  stuck_thread_print(r, t, name, sizeof(name)), call ? call : "the kernel",
+			  file->name[0] ? " of " : "", file->name,
 			  file->type[0] ? " (file system: " : "", file->type,
 			  file->type[0] ? ")" : "", t->wchan[0] ? ", waiting in " : "", t->wchan,
 			  t->state == 'D' ? ", not interruptible" : "");

@@ -9,8 +9,8 @@ const struct cause_kind cause_kinds[] = {
 	{"cpu", "waiting for a CPU", SOURCE_VCPUS, "sched_switch", "sched"},
 	{"exits", "exits that KVM handles", SOURCE_EXITS, "kvm_exit", "blame"},
 	{"vmm", "exits that the VMM handles", SOURCE_EXITS, "kvm_exit,kvm_userspace_exit", "blame"},
-	{"mutex", "QEMU's global mutex", SOURCE_EXITS, "sched_block", "blame"},
-	{"sleep", "system calls and page faults of the VMM", SOURCE_EXITS, "sched_block", "blame"},
+	{"mutex", "QEMU's global mutex", SOURCE_SLEEPS, "sched_block", "blame"},
+	{"sleep", "system calls and page faults of the VMM", SOURCE_SLEEPS, "sched_block", "blame"},
 	{"disk", "slow devices", SOURCE_PROBES, "virtqueue_pop", "virtio"},
 	{NULL},
 };

@@ -13,6 +13,7 @@ enum cause_source {
 	SOURCE_PROBES, /* with one of the events, or if its probe was set and never hit */
 	SOURCE_VCPUS,  /* with one of the events, if it knows which threads are vCPUs */
 	SOURCE_EXITS,  /* with one of the events, and exits whose duration is known */
+	SOURCE_SLEEPS, /* the same; of an emulated VM, which has none, as SOURCE_VCPUS */
 };
 
 struct cause_kind {

@@ -74,12 +74,38 @@ static bool has_vcpus(const json_t *sections)
 	return false;
 }
 
+/* QEMU emulates the VM: it has no exits that could be recorded. */
+static bool has_no_exits(const json_t *info)
+{
+	const json_t *vm;
+	size_t i;
+
+	json_array_foreach (json_object_get(info, "vms"), i, vm)
+		if (strcmp(text_of(vm, "accel"), "tcg") != 0)
+			return false;
+	return json_array_size(json_object_get(info, "vms"));
+}
+
+static bool is_source_recorded(const json_t *sections, enum cause_source source)
+{
+	switch (source) {
+	case SOURCE_EXITS:
+		return has_durations(sections);
+	case SOURCE_SLEEPS:
+		return has_no_exits(info_of(sections)) ? has_vcpus(sections)
+						       : has_durations(sections);
+	case SOURCE_VCPUS:
+		return has_vcpus(sections);
+	default:
+		return true;
+	}
+}
+
 static bool is_recorded(const json_t *sections, const struct cause_kind *k)
 {
 	const json_t *info = info_of(sections), *events = json_object_get(info, "events");
 
-	if ((k->source == SOURCE_EXITS && !has_durations(sections)) ||
-	    (k->source == SOURCE_VCPUS && !has_vcpus(sections)))
+	if (!is_source_recorded(sections, k->source))
 		return false;
 	for (const char *p = k->events; *p; p += strcspn(p, ","), p += *p == ',') {
 		char name[64];
@@ -206,18 +232,6 @@ static json_t *doubt_make(const struct diagnosis_query *q, const struct cause_ki
 	return NULL;
 }
 
-/* QEMU emulates the VM: it has no exits that could be recorded. */
-static bool has_no_exits(const json_t *info)
-{
-	const json_t *vm;
-	size_t i;
-
-	json_array_foreach (json_object_get(info, "vms"), i, vm)
-		if (strcmp(text_of(vm, "accel"), "tcg") != 0)
-			return false;
-	return json_array_size(json_object_get(info, "vms"));
-}
-
 static void kinds_add(json_t *result, const struct diagnosis_query *q, const json_t *list)
 {
 	json_t *out = json_array(), *doubts = json_array(), *missing = json_array(), *why;
@@ -228,12 +242,12 @@ static void kinds_add(json_t *result, const struct diagnosis_query *q, const jso
 
 		if (k->source == SOURCE_EXITS && has_no_exits(info_of(q->sections)))
 			continue;
+		if (kind_share(list, k->id, &share))
+			continue;
 		if (!is_recorded(q->sections, k))
 			json_array_append_new(missing,
 					      json_pack("{s:s,s:s,s:s}", "kind", k->id, "text",
 							k->what, "record", k->record));
-		else if (kind_share(list, k->id, &share))
-			continue;
 		else if ((why = doubt_make(q, k)))
 			json_array_append_new(doubts, json_pack("{s:s,s:s,s:o}", "kind", k->id,
 								"text", k->what, "why", why));

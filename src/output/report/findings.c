@@ -187,6 +187,43 @@ static bool from_blame(struct found *f, bool has_sched)
 	return json_array_size(groups);
 }
 
+static const struct cause_words *words_of(const char *cause)
+{
+	return array_find(cause_words, sizeof(cause_words) / sizeof(*cause_words), i,
+			  !strcmp(cause_words[i].cause, cause));
+}
+
+/*
+ * Sleep of vCPUs' threads as the scheduler has it, where there are no exits that it could be a part of: QEMU emulates
+ * the VM. On other futexes such a vCPU sleeps while its guest is halted, too.
+ */
+static void from_sleep(struct found *f, const json_t *row)
+{
+	static const char *const uses[][2] = {
+		{"mutex_ns", "global-mutex"}, {"syscall_ns", "syscall"}, {"fault_ns", "fault"}};
+	char who[WHO_BYTES], share[SHARE_BYTES];
+
+	for (size_t i = 0; i < sizeof(uses) / sizeof(*uses); i++) {
+		const struct cause_words *w = words_of(uses[i][1]);
+		uint64_t ns = number(row, uses[i][0]);
+
+		finding_add(f, w->cause, w->id, "sched", share_of(f, ns),
+			    json_sprintf("%s %s%s%s for %s.", vcpu_print(row, who, sizeof(who)),
+					 w->did, w->by_vmm ? " " : "", w->by_vmm ? f->vmm : "",
+					 share_print(f, ns, share, sizeof(share))));
+	}
+}
+
+static void from_sched(struct found *f)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach (rows_of(f, "sched"), i, row)
+		if (!strcmp(text_of(row, "kind"), "vcpu"))
+			from_sleep(f, row);
+}
+
 /* The reason with the longest total. */
 static void from_exits(struct found *f, bool explained)
 {
@@ -441,6 +478,8 @@ json_t *findings_make(const json_t *sections)
 
 	bool has_sched = findings_cpu(&f), explained = from_blame(&f, has_sched);
 
+	if (!explained)
+		from_sched(&f);
 	from_exits(&f, explained);
 	from_halts(&f);
 	from_virtio(&f);

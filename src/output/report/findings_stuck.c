@@ -14,25 +14,29 @@
 static const struct stuck_cause {
 	const char *kind, *cause;
 	bool is_request; /* it may only be slow */
-} stuck_causes[] = {
-	{"not-connected", "server-gone", false},
-	{"peer-stopped", "server-gone", false},
-	{"peer-silent", "server-gone", false},
-	{"traced", "vmm-stopped", false},
-	{"stopped", "vmm-stopped", false},
-	{"paused", "vm-stopped", false},
-	{"device-broken", "device-broken", false},
-	{"lost-kick", "lost-kick", false},
-	{"kicks-suppressed", "lost-kick", false},
-	{"lost-interrupt", "lost-interrupt", false},
-	{"interrupt-not-taken", "interrupt-not-taken", false},
-	{"throttled", "disk-throttled", true},
-	{"blocked", "vmm-blocked", false},
-	{"kick-not-handled", "vmm-blocked", false},
-	{"suspended", "request-lost", true},
-	{"not-returned", "request-lost", true},
-	{"", "stuck", true}, /* all others */
-}, *const stuck_causes_end = stuck_causes + sizeof(stuck_causes) / sizeof(*stuck_causes);
+} stuck_causes[] =
+	{
+		{"not-connected", "server-gone", false},
+		{"peer-stopped", "server-gone", false},
+		{"peer-silent", "server-gone", false},
+		{"traced", "vmm-stopped", false},
+		{"stopped", "vmm-stopped", false},
+		{"paused", "vm-stopped", false},
+		{"device-broken", "device-broken", false},
+		{"lost-kick", "lost-kick", false},
+		{"kicks-suppressed", "lost-kick", false},
+		{"lost-interrupt", "lost-interrupt", false},
+		{"interrupt-not-taken", "interrupt-not-taken", false},
+		{"throttled", "disk-throttled", true},
+		{"blocked", "vmm-blocked", false},
+		{"global-mutex", "qemu-mutex", false},
+		{"mutex", "vmm-lock", false},
+		{"kick-not-handled", "vmm-blocked", false},
+		{"suspended", "request-lost", true},
+		{"not-returned", "request-lost", true},
+		{"", "stuck", true}, /* all others */
+},
+  *const stuck_causes_end = stuck_causes + sizeof(stuck_causes) / sizeof(*stuck_causes);
 
 static const struct stuck_cause *cause_of(const json_t *finding)
 {
@@ -66,11 +70,25 @@ static uint64_t returned(const struct found *f, const char *device, uint64_t que
 	return sum;
 }
 
+/* Other threads of the VMM may wait for what a vCPU does. */
+static bool waits_for_guest(const struct found *f, const json_t *finding)
+{
+	const json_t *vcpu, *tid = json_object_get(finding, "tid");
+	size_t i;
+
+	if (!strstr(text_of(finding, "kind"), "mutex"))
+		return false;
+	json_array_foreach (json_object_get(data_of(f->sections, "stuck"), "vcpus"), i, vcpu)
+		if (json_equal(json_object_get(vcpu, "tid"), tid))
+			return false;
+	return true;
+}
+
 static bool counts(const struct found *f, const json_t *finding)
 {
 	uint64_t age = number(finding, "age_ns");
 
-	if (age < NS_PER_S)
+	if (age < NS_PER_S || waits_for_guest(f, finding))
 		return false;
 	return !cause_of(finding)->is_request || (f->span_ns && age >= f->span_ns) ||
 	       !returned(f, text_of(finding, "device"), number(finding, "queue"));

@@ -77,12 +77,31 @@ function portsSection() {
 
 function threadsSection() {
 	const part = (key) => [key, key.replace(/_ns$/, ""), duration];
-	return section("sched", "Threads and interrupts", "What QEMU's threads did with their time, and how interrupts reached the vCPUs.", [
-		["Threads", "sched", tableOf("sched", [["vm", "VM", null], ["thread", "thread", null], ["tid", "tid", String], ["kind", "kind", null],
-			["vcpu", "vCPU", String], part("time_ns"), part("run_ns"), ["ready_ns", "ready, no CPU", duration], part("poll_ns"),
-			part("lock_ns"), part("syscall_ns"), part("halted_ns"), part("fault_ns"), part("sleep_ns"), part("unknown_ns"),
-			["max_ns", "longest wait for a CPU", duration], ["ran_instead", "ran instead", null]])],
-		["Interrupts", "interrupts", tableOf("interrupts", plainColumns("interrupts"))]]);
+	return section(
+		"sched", "Threads and interrupts",
+		"What QEMU's threads did with their time, and how interrupts reached the vCPUs.", [
+			[
+				"Threads", "sched",
+				tableOf("sched",
+					[
+						[ "vm", "VM", null ], [ "thread", "thread", null ],
+						[ "tid", "tid", String ], [ "kind", "kind", null ],
+						[ "vcpu", "vCPU", String ], part("time_ns"),
+						part("run_ns"),
+						[ "ready_ns", "ready, no CPU", duration ],
+						part("poll_ns"), part("mutex_ns"), part("lock_ns"),
+						part("syscall_ns"), part("halted_ns"),
+						part("fault_ns"), part("sleep_ns"),
+						part("unknown_ns"),
+						[ "max_ns", "longest wait for a CPU", duration ],
+						[ "ran_instead", "ran instead", null ]
+					])
+			],
+			[
+				"Interrupts", "interrupts",
+				tableOf("interrupts", plainColumns("interrupts"))
+			]
+		]);
 }
 
 // Columns as the command has them.
