@@ -100,13 +100,9 @@ check() {
 	reports "$1" --vcpu 0
 	set=slow
 	HOSTRACE_FAST_PATH=0 report exits exits "$1"
-	jq "{bounds: [.result.start_ns + $((span / 3)), .result.start_ns + $((span * 2 / 3))]}" "$dir/info.info.json" >"$dir/all"
-	for f in "$dir"/*.json; do
-		printf '{"%s": ' "$(basename "$f" .json)"
-		cat "$f"
-		printf '}\n'
-	done >>"$dir/all"
-	jq -s add "$dir/all" | jq -r -f "$root/tests/agree/agree.jq"
+	jq "[.result.start_ns + $((span / 3)), .result.start_ns + $((span * 2 / 3))]" "$dir/info.info.json" >"$dir/bounds.json"
+	jq -n 'reduce inputs as $report ({}; .[input_filename | sub(".*/"; "") | rtrimstr(".json")] = $report)' "$dir"/*.json |
+		jq -r -f "$root/tests/agree/agree.jq"
 }
 
 if [ $# = 0 ]; then
