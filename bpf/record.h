@@ -31,6 +31,7 @@ typedef int64_t  hr_s64;
 #endif
 
 #define RECORD_NO_VCPU 0xffff /* the thread is not a vCPU, or it is unknown yet */
+#define RECORD_CPU_UNKNOWN 0xffff /* texts of other tools may not say it; a recording of ours does */
 #define RECORD_NO_CPU  0xffffffffu /* of a loss: no buffer was full, the kernel did not run the program */
 #define RECORD_NOT_WRITTEN 0xfffffffeu /* likewise: the event was recorded, but could not be written into the file */
 
@@ -40,7 +41,7 @@ struct record_hdr {
 	hr_u32 tid;  /* the thread in which it happened */
 	hr_u16 type; /* enum event_id, or an id that the file's schema declares */
 	hr_u16 size; /* bytes of the whole record */
-	hr_u16 cpu;  /* host CPU */
+	hr_u16 cpu;  /* host CPU, or RECORD_CPU_UNKNOWN */
 	hr_u16 vcpu; /* vCPU index of tid, or RECORD_NO_VCPU */
 };
 

@@ -46,6 +46,10 @@ int export_tracedat_write(const struct input_set *in, FILE *out)
 		command_note("%" PRIu64
 			     " events out of time order got the time of the event before them",
 			     event_tracedat_moved(trace));
+	if (!err && event_tracedat_unplaced(trace))
+		command_note("the CPU of %" PRIu64
+			     " events is not recorded; the trace.dat has them on CPU 0",
+			     event_tracedat_unplaced(trace));
 	if (!err && info->lost > t.lost)
 		command_note("%" PRIu64
 			     " lost events have no place and are not marked in the trace.dat",

@@ -64,7 +64,7 @@ struct event {
 	const struct event_type *type;
 	const uint8_t *data;
 	uint32_t pid, tid;
-	uint16_t size, cpu, vcpu; /* vcpu: RECORD_NO_VCPU if none */
+	uint16_t size, cpu, vcpu; /* RECORD_CPU_UNKNOWN: not recorded; RECORD_NO_VCPU: none */
 	uint16_t source;	  /* which input, 0 the first; see struct trace_info */
 	uint64_t guest_ns;	  /* of an aligned guest's event: the time that the guest recorded; else undefined */
 };

@@ -43,7 +43,7 @@ struct hostrace_event {
 	const char *source; /* "host", "guest", "guest2", ... */
 	const char *thread; /* name of the thread; "" if unknown */
 	uint32_t pid, tid;
-	int32_t cpu, vcpu;  /* vcpu: -1 if none */
+	int32_t cpu, vcpu;  /* -1: not recorded, no vCPU */
 	uint32_t nr_fields;
 };
 

@@ -131,6 +131,8 @@ int hostrace_next(struct hostrace_trace *t, const struct hostrace_event **event)
 		.vcpu = thread_vcpu(t->events.names, ev),
 		.nr_fields = ev->type->nr_fields,
 	};
+	if (t->event.cpu == RECORD_CPU_UNKNOWN)
+		t->event.cpu = -1;
 	if (t->event.vcpu == RECORD_NO_VCPU)
 		t->event.vcpu = -1;
 	*event = &t->event;

@@ -54,11 +54,17 @@ static inline bool lost_since(const struct loss_state *l, const struct loss_mark
 
 bool gap_since_any(const struct loss_state *l, uint64_t ns);
 
+/* Of what happened on this CPU; on any, if it is not known on which. */
+static inline bool gap_since_on(const struct loss_state *l, uint64_t ns, uint16_t cpu)
+{
+	return cpu == RECORD_CPU_UNKNOWN ? gap_since_any(l, ns) : l->gap_ns[cpu] > ns;
+}
+
 static inline bool gap_since(const struct loss_state *l, const struct loss_mark *m,
 				    uint16_t end_cpu)
 {
-	return l->gap_ns &&
-	       (m->cpu == end_cpu ? l->gap_ns[end_cpu] > m->ns : gap_since_any(l, m->ns));
+	return l->gap_ns && (m->cpu == end_cpu ? gap_since_on(l, m->ns, end_cpu)
+					      : gap_since_any(l, m->ns));
 }
 
 /* Is what ended on this CPU unknown? */

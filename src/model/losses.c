@@ -35,7 +35,7 @@ static void gap_add(struct loss_state *l, const struct event *ev)
 
 	if (!l->gap_ns && record_has(ev, gap, gap_cpu))
 		l->gap_ns = calloc(UINT16_MAX + 1u, sizeof(*l->gap_ns));
-	if (!l->gap_ns || !record_has(ev, gap, gap_cpu)) {
+	if (!l->gap_ns || !record_has(ev, gap, gap_cpu) || gap->gap_cpu == RECORD_CPU_UNKNOWN) {
 		any_cpu_add(l, ev);
 		return;
 	}
@@ -130,7 +130,10 @@ unsigned int loss_kinds(const struct event *ev)
 
 bool losses_of_one_cpu(const struct loss_windows *l, const struct event *ev)
 {
-	return ev->type->id == EV_gap && record_has(ev, gap, gap_cpu) && l->exits.gap_ns;
+	struct rec_gap gap;
+
+	return ev->type->id == EV_gap && record_has(ev, gap, gap_cpu) && l->exits.gap_ns &&
+	       record_gap(ev, &gap)->gap_cpu != RECORD_CPU_UNKNOWN;
 }
 
 void losses_note(struct loss_windows *l, const struct event *ev)

@@ -49,7 +49,7 @@ bool losses_of_one_cpu(const struct loss_windows *l, const struct event *ev);
 static inline bool losses_hide_place(const struct loss_windows *l, const struct event *ev)
 {
 	return (l->place_until_ns && l->place_until_ns >= ev->time_ns) ||
-	       (l->exits.gap_ns && l->exits.gap_ns[ev->cpu] > ev->time_ns);
+	       (l->exits.gap_ns && gap_since_on(&l->exits, ev->time_ns, ev->cpu));
 }
 
 /* Is any of this (LOST_...) unknown at that time? */

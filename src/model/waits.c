@@ -30,6 +30,8 @@ static struct waited_cpu *cpu_find(struct model *m, uint64_t key)
 	struct recent_cpu *recent = &m->recent_cpu[key % RECENT_CPUS];
 	const struct cpu_entry *e;
 
+	if ((uint32_t)key == RECORD_CPU_UNKNOWN)
+		return NULL;
 	if (recent->cpu && recent->key == key)
 		return recent->cpu;
 	e = hash_find_u64(&m->cpus, key);
@@ -42,10 +44,11 @@ static struct waited_cpu *cpu_get(struct model *m, const struct event *ev, uint3
 {
 	uint64_t key = (uint64_t)ev->source << 32 | cpu;
 	struct waited_cpu *known = cpu_find(m, key);
-	struct cpu_entry *e = known ? NULL : hash_add_u64(&m->cpus, key, NULL);
+	struct cpu_entry *e;
 
-	if (known)
+	if (known || cpu == RECORD_CPU_UNKNOWN)
 		return known;
+	e = hash_add_u64(&m->cpus, key, NULL);
 	if (e && !e->cpu)
 		e->cpu = calloc(1, sizeof(*e->cpu));
 	m->counts.refused += !e || !e->cpu;
@@ -86,7 +89,9 @@ static void taken_until(struct model *m, struct model_thread *t, uint64_t ns,
 
 static void unknown_until(struct model *m, struct model_thread *t, uint64_t ns)
 {
-	taken_until(m, t, ns, &(struct runner){.cpu = t->wait.cpu ? t->wait.cpu->now.cpu : 0});
+	uint32_t cpu = t->wait.cpu ? t->wait.cpu->now.cpu : RECORD_CPU_UNKNOWN;
+
+	taken_until(m, t, ns, &(struct runner){.cpu = cpu});
 }
 
 static void wait_add(struct model *m, struct model_thread *t, struct waited_cpu *cpu)

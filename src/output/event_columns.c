@@ -32,7 +32,7 @@ struct event_columns {
 
 GET_NUMBER_IF(get_time_ns, ROW, !row->ticks, row->ev->time_ns)
 GET_NUMBER_IF(get_time_ticks, ROW, row->ticks, row->ev->time_ns)
-GET_NUMBER(get_cpu, ROW, row->ev->cpu)
+GET_NUMBER_IF(get_cpu, ROW, row->ev->cpu != RECORD_CPU_UNKNOWN, row->ev->cpu)
 GET_NUMBER(get_pid, ROW, row->ev->pid)
 GET_NUMBER(get_tid, ROW, row->ev->tid)
 GET_TEXT(get_source, ROW, row->source)
@@ -47,7 +47,8 @@ static const struct column_def own_columns[] = {
 	{"source", NULL, COL_TEXT, .get = get_source, .doc = "host or guest"},
 	{"vm", NULL, COL_TEXT, .get = get_vm, .optional = true,
 	 .doc = "name of the VM, in traces with several"},
-	{"cpu", NULL, COL_COUNT, .get = get_cpu, .doc = "the CPU of the host or the guest"},
+	{"cpu", NULL, COL_COUNT, .get = get_cpu, .nullable = true,
+	 .doc = "the CPU of the host or the guest"},
 	{"vcpu", NULL, COL_COUNT, offsetof(struct event_row, vcpu), column_vcpu, .nullable = true,
 	 .doc = "index of the vCPU"},
 	{"pid", NULL, COL_COUNT, .get = get_pid, .doc = "process id (--columns)"},

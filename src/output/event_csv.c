@@ -221,17 +221,23 @@ static void line_commas(struct line *l, uint32_t nr)
 	}
 }
 
+/* Empty instead of the value that stands for none. */
+static void line_number_unless(struct line *l, uint16_t value, uint16_t none)
+{
+	if (value != none)
+		line_number(l, value);
+	else
+		line_commas(l, 1);
+}
+
 static void put_own(const struct event_row *row, struct line *l)
 {
 	line_number(l, row->ev->time_ns);
 	line_text(l, row->source);
 	if (row->vm)
 		line_text(l, row->vm);
-	line_number(l, row->ev->cpu);
-	if (row->vcpu != RECORD_NO_VCPU)
-		line_number(l, row->vcpu);
-	else
-		line_commas(l, 1);
+	line_number_unless(l, row->ev->cpu, RECORD_CPU_UNKNOWN);
+	line_number_unless(l, row->vcpu, RECORD_NO_VCPU);
 	line_number(l, row->ev->tid);
 	line_text(l, row->comm);
 	line_text(l, row->ev->type->name);

@@ -135,6 +135,7 @@ static int source_keep(struct event_ctf *ctf, const struct event_row *row)
 int event_ctf_row(struct event_ctf *ctf, const struct event_row *row, uint64_t lost)
 {
 	const struct event *ev = row->ev;
+	int32_t cpu = ev->cpu == RECORD_CPU_UNKNOWN ? -1 : ev->cpu;
 	int32_t vcpu = row->vcpu == RECORD_NO_VCPU ? -1 : row->vcpu;
 	uint16_t id = ev->type->index;
 	uint8_t source = (uint8_t)ev->source;
@@ -155,7 +156,7 @@ int event_ctf_row(struct event_ctf *ctf, const struct event_row *row, uint64_t l
 	put(ctf, &id, sizeof(id));
 	put(ctf, &ctf->time, sizeof(ctf->time));
 	put(ctf, &source, sizeof(source));
-	put(ctf, &ev->cpu, sizeof(ev->cpu));
+	put(ctf, &cpu, sizeof(cpu));
 	put(ctf, &vcpu, sizeof(vcpu));
 	put(ctf, &ev->pid, sizeof(ev->pid));
 	put(ctf, &ev->tid, sizeof(ev->tid));
@@ -230,7 +231,7 @@ static void print_stream(const struct event_ctf *ctf, FILE *out)
 			comma = ",";
 		}
 	fputs(*comma ? "" : " \"host\" = 0", out);
-	fputs(" } _source;\n\t\tuint16_t _cpu; int32_t _vcpu; uint32_t _pid; uint32_t _tid;"
+	fputs(" } _source;\n\t\tint32_t _cpu; int32_t _vcpu; uint32_t _pid; uint32_t _tid;"
 	      " string _comm;\n\t};\n};\n",
 	      out);
 }

@@ -119,6 +119,9 @@ uint64_t event_tracedat_dropped(const struct event_tracedat *t);
 /* Events out of time order that got the time of the one before them, as a page for each would be out of proportion. */
 uint64_t event_tracedat_moved(const struct event_tracedat *t);
 
+/* Events whose CPU is not recorded: they are among those of CPU 0. */
+uint64_t event_tracedat_unplaced(const struct event_tracedat *t);
+
 /* An event type as a tracepoint of ftrace: where its fields are, and its format as tracefs has it. */
 /* common_type is the type's index in the registry, and this: 0 is not an event. */
 enum { TRACEDAT_FIRST_ID = 1 };

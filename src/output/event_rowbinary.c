@@ -18,7 +18,7 @@ const char event_rowbinary_columns[] = FIRST_COLUMNS
 	"row,time_ns,source,cpu,comm,event,field_names,field_numbers,field_texts";
 const char event_rowbinary_types[] =
 	"UInt64,Date,String,String,UInt32,Int64,String,UInt32,UInt32,Int32,"
-	"UInt64,UInt64,String,UInt16,String,String,Array(String),Array(Int64),Array(String)";
+	"UInt64,UInt64,String,Int32,String,String,Array(String),Array(Int64),Array(String)";
 
 const char span_rowbinary_columns[] = FIRST_COLUMNS
 	"span,begin_ns,duration_ns,marked,weight,bytes,analyzer,label,label_names,label_texts";
@@ -88,6 +88,7 @@ int event_rowbinary_row(struct rowbinary *b, const struct rowbinary_trace *trace
 						.pid = ev->pid,
 						.tid = ev->tid,
 						.vcpu = row->vcpu};
+	int32_t cpu = ev->cpu == RECORD_CPU_UNKNOWN ? -1 : ev->cpu;
 	int err = rowbinary_row(b, trace, &thread,
 				strlen(row->source) + strlen(row->comm) + strlen(ev->type->name) +
 					NUMBERS_BYTES);
@@ -97,7 +98,7 @@ int event_rowbinary_row(struct rowbinary *b, const struct rowbinary_trace *trace
 	put_number(b, nr);
 	put_number(b, ev->time_ns);
 	rowbinary_put_text(b, row->source);
-	put_number(b, ev->cpu);
+	put_number(b, cpu);
 	rowbinary_put_text(b, row->comm);
 	rowbinary_put_text(b, ev->type->name);
 	err = put_fields(b, row);

@@ -92,7 +92,7 @@ void event_row_text(const struct event_row *row, uint64_t start_ns, bool with_so
 		*q++ = ' ';
 		p = q;
 	}
-	p = pad_left(p, put_dec(p, ev->cpu), 3);
+	p = pad_left(p, ev->cpu != RECORD_CPU_UNKNOWN ? put_dec(p, ev->cpu) : put_text(p, "-"), 3);
 	*p++ = ' ';
 	p = pad_left(p, row->vcpu != RECORD_NO_VCPU ? put_dec(p, row->vcpu) : put_text(p, "-"), 4);
 	*p++ = ' ';
@@ -182,6 +182,15 @@ void event_row_field_csv(const struct event_row *row, const struct field *f, FIL
 	fwrite(cell, 1, (size_t)(event_row_cell(row, f, cell) - cell), out);
 }
 
+/* null instead of the value that stands for none. */
+static void put_json_unless(FILE *out, uint16_t value, uint16_t none)
+{
+	if (value != none)
+		fprintf(out, "%u", value);
+	else
+		fputs("null", out);
+}
+
 void event_row_json(const struct event_row *row, FILE *out)
 {
 	const struct event *ev = row->ev;
@@ -195,11 +204,10 @@ void event_row_json(const struct event_row *row, FILE *out)
 		put_json(out, row->vm);
 		fputc(',', out);
 	}
-	fprintf(out, "\"cpu\":%u,\"vcpu\":", ev->cpu);
-	if (row->vcpu != RECORD_NO_VCPU)
-		fprintf(out, "%u", row->vcpu);
-	else
-		fputs("null", out);
+	fputs("\"cpu\":", out);
+	put_json_unless(out, ev->cpu, RECORD_CPU_UNKNOWN);
+	fputs(",\"vcpu\":", out);
+	put_json_unless(out, row->vcpu, RECORD_NO_VCPU);
 	fprintf(out, ",\"tid\":%u,\"comm\":", ev->tid);
 	put_json(out, row->comm);
 	fputs(",\"event\":", out);

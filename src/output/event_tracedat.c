@@ -67,7 +67,7 @@ struct event_tracedat {
 	size_t nr_pages;
 	uint64_t bytes; /* of the events in them */
 	struct hash_table comms;
-	uint64_t dropped, moved;
+	uint64_t dropped, moved, unplaced;
 	bool used[EVENT_TYPES_MAX];
 };
 
@@ -113,6 +113,11 @@ uint64_t event_tracedat_dropped(const struct event_tracedat *t)
 uint64_t event_tracedat_moved(const struct event_tracedat *t)
 {
 	return t->moved;
+}
+
+uint64_t event_tracedat_unplaced(const struct event_tracedat *t)
+{
+	return t->unplaced;
 }
 
 /* ---- pages ---- */
@@ -282,23 +287,25 @@ static int row_put(struct event_tracedat *t, const struct event_row *row)
 	const struct event *ev = row->ev;
 	uint64_t time = ev->time_ns;
 	uint8_t record[RECORD_MAX];
+	unsigned int nr = ev->cpu == RECORD_CPU_UNKNOWN ? 0 : ev->cpu;
 	struct cpu *c;
 	size_t len;
-	int err = cpu_of(t, ev->cpu, &c);
+	int err = cpu_of(t, nr, &c);
 
 	if (err)
 		return err;
+	t->unplaced += ev->cpu == RECORD_CPU_UNKNOWN;
 	len = tracedat_record(row, record, sizeof(record));
 	if (!len) {
 		t->dropped++;
-		loss_begin(c, (struct rec_lost){.count = 1, .lost_cpu = ev->cpu}, time);
+		loss_begin(c, (struct rec_lost){.count = 1, .lost_cpu = nr}, time);
 	}
 	if (c->len && time < c->time && !page_may_be_short(t)) {
 		time = c->time;
 		t->moved++;
 	}
 	if (c->len && (!len || page_is_full(t, c, len) || time < c->time))
-		err = page_end(t, ev->cpu);
+		err = page_end(t, nr);
 	if (err || !len)
 		return err;
 	if (!c->len)
@@ -326,7 +333,9 @@ static int loss_put(struct event_tracedat *t, unsigned int nr, struct rec_lost l
 static int row_lost(struct event_tracedat *t, const struct event *ev)
 {
 	RECORD(lost, lost, ev);
-	unsigned int nr = lost->lost_cpu < CPUS_MAX ? lost->lost_cpu : ev->cpu;
+	unsigned int nr = lost->lost_cpu < CPUS_MAX		? lost->lost_cpu
+			  : ev->cpu == RECORD_CPU_UNKNOWN	? 0
+								: ev->cpu;
 	struct rec_lost copy = *lost;
 	struct cpu *c;
 	int err = cpu_of(t, nr, &c);

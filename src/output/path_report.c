@@ -246,7 +246,8 @@ GET_CELL(get_part_stage, const struct path_part *p, stage_cell(t, p->from, p->to
 GET_TEXT(get_part_thread, const struct path_part *p, path_role_names[p->role])
 GET_CELL(get_part_state, const struct path_part *p, state_cell(t, p->role, p->run))
 GET_CELL(get_part_tid, const struct path_part *p, if_known(p->tid, p->tid))
-GET_CELL(get_part_cpu, const struct path_part *p, if_known(p->cpu, has_other(p)))
+GET_CELL(get_part_cpu, const struct path_part *p,
+	 if_known(p->cpu, has_other(p) && p->cpu != RECORD_CPU_UNKNOWN))
 GET_CELL(get_part_other_tid, const struct path_part *p, if_known(p->other_tid, has_other(p)))
 GET_TEXT(get_part_other, const struct path_part *p, has_other(p) ? p->other : cell_absent)
 
@@ -405,9 +406,15 @@ const char *path_part_print(const struct path_part *p, char *buf, size_t size)
 	return buf;
 }
 
+const char *path_cpu_print(uint16_t cpu, char *buf, size_t size)
+{
+	snprintf(buf, size, cpu == RECORD_CPU_UNKNOWN ? "a CPU" : "CPU %u", cpu);
+	return buf;
+}
+
 static void part_print(const struct path_request *rq, const struct path_part *p, FILE *f)
 {
-	char stage[STAGE_BYTES], from[16], took[16];
+	char stage[STAGE_BYTES], from[16], took[16], cpu[16];
 
 	fprintf(f, "%8s %8s  %-15s %-10s %-9s ",
 		duration_print(p->start_ns - path_start_ns(rq), from, sizeof(from)),
@@ -417,8 +424,8 @@ static void part_print(const struct path_request *rq, const struct path_part *p,
 	bar_print(p, path_start_ns(rq), path_end_ns(rq), f);
 	fputc('\n', f);
 	if (p->run == PATH_RUNQUEUE && *p->other && p->other_tid)
-		fprintf(f, "%19s  thread %u waits for CPU %u: %s (%u) runs\n", "", p->tid, p->cpu,
-			p->other, p->other_tid);
+		fprintf(f, "%19s  thread %u waits for %s: %s (%u) runs\n", "", p->tid,
+			path_cpu_print(p->cpu, cpu, sizeof(cpu)), p->other, p->other_tid);
 }
 
 void path_report_waterfall(const struct path_report *r, FILE *f)

@@ -31,6 +31,9 @@ int path_report_stages(const struct path_report *r, struct table *t);
 /* The slowest requests, each with its parts. */
 void path_report_waterfall(const struct path_report *r, FILE *f);
 
+/* "CPU 3", "a CPU" if it is not recorded. Returns buf. */
+const char *path_cpu_print(uint16_t cpu, char *buf, size_t size);
+
 /* The same as a picture. */
 void path_report_svg(const struct path_report *r, FILE *f);
 

@@ -61,7 +61,7 @@ static void part_draw(const struct path_part *p, uint64_t start_ns, double scale
 		      unsigned int y, FILE *f)
 {
 	double width = (double)(p->end_ns - p->start_ns) * scale;
-	char from[16], took[16];
+	char from[16], took[16], cpu[16];
 
 	fprintf(f,
 		"<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" fill=\"%s\"><title>%s at "
@@ -70,7 +70,8 @@ static void part_draw(const struct path_part *p, uint64_t start_ns, double scale
 		BAR, color_of(p), duration_print(p->end_ns - p->start_ns, took, sizeof(took)),
 		duration_print(p->start_ns - start_ns, from, sizeof(from)));
 	if (p->run == PATH_RUNQUEUE && p->other_tid) {
-		fprintf(f, "\nthread %u waits for CPU %u: ", p->tid, p->cpu);
+		fprintf(f, "\nthread %u waits for %s: ", p->tid,
+			path_cpu_print(p->cpu, cpu, sizeof(cpu)));
 		put_markup(f, p->other);
 		fprintf(f, " (%u) runs", p->other_tid);
 	}

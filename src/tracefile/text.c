@@ -420,7 +420,7 @@ static void shape_set(struct textfile *t, const struct event_type *type, uint16_
 static int take_event(struct textfile *t, char *line)
 {
 	char *name = skip_space(cut_word(line)), *pairs = cut_word(name);
-	struct record_hdr h = {.vcpu = RECORD_NO_VCPU};
+	struct record_hdr h = {.cpu = RECORD_CPU_UNKNOWN, .vcpu = RECORD_NO_VCPU};
 	const struct event_type *type;
 	int err;
 

@@ -74,7 +74,8 @@ void textfile_print(const struct event *ev, FILE *out)
 		schema_name(ev->type->name, name));
 	print_header_key(ev, "pid", ev->pid, out);
 	print_header_key(ev, "tid", ev->tid, out);
-	print_header_key(ev, "cpu", ev->cpu, out);
+	if (ev->cpu != RECORD_CPU_UNKNOWN)
+		print_header_key(ev, "cpu", ev->cpu, out);
 	if (ev->vcpu != RECORD_NO_VCPU)
 		print_header_key(ev, "vcpu", ev->vcpu, out);
 	for (unsigned int i = 0; i < ev->type->nr_fields; i++) {

@@ -30,7 +30,7 @@ const char *const clickhouse_schema[] = {
 	"    row UInt64 CODEC(Delta(8), ZSTD(1)),\n"
 	"    time_ns UInt64 CODEC(Delta(8), ZSTD(1)),\n"
 	"    source LowCardinality(String),\n"
-	"    cpu UInt16 CODEC(ZSTD(1)),\n"
+	"    cpu Int32 CODEC(ZSTD(1)),\n"
 	"    comm LowCardinality(String),\n"
 	"    event LowCardinality(String),\n"
 	"    field_names Array(LowCardinality(String)) CODEC(ZSTD(1)),\n"

@@ -70,6 +70,8 @@ void label_cells(const struct folding *f, struct table *t, struct cell *row, con
 				t, pairing_label_text(f->pairing, i, label[i], buf, sizeof(buf)));
 		else if (!strcmp(l[i].name, "vcpu") && label[i] == RECORD_NO_VCPU)
 			row[i].text = "-";
+		else if (!strcmp(l[i].name, "cpu") && label[i] == RECORD_CPU_UNKNOWN)
+			row[i].text = "-";
 		else if (!strcmp(l[i].name, "rip") && !label[i])
 			row[i].text = "-"; /* no exit contained it */
 	}

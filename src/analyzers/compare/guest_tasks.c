@@ -59,7 +59,7 @@ int guest_tasks_event(struct guest_tasks *t, const struct event *ev)
 
 	if (is_loss(ev->type->name))
 		hash_clear(&t->cpus); /* a switch may be missing */
-	if (guest_event_kind(ev->type) != GUEST_SCHED_SWITCH ||
+	if (ev->cpu == RECORD_CPU_UNKNOWN || guest_event_kind(ev->type) != GUEST_SCHED_SWITCH ||
 	    !guest_number(ev, next_pid, &next))
 		return 0;
 	struct cpu *c = hash_add_u64(&t->cpus, (uint64_t)ev->source << 32 | ev->cpu, NULL);

@@ -176,7 +176,7 @@ static int make_switch(struct samples *x, const struct sample_rule *r, const str
 	uint32_t from = (uint32_t)sample_u64(r, ev, 0), to = (uint32_t)sample_u64(r, ev, 2);
 	uint64_t state = sample_u64(r, ev, 1);
 	bool runnable = !(state & SAMPLE_STATE_BITS);
-	bool first = ev->cpu < SAMPLES_CPUS_MAX && x->load[ev->cpu] < 0;
+	bool in_range = ev->cpu < SAMPLES_CPUS_MAX, first = in_range && x->load[ev->cpu] < 0;
 	int err;
 
 	name_learn(x, r, ev, from, 3);
@@ -188,8 +188,8 @@ static int make_switch(struct samples *x, const struct sample_rule *r, const str
 		err = switch_to(x, ev, to);
 	if (err || x->only_vm)
 		return err;
-	if (to && x->load[ev->cpu % SAMPLES_CPUS_MAX] < 1 + (from && !runnable))
-		x->load[ev->cpu % SAMPLES_CPUS_MAX] = 1 + (from && !runnable); /* it was queued unrecorded */
+	if (to && in_range && x->load[ev->cpu] < 1 + (from && !runnable))
+		x->load[ev->cpu] = 1 + (from && !runnable); /* it was queued unrecorded */
 	return load_change(x, ev, ev->cpu, from && !runnable ? -1 : 0);
 }
 

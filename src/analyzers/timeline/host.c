@@ -310,7 +310,10 @@ static void running_draw(struct timeline_host *h, struct host_thread *th, uint64
 		return;
 	if (!th->has_track)
 		running_name(h, th);
-	snprintf(name, sizeof(name), "CPU %u", th->model.cpu);
+	if (th->model.cpu == RECORD_CPU_UNKNOWN)
+		strcpy(name, "running");
+	else
+		snprintf(name, sizeof(name), "CPU %u", th->model.cpu);
 	slice_draw(h, &th->model, ns, th->track, SLICE_RUNNING, name);
 }
 

@@ -58,7 +58,10 @@ static uint64_t vcpu_id(uint32_t owner, uint16_t vcpu)
 
 static void irq_handle(struct requests *r, const struct event *ev)
 {
-	struct vcpu_irq *irq = hash_add_u64(&r->irq, vcpu_id(ev->source, ev->cpu), NULL);
+	struct vcpu_irq *irq =
+		ev->cpu == RECORD_CPU_UNKNOWN
+			? NULL
+			: hash_add_u64(&r->irq, vcpu_id(ev->source, ev->cpu), NULL);
 
 	if (irq)
 		irq->ns = ev->time_ns;

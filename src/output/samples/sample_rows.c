@@ -100,7 +100,8 @@ static char *row_begin(struct rows *r, const struct sample *s, unsigned int cpu_
 	char *p = sample_put_thread(r->lines, r->text.pos, s);
 
 	*p++ = ' ';
-	p = put_dec_right(p, s->cpu, cpu_width);
+	p = s->cpu == RECORD_CPU_UNKNOWN ? put_right(p, "-", cpu_width)
+					 : put_dec_right(p, s->cpu, cpu_width);
 	*p++ = ' ';
 	p = put_timestamp(p, s->time_ns, time_width);
 	*p++ = ' ';
@@ -145,13 +146,18 @@ static char *put_data(struct rows *r, char *p, const struct sample *s)
 		       : end;
 }
 
+static json_t *cpu_json(uint32_t cpu)
+{
+	return cpu == RECORD_CPU_UNKNOWN ? json_null() : json_integer(cpu);
+}
+
 /* The thread of a row, its own members before, its backtrace behind. */
 static int row_json(struct rows *r, json_t *row, const struct sample *s, json_t *more)
 {
-	json_object_update_new(row, json_pack("{s:o, s:o, s:I, s:I}", "thread",
+	json_object_update_new(row, json_pack("{s:o, s:o, s:o, s:o}", "thread",
 					      json_sprintf("0x%" PRIx64, s->thread), "comm",
-					      text_json(s->thread_name), "cpu", (json_int_t)s->cpu,
-					      "vcpu", (json_int_t)s->cpu));
+					      text_json(s->thread_name), "cpu", cpu_json(s->cpu),
+					      "vcpu", cpu_json(s->cpu)));
 	if (more)
 		json_object_update_new(row, more);
 	if (r->backtrace)

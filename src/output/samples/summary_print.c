@@ -8,13 +8,14 @@
 
 static void print_cpus(const struct sample_summary *s, FILE *out)
 {
-	char from[32], to[32], span[32];
+	char cpu[16], from[32], to[32], span[32];
 
 	fprintf(out, "\nTime ranges:\n\n");
 	for (uint32_t i = 0; i < s->nr_cpus; i++) {
 		const struct cpu_span *c = &s->cpus[i];
 
-		fprintf(out, "  CPU 0x%02u: %s - %s = %10s\n", c->cpu,
+		snprintf(cpu, sizeof(cpu), c->cpu == RECORD_CPU_UNKNOWN ? "-" : "0x%02u", c->cpu);
+		fprintf(out, "  CPU %s: %s - %s = %10s\n", cpu,
 			sample_timestamp(c->first_ns, from, sizeof(from)),
 			sample_timestamp(c->last_ns, to, sizeof(to)),
 			duration_print_wide((double)c->last_ns - (double)c->first_ns, span,
@@ -134,10 +135,14 @@ static json_t *summary_json(const struct sample_summary *s)
 	json_t *cpus = json_array(), *counts = json_array(), *timed = json_array();
 
 	for (uint32_t i = 0; i < s->nr_cpus; i++)
-		json_array_append_new(cpus, json_pack("{s:I, s:o, s:o}", "cpu",
-						      (json_int_t)s->cpus[i].cpu, "first_ns",
-						      json_u64(s->cpus[i].first_ns), "last_ns",
-						      json_u64(s->cpus[i].last_ns)));
+		json_array_append_new(
+			cpus,
+			json_pack("{s:o, s:o, s:o}", "cpu",
+				  s->cpus[i].cpu == RECORD_CPU_UNKNOWN
+					  ? json_null()
+					  : json_integer(s->cpus[i].cpu),
+				  "first_ns", json_u64(s->cpus[i].first_ns), "last_ns",
+				  json_u64(s->cpus[i].last_ns)));
 	for (uint32_t i = 0; i < s->nr_seen; i++) {
 		uint32_t type = s->by_name[i];
 

@@ -58,7 +58,8 @@ int perfdata_record_add(struct perfdata *p, const struct event_type *type, const
 
 struct record_hdr perfdata_head_of(const struct perfdata *p, const struct perfdata_sample *s)
 {
-	uint16_t cpu = s->have_cpu && s->cpu < PERFDATA_CPUS_MAX ? (uint16_t)s->cpu : 0;
+	uint16_t cpu = s->have_cpu && s->cpu < PERFDATA_CPUS_MAX ? (uint16_t)s->cpu
+								 : RECORD_CPU_UNKNOWN;
 
 	return (struct record_hdr){.time = s->time, .pid = s->pid, .tid = s->tid, .cpu = cpu,
 				   .vcpu = p->guest ? cpu : RECORD_NO_VCPU};

@@ -19,6 +19,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "event/losses.h"
 #include "readers/perf/perfdata_scan.h"
 
 #define MISC_FILTERED_BY_BPF (1u << 15) /* PERF_RECORD_MISC_LOST_SAMPLES_BPF */
@@ -52,7 +53,8 @@ int perfdata_loss_add(struct perfdata *p, uint32_t cpu, uint64_t from, uint64_t 
 		      uint64_t count)
 {
 	struct rec_lost lost = {.hdr = {.time = from, .cpu = (uint16_t)cpu, .vcpu = RECORD_NO_VCPU},
-				.lost_cpu = cpu, .until = until, .count = count};
+				.lost_cpu = cpu == RECORD_CPU_UNKNOWN ? LOSS_CPU_UNKNOWN : cpu,
+				.until = until, .count = count};
 
 	return perfdata_record_add(p, event_type_ours(EV_lost), (const uint8_t *)&lost,
 				   sizeof(lost));
@@ -62,9 +64,10 @@ int perfdata_loss_add(struct perfdata *p, uint32_t cpu, uint64_t from, uint64_t 
 static int place_lost(struct perfdata *p, const struct perfdata_sample *at, uint64_t count)
 {
 	uint32_t cpu = perfdata_head_of(p, at).cpu;
-	uint64_t from = perfdata_loss_begin(p->last[cpu], p->older, at->time), until = at->time;
+	uint64_t last = cpu == RECORD_CPU_UNKNOWN ? 0 : p->last[cpu];
+	uint64_t from = perfdata_loss_begin(last, p->older, at->time), until = at->time;
 
-	if (p->last[cpu])
+	if (last)
 		until = perfdata_loss_end(&p->losses.rounds, p->losses.last_round[cpu], from,
 					  until);
 	return perfdata_loss_add(p, cpu, from, until, count);
@@ -141,7 +144,8 @@ int perfdata_sample_losses(struct perfdata *p, const struct perfdata_attr *a,
 			   const struct perfdata_sample *s)
 {
 	struct record_hdr hdr = perfdata_head_of(p, s);
-	uint64_t *cpus = &p->losses.gap_cpus[hdr.cpu / 64], cpu = 1ull << (hdr.cpu % 64);
+	uint16_t slot = hdr.cpu % PERFDATA_CPUS_MAX; /* that of the last one for an unknown CPU */
+	uint64_t *cpus = &p->losses.gap_cpus[slot / 64], cpu = 1ull << (slot % 64);
 	int err = 0;
 
 	if (p->losses.waiting && !p->guest)

@@ -492,10 +492,11 @@ void qemu_saving_make(struct qemu_head head, uint8_t *to, struct event *ev)
 
 	*step = (struct rec_migrate_step){
 		.hdr = {.time = head.time_ns, .pid = head.pid, .tid = head.tid, .type = type->id,
-			.size = type->size, .vcpu = RECORD_NO_VCPU},
+			.size = type->size, .cpu = RECORD_CPU_UNKNOWN, .vcpu = RECORD_NO_VCPU},
 		.step = 1};
 	*ev = (struct event){.time_ns = head.time_ns, .type = type, .data = to, .pid = head.pid,
-			     .tid = head.tid, .size = type->size, .vcpu = RECORD_NO_VCPU};
+			     .tid = head.tid, .size = type->size, .cpu = RECORD_CPU_UNKNOWN,
+			     .vcpu = RECORD_NO_VCPU};
 }
 
 /* ---- events ---- */
@@ -529,7 +530,7 @@ void qemu_event_make(struct qemu_events *e, struct qemu_name *n, struct qemu_hea
 		     struct text_slice args, uint8_t *to, struct event *ev)
 {
 	struct record_hdr hdr = {.time = head.time_ns, .pid = head.pid, .tid = head.tid,
-				 .vcpu = RECORD_NO_VCPU};
+				 .cpu = RECORD_CPU_UNKNOWN, .vcpu = RECORD_NO_VCPU};
 	const struct event_type *type = n->type;
 	uint16_t special;
 
@@ -549,5 +550,5 @@ void qemu_event_make(struct qemu_events *e, struct qemu_name *n, struct qemu_hea
 	}
 	memcpy(to, &hdr, sizeof(hdr));
 	*ev = (struct event){.time_ns = hdr.time, .type = type, .data = to, .pid = hdr.pid,
-			     .tid = hdr.tid, .size = hdr.size, .vcpu = hdr.vcpu};
+			     .tid = hdr.tid, .size = hdr.size, .cpu = hdr.cpu, .vcpu = hdr.vcpu};
 }

@@ -166,7 +166,8 @@ static bool dropped_make(struct simpletrace *t, const struct record *rec, uint8_
 {
 	const struct event_type *type = event_type_ours(EV_lost);
 	struct rec_lost lost = {.hdr = {.time = t->time_ns, .pid = rec->pid, .type = EV_lost,
-					.size = sizeof(lost), .vcpu = RECORD_NO_VCPU},
+					.size = sizeof(lost), .cpu = RECORD_CPU_UNKNOWN,
+					.vcpu = RECORD_NO_VCPU},
 				.count = rec->len >= 8 ? word_at(rec->args) : 1,
 				.until = rec->time_ns};
 
@@ -175,7 +176,8 @@ static bool dropped_make(struct simpletrace *t, const struct record *rec, uint8_
 	t->reader.info.lost += lost.count;
 	memcpy(to, &lost, sizeof(lost));
 	*ev = (struct event){.time_ns = lost.hdr.time, .type = type, .data = to, .pid = rec->pid,
-			     .size = sizeof(lost), .vcpu = RECORD_NO_VCPU};
+			     .size = sizeof(lost), .cpu = RECORD_CPU_UNKNOWN,
+			     .vcpu = RECORD_NO_VCPU};
 	return lost.count;
 }
 

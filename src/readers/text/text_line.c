@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "event/event.h"
 #include "readers/text/lines.h"
 #include "readers/text/text_line.h"
 
@@ -356,7 +357,7 @@ static bool perf_parse(struct text_line *l, const char *s, const char *end)
 		    !perf_event_parse(l, p + 1, end) || !l->system.len)
 			continue;
 		l->have_cpu = false;
-		l->cpu = 0;
+		l->cpu = RECORD_CPU_UNKNOWN;
 		return true;
 	}
 	return false;
@@ -423,7 +424,7 @@ static bool loose_head_parse(struct text_line *l, const char *s, const char *end
 	const char *cpu = cpu_before(l, s, end);
 
 	l->have_cpu = cpu;
-	l->cpu = cpu ? l->cpu : 0;
+	l->cpu = cpu ? l->cpu : RECORD_CPU_UNKNOWN;
 	return loose_task_parse(l, s, cpu ? cpu : end, cpu);
 }
 

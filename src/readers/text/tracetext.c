@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "event/losses.h"
 #include "readers/text/babeltrace.h"
 #include "readers/text/paste_clean.h"
 #include "readers/text/tracetext.h"
@@ -331,8 +332,11 @@ static void hole_make(struct tracetext *t, const struct text_hole *h, struct eve
 	uint64_t until = h->until_ns > INT64_MAX ? INT64_MAX : h->until_ns;
 	uint8_t *to = t->arena + t->used;
 	struct rec_gap gap = {.hdr = hdr, .gap_cpu = h->cpu, .until = until};
-	struct rec_lost lost = {.hdr = hdr, .count = h->count, .lost_cpu = h->cpu, .until = until};
+	struct rec_lost lost = {.hdr = hdr, .count = h->count, .until = until,
+				.lost_cpu = h->cpu};
 
+	if (h->cpu == RECORD_CPU_UNKNOWN)
+		lost.lost_cpu = LOSS_CPU_UNKNOWN;
 	if (h->is_gap)
 		memcpy(to, &gap, sizeof(gap));
 	else

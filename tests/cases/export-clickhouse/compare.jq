@@ -3,7 +3,7 @@ def same($listed; $has): $listed == (if $has[1] != "" then $has[1] elif ($listed
 .[0] as $list | .[1] as $file |
 [range([$list, $file | length] | max) |
 	$list[.] as $a | $file[.] as $b |
-	select(($a | del(.fields) | .vcpu //= -1) != ($b | del(.fields, .chunk, .vm)) or
+	select(($a | del(.fields) | .cpu //= -1 | .vcpu //= -1) != ($b | del(.fields, .chunk, .vm)) or
 		($a.fields | keys) != ($b.fields | keys) or
 		any($a.fields | keys[]; same($a.fields[.]; $b.fields[.]) | not)) |
 	[$a, $b]] | if . == [] then "rows: the same" else .[0] end
