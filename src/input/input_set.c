@@ -366,6 +366,32 @@ static bool can_leave_out(const struct input_set *set, const struct input *in, i
 	return in->is_guest && set->nr_companions && !set->options->clock && err != -ENOMEM;
 }
 
+/*
+ * The log of a QEMU does not say whose it is, and two QEMUs may have their queues at the same addresses. Other traces
+ * of one host may be read together, as those of its CPUs or of several tools.
+ */
+static int qemu_logs_check(const struct input_set *set)
+{
+	const struct trace_info *first = NULL;
+
+	for (unsigned int i = 0; i < set->nr_hosts; i++) {
+		const struct trace_info *info = &set->input[i].reader->info;
+
+		if (!info->kind || strcmp(info->kind, "QEMU log") != 0)
+			continue;
+		if (first) {
+			fail(-EINVAL,
+			     "%s and %s: the logs of two QEMUs would be shown as of one VM",
+			     first->file, info->file);
+			return fail_hint(-EINVAL,
+					 "read each alone; parts of one log in one file: cat %s %s",
+					 first->file, info->file);
+		}
+		first = info;
+	}
+	return 0;
+}
+
 /* Guests are aligned when they are opened, after all hosts. */
 static int inputs_open(struct input_set *set, const struct read_hint *hint)
 {
@@ -385,6 +411,7 @@ static int inputs_open(struct input_set *set, const struct read_hint *hint)
 			i++;
 		}
 	}
+	err = err ?: qemu_logs_check(set);
 	if (err)
 		inputs_close(set);
 	return err;

@@ -243,7 +243,8 @@ static int qemulog_begin(struct qemulog *q, const char *path, struct open_files 
 	if (!q->arena)
 		return fail(-ENOMEM, "%s: out of memory", path);
 	if (form_find(q)) {
-		err = paste_begin(&q->lines, &qemu_paste_grammar);
+		err = paste_begin(&q->lines, &qemu_paste_grammar) ?:
+		      paste_check(&q->lines, &q->reader.info);
 		if (err)
 			return err;
 		form_find(q);

@@ -26,6 +26,7 @@
 #include "readers/text/lines.h"
 #include "readers/text/paste.h"
 #include "readers/text/paste_clean.h"
+#include "readers/text/paste_sources.h"
 
 enum {
 	AHEAD = 3,	   /* lines that are read before it is decided what the current one is */
@@ -51,6 +52,7 @@ struct physical {
 	bool apart;  /* no part of a record: of a signature, or a shell's prompt */
 	bool marked; /* as cut: paste_has_cut_mark() */
 	bool last;   /* of a text without a newline at its end */
+	struct text_slice source; /* that the prefix names; of length 0: none */
 };
 
 struct paste {
@@ -69,22 +71,10 @@ struct paste {
 	struct {	     /* records that lack fields, and are not broken or cut: see PASTE_HALF */
 		uint64_t key, nr;
 	} half[HALVES];
+	struct paste_sources sources;
 };
 
 /* ---- lines ---- */
-
-static void tabs_replace(char *s, const char *end)
-{
-	for (; s < end; s++)
-		*s = *s == '\t' ? ' ' : *s;
-}
-
-/* What a prefix begins with: the character, or what stands for all of its kind. */
-static char layer_kind(const char *s)
-{
-	s += strspn(s, " \t");
-	return text_is_digit(*s) ? '0' : isalpha((unsigned char)*s) ? 'a' : *s;
-}
 
 /* Sets x->at behind those prefixes after which the line is best understood; if it is not, behind those of an event. */
 static void prefixes_strip(struct paste *p, struct physical *x)
@@ -101,9 +91,9 @@ static void prefixes_strip(struct paste *p, struct physical *x)
 			break;
 		layer[++nr] = next;
 	}
-	while (same < nr && same < p->layers && layer_kind(layer[same]) == p->layer[same])
+	while (same < nr && same < p->layers && paste_prefix_kind(layer[same]) == p->layer[same])
 		same++;
-	tabs_replace(x->at, x->end);
+	paste_tabs_replace(x->at, x->end);
 	x->class = PASTE_UNKNOWN;
 	for (unsigned int i = 0; i <= nr; i++) {
 		enum paste_class class = p->grammar->classify(layer[i], x->end);
@@ -116,7 +106,10 @@ static void prefixes_strip(struct paste *p, struct physical *x)
 	if (x->class >= PASTE_TIMELESS)
 		p->layers = best;
 	for (unsigned int i = 0; i < best && x->class >= PASTE_TIMELESS; i++)
-		p->layer[i] = layer_kind(layer[i]);
+		p->layer[i] = paste_prefix_kind(layer[i]);
+	x->source = x->class >= PASTE_TIMELESS
+			    ? paste_prefix_source(layer, best, x->class == PASTE_EVENT)
+			    : (struct text_slice){NULL, 0};
 	x->at += layer[best] - x->at;
 }
 
@@ -462,6 +455,8 @@ static void measure_line(struct paste *p, struct measure *m, const struct physic
 		measure_broken(p, m, next);
 	else if (p->now.class >= PASTE_TIMELESS)
 		measure_unbroken(p, m);
+	if (is_event)
+		paste_sources_line(&p->sources, next->source, next->number);
 	if (is_event && m->goes_on)
 		m->printable += SOFT_NONE;
 	if ((is_event || next->class == PASTE_HEAD) && next->width > p->width) {
@@ -558,6 +553,11 @@ const struct paste_counts *paste_counts_of(const struct text_lines *t)
 	static const struct paste_counts none;
 
 	return t->paste ? &t->paste->counts : &none;
+}
+
+int paste_check(struct text_lines *t, struct trace_info *info)
+{
+	return t->paste ? paste_sources_check(&t->paste->sources, info) : 0;
 }
 
 int paste_begin(struct text_lines *t, const struct paste_grammar *grammar)

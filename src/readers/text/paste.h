@@ -10,6 +10,7 @@
 
 struct text_lines;
 struct paste;
+struct trace_info;
 
 /* What a line is, the better the higher. */
 enum paste_class {
@@ -63,6 +64,9 @@ int paste_begin(struct text_lines *t, const struct paste_grammar *grammar);
 
 /* The same for `text`, `len` bytes and a newline, in memory: does it contain an event? */
 bool paste_has_event(const char *text, size_t len, const struct paste_grammar *grammar);
+
+/* Whose lines are they? See paste_sources_check(). */
+int paste_check(struct text_lines *t, struct trace_info *info);
 
 /* Counts since the last rewind. */
 const struct paste_counts *paste_counts_of(const struct text_lines *t);

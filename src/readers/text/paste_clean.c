@@ -188,6 +188,12 @@ static bool is_decimal_comma(const char *begin, const char *comma, const char *e
 	       after + 1 < end && after[0] == ':' && after[1] == ' ';
 }
 
+void paste_tabs_replace(char *s, const char *end)
+{
+	for (; s < end; s++)
+		*s = *s == '\t' ? ' ' : *s;
+}
+
 char *paste_clean(char *s, char *end)
 {
 	char *to = s, *begin = s;
@@ -413,6 +419,67 @@ static const char *mark_skip(const char *s)
 	return *p == ' ' ? p + 1 : p;
 }
 
+/* "[pod/vm-1/compute] " of kubectl logs --prefix */
+static const char *pod_skip(const char *s)
+{
+	const char *p = s;
+
+	if (strncmp(s, "[pod/", 5) != 0)
+		return NULL;
+	while (isgraph((unsigned char)*p) && *p != ']')
+		p++;
+	return p[0] == ']' && p[1] == ' ' ? p + 2 : NULL;
+}
+
+/* Without blanks and colons at its end. */
+static struct text_slice name_of(const char *s, const char *end)
+{
+	while (end > s && (end[-1] == ' ' || end[-1] == ':' || end[-1] == '|'))
+		end--;
+	return (struct text_slice){s, (uint32_t)(end - s)};
+}
+
+/* Files of one trace, of which each CPU has one: "per_cpu/cpu3/trace:" */
+static bool is_of_cpu(const char *s, const char *end)
+{
+	for (; s < end; s++)
+		if (!memcmp(s, "cpu", 3) && text_is_digit(s[3]))
+			return true;
+	return false;
+}
+
+static struct text_slice source_of(const char *s, const char *end, bool sure)
+{
+	const char *date, *p;
+
+	s += strspn(s, " \t");
+	if (pod_skip(s) == end || container_skip(s) == end)
+		return name_of(s, end);
+	date = mark_skip(s) || bracket_skip(s) || chat_skip(s) ? NULL : date_skip(s);
+	p = date ? text_skip_blanks(date) : s;
+	if (date && source_skip(p) == end && strncmp(p, "std", 3) != 0)
+		return name_of(p, end);
+	if (!date && file_skip(s) == end && !is_of_cpu(s, end) &&
+	    (sure || end[-1] != ':' || memchr(s, '.', (size_t)(end - s))))
+		return name_of(s, end);
+	return (struct text_slice){s, 0};
+}
+
+char paste_prefix_kind(const char *s)
+{
+	s += strspn(s, " \t");
+	return text_is_digit(*s) ? '0' : isalpha((unsigned char)*s) ? 'a' : *s;
+}
+
+struct text_slice paste_prefix_source(const char *const *layer, unsigned int nr, bool sure)
+{
+	struct text_slice name = {NULL, 0};
+
+	while (nr-- && !name.len)
+		name = source_of(layer[nr], layer[nr + 1], sure);
+	return name;
+}
+
 const char *paste_prefix_skip(const char *s, bool has_parts)
 {
 	const char *at = mark_skip(s), *source;
@@ -421,6 +488,8 @@ const char *paste_prefix_skip(const char *s, bool has_parts)
 		at = bracket_skip(s);
 	if (!at)
 		at = chat_skip(s);
+	if (!at)
+		at = pod_skip(s);
 	if (!at)
 		at = container_skip(s);
 	if (!at && (at = date_skip(s))) {

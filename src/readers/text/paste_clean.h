@@ -4,16 +4,29 @@
 
 #include <stdbool.h>
 
+#include "readers/text/text_line.h"
+
 /* All texts are in place, end with a newline and have TEXT_LINE_SLACK bytes after it, see lines.h. */
 
 /* Removes what no trace contains; the text only gets shorter. Returns its new end, where no newline is. */
 char *paste_clean(char *s, char *end);
 
-/* Does it change a line? */
+void paste_tabs_replace(char *s, const char *end);
+
+/* Does paste_clean() change a line? */
 bool paste_is_odd(const char *s, const char *end);
 
 /* The end of one prefix at s; NULL: there is none. has_parts: the text has files' names that are no prefixes. */
 const char *paste_prefix_skip(const char *s, bool has_parts);
+
+/* What a prefix begins with: the character, or what stands for all of its kind. */
+char paste_prefix_kind(const char *s);
+
+/*
+ * What the first `nr` prefixes of a line, from layer[i] to layer[i + 1], name: a host and program, a container, a file;
+ * the last of them that does. `sure`: the rest is an event with its time, so that any word before it is a name.
+ */
+struct text_slice paste_prefix_source(const char *const *layer, unsigned int nr, bool sure);
 
 /* Does a screen's '>' (less -S) or a person's "..." say that the line goes on? Not of texts that programs print. */
 bool paste_has_cut_mark(const char *s, const char *end);

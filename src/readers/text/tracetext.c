@@ -446,7 +446,8 @@ int tracetext_begin(struct tracetext *t, const char *path, const struct read_hin
 
 	if (!err && pasted)
 		err = paste_begin(&t->lines, hint && hint->guest ? &text_paste_guest_grammar
-								 : &text_paste_grammar);
+								 : &text_paste_grammar) ?:
+		      paste_check(&t->lines, &t->reader.info);
 	if (err)
 		return err;
 	t->guest = hint && hint->guest;
