@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Fills the buffer from a file or a source, converts UTF-16, and returns line after line. */
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -63,10 +64,24 @@ int text_lines_rewind(struct text_lines *t)
 	return 0;
 }
 
+/* Is every other byte from `first` on a character of ASCII, and the others 0? */
+static bool is_wide_ascii(const uint8_t *head, unsigned int first)
+{
+	for (unsigned int i = 0; i < TEXT_MARK_BYTES; i++) {
+		bool is_text = isprint(head[i]) || isspace(head[i]);
+
+		if (i % 2 == first ? !is_text : head[i] != 0)
+			return false;
+	}
+	return true;
+}
+
 enum text_encoding text_encoding_of(const uint8_t *head, size_t len)
 {
 	if (len < 2)
 		return ENCODING_BYTES;
+	if (len >= TEXT_MARK_BYTES && (is_wide_ascii(head, 0) || is_wide_ascii(head, 1)))
+		return head[0] ? ENCODING_UTF16_LE : ENCODING_UTF16_BE;
 	return head[0] == 0xff && head[1] == 0xfe   ? ENCODING_UTF16_LE
 	       : head[0] == 0xfe && head[1] == 0xff ? ENCODING_UTF16_BE
 						    : ENCODING_BYTES;

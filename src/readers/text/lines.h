@@ -54,8 +54,9 @@ int text_lines_rewind(struct text_lines *t);
 
 /*
  * UTF-16, of Windows, to bytes: NBSP becomes a blank, and other characters beyond ASCII '?'. The head decides by its
- * byte order mark; *len is in bytes, before and after.
+ * byte order mark or, of iconv -t UTF-16LE, by zeros between characters of ASCII; *len is in bytes, before and after.
  */
+enum { TEXT_MARK_BYTES = 16 };
 enum text_encoding text_encoding_of(const uint8_t *head, size_t len);
 void text_decode(enum text_encoding encoding, uint8_t *bytes, size_t *len);
 
