@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/bpf.h>
 #include <linux/capability.h>
 #include <linux/landlock.h>
@@ -14,14 +15,17 @@
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/process.h"
@@ -438,6 +442,33 @@ static int filter_verify(void)
 		       : fail(-EPERM, "cannot restrict system calls: no filter is active");
 }
 
+enum { MEMORY_MIN = 1 << 30 };
+
+/* Bytes that the host can give without taking them from anyone; 0: unknown. */
+static uint64_t memory_available(void)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/meminfo", "re");
+	uint64_t kib = 0;
+	char line[256];
+
+	while (f && !kib && fgets(line, sizeof(line), f))
+		sscanf(line, "MemAvailable: %" SCNu64, &kib);
+	return kib << 10;
+}
+
+/* What a parser or its library wants beyond it fails, and is not taken from the VMs. */
+static void memory_limit(void)
+{
+	uint64_t half = memory_available() / 2;
+	rlim_t bytes = half > MEMORY_MIN ? half : MEMORY_MIN;
+	struct rlimit data;
+
+	if (getrlimit(RLIMIT_DATA, &data) || data.rlim_cur <= bytes)
+		return;
+	data.rlim_cur = data.rlim_max = bytes;
+	setrlimit(RLIMIT_DATA, &data);
+}
+
 int confine(struct confinement *c)
 {
 	struct supervisor s = {0};
@@ -448,6 +479,8 @@ int confine(struct confinement *c)
 
 	if (!BUILT || err)
 		return err;
+	if (c->phase == CONFINE_READ || c->phase == CONFINE_SERVE)
+		memory_limit();
 	err = confine_in_order(c, &s);
 	return err || c->phase == CONFINE_EXECUTE ? err : filter_verify();
 }

@@ -11,6 +11,7 @@
  *	system calls	a list per phase (seccomp). What is not on it fails with EPERM; what only an attacker calls
  *			(execve, ptrace, bpf, mount, ...) kills the process.
  *	files		opened by name: a few system files (Landlock, Linux 5.13), and those of `paths`
+ *	memory		CONFINE_READ and CONFINE_SERVE: RLIMIT_DATA, half of what is available, at least 1 GiB
  *
  * Descriptors that are open remain usable. The files of `paths` are opened, renamed and deleted by a supervisor, a
  * child process that keeps the user and the rights to files: the kernel hands it each such system call and returns its

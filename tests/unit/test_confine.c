@@ -332,6 +332,37 @@ static void test_serve(void **state)
 	close(pair[1]);
 }
 
+/* Not touched, so that the host need not have them. */
+static bool map_bytes(size_t bytes)
+{
+	return mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) != MAP_FAILED;
+}
+
+static bool allocate_much(void)
+{
+	return map_bytes((size_t)16 << 40);
+}
+
+static bool allocate_little(void)
+{
+	return map_bytes((size_t)768 << 20);
+}
+
+static void test_memory(void **state)
+{
+	static const int phases[] = {CONFINE_READ, CONFINE_SERVE};
+
+	(void)state;
+	if (run(allocate_much, -1) != SUCCEEDED)
+		skip(); /* vm.overcommit_memory */
+	assert_int_equal(run(allocate_much, CONFINE_DRAIN), SUCCEEDED);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(run(allocate_much, phases[i]), FAILED);
+		assert_int_equal(run(allocate_little, phases[i]), SUCCEEDED);
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest without[] = {cmocka_unit_test(test_unconfined)};
@@ -340,6 +371,7 @@ int main(void)
 		cmocka_unit_test(test_read),
 		cmocka_unit_test(test_drain),
 		cmocka_unit_test(test_follow),
+		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_watch),
 		cmocka_unit_test(test_serve),
 	};
