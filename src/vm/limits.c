@@ -14,7 +14,6 @@
 #include "vm/limits.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <mntent.h>
@@ -26,10 +25,11 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/read_full.h"
+#include "vm/reread.h"
 
 enum {
-	GROUPS_MAX = 128, /* of all VMs, each with a descriptor; what is in further ones is not recorded */
+	GROUPS_MAX =
+		128, /* of all VMs, each with a descriptor; what is in further ones is not recorded */
 	CPUS_MAX = 4096,
 	FILE_MAX = 8192,
 	IO_TEXT_MAX = 256,
@@ -46,7 +46,7 @@ struct group {
 	bool v2, of_cpu, of_io;
 	double cpus; /* 0: no quota */
 	char io[IO_TEXT_MAX];
-	int stat_fd; /* cpu.stat; -1: no quota */
+	struct reread stat; /* cpu.stat, where there is a quota */
 	struct throttling start;
 	json_t *tids;
 };
@@ -55,7 +55,8 @@ struct vm_limits {
 	struct group *groups;
 	unsigned int nr;
 	uint64_t start_ns;
-	int stat_fd, vmstat_fd;
+	struct reread stat, vmstat; /* of /proc */
+	bool stays_open;
 	uint64_t stolen_ns[CPUS_MAX];
 	unsigned int nr_cpus;
 	uint64_t swapped_in;
@@ -128,22 +129,19 @@ bool limits_path(const char *text, const char *controller, char *ret, size_t siz
 
 /* ---- files ---- */
 
-static bool fd_read(int fd, char *buf, size_t size)
-{
-	ssize_t n = fd < 0 ? -1 : pread_full(fd, buf, size - 1, 0);
-
-	buf[n > 0 ? n : 0] = '\0';
-	return n >= 0;
-}
-
 static bool file_read(const char *directory, const char *name, char *buf, size_t size)
 {
 	char path[PATH_MAX];
-	_cleanup_close_ int fd = -1;
+	struct reread f;
+	bool is_read;
 
-	if (snprintf(path, sizeof(path), "%s/%s", directory, name) < (int)sizeof(path))
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd_read(fd, buf, size);
+	*buf = '\0';
+	if (snprintf(path, sizeof(path), "%s/%s", directory, name) >= (int)sizeof(path))
+		return false;
+	reread_open(&f, path, true);
+	is_read = reread_text(&f, buf, size);
+	reread_close(&f);
+	return is_read;
 }
 
 /* Where the hierarchy with this controller, or version 2's, is mounted. */
@@ -170,14 +168,14 @@ static struct throttling throttling_read(const struct group *g)
 {
 	char text[FILE_MAX];
 
-	if (!fd_read(g->stat_fd, text, sizeof(text)))
+	if (!reread_text(&g->stat, text, sizeof(text)))
 		return (struct throttling){0};
 	return (struct throttling){.times = limits_number(text, "nr_throttled"),
 				   .ns = g->v2 ? limits_number(text, "throttled_usec") * 1000
 					       : limits_number(text, "throttled_time")};
 }
 
-static void quota_read(struct group *g, const char *directory)
+static void quota_read(struct group *g, const char *directory, bool stays_open)
 {
 	char text[FILE_MAX], period[32], path[PATH_MAX];
 
@@ -190,7 +188,7 @@ static void quota_read(struct group *g, const char *directory)
 	g->cpus = limits_quota(text);
 	if (g->cpus > 0 &&
 	    snprintf(path, sizeof(path), "%s/cpu.stat", directory) < (int)sizeof(path))
-		g->stat_fd = open(path, O_RDONLY | O_CLOEXEC);
+		reread_open(&g->stat, path, stays_open);
 }
 
 /* "8:0 rbps=1048576; 8:16 riops=100": what is not limited is left out. */
@@ -240,15 +238,20 @@ static struct group *group_add(struct vm_limits *l, pid_t pid, const char *root,
 	    snprintf(directory, sizeof(directory), "%s%s", root, path) >= (int)sizeof(directory))
 		return NULL;
 	g = &l->groups[l->nr];
-	*g = (struct group){.pid = pid, .path = strdup(path), .v2 = v2, .of_cpu = v2 || !io,
-			    .of_io = v2 || io, .stat_fd = -1, .tids = json_array()};
+	*g = (struct group){.pid = pid,
+			    .path = strdup(path),
+			    .v2 = v2,
+			    .of_cpu = v2 || !io,
+			    .of_io = v2 || io,
+			    .stat.fd = -1,
+			    .tids = json_array()};
 	if (!g->path) {
 		json_decref(g->tids);
 		return NULL;
 	}
 	l->nr++;
 	if (g->of_cpu)
-		quota_read(g, directory);
+		quota_read(g, directory, l->stays_open);
 	if (g->of_io)
 		io_read(g, directory);
 	return g;
@@ -286,7 +289,7 @@ static json_t *group_json(const struct group *g, bool first)
 			  g->tids, "cpus", g->cpus > 0 ? json_real(g->cpus) : json_null(),
 			  "io_limits", *g->io ? g->io : NULL);
 
-	if (first || g->stat_fd < 0)
+	if (first || !g->cpus)
 		return o;
 	json_object_set_new(o, "throttled", json_integer((json_int_t)(now.times - g->start.times)));
 	json_object_set_new(o, "throttled_ns", json_integer((json_int_t)(now.ns - g->start.ns)));
@@ -302,7 +305,7 @@ static unsigned int stolen_read(const struct vm_limits *l, uint64_t *ret)
 	uint64_t ns_per_tick = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK), steal;
 	unsigned int nr = 0;
 
-	if (!text || !fd_read(l->stat_fd, text, STAT_TEXT_MAX))
+	if (!text || !reread_text(&l->stat, text, STAT_TEXT_MAX))
 		return 0;
 	for (const char *p = text; p && nr < CPUS_MAX; p = next_line(p))
 		if (strncmp(p, "cpu ", 4) != 0 && /* the sum of all */
@@ -315,7 +318,7 @@ static uint64_t swapped_in_read(const struct vm_limits *l)
 {
 	char text[FILE_MAX];
 
-	fd_read(l->vmstat_fd, text, sizeof(text));
+	reread_text(&l->vmstat, text, sizeof(text));
 	return limits_number(text, "pswpin");
 }
 
@@ -326,8 +329,7 @@ static json_t *host_json(const struct vm_limits *l)
 	json_t *stolen = json_array();
 
 	for (unsigned int i = 0; i < nr && nr == l->nr_cpus; i++)
-		json_array_append_new(stolen,
-				      json_integer((json_int_t)(now[i] - l->stolen_ns[i])));
+		json_array_append_new(stolen, json_integer((json_int_t)(now[i] - l->stolen_ns[i])));
 	return json_pack("{s:o,s:I}", "stolen_ns", stolen, "swapped_in",
 			 (json_int_t)(swapped_in_read(l) - l->swapped_in));
 }
@@ -366,7 +368,7 @@ static void vm_add(struct vm_limits *l, const struct vm *vm)
 			thread_add(l, vm->pid, vm->vcpus[i].tid, false);
 }
 
-struct vm_limits *vm_limits_open(const struct vm *vms, unsigned int nr)
+struct vm_limits *vm_limits_open(const struct vm *vms, unsigned int nr, bool stays_open)
 {
 	struct vm_limits *l = calloc(1, sizeof(*l));
 
@@ -374,8 +376,9 @@ struct vm_limits *vm_limits_open(const struct vm *vms, unsigned int nr)
 		fail(-ENOMEM, "out of memory");
 		return NULL;
 	}
-	l->stat_fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
-	l->vmstat_fd = open("/proc/vmstat", O_RDONLY | O_CLOEXEC);
+	l->stays_open = stays_open;
+	reread_open(&l->stat, "/proc/stat", stays_open);
+	reread_open(&l->vmstat, "/proc/vmstat", stays_open);
 	for (unsigned int i = 0; i < nr; i++)
 		vm_add(l, &vms[i]);
 	vm_limits_restart(l);
@@ -387,15 +390,12 @@ void vm_limits_close(struct vm_limits *l)
 	if (!l)
 		return;
 	for (unsigned int i = 0; i < l->nr; i++) {
-		if (l->groups[i].stat_fd >= 0)
-			close(l->groups[i].stat_fd);
+		reread_close(&l->groups[i].stat);
 		json_decref(l->groups[i].tids);
 		free(l->groups[i].path);
 	}
 	free(l->groups);
-	if (l->stat_fd >= 0)
-		close(l->stat_fd);
-	if (l->vmstat_fd >= 0)
-		close(l->vmstat_fd);
+	reread_close(&l->stat);
+	reread_close(&l->vmstat);
 	free(l);
 }

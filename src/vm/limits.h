@@ -2,7 +2,6 @@
 /*
  * What limits VMs from outside, and what that costs them between two readings: CPU quotas and I/O limits of their
  * cgroups (versions 1 and 2), CPU time that the host's own hypervisor took (steal), and pages that the host swapped in.
- * Files are opened once, so that the second reading needs no privilege.
  */
 #ifndef HOSTRACE_LIMITS_H
 #define HOSTRACE_LIMITS_H
@@ -12,8 +11,11 @@
 
 struct vm_limits;
 
-/* The first reading. What cannot be read is not there. NULL: out of memory, with the error message set. */
-struct vm_limits *vm_limits_open(const struct vm *vms, unsigned int nr);
+/*
+ * The first reading. What cannot be read is not there. stays_open: as for reread_open() (reread.h); then later readings
+ * need no privilege. NULL: out of memory, with the error message set.
+ */
+struct vm_limits *vm_limits_open(const struct vm *vms, unsigned int nr, bool stays_open);
 void vm_limits_close(struct vm_limits *l);
 DEFINE_CLEANUP(vm_limits, struct vm_limits *, vm_limits_close);
 

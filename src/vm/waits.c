@@ -3,19 +3,17 @@
 #include "vm/waits.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/error.h"
-#include "base/read_full.h"
 #include "vm/limits.h"
+#include "vm/reread.h"
 
 struct thread {
 	pid_t tid;
-	int fd; /* schedstat; -1: it cannot be read */
+	struct reread stat;
 	uint64_t ready_ns, waits;
 };
 
@@ -28,13 +26,12 @@ struct vm_waits {
 static bool thread_read(const struct thread *t, uint64_t *ret_ready_ns, uint64_t *ret_waits)
 {
 	char text[128];
-	ssize_t n = t->fd < 0 ? -1 : pread_full(t->fd, text, sizeof(text) - 1, 0);
 
-	text[n > 0 ? n : 0] = '\0';
-	return sscanf(text, "%*u %" SCNu64 " %" SCNu64, ret_ready_ns, ret_waits) == 2;
+	return reread_text(&t->stat, text, sizeof(text)) &&
+	       sscanf(text, "%*u %" SCNu64 " %" SCNu64, ret_ready_ns, ret_waits) == 2;
 }
 
-struct vm_waits *vm_waits_open(const struct vm *vm)
+struct vm_waits *vm_waits_open(const struct vm *vm, bool stays_open)
 {
 	struct vm_waits *w = calloc(1, sizeof(*w) + vm->nr_vcpus * sizeof(*w->thread));
 
@@ -50,10 +47,10 @@ struct vm_waits *vm_waits_open(const struct vm *vm)
 		t->tid = vm->vcpus[i].tid;
 		snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)vm->pid,
 			 (int)t->tid);
-		t->fd = open(path, O_RDONLY | O_CLOEXEC);
+		reread_open(&t->stat, path, stays_open);
 		thread_read(t, &t->ready_ns, &t->waits);
 	}
-	w->limits = vm_limits_open(vm, 1);
+	w->limits = vm_limits_open(vm, 1, stays_open);
 	if (!w->limits) {
 		vm_waits_close(w);
 		return NULL;
@@ -66,8 +63,7 @@ void vm_waits_close(struct vm_waits *w)
 	if (!w)
 		return;
 	for (unsigned int i = 0; i < w->nr; i++)
-		if (w->thread[i].fd >= 0)
-			close(w->thread[i].fd);
+		reread_close(&w->thread[i].stat);
 	vm_limits_close(w->limits);
 	free(w);
 }

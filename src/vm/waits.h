@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * How long a VM's vCPUs were ready to run without a CPU, and what limited them (limits.h), from one reading to the
- * next. Files are opened once, so that later readings need no privilege.
+ * next.
  */
 #ifndef HOSTRACE_WAITS_H
 #define HOSTRACE_WAITS_H
@@ -13,8 +13,11 @@
 
 struct vm_waits;
 
-/* The first reading. Threads that cannot be read are left out. NULL: out of memory, with the error message set. */
-struct vm_waits *vm_waits_open(const struct vm *vm);
+/*
+ * The first reading. Threads that cannot be read are left out. stays_open: as for reread_open() (reread.h). NULL: out
+ * of memory, with the error message set.
+ */
+struct vm_waits *vm_waits_open(const struct vm *vm, bool stays_open);
 void vm_waits_close(struct vm_waits *w);
 DEFINE_CLEANUP(vm_waits, struct vm_waits *, vm_waits_close);
 

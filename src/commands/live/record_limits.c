@@ -9,7 +9,7 @@ static struct vm_limits *limits; /* NULL: the recording is not open */
 static void limits_meta(struct recording *r, json_t *meta, bool final)
 {
 	if (!limits)
-		limits = vm_limits_open(r->vms, r->nr_vms);
+		limits = vm_limits_open(r->vms, r->nr_vms, true);
 	if (limits)
 		json_object_set_new(meta, "limits", vm_limits_json(limits, !final));
 }

@@ -54,7 +54,8 @@ static void cgroup_read(pid_t pid, char *buf, size_t size)
 		buf[len - strlen(of_threads)] = '\0';
 }
 
-static int followed_add(struct top_causes *c, const struct top_watched *w)
+/* One VM is read without the right to open files; of many, there are not enough descriptors for all of theirs. */
+static int followed_add(struct top_causes *c, const struct top_watched *w, bool only)
 {
 	struct followed *f;
 
@@ -64,7 +65,7 @@ static int followed_add(struct top_causes *c, const struct top_watched *w)
 	*f = (struct followed){.number = w->number,
 			       .pid = w->vm.pid,
 			       .nr = w->at.nr,
-			       .waits = vm_waits_open(&w->vm),
+			       .waits = vm_waits_open(&w->vm, only),
 			       .before = calloc(w->at.nr + 1, sizeof(*f->before))};
 	if (!f->waits || !f->before) {
 		followed_free(f);
@@ -96,7 +97,7 @@ int top_causes_follow(struct top_causes *c, const struct top_vms *vms)
 		}
 	for (unsigned int i = 0; i < vms->nr && !err; i++)
 		if (!followed_find(c, vms->vm[i].number))
-			err = followed_add(c, &vms->vm[i]);
+			err = followed_add(c, &vms->vm[i], vms->only);
 	return err;
 }
 
