@@ -71,14 +71,14 @@ def tracedat_lost(path):
 
 
 def comparable(event):
-    """An event of hostrace's as tracedat() has it: texts of digits, too."""
+    """An event of hostrace's as tracedat() has it: texts of digits, too; one of an unknown CPU is on CPU 0."""
     time, name, head, values = event
     numbers = [v if isinstance(v, int) else int(v) for k, v in values
                if isinstance(v, int) and k not in ("target", "vcpu_id") or isinstance(v, str) and v.isdigit()]
     state = {0x402: 0x80, 0x80: 0x10}
     if name == "sched_switch":
         numbers[0] = state.get(numbers[0], numbers[0])
-    return time, name.split(":")[-1], {"tid": head["tid"], "cpu": head["cpu"]}, numbers
+    return time, name.split(":")[-1], {"tid": head["tid"], "cpu": head.get("cpu", 0)}, numbers
 
 
 def by_cpu(event):
@@ -99,7 +99,7 @@ def main():
         if sys.argv[1] == "ctf":  # babeltrace2 2.0.4 prints an empty text as the one before it.
             b[3][:] = [(k, "" if ours == (k, "") else v) for ours, (k, v) in zip(a[3], b[3])] + b[3][len(a[3]):]
         wanted = {k: v for k, v in b[2].items() if k != "vcpu" or a[2]["vcpu"] != -1}
-        if (a[0], a[1], {k: a[2][k] for k in wanted}, a[3]) != (b[0], b[1], wanted, b[3]):
+        if (a[0], a[1], {k: a[2].get(k, -1) for k in wanted}, a[3]) != (b[0], b[1], wanted, b[3]):
             sys.exit(f"event {number}:\n  {a}\nother tool:\n  {b}")
     print(f"{len(ours)} events")
 

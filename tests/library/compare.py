@@ -38,7 +38,7 @@ def row(trace, event, like):
     known = {lib.hostrace_field_name(trace, i).decode(): i for i in range(event.nr_fields)}
     for field, i in known.items():
         assert lib.hostrace_field(trace, field.encode()) == i, field
-    got = {"source": event.source.decode(), "cpu": event.cpu, "vcpu": event.vcpu if event.vcpu >= 0 else None,
+    got = {"source": event.source.decode(), "cpu": event.cpu if event.cpu >= 0 else None, "vcpu": event.vcpu if event.vcpu >= 0 else None,
            "tid": event.tid, "comm": event.thread.decode(), "event": event.name.decode(),
            "fields": {k: value(trace, known[k], v) for k, v in like["fields"].items()}}
     got["time_ticks" if lib.hostrace_in_ticks(trace) else "time_ns"] = event.time_ns
