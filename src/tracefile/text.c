@@ -31,6 +31,7 @@ struct textfile {
 	size_t line_size;
 	uint64_t line_nr;
 	const struct event_type **types; /* NR_TYPE_IDS, by id; ours have their own */
+	uint16_t id_of[EVENT_TYPES_MAX]; /* by index; 0: the file has not declared it */
 	unsigned int next_id;
 	struct hash_table names; /* of struct declared */
 	struct pending pending;
@@ -146,12 +147,10 @@ static uint16_t type_id(struct textfile *t, const struct event_type *type)
 {
 	if (type->id && event_type_ours(type->id) == type)
 		return (uint16_t)type->id;
-	for (unsigned int i = DECLARED_ID_FIRST; i < t->next_id; i++)
-		if (t->types[i] == type)
-			return (uint16_t)i;
-	if (t->next_id == NR_TYPE_IDS)
-		return 0;
+	if (t->id_of[type->index] || t->next_id == NR_TYPE_IDS)
+		return t->id_of[type->index];
 	t->types[t->next_id] = type;
+	t->id_of[type->index] = (uint16_t)t->next_id;
 	return (uint16_t)t->next_id++;
 }
 
