@@ -118,7 +118,7 @@ struct ctf_stream {
 	uint64_t time_ns;
 	uint64_t lost, lost_from_ns; /* events discarded before it, and since when */
 	bool lost_packets; /* an unknown number was overwritten or is unreadable before it */
-	uint32_t cpu;
+	uint32_t cpu; /* RECORD_CPU_UNKNOWN: its packets do not have it */
 };
 
 void ctf_stream_rewind(struct ctf_stream *s);

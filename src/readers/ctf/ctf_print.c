@@ -80,12 +80,14 @@ static void thread_print(struct source_line *l, const struct ctf_stream *s)
 
 void ctf_event_print(struct source_line *l, const struct ctf_stream *s)
 {
-	const struct ctf_value *cpu = context(s, "cpu_id", "cpu", "cpu");
+	const struct ctf_value *value = context(s, "cpu_id", "cpu", "cpu");
+	uint32_t cpu = value ? (uint32_t)value->number % 100000 : s->cpu;
 
 	thread_print(l, s);
-	source_line_print(l, " [%03u] %" PRIu64 ".%09" PRIu64 ": %s:",
-	      cpu ? (uint32_t)cpu->number % 100000 : s->cpu, s->time_ns / 1000000000,
-	      s->time_ns % 1000000000, s->event->name);
+	if (cpu != RECORD_CPU_UNKNOWN)
+		source_line_print(l, " [%03u]", cpu);
+	source_line_print(l, " %" PRIu64 ".%09" PRIu64 ": %s:", s->time_ns / 1000000000,
+			  s->time_ns % 1000000000, s->event->name);
 	for (unsigned int i = s->nr_head; i < s->nr; i++)
 		ctf_value_print(l, s->event, &s->value[i]);
 	source_line_end(l);

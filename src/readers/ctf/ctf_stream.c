@@ -410,5 +410,5 @@ void ctf_stream_rewind(struct ctf_stream *s)
 	s->packet = s->next_packet = s->clock = s->discarded = s->time_ns = 0;
 	s->open = s->broken = s->has_seq = false;
 	s->which_clock = s->nr_notes = 0;
-	s->cpu = 0;
+	s->cpu = RECORD_CPU_UNKNOWN;
 }

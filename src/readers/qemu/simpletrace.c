@@ -14,6 +14,7 @@
 #include <inttypes.h>
 
 #include "base/error.h"
+#include "event/losses.h"
 #include "readers/qemu/qemu_events.h"
 #include "readers/qemu/qemu_reader.h"
 
@@ -169,6 +170,7 @@ static bool dropped_make(struct simpletrace *t, const struct record *rec, uint8_
 					.size = sizeof(lost), .cpu = RECORD_CPU_UNKNOWN,
 					.vcpu = RECORD_NO_VCPU},
 				.count = rec->len >= 8 ? word_at(rec->args) : 1,
+				.lost_cpu = LOSS_CPU_UNKNOWN,
 				.until = rec->time_ns};
 
 	if (!t->time_ns)
