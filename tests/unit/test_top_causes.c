@@ -96,7 +96,7 @@ static void test_exits(void **state)
 			    "vCPU 0 had exits handled by QEMU for 50.0 % of the interval (500ms); "
 			    "most of it: port I/O (IO), 500ms.");
 	top_node_find(&f->model.host, TOP_VMS, PID)->causes = list;
-	assert_true(top_cause_print(&f->model, NULL, line, sizeof(line)));
+	assert_true(top_cause_print(&f->view, &f->model, line, sizeof(line)));
 	assert_memory_equal(line, "4711 web1: exits-port 50.0 %: vCPU 0", 36);
 }
 

@@ -95,12 +95,13 @@ static const char *top_note(const struct top *t, char *buf, size_t size)
 static int frame_make(struct top *t, struct top_page *page)
 {
 	char now[16], note[2 * TOP_NOTE_BYTES], cause[TOP_NOTE_BYTES];
-	const struct top_node *vm = top_view_vm(&t->view, &t->model);
 
 	clock_print(now, sizeof(now));
 	page->time = now;
 	page->note = top_note(t, note, sizeof(note));
-	page->cause = top_cause_print(&t->model, vm, cause, sizeof(cause)) ? cause : NULL;
+	page->cause = NULL;
+	if (top_cause_print(&t->view, &t->model, cause, sizeof(cause)))
+		page->cause = cause;
 	page->utf8 = t->utf8;
 	return top_frame_make(&t->frame, &t->view, &t->model, page);
 }

@@ -202,25 +202,22 @@ static double first_share(const struct top_node *vm)
 	return json_number_value(json_object_get(json_array_get(vm->causes, 0), "share"));
 }
 
-/* The one with the largest cause. */
-static const struct top_node *vm_worst(const struct top_model *m)
+/* Of the rows of the list of VMs, the one with the largest cause. */
+static const struct top_node *vm_worst(const struct top_view *v)
 {
 	const struct top_node *worst = NULL;
 
-	for (unsigned int i = 0; i < m->host.list[TOP_VMS].nr; i++) {
-		const struct top_node *vm = m->host.list[TOP_VMS].node[i];
-
-		if (!worst || first_share(vm) > first_share(worst))
-			worst = vm;
-	}
+	for (unsigned int i = 0; v->list == TOP_VMS && i < v->nr_rows; i++)
+		if (!worst || first_share(v->row[i]) > first_share(worst))
+			worst = v->row[i];
 	return worst;
 }
 
-bool top_cause_print(const struct top_model *m, const struct top_node *vm, char *buf, size_t size)
+bool top_cause_print(const struct top_view *v, const struct top_model *m, char *buf, size_t size)
 {
+	const struct top_node *vm = v->list == TOP_VMS ? vm_worst(v) : top_view_vm(v, m);
 	const json_t *first;
 
-	vm = vm ? vm : vm_worst(m);
 	if (!vm || first_share(vm) < TOP_CAUSE_SHARE)
 		return false;
 	first = json_array_get(vm->causes, 0);

@@ -9,7 +9,7 @@
 #ifndef HOSTRACE_TOP_CAUSES_H
 #define HOSTRACE_TOP_CAUSES_H
 
-#include "views/top/model.h"
+#include "views/top/frame.h"
 
 /* A cause that costs less of a vCPU's time is not shown as one: the default of diagnose --threshold. */
 #define TOP_CAUSE_SHARE 0.05
@@ -28,9 +28,9 @@ json_t *top_causes_make(const struct top_model *m, const struct top_node *vm,
 			const json_t *outside);
 
 /*
- * "web1: cpu-quota 62.0 %: vCPU 0 was ready to run ...": the largest cause of this VM, or, without one, of all. False:
- * there is none, or nothing is known.
+ * "4711 web1: cpu-quota 62.0 %: vCPU 0 was ready to run ...": the largest cause of the VM whose list is shown, or of
+ * those in the list of VMs. False: there is none, or nothing is known.
  */
-bool top_cause_print(const struct top_model *m, const struct top_node *vm, char *buf, size_t size);
+bool top_cause_print(const struct top_view *v, const struct top_model *m, char *buf, size_t size);
 
 #endif
