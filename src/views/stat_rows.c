@@ -39,7 +39,7 @@ static struct stat_row *row_add(struct stat_rows *rows, int vcpu, bool other, ui
 	return r;
 }
 
-void stat_cell_add(struct stat_cell *sum, const struct stat_cell *cell)
+void stat_cell_add(struct stat_cell *sum, const struct stat_cell *cell, unsigned int nr_buckets)
 {
 	sum->count += cell->count;
 	sum->total_ns += cell->total_ns;
@@ -50,7 +50,7 @@ void stat_cell_add(struct stat_cell *sum, const struct stat_cell *cell)
 		sum->min_ns = cell->min_ns;
 	if (cell->max_ns > sum->max_ns)
 		sum->max_ns = cell->max_ns;
-	for (unsigned int b = 0; b < STAT_BUCKETS; b++)
+	for (unsigned int b = 0; b < nr_buckets; b++)
 		sum->bucket[b] += cell->bucket[b];
 }
 
@@ -64,7 +64,7 @@ int stat_rows_add(struct stat_rows *rows, int vcpu, const struct stat_cell *cell
 		r = row_add(rows, vcpu, i == nr - 1, cells[i].reason);
 		if (!r)
 			return fail(-ENOMEM, "out of memory");
-		stat_cell_add(&r->sum, &cells[i]);
+		stat_cell_add(&r->sum, &cells[i], STAT_BUCKETS);
 	}
 	return 0;
 }
@@ -121,16 +121,18 @@ static uint64_t less(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
-void stat_cell_subtract(struct stat_cell *now, const struct stat_cell *before)
+void stat_cell_subtract(struct stat_cell *now, const struct stat_cell *before,
+			unsigned int nr_buckets)
 {
 	now->count = less(now->count, before->count);
 	now->total_ns = less(now->total_ns, before->total_ns);
 	now->userspace = less(now->userspace, before->userspace);
 	for (unsigned int i = 0; i < STAT_CAUSES; i++)
 		now->cause_ns[i] = less(now->cause_ns[i], before->cause_ns[i]);
-	for (unsigned int b = 0; b < STAT_BUCKETS; b++)
+	for (unsigned int b = 0; b < nr_buckets; b++)
 		now->bucket[b] = less(now->bucket[b], before->bucket[b]);
-	ends_from_buckets(now);
+	if (nr_buckets)
+		ends_from_buckets(now);
 }
 
 void stat_rows_subtract(struct stat_rows *now, const struct stat_rows *before)
@@ -142,7 +144,7 @@ void stat_rows_subtract(struct stat_rows *now, const struct stat_rows *before)
 
 		if (!old)
 			continue;
-		stat_cell_subtract(&r->sum, &old->sum);
+		stat_cell_subtract(&r->sum, &old->sum, STAT_BUCKETS);
 	}
 }
 
@@ -218,7 +220,7 @@ void stat_rows_sum(const struct stat_rows *rows, int vcpu, struct stat_cell *ret
 	ret->min_ns = UINT64_MAX;
 	for (unsigned int i = 0; i < rows->nr; i++)
 		if (vcpu == STAT_ALL_VCPUS || rows->row[i].vcpu == vcpu)
-			stat_cell_add(ret, &rows->row[i].sum);
+			stat_cell_add(ret, &rows->row[i].sum, STAT_BUCKETS);
 }
 
 struct stat_naming {

@@ -52,11 +52,15 @@ void stat_rows_sum(const struct stat_rows *rows, int vcpu, struct stat_cell *ret
 /* All zero if there were no exits. */
 void stat_durations(const struct stat_cell *sum, struct durations *ret);
 
-/* `sum` begins with zeroes and min_ns UINT64_MAX. */
-void stat_cell_add(struct stat_cell *sum, const struct stat_cell *cell);
+/* `sum` begins with zeroes and min_ns UINT64_MAX. nr_buckets: STAT_BUCKETS, or 0: cells without them. */
+void stat_cell_add(struct stat_cell *sum, const struct stat_cell *cell, unsigned int nr_buckets);
 
-/* Leaves what came since `before`; the reason stays. Times that went back become 0: an exit that was open. */
-void stat_cell_subtract(struct stat_cell *now, const struct stat_cell *before);
+/*
+ * Leaves what came since `before`; the reason stays. Times that went back become 0: an exit that was open. Without
+ * buckets the least and the largest are those of all.
+ */
+void stat_cell_subtract(struct stat_cell *now, const struct stat_cell *before,
+			unsigned int nr_buckets);
 
 /* It differs from the values of the bucket by at most 0.4 %. */
 uint64_t stat_bucket_middle(unsigned int bucket);

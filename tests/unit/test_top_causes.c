@@ -128,6 +128,33 @@ static void test_outside(void **state)
 	json_decref(list);
 }
 
+/* Without latencies cells have no buckets, in memory neither; halts have their average. */
+static void test_no_latencies(void **state)
+{
+	struct fixture *f = *state;
+	json_t *list;
+
+	top_model_close(&f->model);
+	assert_int_equal(top_model_open(&f->model, reason_name, false), 0);
+	f->model.has_causes = true;
+	begin(f);
+	exits(f, 0, HLT, 1000000, 200);
+	lost(f, 0, IO, STAT_IN_VMM, S / 2);
+	interval(f, S);
+	list = causes_of(f, NULL);
+	assert_int_equal(json_array_size(list), 2);
+	assert_string_equal(id_of(list, 0), "exits-port");
+	assert_int_equal(lost_of(list, 0), S / 2);
+	assert_string_equal(id_of(list, 1), "halts-not-idle");
+	assert_int_equal(lost_of(list, 1), S / 10); /* of two vCPUs */
+	json_decref(list);
+	exits(f, 0, HLT, 1, 200);
+	interval(f, S);
+	list = causes_of(f, NULL);
+	assert_int_equal(json_array_size(list), 0);
+	json_decref(list);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -135,6 +162,7 @@ int main(void)
 		TEST(test_since_start),
 		TEST(test_exits),
 		TEST(test_outside),
+		TEST(test_no_latencies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,7 +52,7 @@ static int setup(void **state)
 	f->memory = calloc(1, sizeof(*f->memory));
 	f->name = "web1";
 	f->now_ns = 100ull * S;
-	assert_int_equal(top_model_open(&f->model, reason_name), 0);
+	assert_int_equal(top_model_open(&f->model, reason_name, true), 0);
 	f->model.has_causes = f->model.times_ports = true;
 	top_view_init(&f->view);
 	return 0;

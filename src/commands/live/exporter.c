@@ -418,7 +418,8 @@ static const char *exit_name(uint32_t reason)
 static int causes_open(struct exporter *x)
 {
 	bool userspace = stat_span(x->vms.stat) == STAT_USERSPACE_EXIT;
-	int err = top_model_open(&x->model, userspace ? userspace_reason_name : exit_name);
+	int err = top_model_open(&x->model, userspace ? userspace_reason_name : exit_name,
+				 false);
 
 	x->model.has_causes = stat_has_causes(x->vms.stat);
 	return err ? err : top_causes_open(&x->vms, &x->causes);

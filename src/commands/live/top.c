@@ -417,7 +417,8 @@ static int start(struct top *t)
 	if (err)
 		return err;
 	userspace = stat_span(t->vms.stat) == STAT_USERSPACE_EXIT;
-	err = top_model_open(&t->model, userspace ? userspace_reason_name : exit_name);
+	err = top_model_open(&t->model, userspace ? userspace_reason_name : exit_name,
+			     true);
 	t->model.times_ports = !userspace;
 	t->model.has_queues = opt.queues;
 	t->model.has_tasks = opt.tasks;

@@ -249,6 +249,16 @@ static void from_exits(struct found *f, bool explained)
 		    duration_print(number(most, "p99_ns"), p99, sizeof(p99))));
 }
 
+/* Counters without a histogram have the average only. */
+static uint64_t middle_of(const json_t *row)
+{
+	uint64_t n = number(row, "count");
+
+	if (json_is_integer(json_object_get(row, "p50_ns")))
+		return number(row, "p50_ns");
+	return n ? number(row, "total_ns") / n : 0;
+}
+
 /*
  * Halts that are too short for a vCPU to sleep, and many: at least 10,000 a second. Their share is that of as many of
  * the median: the sum may have others, which are idle.
@@ -260,7 +270,7 @@ static void from_halts(struct found *f)
 	char p50[16];
 
 	json_array_foreach (rows_of(f, "exits"), i, row) {
-		uint64_t n = number(row, "count"), median = number(row, "p50_ns");
+		uint64_t n = number(row, "count"), median = middle_of(row);
 		double rate = f->span_ns ? (double)n * 1e9 / (double)f->span_ns : 0;
 
 		if (!exit_reason_is_idle(text_of(row, "reason")) || rate < EXIT_HALT_STORM ||

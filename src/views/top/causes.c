@@ -13,20 +13,26 @@
 
 /* ---- exits ---- */
 
-static json_t *exits_rows(const struct top_node *of)
+static json_t *exits_row(const struct top_model *m, const struct top_node *n)
+{
+	json_t *row =
+		json_pack("{s:s,s:I,s:I,s:I}", "reason", n->name, "count",
+			  (json_int_t)n->values.count, "userspace_count",
+			  (json_int_t)n->values.user, "total_ns", (json_int_t)n->values.time_ns);
+
+	if (m->nr_buckets)
+		json_object_set_new(row, "p50_ns", json_integer((json_int_t)n->values.p50_ns));
+	if (m->nr_buckets)
+		json_object_set_new(row, "p99_ns", json_integer((json_int_t)n->values.p99_ns));
+	return row;
+}
+
+static json_t *exits_rows(const struct top_model *m, const struct top_node *of)
 {
 	json_t *rows = json_array();
 
-	for (unsigned int i = 0; i < of->list[TOP_REASONS].nr; i++) {
-		const struct top_node *n = of->list[TOP_REASONS].node[i];
-
-		json_array_append_new(rows, json_pack("{s:s,s:I,s:I,s:I,s:I,s:I}", "reason",
-						      n->name, "count", (json_int_t)n->values.count,
-						      "userspace_count", (json_int_t)n->values.user,
-						      "total_ns", (json_int_t)n->values.time_ns,
-						      "p50_ns", (json_int_t)n->values.p50_ns,
-						      "p99_ns", (json_int_t)n->values.p99_ns));
-	}
+	for (unsigned int i = 0; i < of->list[TOP_REASONS].nr; i++)
+		json_array_append_new(rows, exits_row(m, of->list[TOP_REASONS].node[i]));
 	return rows;
 }
 
@@ -160,7 +166,7 @@ static json_t *sections_make(const struct top_model *m, const struct top_node *v
 		    json_pack("{s:{s:I,s:b,s:O*,s:O*}}", "result", "span_ns", (json_int_t)span_ns,
 			      "interval", 1, "limits", json_object_get(outside, "limits"), "vms",
 			      json_object_get(outside, "vms")));
-	section_add(sections, "exits", json_pack("{s:o}", "rows", exits_rows(vm)));
+	section_add(sections, "exits", json_pack("{s:o}", "rows", exits_rows(m, vm)));
 	section_add(sections, "exits_by_vcpu", json_pack("{s:o}", "rows", vcpus_rows(vm)));
 	section_add(sections, "blame_by_vcpu", blame_make(m, vm));
 	section_add(sections, "sched", json_pack("{s:o}", "rows", sched_rows(outside, span_ns)));

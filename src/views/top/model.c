@@ -111,9 +111,10 @@ struct open_exit {
 	uint64_t left_ns, time_ns, cause_ns[STAT_CAUSES];
 };
 
-int top_model_open(struct top_model *m, const char *(*reason_name)(uint32_t reason))
+int top_model_open(struct top_model *m, const char *(*reason_name)(uint32_t reason), bool latencies)
 {
-	*m = (struct top_model){.reason_name = reason_name};
+	*m = (struct top_model){.reason_name = reason_name,
+				.nr_buckets = latencies ? STAT_BUCKETS : 0};
 	m->scratch = calloc(1, sizeof(*m->scratch));
 	return m->scratch ? 0 : fail(-ENOMEM, "out of memory");
 }
@@ -127,27 +128,32 @@ void top_model_close(struct top_model *m)
 
 uint64_t top_interval_ns(const struct top_model *m, const struct top_node *vm)
 {
-	uint64_t from_ns = vm && (m->since_start || vm->since_ns > m->before_ns) ? vm->since_ns
-										 : m->before_ns;
+	uint64_t from_ns =
+		vm && (m->since_start || vm->since_ns > m->before_ns) ? vm->since_ns : m->before_ns;
 
 	return m->now_ns > from_ns ? m->now_ns - from_ns : 0;
 }
 
 /* ---- sums ---- */
 
-static void cell_clear(struct stat_cell *c)
+static size_t cell_bytes(const struct top_model *m)
 {
-	memset(c, 0, sizeof(*c));
+	return offsetof(struct stat_cell, bucket) + m->nr_buckets * sizeof(hr_u64);
+}
+
+static void cell_clear(const struct top_model *m, struct stat_cell *c)
+{
+	memset(c, 0, cell_bytes(m));
 	c->min_ns = UINT64_MAX;
 }
 
-static void values_set(struct top_node *n, const struct stat_cell *sum, uint64_t available_ns)
+static void values_set(const struct top_model *m, struct top_node *n, const struct stat_cell *sum,
+		       uint64_t available_ns)
 {
 	n->available_ns = available_ns;
-	n->values = (struct top_values){.count = sum->count,
-					.user = sum->userspace,
-					.time_ns = sum->total_ns};
-	if (!sum->count)
+	n->values = (struct top_values){
+		.count = sum->count, .user = sum->userspace, .time_ns = sum->total_ns};
+	if (!sum->count || !m->nr_buckets)
 		return;
 	n->values.p50_ns = stat_quantile(sum, .5);
 	n->values.p99_ns = stat_quantile(sum, .99);
@@ -174,8 +180,8 @@ static int causes_set(const struct top_model *m, struct top_node *reason,
 		n->available_ns = reason->available_ns;
 		n->values = (struct top_values){.time_ns = sum->cause_ns[i]};
 		if (m->now_ns > m->before_ns && n->available_ns)
-			top_history_add(n, (double)n->values.time_ns * 100 /
-						   (double)n->available_ns);
+			top_history_add(n,
+					(double)n->values.time_ns * 100 / (double)n->available_ns);
 	}
 	return 0;
 }
@@ -199,8 +205,8 @@ static void open_read(const struct stat_vcpu *v, uint64_t now_ns, struct open_ex
  * A copy of the cell with the open exit, if it is of this reason. One that ended meanwhile would be counted twice or
  * not at all; then again.
  */
-static void cell_copy(const struct stat_cell *cell, const struct stat_vcpu *v, uint64_t now_ns,
-		      struct open_exit *open, struct stat_cell *ret)
+static void cell_copy(const struct top_model *m, const struct stat_cell *cell,
+		      const struct stat_vcpu *v, struct open_exit *open, struct stat_cell *ret)
 {
 	uint32_t reason = open->reason;
 
@@ -208,8 +214,8 @@ static void cell_copy(const struct stat_cell *cell, const struct stat_vcpu *v, u
 		struct open_exit after;
 
 		if (cell)
-			memcpy(ret, cell, sizeof(*ret));
-		open_read(v, now_ns, &after);
+			memcpy(ret, cell, cell_bytes(m));
+		open_read(v, m->now_ns, &after);
 		if (after.open == open->open && after.left_ns == open->left_ns)
 			break;
 		*open = after;
@@ -234,7 +240,7 @@ static struct top_node *reason_get(const struct top_model *m, struct top_node *p
 	row.sum.reason = (uint32_t)key;
 	snprintf(n->name, sizeof(n->name), "%s",
 		 stat_reason_print(&row, m->reason_name, buf, sizeof(buf)));
-	n->cell = calloc(1, sizeof(*n->cell));
+	n->cell = calloc(1, cell_bytes(m));
 	if (!n->cell)
 		fail(-ENOMEM, "out of memory");
 	else
@@ -252,16 +258,16 @@ static bool cell_read(struct top_model *m, struct top_node *n, const struct stat
 	if (!m->since_start && !open && count == n->cell->count &&
 	    cell->total_ns == n->cell->total_ns)
 		return false;
-	cell_clear(read);
+	cell_clear(m, read);
 	if (open)
-		cell_copy(cell, v, m->now_ns, open, read);
+		cell_copy(m, cell, v, open, read);
 	else
-		memcpy(read, cell, sizeof(*read));
+		memcpy(read, cell, cell_bytes(m));
 	n->history_count = read->count > n->cell->count ? read->count - n->cell->count : 0;
-	memcpy(now, read, sizeof(*now));
+	memcpy(now, read, cell_bytes(m));
 	if (!m->since_start)
-		stat_cell_subtract(now, n->cell);
-	memcpy(n->cell, read, sizeof(*read));
+		stat_cell_subtract(now, n->cell, m->nr_buckets);
+	memcpy(n->cell, read, cell_bytes(m));
 	return true;
 }
 
@@ -284,14 +290,14 @@ static int reason_sum(struct top_model *m, struct vcpu_reading *r, uint64_t key,
 	if (!n || !of_vm)
 		return -ENOMEM;
 	if (!cell_read(m, n, cell, r->v, open))
-		cell_clear(&m->scratch->now);
-	values_set(n, &m->scratch->now, r->available_ns);
+		cell_clear(m, &m->scratch->now);
+	values_set(m, n, &m->scratch->now, r->available_ns);
 	of_vm->history_count += n->history_count;
 	r->vcpu->history_count += n->history_count;
 	top_history_rate(m, n);
 	if (m->scratch->now.count || m->scratch->now.total_ns) {
-		stat_cell_add(&m->scratch->vcpu, &m->scratch->now);
-		stat_cell_add(of_vm->cell, &m->scratch->now);
+		stat_cell_add(&m->scratch->vcpu, &m->scratch->now, m->nr_buckets);
+		stat_cell_add(of_vm->cell, &m->scratch->now, m->nr_buckets);
 	}
 	return causes_set(m, n, &m->scratch->now);
 }
@@ -361,10 +367,10 @@ static int ports_read(const struct top_model *m, struct vcpu_reading *r)
 
 /* ---- a VM ---- */
 
-static void vm_clear(struct top_node *vm)
+static void vm_clear(const struct top_model *m, struct top_node *vm)
 {
 	for (unsigned int i = 0; i < vm->list[TOP_REASONS].nr; i++)
-		cell_clear(vm->list[TOP_REASONS].node[i]->cell);
+		cell_clear(m, vm->list[TOP_REASONS].node[i]->cell);
 	for (unsigned int i = 0; i < vm->list[TOP_PORTS].nr; i++)
 		vm->list[TOP_PORTS].node[i]->values = (struct top_values){0};
 	top_tasks_clear(vm);
@@ -386,18 +392,18 @@ static int vcpu_read(struct top_model *m, const struct top_vm_reading *reading, 
 	if (!r.vcpu)
 		return -ENOMEM;
 	snprintf(r.vcpu->name, sizeof(r.vcpu->name), "vCPU %u", index);
-	cell_clear(&m->scratch->vcpu);
+	cell_clear(m, &m->scratch->vcpu);
 	open_read(v, m->now_ns, &r.open);
 	err = reasons_read(m, &r);
 	if (!err)
 		err = ports_read(m, &r);
 	if (!err && m->has_tasks)
 		err = top_tasks_add(m, vm, r.vcpu, v);
-	values_set(r.vcpu, &m->scratch->vcpu, r.available_ns);
+	values_set(m, r.vcpu, &m->scratch->vcpu, r.available_ns);
 	vm->history_count += r.vcpu->history_count;
 	top_history_rate(m, r.vcpu);
 	if (m->scratch->vcpu.count || m->scratch->vcpu.total_ns)
-		stat_cell_add(&m->scratch->vm, &m->scratch->vcpu);
+		stat_cell_add(&m->scratch->vm, &m->scratch->vcpu, m->nr_buckets);
 	return err;
 }
 
@@ -410,7 +416,7 @@ static int vm_sum(struct top_model *m, struct top_node *vm)
 	for (unsigned int i = 0; i < vm->list[TOP_REASONS].nr && !err; i++) {
 		struct top_node *n = vm->list[TOP_REASONS].node[i];
 
-		values_set(n, n->cell, available_ns);
+		values_set(m, n, n->cell, available_ns);
 		top_history_rate(m, n);
 		err = causes_set(m, n, n->cell);
 	}
@@ -418,7 +424,7 @@ static int vm_sum(struct top_model *m, struct top_node *vm)
 		top_history_rate(m, vm->list[TOP_PORTS].node[i]);
 	if (!err)
 		err = top_tasks_sum(m, vm, available_ns);
-	values_set(vm, &m->scratch->vm, available_ns);
+	values_set(m, vm, &m->scratch->vm, available_ns);
 	top_history_rate(m, vm);
 	return err;
 }
@@ -435,8 +441,8 @@ int top_model_vm(struct top_model *m, const struct top_vm_reading *reading)
 	text_sanitize(vm->name);
 	vm->nr_vcpus = reading->nr_vcpus;
 	vm->seen = true;
-	vm_clear(vm);
-	cell_clear(&m->scratch->vm);
+	vm_clear(m, vm);
+	cell_clear(m, &m->scratch->vm);
 	for (unsigned int i = 0; i < reading->nr_vcpus && !err; i++)
 		err = vcpu_read(m, reading, vm, i);
 	return err ? err : vm_sum(m, vm);
@@ -459,10 +465,10 @@ int top_model_queue(struct top_model *m, const struct top_queue_reading *q)
 	text_sanitize(n->name);
 	n->history_count = q->count - n->queue->count;
 	n->available_ns = top_interval_ns(m, vm);
-	n->values = (struct top_values){
-		.count = m->since_start ? q->count : n->history_count,
-		.user = q->in_flight,
-		.time_ns = m->since_start ? q->busy_ns : q->busy_ns - n->queue->busy_ns};
+	n->values = (struct top_values){.count = m->since_start ? q->count : n->history_count,
+					.user = q->in_flight,
+					.time_ns = m->since_start ? q->busy_ns
+								  : q->busy_ns - n->queue->busy_ns};
 	if (q->ns->count) {
 		n->values.p50_ns = quantiles_at(q->ns, .5);
 		n->values.p99_ns = quantiles_at(q->ns, .99);
