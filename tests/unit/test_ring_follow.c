@@ -52,12 +52,15 @@ static int mem_write(void *arg, uint64_t offset, const void *from, size_t len)
 }
 
 static uint8_t *out;
-static size_t out_len;
+static size_t out_len, out_size;
 
 static int out_put(void *arg, const void *data, size_t len)
 {
 	(void)arg;
-	out = realloc(out, out_len + len);
+	if (out_len + len > out_size) { /* twice as much: a sanitizer's realloc() always copies */
+		out_size = 2 * (out_len + len);
+		out = realloc(out, out_size);
+	}
 	memcpy(out + out_len, data, len);
 	out_len += len;
 	return 0;
