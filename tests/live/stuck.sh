@@ -21,7 +21,7 @@ stopped() {
 	stuck --interval 50ms && [ "$(jq -r '[.threads[].state] | unique | join(" ")' stuck.json)" = stopped ]
 }
 
-plan 20
+plan 22
 until_true held
 is $? 0 "the six held requests are found" stuck.err
 stuck --check --min-age 100ms
@@ -63,6 +63,21 @@ is "$(grep -c 'slow .* popped .* write' text) $(awk 'length > 80' text | wc -l)"
 kill -CONT "$vm"
 kill $client
 lib=$(awk '/libz\.so/ { print $6; exit }' "/proc/$vm/maps")
+vm_end
+
+# Stopped while a monitor command holds the mutex that a vCPU waits for: SIGCONT ends that wait, so it is no finding.
+waits_for_mutex() {
+	stuck --interval 100ms && kinds | grep -q mutex
+}
+mkfifo slow.fifo
+vm_start "reads=1000000000 writes=0" -qmp unix:qmp,server=on,wait=off
+qmp '{"execute":"pmemsave","arguments":{"val":0,"size":4096,"filename":"slow.fifo"}}' > qmp.out 2>&1 &
+until_true waits_for_mutex
+is $? 0 "a monitor command holds a mutex that the vCPU waits for" stuck.json
+kill -STOP "$vm"
+until_true stopped
+is "$(kinds)" stopped "... and with QEMU stopped, that is the only finding" stuck.json
+kill -CONT "$vm"
 vm_end
 
 # A library of QEMU's on a file system that does not answer: its stacks are left out.

@@ -55,6 +55,17 @@ static const struct thread_state *owner_of(const struct stuck_report *r,
 	return owner != t ? owner : NULL;
 }
 
+/* Does the chain of holders end at a stopped thread? That it is stopped is the finding then, not what waits for it. */
+static bool waits_for_stopped(const struct stuck_report *r, const struct thread_state *owner)
+{
+	for (unsigned int i = 0; owner && i < r->now->nr_threads; i++) {
+		if (owner->state == 'T' || owner->state == 't')
+			return true;
+		owner = owner_of(r, owner);
+	}
+	return false;
+}
+
 /* "; that one is in write of pipe:[5]"; "": it runs. */
 static const char *does_print(const struct thread_state *t, char *buf, size_t size)
 {
@@ -63,8 +74,6 @@ static const char *does_print(const struct thread_state *t, char *buf, size_t si
 	*buf = '\0';
 	if (t->mutex_owner)
 		snprintf(buf, size, "; that one waits for another mutex");
-	else if (t->state == 'T' || t->state == 't')
-		snprintf(buf, size, "; that one is stopped");
 	else if (call)
 		snprintf(buf, size, "; that one is in %s%s%s", call, t->file.name[0] ? " of " : "",
 			 t->file.name);
@@ -131,7 +140,7 @@ int stuck_mutex_findings(struct stuck_report *r)
 		const struct thread_state *t = &r->now->thread[i];
 		const struct thread_state *owner = stands(r, t) ? owner_of(r, t) : NULL;
 
-		if (owner && is_first(r, i))
+		if (owner && !waits_for_stopped(r, owner) && is_first(r, i))
 			err = mutex_find(r, t, owner);
 	}
 	return err;
