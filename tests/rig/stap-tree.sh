@@ -30,7 +30,16 @@ die() {
 	exit 1
 }
 
-# For the rig's kernel package there is one package of each kind with the same version.
+# PACKAGE=VERSION, or with the newest version if the archive does not have this one: between the build of a new kernel
+# and that of its signed image, linux-kbuild and linux-compiler are newer than the image. Its headers accept any version.
+of_version() { # PACKAGE VERSION
+	apt-cache madison "$1" | awk -v package="$1" -v want="$2" '
+		NR == 1 { newest = $3 }
+		$3 == want { found = 1 }
+		END { print package "=" (found ? want : newest) }'
+}
+
+# The headers have the version of the rig's kernel package.
 fetch() { # RELEASE VERSION
 	local release=$1 version=$2 series=${1%.0-*} common=linux-headers-${1%-cloud-amd64}-common
 	local gcc
@@ -38,7 +47,8 @@ fetch() { # RELEASE VERSION
 	cd "$cache/deb"
 	gcc=$(apt-cache depends "linux-headers-$release=$version" | sed -n 's/.*Depends: \(linux-compiler-.*\)/\1/p')
 	timeout 300 apt-get -q -o Acquire::Retries=3 download "linux-headers-$release=$version" "$common=$version" \
-		"linux-kbuild-$series=$version" "$gcc=$version" "linux-source-$series=$version" >apt.log 2>&1 ||
+		"$(of_version "linux-kbuild-$series" "$version")" "$(of_version "$gcc" "$version")" \
+		"$(of_version "linux-source-$series" "$version")" >apt.log 2>&1 ||
 		die "apt-get download of kernel $version's headers failed: $(tail -n 3 apt.log)"
 	for deb in linux-{headers,kbuild,compiler}*.deb; do
 		dpkg -x "$deb" "$cache/headers"
