@@ -51,13 +51,18 @@ struct group {
 	json_t *tids;
 };
 
+/* Of one CPU of the host, since it was booted. */
+struct cpu_times {
+	uint64_t stolen_ns, busy_ns; /* busy: stolen time included */
+};
+
 struct vm_limits {
 	struct group *groups;
 	unsigned int nr;
 	uint64_t start_ns;
 	struct reread stat, vmstat; /* of /proc */
 	bool stays_open;
-	uint64_t stolen_ns[CPUS_MAX];
+	struct cpu_times cpus[CPUS_MAX];
 	unsigned int nr_cpus;
 	uint64_t swapped_in;
 };
@@ -298,19 +303,29 @@ static json_t *group_json(const struct group *g, bool first)
 
 /* ---- the host ---- */
 
-/* "cpu0 user nice system idle iowait irq softirq steal ...", in ticks (proc(5)). */
-static unsigned int stolen_read(const struct vm_limits *l, uint64_t *ret)
+/*
+ * "cpu0 user nice system idle iowait irq softirq steal ...", in ticks (proc(5)); time of guests is part of user's.
+ * Returns the number of CPUs.
+ */
+static unsigned int cpus_read(const struct vm_limits *l, struct cpu_times *ret)
 {
 	_cleanup_free_ char *text = malloc(STAT_TEXT_MAX);
-	uint64_t ns_per_tick = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK), steal;
+	uint64_t ns_per_tick = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
+	uint64_t user, nice, system, irq, softirq, steal;
 	unsigned int nr = 0;
 
 	if (!text || !reread_text(&l->stat, text, STAT_TEXT_MAX))
 		return 0;
 	for (const char *p = text; p && nr < CPUS_MAX; p = next_line(p))
 		if (strncmp(p, "cpu ", 4) != 0 && /* the sum of all */
-		    sscanf(p, "cpu%*u %*u %*u %*u %*u %*u %*u %*u %" SCNu64, &steal) == 1)
-			ret[nr++] = steal * ns_per_tick;
+		    sscanf(p,
+			   "cpu%*u %" SCNu64 "%" SCNu64 "%" SCNu64 " %*u %*u %" SCNu64 "%" SCNu64
+			   "%" SCNu64,
+			   &user, &nice, &system, &irq, &softirq, &steal) == 6)
+			ret[nr++] = (struct cpu_times){
+				.stolen_ns = steal * ns_per_tick,
+				.busy_ns = (user + nice + system + irq + softirq + steal) *
+					   ns_per_tick};
 	return nr;
 }
 
@@ -322,15 +337,22 @@ static uint64_t swapped_in_read(const struct vm_limits *l)
 	return limits_number(text, "pswpin");
 }
 
+static void time_append(json_t *list, uint64_t from, uint64_t to)
+{
+	json_array_append_new(list, json_integer(to > from ? (json_int_t)(to - from) : 0));
+}
+
 static json_t *host_json(const struct vm_limits *l)
 {
-	_cleanup_free_ uint64_t *now = calloc(CPUS_MAX, sizeof(*now));
-	unsigned int nr = now ? stolen_read(l, now) : 0;
-	json_t *stolen = json_array();
+	_cleanup_free_ struct cpu_times *now = calloc(CPUS_MAX, sizeof(*now));
+	unsigned int nr = now ? cpus_read(l, now) : 0;
+	json_t *stolen = json_array(), *busy = json_array();
 
-	for (unsigned int i = 0; i < nr && nr == l->nr_cpus; i++)
-		json_array_append_new(stolen, json_integer((json_int_t)(now[i] - l->stolen_ns[i])));
-	return json_pack("{s:o,s:I}", "stolen_ns", stolen, "swapped_in",
+	for (unsigned int i = 0; i < nr && nr == l->nr_cpus; i++) {
+		time_append(stolen, l->cpus[i].stolen_ns, now[i].stolen_ns);
+		time_append(busy, l->cpus[i].busy_ns, now[i].busy_ns);
+	}
+	return json_pack("{s:o,s:o,s:I}", "stolen_ns", stolen, "busy_ns", busy, "swapped_in",
 			 (json_int_t)(swapped_in_read(l) - l->swapped_in));
 }
 
@@ -341,7 +363,7 @@ void vm_limits_restart(struct vm_limits *l)
 	for (unsigned int i = 0; i < l->nr; i++)
 		l->groups[i].start = throttling_read(&l->groups[i]);
 	l->start_ns = monotonic_ns();
-	l->nr_cpus = stolen_read(l, l->stolen_ns);
+	l->nr_cpus = cpus_read(l, l->cpus);
 	l->swapped_in = swapped_in_read(l);
 }
 

@@ -26,7 +26,7 @@ void vm_limits_restart(struct vm_limits *l);
  * {"cgroups":[{"pid": VM, "path", "tids": [those of its main thread and vCPUs that are in it],
  *	"cpus": quota in CPUs, or null,	"throttled": times, "throttled_ns": of all CPUs together,
  *	"io_limits": text, or null}],
- *  "host":{"stolen_ns": [of each CPU], "swapped_in": pages},
+ *  "host":{"stolen_ns": [of each CPU], "busy_ns": [of each CPU, stolen time included], "swapped_in": pages},
  *  "ns": between the two readings}
  *
  * Of cgroups that limit something. Counts are those since vm_limits_open(), of a second reading; with `first`, they are

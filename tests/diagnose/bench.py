@@ -23,6 +23,7 @@ from vm import ACCEL, Absent, Bench, Failed
 
 
 CONTENDED = 0.3  # CPUs that processes of others use: then tasks of the host are a fault, too, that we did not make
+STOLEN = 0.05  # of the time in which our own host, a VM as it may be, was busy: what diagnose calls wrong
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -39,7 +40,7 @@ def cpu_seconds(pids):
 
 
 class Contention:
-    """How many CPUs others than a trial's processes and our children use."""
+    """What others than a trial do to its VM: they use CPUs, and our host may be a VM itself."""
 
     def __init__(self, bench):
         self.bench = bench
@@ -49,13 +50,14 @@ class Contention:
         with open("/proc/stat", encoding="utf-8") as f:
             n = [int(x) for x in f.readline().split()[1:]]
         ours = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return (time.monotonic(), sum(n[:3] + n[5:8]) / TICK,
+        return (time.monotonic(), n[7] / TICK, sum(n[:3] + n[5:8]) / TICK,
                 cpu_seconds(p.pid for p in self.bench.processes) + ours.ru_utime + ours.ru_stime)
 
-    def cpus(self):
-        end = self.read()
-        took, busy, ours = (b - a for a, b in zip(self.begin, end))
-        return max(0.0, busy - ours) / took
+    def causes(self):
+        """What is a cause, too, besides the one that was made."""
+        took, stolen, busy, ours = (b - a for a, b in zip(self.begin, self.read()))
+        return (("cpu-host-task", "cpu-wait") if max(0.0, busy - ours) / took > CONTENDED else ()) + \
+            (("cpu-host-steal",) if busy and stolen / busy > STOLEN else ())
 
 
 def diagnose(program, vm, seconds):
@@ -84,18 +86,18 @@ def trial(options, name, variation):
             time.sleep(0.3)
             contention = Contention(bench)
             named, share, took = diagnose(program, vm, options.seconds)
-            contended = name not in STILL and contention.cpus() > CONTENDED
+            beside = contention.causes() if name not in STILL else ()
         except (Failed, OSError, subprocess.TimeoutExpired) as e:
             return {"kind": name, "variation": variation, "skipped": str(e), "absent": isinstance(e, Absent)}
         finally:
             bench.close()
             os.chdir(cwd)
-    expected = (causes or ("healthy",)) + (("cpu-host-task", "cpu-wait") if contended else ())
+    expected = (causes or ("healthy",)) + beside
     ids = list(dict.fromkeys(named))
-    return {"kind": name, "variation": variation, "expected": list(expected), "named": ids, "contended": contended,
+    return {"kind": name, "variation": variation, "expected": list(expected), "named": ids, "contended": bool(beside),
             "lost": lost, "share": share, "seconds": round(took, 2), "first": ids[0] in expected,
             "second": bool(set(ids[:2]) & set(expected)),
-            "attributed": None if lost in (None, 0) or share is None or contended else abs(share - lost) <= 0.1}
+            "attributed": None if lost in (None, 0) or share is None or beside else abs(share - lost) <= 0.1}
 
 
 def percent(trials, key):
@@ -130,7 +132,7 @@ def summary(trials):
     healthy = [t for t in ran if t["expected"][0] == "healthy"]
     faults = [t for t in ran if t not in healthy]
     return [f"{len(ran)} trials, {len(trials) - len(ran)} not run, accelerator {ACCEL}",
-            f"beside other work, so that cpu-host-task is right, too: {sum(t['contended'] for t in ran)}",
+            f"beside other work, or on a host with steal, which is right, too: {sum(t['contended'] for t in ran)}",
             f"first cause right: {percent(faults, 'first')}",
             f"one of the first two right: {percent(faults, 'second')}",
             f"healthy VMs accused: {sum(not t['first'] for t in healthy)} of {len(healthy)}",

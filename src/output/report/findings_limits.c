@@ -58,20 +58,56 @@ uint64_t throttled_ns(const struct found *f, const json_t *thread)
 	return throttled < sum ? (uint64_t)((double)ready * throttled / sum) : ready;
 }
 
-/* Of the host's CPUs on average: it is not known on which of them vCPUs were meanwhile. */
+static double sum_of(const json_t *list)
+{
+	const json_t *one;
+	double sum = 0;
+	size_t i;
+
+	json_array_foreach (list, i, one)
+		sum += json_number_value(one);
+	return sum;
+}
+
+/* The vCPU whose thread had a CPU the longest; NULL: that is not known of any. */
+static const json_t *ran_most(const struct found *f)
+{
+	const json_t *row, *most = NULL;
+	size_t i;
+
+	json_array_foreach (rows_of(f, "sched"), i, row)
+		if (!strcmp(text_of(row, "kind"), "vcpu") &&
+		    (!most || number(row, "run_ns") > number(most, "run_ns")))
+			most = row;
+	return most;
+}
+
+/*
+ * Steal is not known of each thread: it is taken to be the same part of all time that the host's CPUs were busy. A
+ * vCPU that slept lost nothing. Where busy time or the vCPU's is not recorded, the average of all CPUs is the most that
+ * it can be.
+ */
 void findings_host(struct found *f)
 {
-	const json_t *host = json_object_get(limits_of(f), "host"), *one;
+	const json_t *host = json_object_get(limits_of(f), "host"), *row = ran_most(f);
+	const json_t *list = json_object_get(host, "stolen_ns");
 	uint64_t all = number(limits_of(f), "ns"), ns;
-	size_t nr = json_array_size(json_object_get(host, "stolen_ns")), i;
-	double sum = 0;
-	char share[SHARE_BYTES];
+	double stolen = sum_of(list), busy = sum_of(json_object_get(host, "busy_ns"));
+	char share[SHARE_BYTES], who[WHO_BYTES];
 
-	json_array_foreach (json_object_get(host, "stolen_ns"), i, one)
-		sum += json_number_value(one);
-	if (!nr || !all)
+	if (!json_array_size(list) || !all)
 		return;
-	ns = (uint64_t)(sum / (double)nr * (double)f->span_ns / (double)all);
+	if (row && busy > 0) {
+		ns = (uint64_t)((double)number(row, "run_ns") *
+				(stolen < busy ? stolen / busy : 1));
+		finding_add(f, "host-steal", "cpu-host-steal", "info", share_of(f, ns),
+			    json_sprintf("The host is a VM itself, and its hypervisor had other "
+					 "work (steal) while %s was on a CPU, for about %s.",
+					 vcpu_print(row, who, sizeof(who)),
+					 share_print(f, ns, share, sizeof(share))));
+		return;
+	}
+	ns = (uint64_t)(stolen / (double)json_array_size(list) * (double)f->span_ns / (double)all);
 	finding_add(f, "host-steal", "cpu-host-steal", "info", share_of(f, ns),
 		    json_sprintf("The host is a VM itself, and its CPUs did not run for %s on "
 				 "average, as its hypervisor had other work (steal).",
