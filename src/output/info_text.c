@@ -98,10 +98,27 @@ static void print_threads(const json_t *vm, FILE *f)
 		line(f, "", text);
 }
 
-/* "/web limits web1: 0.50 CPUs, throttled 20 times for 1.2s (of all CPUs); I/O: 8:0 riops=20". */
+/* "; memory: 512.0 MiB, reached 25 times"; "": it has no limit. */
+static const char *memory_limit_print(const json_t *group, char *buf, size_t size)
+{
+	const json_t *bytes = json_object_get(group, "memory"),
+		     *reached = json_object_get(group, "memory_reached");
+	char times[40] = "";
+
+	*buf = '\0';
+	if (json_is_integer(reached))
+		snprintf(times, sizeof(times), ", reached %" JSON_INTEGER_FORMAT " times",
+			 json_integer_value(reached));
+	if (json_is_integer(bytes))
+		snprintf(buf, size, "; memory: %.1f MiB%s",
+			 (double)json_integer_value(bytes) / (1 << 20), times);
+	return buf;
+}
+
+/* "cgroup /web of pid 71: 0.50 CPUs, throttled 20 times for 1.2s (sum of all CPUs); I/O: 8:0 riops=20". */
 static void print_limits(const json_t *limits, FILE *f)
 {
-	char text[1024], quota[64], throttled[96], time[16];
+	char text[1024], quota[64], throttled[96], memory[96], time[16];
 	const json_t *group, *cpus, *ns;
 	size_t i;
 
@@ -119,9 +136,10 @@ static void print_limits(const json_t *limits, FILE *f)
 				 number_of(group, "throttled"),
 				 duration_print((uint64_t)json_integer_value(ns), time,
 						sizeof(time)));
-		snprintf(text, sizeof(text), "cgroup %s of pid %" PRId64 "%s%s%s%s",
+		snprintf(text, sizeof(text), "cgroup %s of pid %" PRId64 "%s%s%s%s%s",
 			 text_of(group, "path"), number_of(group, "pid"), quota, throttled,
-			 *io ? "; I/O: " : "", io);
+			 *io ? "; I/O: " : "", io,
+			 memory_limit_print(group, memory, sizeof(memory)));
 		line(f, i ? "" : "limits", text);
 	}
 }

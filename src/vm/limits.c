@@ -3,10 +3,12 @@
  * A thread is limited by its cgroup and by all that contain it: libvirt makes one for each vCPU, Kubernetes sets the
  * quota of a pod above. So from each thread's cgroup upwards, each directory is opened once for all its threads.
  *
- *	           version 2                      version 1 (controllers cpu, blkio)
+ *	           version 2                      version 1 (controllers cpu, blkio, memory)
  *	quota      cpu.max "20000 100000"         cpu.cfs_quota_us, cpu.cfs_period_us; -1: none
  *	throttled  cpu.stat: nr_throttled, throttled_usec (version 1: throttled_time, ns)
  *	I/O        io.max "8:0 rbps=1048576 ..."  blkio.throttle.{read,write}_{bps,iops}_device "8:0 1048576"
+ *	memory     memory.max, memory.high        memory.limit_in_bytes; LONG_MAX in pages: none
+ *	reached    memory.events: high, max       memory.failcnt
  *
  * Linux Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/; time of throttling is the sum over all CPUs
  * (kernel/sched/core.c, cpu_cfs_stat_show()).
@@ -36,6 +38,12 @@ enum {
 	STAT_TEXT_MAX = 1 << 20, /* /proc/stat has a line a CPU, and long ones of interrupts */
 };
 
+enum controller { OF_CPU, OF_IO, OF_MEMORY, NR_OF };
+
+/* Their names in version 1, where each may be in a hierarchy of its own. */
+static const char *const controllers[NR_OF] = {
+	[OF_CPU] = "cpu", [OF_IO] = "blkio", [OF_MEMORY] = "memory"};
+
 struct throttling {
 	uint64_t times, ns;
 };
@@ -43,11 +51,15 @@ struct throttling {
 struct group {
 	pid_t pid; /* the VM */
 	char *path;
-	bool v2, of_cpu, of_io;
-	double cpus; /* 0: no quota */
+	bool v2;
+	unsigned int of; /* a bit for each enum controller that this hierarchy has */
+	double cpus;	 /* 0: no quota */
+	uint64_t memory; /* bytes; 0: no limit */
 	char io[IO_TEXT_MAX];
-	struct reread stat; /* cpu.stat, where there is a quota */
+	struct reread stat;    /* cpu.stat, where there is a quota */
+	struct reread reached; /* memory.events or memory.failcnt, where there is a limit */
 	struct throttling start;
+	uint64_t reached_start;
 	json_t *tids;
 };
 
@@ -224,17 +236,53 @@ static void io_read(struct group *g, const char *directory)
 	}
 }
 
-static struct group *group_find(const struct vm_limits *l, pid_t pid, const char *path, bool io)
+/* How often its memory reached the limit. */
+static uint64_t reached_read(const struct group *g)
+{
+	char text[FILE_MAX];
+
+	if (!reread_text(&g->reached, text, sizeof(text)))
+		return 0;
+	return g->v2 ? limits_number(text, "high") + limits_number(text, "max")
+		     : strtoull(text, NULL, 10);
+}
+
+/* Bytes; 0: no limit: "max", or as many pages as fit in a long. */
+static uint64_t memory_limit(const char *directory, const char *name)
+{
+	char text[64];
+	uint64_t bytes;
+
+	if (!file_read(directory, name, text, sizeof(text)))
+		return 0;
+	bytes = strtoull(text, NULL, 10);
+	return bytes < INT64_MAX / 4096 * 4096 ? bytes : 0;
+}
+
+static void memory_read(struct group *g, const char *directory, bool stays_open)
+{
+	uint64_t high = g->v2 ? memory_limit(directory, "memory.high") : 0;
+	char path[PATH_MAX];
+
+	g->memory = memory_limit(directory, g->v2 ? "memory.max" : "memory.limit_in_bytes");
+	if (high && (!g->memory || high < g->memory))
+		g->memory = high;
+	if (g->memory && snprintf(path, sizeof(path), "%s/%s", directory,
+				  g->v2 ? "memory.events" : "memory.failcnt") < (int)sizeof(path))
+		reread_open(&g->reached, path, stays_open);
+}
+
+static struct group *group_find(const struct vm_limits *l, pid_t pid, const char *path,
+				enum controller controller)
 {
 	return array_find(l->groups, l->nr, i,
-			  l->groups[i].pid == pid &&
-				  (io ? l->groups[i].of_io : l->groups[i].of_cpu) &&
+			  l->groups[i].pid == pid && l->groups[i].of & 1U << controller &&
 				  !strcmp(l->groups[i].path, path));
 }
 
 /* NULL: there are too many, or no memory. */
 static struct group *group_add(struct vm_limits *l, pid_t pid, const char *root, const char *path,
-			       bool v2, bool io)
+			       bool v2, enum controller controller)
 {
 	char directory[PATH_MAX];
 	struct group *g;
@@ -246,38 +294,40 @@ static struct group *group_add(struct vm_limits *l, pid_t pid, const char *root,
 	*g = (struct group){.pid = pid,
 			    .path = strdup(path),
 			    .v2 = v2,
-			    .of_cpu = v2 || !io,
-			    .of_io = v2 || io,
+			    .of = v2 ? (1U << NR_OF) - 1 : 1U << controller,
 			    .stat.fd = -1,
+			    .reached.fd = -1,
 			    .tids = json_array()};
 	if (!g->path) {
 		json_decref(g->tids);
 		return NULL;
 	}
 	l->nr++;
-	if (g->of_cpu)
+	if (g->of & 1U << OF_CPU)
 		quota_read(g, directory, l->stays_open);
-	if (g->of_io)
+	if (g->of & 1U << OF_IO)
 		io_read(g, directory);
+	if (g->of & 1U << OF_MEMORY)
+		memory_read(g, directory, l->stays_open);
 	return g;
 }
 
 /* The thread's cgroup of this controller and all above it. */
-static void thread_add(struct vm_limits *l, pid_t pid, pid_t tid, bool io)
+static void thread_add(struct vm_limits *l, pid_t pid, pid_t tid, enum controller controller)
 {
 	char name[64], text[FILE_MAX], path[PATH_MAX], root[PATH_MAX];
-	const char *controller = io ? "blkio" : "cpu";
+	const char *v1 = controllers[controller];
 	bool v2;
 
 	snprintf(name, sizeof(name), "%d/task/%d/cgroup", (int)pid, (int)tid);
 	if (!file_read("/proc", name, text, sizeof(text)) ||
-	    !limits_path(text, controller, path, sizeof(path), &v2) || (io && v2) ||
-	    !mount_find(controller, v2, root, sizeof(root)))
+	    !limits_path(text, v1, path, sizeof(path), &v2) || (controller != OF_CPU && v2) ||
+	    !mount_find(v1, v2, root, sizeof(root)))
 		return;
 	while (path[1]) { /* the root has no limits */
-		struct group *g = group_find(l, pid, path, io);
+		struct group *g = group_find(l, pid, path, controller);
 
-		g = g ? g : group_add(l, pid, root, path, v2, io);
+		g = g ? g : group_add(l, pid, root, path, v2, controller);
 		if (g)
 			json_array_append_new(g->tids, json_integer(tid));
 		*strrchr(path, '/') = '\0';
@@ -286,18 +336,29 @@ static void thread_add(struct vm_limits *l, pid_t pid, pid_t tid, bool io)
 	}
 }
 
+static bool is_limited(const struct group *g)
+{
+	return g->cpus > 0 || g->memory || *g->io;
+}
+
 static json_t *group_json(const struct group *g, bool first)
 {
 	struct throttling now = throttling_read(g);
 	json_t *o =
-		json_pack("{s:i,s:s*,s:O,s:o,s:s?}", "pid", (int)g->pid, "path", g->path, "tids",
-			  g->tids, "cpus", g->cpus > 0 ? json_real(g->cpus) : json_null(),
-			  "io_limits", *g->io ? g->io : NULL);
+		json_pack("{s:i,s:s*,s:O,s:o,s:s?,s:o}", "pid", (int)g->pid, "path", g->path,
+			  "tids", g->tids, "cpus", g->cpus > 0 ? json_real(g->cpus) : json_null(),
+			  "io_limits", *g->io ? g->io : NULL, "memory",
+			  g->memory ? json_integer((json_int_t)g->memory) : json_null());
 
-	if (first || !g->cpus)
-		return o;
-	json_object_set_new(o, "throttled", json_integer((json_int_t)(now.times - g->start.times)));
-	json_object_set_new(o, "throttled_ns", json_integer((json_int_t)(now.ns - g->start.ns)));
+	if (!first && g->cpus > 0) {
+		json_object_set_new(o, "throttled",
+				    json_integer((json_int_t)(now.times - g->start.times)));
+		json_object_set_new(o, "throttled_ns",
+				    json_integer((json_int_t)(now.ns - g->start.ns)));
+	}
+	if (!first && g->memory)
+		json_object_set_new(o, "memory_reached",
+				    json_integer((json_int_t)(reached_read(g) - g->reached_start)));
 	return o;
 }
 
@@ -360,8 +421,10 @@ static json_t *host_json(const struct vm_limits *l)
 
 void vm_limits_restart(struct vm_limits *l)
 {
-	for (unsigned int i = 0; i < l->nr; i++)
+	for (unsigned int i = 0; i < l->nr; i++) {
 		l->groups[i].start = throttling_read(&l->groups[i]);
+		l->groups[i].reached_start = reached_read(&l->groups[i]);
+	}
 	l->start_ns = monotonic_ns();
 	l->nr_cpus = cpus_read(l, l->cpus);
 	l->swapped_in = swapped_in_read(l);
@@ -372,7 +435,7 @@ json_t *vm_limits_json(const struct vm_limits *l, bool first)
 	json_t *list = json_array(), *o = json_pack("{s:o}", "cgroups", list);
 
 	for (unsigned int i = 0; i < l->nr; i++)
-		if (l->groups[i].cpus > 0 || *l->groups[i].io)
+		if (is_limited(&l->groups[i]))
 			json_array_append_new(list, group_json(&l->groups[i], first));
 	if (first)
 		return o;
@@ -381,13 +444,14 @@ json_t *vm_limits_json(const struct vm_limits *l, bool first)
 	return o;
 }
 
+/* Memory and I/O are the process's. */
 static void vm_add(struct vm_limits *l, const struct vm *vm)
 {
-	thread_add(l, vm->pid, vm->pid, false);
-	thread_add(l, vm->pid, vm->pid, true);
+	for (enum controller c = 0; c < NR_OF; c++)
+		thread_add(l, vm->pid, vm->pid, c);
 	for (unsigned int i = 0; i < vm->nr_vcpus; i++)
 		if (vm->vcpus[i].tid)
-			thread_add(l, vm->pid, vm->vcpus[i].tid, false);
+			thread_add(l, vm->pid, vm->vcpus[i].tid, OF_CPU);
 }
 
 struct vm_limits *vm_limits_open(const struct vm *vms, unsigned int nr, bool stays_open)
@@ -413,6 +477,7 @@ void vm_limits_close(struct vm_limits *l)
 		return;
 	for (unsigned int i = 0; i < l->nr; i++) {
 		reread_close(&l->groups[i].stat);
+		reread_close(&l->groups[i].reached);
 		json_decref(l->groups[i].tids);
 		free(l->groups[i].path);
 	}

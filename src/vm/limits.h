@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What limits VMs from outside, and what that costs them between two readings: CPU quotas and I/O limits of their
- * cgroups (versions 1 and 2), CPU time that the host's own hypervisor took (steal), and pages that the host swapped in.
+ * What limits VMs from outside, and what that costs them between two readings: CPU quotas, I/O and memory limits of
+ * their cgroups (versions 1 and 2), CPU time that the host's own hypervisor took (steal), and pages that the host
+ * swapped in.
  */
 #ifndef HOSTRACE_LIMITS_H
 #define HOSTRACE_LIMITS_H
@@ -25,7 +26,8 @@ void vm_limits_restart(struct vm_limits *l);
 /*
  * {"cgroups":[{"pid": VM, "path", "tids": [those of its main thread and vCPUs that are in it],
  *	"cpus": quota in CPUs, or null,	"throttled": times, "throttled_ns": of all CPUs together,
- *	"io_limits": text, or null}],
+ *	"io_limits": text, or null,
+ *	"memory": limit in bytes, or null, "memory_reached": times}],
  *  "host":{"stolen_ns": [of each CPU], "busy_ns": [of each CPU, stolen time included], "swapped_in": pages},
  *  "ns": between the two readings}
  *

@@ -161,6 +161,17 @@ def late_memory(bench, v):
     return vm, 1
 
 
+@kind("memory-limit", "memory-limit")
+def memory_limit(bench, v):
+    """The guest writes to 8 MiB again and again, for which its cgroup has no room beside QEMU's own memory."""
+    directory, v2 = cgroup_new(bench, "memory")
+    write(f"{directory}/{'memory.max' if v2 else 'memory.limit_in_bytes'}", str(choose(v, 19, 20, 21) << 20))
+    return ElfVm(bench, "web", "touch", 1, [
+        "-machine", "memory-backend=ram", "-object",
+        f"memory-backend-file,id=ram,size=32M,mem-path={bench.path('web.ram')},share=on"],
+        cgroup=f"{directory}/{'cgroup.procs' if v2 else 'tasks'}"), None
+
+
 @kind("full-console", "vmm-syscall")
 def full_console(bench, v):
     fifo = bench.path("console.fifo")

@@ -54,12 +54,18 @@ class Bench:
         self.numbers += 1
         return self.path(f"{kind}{self.numbers}")
 
-    def run(self, argv, pin=False, **options):
+    def run(self, argv, pin=False, cgroup=None, **options):
+        """cgroup: the file with the tasks of the one that it begins in."""
+        def begin():
+            end_with_us()
+            if cgroup:
+                write(cgroup, "0")
+
         log = open(self.new_path("log"), "w")
         if pin:
             argv = ["taskset", "-c", str(CPU)] + argv
         p = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-                             preexec_fn=end_with_us, **options)
+                             preexec_fn=begin, **options)
         self.processes.append(p)
         return p
 
@@ -170,9 +176,9 @@ class DiskVm(Vm):
 
 
 def cgroup_new(bench, controller):
-    """A cgroup of this controller ("cpu", "io"): (directory, is it version 2)."""
+    """A cgroup of this controller ("cpu", "io", "memory"): (directory, is it version 2)."""
     name = f"hostrace-bench-{os.getpid()}"
-    v1 = {"cpu": "cpu", "io": "blkio"}[controller]
+    v1 = {"cpu": "cpu", "io": "blkio", "memory": "memory"}[controller]
     for root, v2 in (("/sys/fs/cgroup", True), (f"/sys/fs/cgroup/{v1}", False)):
         directory = os.path.join(root, name)
         controllers = os.path.join(root, "cgroup.controllers")

@@ -103,6 +103,8 @@ const struct cause causes[] = {
 	 "mutex, a system call"},
 	{"page-faults", "sleep", "the VM's memory, which the host fetches",
 	 "the host swaps, or the VM was restored: more memory, no swap, or locked pages"},
+	{"memory-limit", "sleep", "the memory limit of the VM's cgroup",
+	 "a larger memory.max and memory.high; the VMM needs memory besides the guest's, too"},
 
 	{"disk-throttled", "disk", "a disk that QEMU throttles",
 	 "raise its limits (block_set_io_throttle, throttling.* of -drive)"},

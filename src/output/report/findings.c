@@ -150,10 +150,25 @@ static const char *group_cause(const struct found *f, const struct cause_words *
 			 : kernel_cause(f);
 }
 
+/* What a vCPU did for so long. Why pages of its memory were not there is known from outside the recording's events. */
+static void words_add(struct found *f, const struct cause_words *w, const char *id,
+		      const char *section, const json_t *vcpu, uint64_t ns, const char *most)
+{
+	char who[WHO_BYTES], share[SHARE_BYTES], memory[WHO_BYTES] = "";
+
+	if (!strcmp(w->cause, "fault") &&
+	    memory_print(f, text_of(vcpu, "vm"), memory, sizeof(memory)))
+		id = "memory-limit";
+	finding_add(f, w->cause, id, section, share_of(f, ns),
+		    json_sprintf("%s %s%s%s for %s%s%s.", vcpu_print(vcpu, who, sizeof(who)),
+				 w->did, w->by_vmm ? " " : "", w->by_vmm ? f->vmm : "",
+				 share_print(f, ns, share, sizeof(share)), most, memory));
+}
+
 static void from_group(struct found *f, const json_t *largest, const json_t *group, bool has_sched)
 {
 	const json_t *of = json_object_get(group, "causes");
-	char who[WHO_BYTES], share[SHARE_BYTES], most[WHO_BYTES];
+	char who[WHO_BYTES], most[WHO_BYTES];
 
 	for (size_t i = 0; i < sizeof(cause_words) / sizeof(*cause_words); i++) {
 		const struct cause_words *w = &cause_words[i];
@@ -165,11 +180,8 @@ static void from_group(struct found *f, const json_t *largest, const json_t *gro
 			continue;
 		if (!w->id && !w->by_vmm && ns > kernel_most_ns(f))
 			ns = kernel_most_ns(f);
-		finding_add(f, w->cause, group_cause(f, w, one), "blame", share_of(f, ns),
-		    json_sprintf("%s %s%s%s for %s%s.", vcpu_print(group, who, sizeof(who)),
-				 w->did, w->by_vmm ? " " : "", w->by_vmm ? f->vmm : "",
-				 share_print(f, ns, share, sizeof(share)),
-				 most_print(f, w, one, most, sizeof(most))));
+		words_add(f, w, group_cause(f, w, one), "blame", group, ns,
+			  most_print(f, w, one, most, sizeof(most)));
 	}
 }
 
@@ -201,16 +213,12 @@ static void from_sleep(struct found *f, const json_t *row)
 {
 	static const char *const uses[][2] = {
 		{"mutex_ns", "global-mutex"}, {"syscall_ns", "syscall"}, {"fault_ns", "fault"}};
-	char who[WHO_BYTES], share[SHARE_BYTES];
 
 	for (size_t i = 0; i < sizeof(uses) / sizeof(*uses); i++) {
 		const struct cause_words *w = words_of(uses[i][1]);
 		uint64_t ns = number(row, uses[i][0]);
 
-		finding_add(f, w->cause, w->id, "sched", share_of(f, ns),
-			    json_sprintf("%s %s%s%s for %s.", vcpu_print(row, who, sizeof(who)),
-					 w->did, w->by_vmm ? " " : "", w->by_vmm ? f->vmm : "",
-					 share_print(f, ns, share, sizeof(share))));
+		words_add(f, w, w->id, "sched", row, ns, "");
 	}
 }
 

@@ -99,6 +99,12 @@ uint64_t throttled_ns(const struct found *f, const json_t *thread);
 /* "8:0 rbps=1048576": limits on the I/O of the VM's cgroup; "": none are known. */
 const char *io_limits_of(const struct found *f, const char *vm_name);
 
+/*
+ * Of a VM whose vCPU waited for pages of its memory: "; its cgroup /web reached its memory limit of 512.0 MiB 25
+ * times", "; the host read 90 pages from swap meanwhile"; "" if neither is known. True: it is the first.
+ */
+bool memory_print(const struct found *f, const char *vm_name, char *buf, size_t size);
+
 /* CPU time that the host did not get. */
 void findings_host(struct found *f);
 

@@ -5,9 +5,12 @@
  */
 #include "output/report/findings.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/units.h"
+
+static const double MIB = 1 << 20;
 
 static const json_t *limits_of(const struct found *f)
 {
@@ -114,9 +117,10 @@ void findings_host(struct found *f)
 				 share_print(f, ns, share, sizeof(share))));
 }
 
-const char *io_limits_of(const struct found *f, const char *vm_name)
+/* Of the VM with this name, or of the only one; 0: unknown. */
+static uint64_t pid_of(const struct found *f, const char *vm_name)
 {
-	const json_t *info = json_object_get(data_of(f->sections, "info"), "result"), *vm, *group;
+	const json_t *info = json_object_get(data_of(f->sections, "info"), "result"), *vm;
 	uint64_t pid = 0;
 	size_t i;
 
@@ -124,8 +128,49 @@ const char *io_limits_of(const struct found *f, const char *vm_name)
 		if (!strcmp(text_of(vm, "name"), vm_name) ||
 		    json_array_size(json_object_get(info, "vms")) == 1)
 			pid = number(vm, "pid");
+	return pid;
+}
+
+const char *io_limits_of(const struct found *f, const char *vm_name)
+{
+	uint64_t pid = pid_of(f, vm_name);
+	const json_t *group;
+	size_t i;
+
 	json_array_foreach (json_object_get(limits_of(f), "cgroups"), i, group)
 		if (number(group, "pid") == pid && *text_of(group, "io_limits"))
 			return text_of(group, "io_limits");
 	return "";
+}
+
+/* The VM's cgroup that reached its memory limit most often; NULL: none did. */
+static const json_t *memory_limit_of(const struct found *f, const char *vm_name)
+{
+	uint64_t pid = pid_of(f, vm_name);
+	const json_t *group, *most = NULL;
+	size_t i;
+
+	json_array_foreach (json_object_get(limits_of(f), "cgroups"), i, group)
+		if (number(group, "pid") == pid &&
+		    number(group, "memory_reached") > number(most, "memory_reached"))
+			most = group;
+	return most;
+}
+
+bool memory_print(const struct found *f, const char *vm_name, char *buf, size_t size)
+{
+	const json_t *group = memory_limit_of(f, vm_name);
+	uint64_t swapped = number(json_object_get(limits_of(f), "host"), "swapped_in");
+
+	*buf = '\0';
+	if (group)
+		snprintf(buf, size,
+			 "; its cgroup %.200s reached its memory limit of %.1f MiB %" PRIu64
+			 " times",
+			 text_of(group, "path"), (double)number(group, "memory") / MIB,
+			 number(group, "memory_reached"));
+	else if (swapped)
+		snprintf(buf, size, "; the host read %" PRIu64 " pages from swap meanwhile",
+			 swapped);
+	return group;
 }
