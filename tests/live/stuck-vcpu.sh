@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Where a vCPU is that hangs with interrupts disabled, and the interrupt that it does not take, as KVM has them. And a VM
-# that QEMU has paused.
+# Where a vCPU is that hangs with interrupts disabled, and the interrupt that it does not take, as KVM has them. And VMs
+# that QEMU has paused, and that it has not started.
 # Needs $HOSTRACE and $BUILD; prints TAP.
 set -u
 . "$(dirname "$0")/demo-lib.inc"
@@ -14,7 +14,7 @@ stuck_guest=$BUILD/virtioguest.elf
 function=spin
 grep -q '^flags.* vmx' /proc/cpuinfo && function=null # KVM has not read it from the VMCS
 
-plan 8
+plan 10
 vm_start "pending=81"
 until_true grep -q spins console.txt
 # The vCPU may get no CPU for a while.
@@ -49,5 +49,13 @@ qmp '{"execute":"stop"}' > qmp.out 2>&1
 until_true has paused
 is $? 0 "a VM that QEMU has paused" qmp.out
 is "$(kinds) $(jq -c '[.vcpus[].where]' stuck.json)" 'paused ["userspace"]' "... is the only finding" stuck.json
+vm_end
+
+vm_start "pending=81" -S -qmp unix:qmp,server=on,wait=off
+until_true is_up
+stuck --interval 100ms
+is "$(kinds) $(text_of paused | sed 's/ since.*//')" "paused No vCPU has entered KVM_RUN" "a VM that was not started" stuck.json
+"$HOSTRACE" diagnose --vm "$vm" -d 1s -q -f json > diagnose.json 2> diagnose.err
+is "$? $(jq -r '.result.causes[0].id' diagnose.json)" "3 vm-stopped" "... diagnose says so" diagnose.err
 vm_end
 finish

@@ -177,9 +177,23 @@ static int paused_find(struct stuck_report *r)
 			   : 0;
 }
 
+static bool never_ran(const struct kvm_vm *kvm)
+{
+	return kvm && kvm->nr_vcpus && !array_any(kvm->nr_vcpus, i, kvm->vcpu[i].tid);
+}
+
+static int not_started_find(struct stuck_report *r)
+{
+	return stuck_find(
+		r, "paused", NULL, 0, r->now->time_ns - r->before->time_ns,
+		"No vCPU has entered KVM_RUN since QEMU was started: it has -S, waits for an "
+		"incoming migration (-incoming), or is still starting; its monitor has the "
+		"reason (info status)");
+}
+
 int stuck_vcpu_findings(struct stuck_report *r)
 {
-	int err = paused_find(r);
+	int err = never_ran(r->now->kvm) ? not_started_find(r) : paused_find(r);
 
 	for (unsigned int i = 0; i < r->nr_vcpus && !err; i++)
 		err = pending_find(r, &r->vcpu[i]);

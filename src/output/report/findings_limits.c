@@ -87,8 +87,8 @@ static const json_t *ran_most(const struct found *f)
 
 /*
  * Steal is not known of each thread: it is taken to be the same part of all time that the host's CPUs were busy. A
- * vCPU that slept lost nothing. Where busy time or the vCPU's is not recorded, the average of all CPUs is the most that
- * it can be.
+ * vCPU that slept lost nothing. Where busy time or the scheduler's events are not recorded, the average of all CPUs is
+ * the most that it can be.
  */
 void findings_host(struct found *f)
 {
@@ -100,7 +100,7 @@ void findings_host(struct found *f)
 
 	if (!json_array_size(list) || !all)
 		return;
-	if (row && busy > 0) {
+	if (json_array_size(rows_of(f, "sched")) && busy > 0) {
 		ns = (uint64_t)((double)number(row, "run_ns") *
 				(stolen < busy ? stolen / busy : 1));
 		finding_add(f, "host-steal", "cpu-host-steal", "info", share_of(f, ns),
