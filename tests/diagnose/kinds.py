@@ -230,6 +230,17 @@ def stopped_by_signal(bench, v):
     return vm, None
 
 
+@kind("frozen-by-cgroup", "vmm-stopped", still=True)
+def frozen_by_cgroup(bench, v):
+    directory, v2 = cgroup_new(bench, "freezer")
+    vm = choose(v, BusyVm, DiskVm)(bench, "web")
+    cgroup_add(directory, v2, vm)
+    file, frozen, thawed = ("cgroup.freeze", "1", "0") if v2 else ("freezer.state", "FROZEN", "THAWED")
+    bench.undo.append(lambda: write(f"{directory}/{file}", thawed))
+    write(f"{directory}/{file}", frozen)
+    return vm, None
+
+
 @kind("debugger", "vmm-stopped", still=True)
 def debugger(bench, v):
     vm = choose(v, BusyVm, DiskVm)(bench, "web")

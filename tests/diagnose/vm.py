@@ -74,7 +74,7 @@ class Bench:
 
     def close(self):
         for undo in reversed(self.undo):
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, Failed):
                 undo()
         for p in self.processes:
             with contextlib.suppress(ProcessLookupError):
@@ -176,16 +176,18 @@ class DiskVm(Vm):
 
 
 def cgroup_new(bench, controller):
-    """A cgroup of this controller ("cpu", "io", "memory"): (directory, is it version 2)."""
+    """A cgroup of this controller ("cpu", "io", "memory", "freezer"): (directory, is it version 2)."""
     name = f"hostrace-bench-{os.getpid()}"
-    v1 = {"cpu": "cpu", "io": "blkio", "memory": "memory"}[controller]
+    v1 = {"cpu": "cpu", "io": "blkio", "memory": "memory", "freezer": "freezer"}[controller]
     for root, v2 in (("/sys/fs/cgroup", True), (f"/sys/fs/cgroup/{v1}", False)):
         directory = os.path.join(root, name)
         controllers = os.path.join(root, "cgroup.controllers")
-        if v2 and not (os.path.exists(controllers) and controller in open(controllers, encoding="utf-8").read().split()):
+        if v2 and not os.path.exists(controllers):
+            continue
+        if v2 and controller != "freezer" and controller not in open(controllers, encoding="utf-8").read().split():
             continue
         try:
-            if v2:
+            if v2 and controller != "freezer":  # every cgroup has it
                 with open(os.path.join(root, "cgroup.subtree_control"), "w", encoding="utf-8") as f:
                     f.write(f"+{controller}")
             os.mkdir(directory)
@@ -202,7 +204,14 @@ def cgroup_end(root, directory, v2):
     for task in open(os.path.join(directory, members), encoding="utf-8").read().split():
         with contextlib.suppress(OSError):
             write(os.path.join(root, members), task)
-    os.rmdir(directory)
+    until(lambda: rmdir(directory), f"{directory} stays")
+
+
+def rmdir(directory):
+    """Is it gone? A cgroup is busy for a moment after its tasks have left."""
+    with contextlib.suppress(OSError):
+        os.rmdir(directory)
+    return not os.path.exists(directory)
 
 
 def write(path, text):

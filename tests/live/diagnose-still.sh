@@ -8,4 +8,4 @@ live_needs_root
 live_needs_tools qemu-system-x86_64 qemu-nbd
 live_build "$BUILD/countguest.bin"
 exec "$ROOT/tests/diagnose/bench.py" "$BUILD" --hostrace "$HOSTRACE" --variations 1 \
-	--tap --kinds no-kick,masked-interrupt,stopped-by-signal,nbd-server-stopped,monitor-command
+	--tap --kinds no-kick,masked-interrupt,stopped-by-signal,frozen-by-cgroup,nbd-server-stopped,monitor-command

@@ -59,7 +59,7 @@ static const struct thread_state *owner_of(const struct stuck_report *r,
 static bool waits_for_stopped(const struct stuck_report *r, const struct thread_state *owner)
 {
 	for (unsigned int i = 0; owner && i < r->now->nr_threads; i++) {
-		if (owner->state == 'T' || owner->state == 't')
+		if (stuck_is_stopped(owner))
 			return true;
 		owner = owner_of(r, owner);
 	}

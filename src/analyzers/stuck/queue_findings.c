@@ -72,8 +72,8 @@ static int popped_find(const struct judged *j)
 		return stuck_find(j->report, "suspended", j->q, 0, w.oldest_ns,
 				  "%u request%s popped and not returned: blkdebug holds %" PRIu32
 				  " request%s of the %s, at its breakpoint '%s'%s",
-				  w.nr, plural, b->suspended, b->suspended == 1 ? "" : "s",
-				  disk, b->breakpoint, nodes);
+				  w.nr, plural, b->suspended, b->suspended == 1 ? "" : "s", disk,
+				  b->breakpoint, nodes);
 	return stuck_find(j->report, "not-returned", j->q, 0, w.oldest_ns,
 			  "%u request%s popped and not returned%s", w.nr, plural, nodes);
 }
@@ -117,8 +117,7 @@ static bool kick_was_due(const struct virtq_state *s)
 
 static bool process_stopped(const struct stuck_report *r)
 {
-	return array_any(r->now->nr_threads, i,
-			 r->now->thread[i].state == 'T' || r->now->thread[i].state == 't');
+	return array_any(r->now->nr_threads, i, stuck_is_stopped(&r->now->thread[i]));
 }
 
 /*

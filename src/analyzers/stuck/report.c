@@ -47,6 +47,21 @@ bool stuck_in_kvm_run(const struct thread_state *t)
 	       (t->in_syscall && t->sp && t->syscall == SYS_ioctl && t->arg[1] == KVM_RUN);
 }
 
+static bool waits_in(const struct thread_state *t, const char *function)
+{
+	return strstr(t->wchan, function) || strstr(t->stack, function);
+}
+
+bool stuck_is_frozen(const struct thread_state *t)
+{
+	return waits_in(t, "__refrigerator") || waits_in(t, "do_freezer_trap");
+}
+
+bool stuck_is_stopped(const struct thread_state *t)
+{
+	return t->state == 'T' || t->state == 't' || stuck_is_frozen(t);
+}
+
 const char *stuck_thread_role(const struct stuck_report *r, const struct thread_state *t, char *buf,
 			      size_t size)
 {

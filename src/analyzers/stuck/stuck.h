@@ -149,6 +149,12 @@ int stuck_vector_highest(const uint32_t bits[KVM_APIC_WORDS]);
 const struct thread_state *stuck_thread_before(const struct stuck_report *r, pid_t tid);
 bool stuck_in_kvm_run(const struct thread_state *t);
 
+/* By its cgroup's freezer, or as the host is being suspended (kernel/cgroup/freezer.c, kernel/freezer.c). */
+bool stuck_is_frozen(const struct thread_state *t);
+
+/* ... or by a signal or a tracer: it runs no more until somebody lets it go on. */
+bool stuck_is_stopped(const struct thread_state *t);
+
 /* What a thread is to QEMU: "vcpu 0", "main", or "". */
 const char *stuck_thread_role(const struct stuck_report *r, const struct thread_state *t, char *buf,
 			      size_t size);

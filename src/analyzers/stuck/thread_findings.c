@@ -16,10 +16,25 @@ static int stopped_find(struct stuck_report *r)
 	return stopped ? stuck_find(r, "stopped", NULL, r->vm->pid,
 				    stuck_thread_age(r, &l->thread[0]),
 				    "%u of %u threads of QEMU are stopped by a signal (SIGSTOP); "
-				    "SIGCONT "
-				    "continues them",
+				    "SIGCONT continues them",
 				    stopped, l->nr_threads)
 		       : 0;
+}
+
+/* Threads that slept are not woken to be frozen: one of them shows it for all. */
+static const struct thread_state *frozen_first(const struct stuck_report *r)
+{
+	return array_find(r->now->thread, r->now->nr_threads, i,
+			  stuck_is_frozen(&r->now->thread[i]));
+}
+
+static int frozen_find(struct stuck_report *r, const struct thread_state *t)
+{
+	return stuck_find(
+		r, "frozen", NULL, r->vm->pid, stuck_thread_age(r, t),
+		"QEMU's threads are frozen, by the freezer of its cgroup or as the host is "
+		"suspended; 0 in the cgroup's cgroup.freeze, or THAWED in freezer.state "
+		"(version 1), continues them");
 }
 
 static int traced_find(struct stuck_report *r, const struct thread_state *t)
@@ -35,10 +50,18 @@ static int traced_find(struct stuck_report *r, const struct thread_state *t)
 /* System calls in which an idle thread of QEMU waits; one that is not known may be another. */
 static bool call_is_idle(const struct thread_state *t)
 {
-	static const long idle[] = {SYS_poll,	      SYS_ppoll,      SYS_select,
-				    SYS_pselect6,     SYS_epoll_wait, SYS_epoll_pwait,
-				    SYS_futex,	      SYS_nanosleep,  SYS_clock_nanosleep,
-				    SYS_rt_sigtimedwait, SYS_wait4,   SYS_restart_syscall};
+	static const long idle[] = {SYS_poll,
+				    SYS_ppoll,
+				    SYS_select,
+				    SYS_pselect6,
+				    SYS_epoll_wait,
+				    SYS_epoll_pwait,
+				    SYS_futex,
+				    SYS_nanosleep,
+				    SYS_clock_nanosleep,
+				    SYS_rt_sigtimedwait,
+				    SYS_wait4,
+				    SYS_restart_syscall};
 
 	for (size_t i = 0; i < sizeof(idle) / sizeof(idle[0]); i++)
 		if (t->syscall == idle[i])
@@ -92,7 +115,8 @@ static int connecting_find(struct stuck_report *r, const struct thread_state *t)
 
 int stuck_thread_findings(struct stuck_report *r)
 {
-	int err = stopped_find(r);
+	const struct thread_state *frozen = frozen_first(r);
+	int err = frozen ? frozen_find(r, frozen) : stopped_find(r);
 
 	for (unsigned int i = 0; i < r->now->nr_threads && !err; i++) {
 		const struct thread_state *t = &r->now->thread[i];
@@ -101,7 +125,7 @@ int stuck_thread_findings(struct stuck_report *r)
 			err = traced_find(r, t);
 		else if (is_connecting(r, t))
 			err = connecting_find(r, t);
-		else if (is_blocked(r, t))
+		else if (!frozen && is_blocked(r, t))
 			err = blocked_find(r, t);
 	}
 	return err;

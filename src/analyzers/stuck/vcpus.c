@@ -40,7 +40,7 @@ static const struct kvm_vcpu_state *kvm_find(const struct stuck_report *r, pid_t
 static const char *where_of(const struct thread_state *t, const struct thread_state *b,
 			    const struct kvm_vcpu_state *kvm)
 {
-	if (t->state == 'T' || t->state == 't')
+	if (stuck_is_stopped(t))
 		return "stopped";
 	if (t->state == 'R' && kvm && kvm->state & KVM_VCPU_IN_GUEST)
 		return "guest";

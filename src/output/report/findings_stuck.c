@@ -20,6 +20,7 @@ static const struct stuck_cause {
 		{"peer-stopped", "server-gone", false},
 		{"peer-silent", "server-gone", false},
 		{"traced", "vmm-stopped", false},
+		{"frozen", "vmm-stopped", false},
 		{"stopped", "vmm-stopped", false},
 		{"paused", "vm-stopped", false},
 		{"device-broken", "device-broken", false},
