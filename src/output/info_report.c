@@ -90,12 +90,12 @@ static int by_vcpu(const void *a, const void *b)
 static json_t *vm_new(const struct input_set *in, uint32_t pid)
 {
 	char name[VM_NAME_BYTES];
-	json_t *vm = json_pack("{s:I, s:i, s:[]}", "pid", (json_int_t)pid, "vcpus", 0,
-			       "vcpu_threads");
+	json_t *vm =
+		json_pack("{s:I, s:i, s:[]}", "pid", (json_int_t)pid, "vcpus", 0, "vcpu_threads");
 
 	if (pid)
-		json_object_set_new(vm, "name", json_string(vm_name(in->vms, pid, name,
-								     sizeof(name))));
+		json_object_set_new(vm, "name",
+				    json_string(vm_name(in->vms, pid, name, sizeof(name))));
 	return vm;
 }
 
@@ -142,8 +142,8 @@ struct info_summary {
 	uint64_t counts[EVENT_TYPES_MAX]; /* by registry index */
 	json_t *lost;			  /* {event: count} */
 	struct info_vms *vms;
-	json_t *vcpus; /* [{"vcpu","offset","scale","scale_bits"}], the newest of each */
-	struct hash_table rows; /* of it, by vCPU */
+	json_t *vcpus;		  /* [{"vcpu","offset","scale","scale_bits"}], the newest of each */
+	struct hash_table rows;	  /* of it, by vCPU */
 	bool counted[INPUTS_MAX]; /* the input knows its counts */
 	bool counts_events;	  /* one does not */
 };
@@ -174,7 +174,7 @@ static void add_unplaced(json_t *lost, uint64_t total)
 	const char *name;
 	json_t *count;
 
-	json_object_foreach(lost, name, count)
+	json_object_foreach (lost, name, count)
 		placed = add_saturated(placed, json_u64_value(count));
 	if (total > placed)
 		json_object_set_new(lost, "unplaced", json_u64(total - placed));
@@ -283,7 +283,7 @@ json_t *info_report_make(const struct info_summary *s, const struct input_set *i
 	json_t *o = json_object(), *events = events_json(s), *vms = info_vms_json(s->vms, in),
 	       *probes;
 	json_t *vm = json_array_get(vms, 0);
-	static const char *const optional[] = {"cost", "budget", "in_flight", "limits"};
+	static const char *const optional[] = {"cost", "budget", "in_flight", "limits", "recorder"};
 
 	json_object_set_new(o, "format", json_string(r->info.kind));
 	set_meta(o, meta, "host");
@@ -293,7 +293,8 @@ json_t *info_report_make(const struct info_summary *s, const struct input_set *i
 	if (s->vms->threads.refused)
 		trace_info_caveat(&in->reader->info,
 				  "vCPU threads beyond the first %d are not listed (%" PRIu64
-				  " events)", META_VCPUS_MAX, s->vms->threads.refused);
+				  " events)",
+				  META_VCPUS_MAX, s->vms->threads.refused);
 	bool ticks = trace_info_in_ticks(&r->info);
 
 	json_object_set_new(o, ticks ? "start_ticks" : "start_ns",

@@ -10,9 +10,8 @@
 #include "commands/live/record.h"
 
 const char *const record_stop_words[] = {
-	[GO_ON] = NULL,
-	[STOP_SIGNAL] = "signal",	  [STOP_DURATION] = "duration", [STOP_VM] = "VM ended",
-	[STOP_COMMAND] = "command ended", [STOP_ERROR] = "error",
+	[GO_ON] = NULL,		[STOP_SIGNAL] = "signal",	  [STOP_DURATION] = "duration",
+	[STOP_VM] = "VM ended", [STOP_COMMAND] = "command ended", [STOP_ERROR] = "error",
 };
 
 json_t *record_vms_describe(struct recording *r)
@@ -68,13 +67,14 @@ json_t *record_meta_begin(struct recording *r)
 
 	uname(&un);
 
-	json_t *meta = json_pack("{s:s,s:s,s:s,s:i,s:I,s:O,s:o,s:o,s:o,s:I,s:o}", "hostrace",
-			 HOSTRACE_VERSION, "host", un.nodename, "kernel", un.release, "cpus",
-			 (int)sysconf(_SC_NPROCESSORS_ONLN), "tsc_khz",
-			 (json_int_t)collector_tsc_khz(r->collector), "vms", r->vms_json, "probes",
-			 collector_probes(r->collector), "command", command_describe(r->argv),
-			 "options", options_describe(), "buffer_bytes",
-			 (json_int_t)collector_ring_bytes(r->collector), "caveats", caveats_make());
+	json_t *meta = json_pack(
+		"{s:s,s:s,s:s,s:i,s:I,s:O,s:o,s:o,s:{s:i},s:o,s:I,s:o}", "hostrace",
+		HOSTRACE_VERSION, "host", un.nodename, "kernel", un.release, "cpus",
+		(int)sysconf(_SC_NPROCESSORS_ONLN), "tsc_khz",
+		(json_int_t)collector_tsc_khz(r->collector), "vms", r->vms_json, "probes",
+		collector_probes(r->collector), "command", command_describe(r->argv), "recorder",
+		"pid", (int)getpid(), "options", options_describe(), "buffer_bytes",
+		(json_int_t)collector_ring_bytes(r->collector), "caveats", caveats_make());
 
 	set_shortened(r, meta);
 	parts_meta(r, meta, false);
@@ -146,10 +146,9 @@ json_t *record_meta_end(struct recording *r)
 		json_object_set(meta, "locks", locks);
 	json_decref(locks);
 	if (collector_host_ios_open(r->collector))
-		json_object_set_new(
-			meta, "in_flight",
-			json_pack("{s:I}", "host_io",
-				  (json_int_t)collector_host_ios_open(r->collector)));
+		json_object_set_new(meta, "in_flight",
+				    json_pack("{s:I}", "host_io",
+					      (json_int_t)collector_host_ios_open(r->collector)));
 	if (r->launch.ended)
 		json_object_set_new(meta, "command_status", json_integer(r->launch.status));
 	set_shortened(r, meta);

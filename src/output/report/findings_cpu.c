@@ -13,7 +13,16 @@
 /* An idle CPU takes less to run a thread that was woken, whatever its sleep state was. */
 enum { WAKE_MAX_NS = 1000000 };
 
-enum ran { RAN_NOTHING, RAN_THROTTLED, RAN_OTHER_VM, RAN_OWN, RAN_HOST, RAN_UNKNOWN, NR_RAN };
+enum ran {
+	RAN_NOTHING,
+	RAN_THROTTLED,
+	RAN_OTHER_VM,
+	RAN_OWN,
+	RAN_HOST,
+	RAN_RECORDER, /* the process that made the recording: without it, the VM does not wait for that */
+	RAN_UNKNOWN,
+	NR_RAN
+};
 
 struct steal {
 	uint64_t ns[NR_RAN];
@@ -38,6 +47,13 @@ static bool is_vcpu_name(const char *name)
 	return !strncmp(name, "CPU ", 4) && (strstr(name, "/KVM (") || strstr(name, "/TCG ("));
 }
 
+static bool is_recorder(const struct found *f, const json_t *tid)
+{
+	const json_t *info = json_object_get(data_of(f->sections, "info"), "result");
+
+	return json_equal(json_object_get(json_object_get(info, "recorder"), "pid"), tid);
+}
+
 static enum ran ran_of(const struct found *f, const json_t *row, const json_t *task)
 {
 	static const char *const names[NR_RAN] = {[RAN_NOTHING] = "idle",
@@ -53,6 +69,8 @@ static enum ran ran_of(const struct found *f, const json_t *row, const json_t *t
 		return RAN_UNKNOWN;
 	if (!json_integer_value(tid))
 		return RAN_NOTHING;
+	if (is_recorder(f, tid))
+		return RAN_RECORDER;
 	other = thread_row(f, json_integer_value(tid));
 	if (other)
 		return strcmp(text_of(other, "vm"), text_of(row, "vm")) ? RAN_OTHER_VM : RAN_OWN;
@@ -115,6 +133,7 @@ static const char *ran_cause(const json_t *row, enum ran ran)
 					     [RAN_OTHER_VM] = "cpu-other-vm",
 					     [RAN_OWN] = "cpu-own-threads",
 					     [RAN_HOST] = "cpu-host-task",
+					     [RAN_RECORDER] = "recorder",
 					     [RAN_UNKNOWN] = "cpu-wait"};
 	uint64_t waits = number(row, "waits");
 
