@@ -18,7 +18,7 @@ guest() {
 }
 
 live_needs_root
-plan 13
+plan 14
 mkdir planted
 ln -s ../precious planted/disk.img
 chown -h 65534 planted planted/disk.img
@@ -44,12 +44,14 @@ demo() {
 	is "$(tail -c 7 "$2/heatmap.svg")" "</svg>" "demo under $1 drew a heatmap"
 }
 
+umask 022
 demo tcg t 10
+is "$(find t -type f ! -perm 600)" "" "... and only its user can read its files"
 if [ -c /dev/kvm ]; then
 	demo kvm k 11
 	is "$(grep -c '"ok": true' k/demo.json)" 12 "its JSON says so too"
 else
-	for i in 9 10 11 12; do
+	for _ in 1 2 3 4; do
 		nr=$((nr + 1))
 		echo "ok $nr # SKIP kernel: no /dev/kvm"
 	done

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/process.h"
@@ -252,6 +253,7 @@ static int prepare(struct demo *d, const char *dir)
 		return fail(-EINVAL,
 			    "invalid directory '%s': the path must be short and without commas",
 			    dir);
+	umask(077); /* also of what QEMU and the reports write */
 	strcpy(d->dir, dir);
 	snprintf(d->trace, sizeof(d->trace), "%s/demo.hrt", dir);
 	snprintf(d->exits_svg, sizeof(d->exits_svg), "%s/heatmap.svg", dir);
