@@ -9,6 +9,7 @@
 #include "commands/common/command.h"
 #include "commands/common/output.h"
 #include "commands/common/vm_options.h"
+#include "output/report.h"
 #include "vm/vm.h"
 
 enum { NAME_COLUMN = 16, USER_COLUMN = 8, MACHINE_COLUMN = 12 };
@@ -66,6 +67,21 @@ static void text_print(const struct vm *vms, unsigned int nr, const struct outpu
 	}
 }
 
+/* ---- what is missing in the list ---- */
+
+/* For people now, and in JSON. */
+static void missing_note(json_t *caveats, const char *fmt, ...)
+{
+	char text[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	command_note("%s", text);
+	caveat_add(caveats, "%s", text);
+}
+
 /* ---- order ---- */
 
 static int by_column(const void *a, const void *b, void *column)
@@ -110,7 +126,13 @@ static json_t *row_make(const struct vm *vm)
 	return row;
 }
 
-static void json_print(const struct vm *vms, unsigned int nr, const struct output *out)
+static const char *plural(unsigned int n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static void json_print(const struct vm *vms, unsigned int nr, json_t *caveats,
+		       const struct output *out)
 {
 	json_t *rows = json_array(), *all;
 	struct vm_rows fit = {0};
@@ -122,21 +144,23 @@ static void json_print(const struct vm *vms, unsigned int nr, const struct outpu
 		json_array_append_new(rows, row);
 	}
 	if (fit.cut)
-		command_note("%u VMs are without command line, devices and threads: those of all "
-			     "exceed %d MiB",
-			     fit.cut, VM_ROWS_WHOLE >> 20);
+		missing_note(caveats,
+			     "without command line, devices and threads, as those of all exceed "
+			     "%d MiB: %u VM%s",
+			     VM_ROWS_WHOLE >> 20, fit.cut, plural(fit.cut));
 	if (fit.shortened)
-		command_note("%u command lines are shortened to %d KiB", fit.shortened,
-			     VM_CMDLINE_SHOWN >> 10);
-	all = json_pack("{s:{s:s,s:s},s:[],s:{},s:[],s:o}", "hostrace", "version", HOSTRACE_VERSION,
-			"command", "ps", "inputs", "clock", "caveats", "rows", rows);
+		missing_note(caveats, "shortened to %d KiB: %u command line%s",
+			     VM_CMDLINE_SHOWN >> 10, fit.shortened, plural(fit.shortened));
+	all = json_pack("{s:{s:s,s:s},s:[],s:{},s:O,s:o}", "hostrace", "version", HOSTRACE_VERSION,
+			"command", "ps", "inputs", "clock", "caveats", caveats, "rows", rows);
 	json_text_put(all, out->file, JSON_INDENT(1));
 	fputc('\n', out->file);
 	json_decref(all);
 }
 
 /* Those that use KVM come first, and alone without --tcg; the others are counted. Frees those that are not listed. */
-static void emulated_note(struct vm *vms, unsigned int *nr, const struct vm_scope *scope)
+static void emulated_note(struct vm *vms, unsigned int *nr, const struct vm_scope *scope,
+			  json_t *caveats)
 {
 	unsigned int kept = 0, hidden = 0;
 
@@ -148,16 +172,18 @@ static void emulated_note(struct vm *vms, unsigned int *nr, const struct vm_scop
 			vm_free(&vms[i]);
 	}
 	if (*nr - kept > hidden)
-		command_note("%u processes with QEMU's name do not use KVM; --tcg lists them",
+		missing_note(caveats,
+			     "processes with QEMU's name that do not use KVM: %u; --tcg lists them",
 			     *nr - kept - hidden);
 	if (hidden)
-		command_note("whether %u processes with QEMU's name use KVM cannot be seen without "
-			     "root or CAP_SYS_PTRACE%s",
+		missing_note(caveats,
+			     "processes with QEMU's name of which only root or CAP_SYS_PTRACE can "
+			     "see whether they use KVM: %u%s",
 			     hidden, scope->tcg ? "" : "; try: sudo; --tcg lists them");
 	*nr = kept;
 }
 
-static int vms_read(struct vm **ret, unsigned int *ret_nr)
+static int vms_read(struct vm **ret, unsigned int *ret_nr, json_t *caveats)
 {
 	struct vm_scope scope, all;
 	unsigned int left = 0;
@@ -167,10 +193,13 @@ static int vms_read(struct vm **ret, unsigned int *ret_nr)
 	all.tcg = true;
 	if (!err)
 		err = vm_list(&all, ret, ret_nr, &left);
+	if (!err && left)
+		missing_note(caveats,
+			     "VMs of other users that are left out: %u; --vm-user USER selects "
+			     "those of a user",
+			     left);
 	if (!err)
-		vm_left_note(left);
-	if (!err)
-		emulated_note(*ret, ret_nr, &scope);
+		emulated_note(*ret, ret_nr, &scope, caveats);
 	return err;
 }
 
@@ -179,12 +208,13 @@ static int run(int argc, char **argv)
 	struct output out;
 	struct vm *vms;
 	unsigned int nr, shown;
+	json_auto_t *caveats = json_array();
 
 	if (argc || command_rest)
 		return command_usage("unexpected argument '%s'", argc ? argv[0] : "--");
 	if (output_open("text json", &out))
 		return command_failed();
-	if (vms_read(&vms, &nr)) {
+	if (vms_read(&vms, &nr, caveats)) {
 		output_cancel(&out);
 		return command_failed();
 	}
@@ -195,14 +225,14 @@ static int run(int argc, char **argv)
 		return command_usage("%s", error_text());
 	}
 	shown = out.limit && out.limit < nr ? (unsigned int)out.limit : nr;
+	if (shown < nr)
+		missing_note(caveats, "VMs beyond --limit: %u", nr - shown);
 	if (!strcmp(out.format, "json"))
-		json_print(vms, shown, &out);
+		json_print(vms, shown, caveats, &out);
 	else if (nr)
 		text_print(vms, shown, &out);
 	else
 		fprintf(out.file, "no running VM is visible to this user\n");
-	if (shown < nr)
-		command_note("%u more VMs (--limit)", nr - shown);
 	vm_list_free(vms, nr);
 	return output_end(0, &out, false);
 }
