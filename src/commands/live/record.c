@@ -421,9 +421,8 @@ static void summary(struct recording *r)
 		record_trigger_summary(r);
 	else if (r->written.bytes && n->events)
 		command_note("next: hostrace %s -i %s",
-			     events_next_print(record_opt.analyzers ? record_opt.analyzers
-								    : "exits",
-					       kept, sizeof(kept)),
+			     events_next_print(record_opt.analyzers, n->by_type, kept,
+					       sizeof(kept)),
 			     record_opt.output);
 	else if (!collector_counts(r->collector)->events && !r->written.missing)
 		command_note("no events were recorded; 'hostrace doctor --vm PID' lists the "

@@ -51,8 +51,12 @@ int events_choose_exact(bool wants[EV_LIMIT]);
 /* Adds what these analyzers or reports (comma-separated) look at. -EINVAL with the error message set. */
 int events_choose_for(const char *list, bool wants[EV_LIMIT]);
 
-/* The command that shows what was recorded for the first one of such a list: "blame". Returns buf. */
-const char *events_next_print(const char *list, char *buf, size_t size);
+/*
+ * The command that shows what was recorded: for the first one of such a list, "blame"; where list is NULL, by how many
+ * there are of each event. Returns buf.
+ */
+const char *events_next_print(const char *list, const uint64_t count[EV_LIMIT], char *buf,
+			      size_t size);
 
 /* Adds what every file needs. */
 void events_explain(bool wants[EV_LIMIT]);

@@ -149,11 +149,38 @@ static bool is_report(const char *name)
 	return found;
 }
 
+/* The first report that these events are enough for. count: of each event. */
+static const char *report_of(const uint64_t count[EV_LIMIT])
+{
+	static const struct {
+		unsigned int event;
+		const char *report;
+	} first[] = {
+		{EV_kvm_exit, "exits"},
+		{EV_kvm_userspace_exit, "exits"},
+		{EV_sched_switch, "sched"},
+		{EV_virtqueue_pop, "virtio"},
+		{EV_kvm_inj_virq, "interrupts"},
+		{EV_kvm_pio, "ports"},
+		{EV_kvm_msr, "msrs"},
+	};
+
+	for (size_t i = 0; i < sizeof(first) / sizeof(*first); i++)
+		if (count[first[i].event])
+			return first[i].report;
+	return "list";
+}
+
 /* Reports are commands; any analyzer has its summary. */
-const char *events_next_print(const char *list, char *buf, size_t size)
+const char *events_next_print(const char *list, const uint64_t count[EV_LIMIT], char *buf,
+			      size_t size)
 {
 	char name[64];
 
+	if (!list) {
+		snprintf(buf, size, "%s", report_of(count));
+		return buf;
+	}
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(list, ","), list);
 	snprintf(buf, size, "%s%s%s", is_report(name) ? "" : "summary ", name,
 		 strcmp(name, "requests") ? "" : " --stages");
