@@ -120,7 +120,6 @@ static void open_manual(const char *name)
 	}
 }
 
-/* `hostrace help columns [COMMAND]`; for the manual `help recorded`, for `make docs` `help schema`. */
 static int help_columns(const char *command)
 {
 	return columns_print(command, stdout)
@@ -147,6 +146,22 @@ static int help_command(const char *name)
 	open_manual(name);
 	print_help(command_now);
 	return EXIT_FINE;
+}
+
+/* `hostrace help columns [COMMAND]`; for the manual `help recorded`, for `make docs` `help schema`. */
+static int help(int argc, char **argv)
+{
+	bool columns = argc && !strcmp(argv[0], "columns");
+
+	if (argc > 1 + columns)
+		return command_usage("unexpected argument '%s'", argv[1 + columns]);
+	if (columns)
+		return help_columns(argv[1]);
+	if (argc && !strcmp(argv[0], "schema"))
+		return columns_schema(stdout), EXIT_FINE;
+	if (argc && !strcmp(argv[0], "recorded"))
+		return reports_recorded_print(stdout), EXIT_FINE;
+	return help_command(argv[0]);
 }
 
 enum { TABLES_MAX = 16 }; /* option tables of one command */
@@ -261,14 +276,8 @@ static int run(int argc, char **argv)
 		print_overview(stderr);
 		return EXIT_USAGE;
 	}
-	if (!strcmp(name, "help") && argv[at + 1] && !strcmp(argv[at + 1], "columns"))
-		return help_columns(argv[at + 2]);
-	if (!strcmp(name, "help") && argv[at + 1] && !strcmp(argv[at + 1], "schema"))
-		return columns_schema(stdout), EXIT_FINE;
-	if (!strcmp(name, "help") && argv[at + 1] && !strcmp(argv[at + 1], "recorded"))
-		return reports_recorded_print(stdout), EXIT_FINE;
 	if (!strcmp(name, "help"))
-		return help_command(argv[at + 1]);
+		return help(argc - at - 1, argv + at + 1);
 	const struct command *c = find(name);
 	const char *instead = c && c->instead && argv[at + 1] ? c->instead(argv[at + 1]) : NULL;
 

@@ -31,13 +31,46 @@ static const struct option_row diagnose_options[] = {
 static const struct option_row *const options[] = {
 	diagnose_options, vm_user_options, vm_tcg_options, input_rows, output_file_options, NULL};
 
-static int causes_print(FILE *f)
+static void causes_print(FILE *f)
 {
 	for (const struct cause *c = causes; c->id; c++)
 		if (c->cure)
 			fprintf(f, "%s: %s. What usually cures it: %s.\n\n", c->id, c->what,
 				c->cure);
-	return 0;
+}
+
+static int causes_json(FILE *f)
+{
+	json_auto_t *rows = json_array(), *all = NULL;
+	int err;
+
+	for (const struct cause *c = causes; c->id; c++)
+		if (c->cure)
+			json_array_append_new(rows, json_pack("{s:s,s:s,s:s}", "id", c->id, "what",
+							      c->what, "cure", c->cure));
+	all = json_pack("{s:{s:s,s:s},s:[],s:{},s:[],s:O}", "hostrace", "version", HOSTRACE_VERSION,
+			"command", "diagnose", "inputs", "clock", "caveats", "rows", rows);
+	err = json_text_put(all, f, JSON_INDENT(1));
+	putc('\n', f);
+	return err;
+}
+
+/* --causes: reads no recording. */
+static int causes_list(int argc, char **argv)
+{
+	struct output out;
+	int err = 0;
+
+	if (argc)
+		return command_usage("unexpected argument '%s' after --causes", argv[0]);
+	if (options_used_check("causes format output", "together with --causes") ||
+	    output_open("text json", &out))
+		return command_failed();
+	if (!strcmp(out.format, "json"))
+		err = causes_json(out.file);
+	else
+		causes_print(out.file);
+	return output_end(err, &out, false);
 }
 
 static int sections_get(const json_t *notes, json_t **ret, bool *lost)
@@ -130,6 +163,8 @@ static int run(int argc, char **argv)
 	struct output out;
 	double threshold;
 
+	if (list)
+		return causes_list(argc, argv);
 	if (input_add_args(argc, argv, OPTION_LIST_MAX) ||
 	    percent_parse("--threshold", threshold_option, &threshold) ||
 	    (threshold > 1 && fail(-EINVAL, "--threshold: more than 100 %%")))
@@ -141,8 +176,7 @@ static int run(int argc, char **argv)
 	if (output_open("text json", &out))
 		return command_failed();
 	input_given.allow_ticks = true; /* for the error message of the page */
-	return list ? output_end(causes_print(out.file), &out, false)
-		    : diagnosis_put(threshold, &out);
+	return diagnosis_put(threshold, &out);
 }
 
 const struct command diagnose_command = {

@@ -13,6 +13,14 @@
 #include "fetch/http.h"
 #include "readers/osv/osv.h"
 
+/* Of a URL without a scheme, which is http, too. */
+static int tls_options_check(const char *url)
+{
+	return strncasecmp(url, "https://", 8)
+		       ? options_unused_check("cert key cacert no-verify", "without https://")
+		       : 0;
+}
+
 /* ---- download ---- */
 
 enum { PROGRESS_NS = 100000000, BAR = 32 };
@@ -123,18 +131,24 @@ int guest_download(int argc, char **argv)
 	url = !base ? NULL : names_a_file(base) ? strdup(base) : http_join(base, "trace/buffers");
 	if (!url)
 		return command_usage("out of memory");
+	if (tls_options_check(url))
+		return command_failed();
 	return download_run(url, file ? file : "tracefile");
 }
 
 /* ---- control ---- */
 
-/* The caller frees both. */
+/* url: an argument; NULL: there is none. The caller frees both. */
 static int rest_init(struct rest *r, const char *url, char **owned, struct http **http)
 {
+	if (url && guest_given.url)
+		return fail_usage(-EINVAL, "unexpected second URL '%s'", url);
 	*owned = http_url(url ? url : guest_given.url);
 	*http = http_open(&guest_given.http);
 	if (!*owned || !*http)
 		return fail(-ENOMEM, "out of memory");
+	if (tls_options_check(*owned))
+		return -EINVAL;
 	*r = (struct rest){.http = *http, .url = *owned};
 	return 0;
 }
