@@ -219,7 +219,8 @@ static int answer(const struct osv_extracted *x, const char *file, const struct 
 
 	if (x->counts.unfinished) {
 		snprintf(text, sizeof(text),
-			 "%" PRIu64 " vCPUs were writing a sample; the data after it was skipped",
+			 "vCPUs that were writing a sample: %" PRIu64
+			 "; the data after it was skipped",
 			 x->counts.unfinished);
 		json_array_append_new(caveats, json_string(text));
 	}

@@ -128,6 +128,7 @@ const char *losses_print(struct loss_sums *l, uint64_t start_ns, char *buf, size
 			len += (size_t)loss_print(&l->loss[i], start_ns, buf + len, size - len);
 	}
 	if (rest && len < size)
-		snprintf(buf + len, size - len, " and %" PRIu64 " others", rest);
+		snprintf(buf + len, size - len, " and %" PRIu64 " other%s", rest,
+			 rest == 1 ? "" : "s");
 	return buf;
 }

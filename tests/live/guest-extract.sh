@@ -23,7 +23,7 @@ is "$(awk '$5 == "tick" { n++; if ($6 != "n=" 219 + n || $4 != sprintf("%.9f", (
 is "$(grep -c 'vfs_open  .*"/etc/host" 0x241$' list.out)" 66 "vCPU 1: texts" list.out
 is "$(grep -c ' 3 .*vfs_open_ret' list.out)" 6 "vCPU 3: up to the sample that was being written" list.out
 is "$(grep -c 'odd?\[31m' list.out)" 1 "a hostile name is defused" list.out
-is "$(grep -c 'vCPUs were writing a sample' err)" 1 "and it says so" err
+is "$(grep -c 'vCPUs that were writing a sample: ' err)" 1 "and it says so" err
 is "$("$HOSTRACE" list-timed t1 | grep -c '  0.002 vfs_open  ')" 66 "pairs of 2 us"
 is "$("$HOSTRACE" list -b -L -S t1 | grep -c '\[worker_loop():[0-9]*, vfs_read_file():[0-9]*, app_main:7, ')" 66 \
 	"backtraces, by the .symbols file" t1.symbols

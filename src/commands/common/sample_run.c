@@ -136,8 +136,9 @@ static int report_write(const char *path, const struct sample_report *report)
 	const struct osv_raw_counts *raw = osv_raw_counts(run.source.trace);
 
 	if (path && (raw->unfinished || raw->bad))
-		command_note("%s: %" PRIu64 " vCPUs were writing a sample, %" PRIu64
-			     " pages end in invalid data; the data after that is skipped",
+		command_note("%s: vCPUs that were writing a sample: %" PRIu64
+			     "; pages that end in invalid data: %" PRIu64
+			     "; the data after that is skipped",
 			     path, raw->unfinished, raw->bad);
 	return run_close(&run, report->needs, report->write(&run, report->arg));
 }

@@ -142,8 +142,8 @@ static int info_fill(struct osv_reader *r)
 				  info->file, unstamped);
 	if (raw->unfinished)
 		trace_info_caveat(info,
-				  "%s: %" PRIu64 " vCPUs were writing a sample; what follows "
-				  "it is not read",
+				  "%s: vCPUs that were writing a sample: %" PRIu64 "; what "
+				  "follows it is not read",
 				  info->file, raw->unfinished);
 	if (raw->bad)
 		trace_info_caveat(info, "%s: %" PRIu64 " pages end in invalid data", info->file,
