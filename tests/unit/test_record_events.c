@@ -46,9 +46,9 @@ static void test_sets(void **state)
 
 static void test_inside(void **state)
 {
-	static const char *const groups[] = {"devices", "block",     "coroutines", "loops",
-					     "locks",	"kvm-calls", "regions",	   "memory",
-					     "migration"};
+	static const char *const groups[] = {"devices", "block",  "coroutines",
+					     "loops",	"locks",  "kvm-calls",
+					     "regions", "memory", "migration"};
 	bool wants[EV_LIMIT];
 	unsigned int sum = 0;
 
@@ -118,7 +118,7 @@ static void test_for_analyzers(void **state)
 /* What the report's table of handlers has, without what the collector records in any case. */
 static void test_for_reports_with_handlers(void **state)
 {
-	static const unsigned int stops[] = {EV_vm_state, EV_migrate_step, EV_kvm_exit,
+	static const unsigned int stops[] = {EV_vm_state,  EV_migrate_step,	  EV_kvm_exit,
 					     EV_kvm_entry, EV_kvm_userspace_exit, EV_kvm_run};
 	bool wants[EV_LIMIT] = {false};
 	unsigned int nr = 0;
@@ -178,13 +178,19 @@ static void test_for_reports_with_optional_events(void **state)
 
 static void test_next(void **state)
 {
+	const uint64_t none[EV_LIMIT] = {0}, sched[EV_LIMIT] = {[EV_sched_switch] = 3},
+		       exits[EV_LIMIT] = {[EV_sched_switch] = 3, [EV_kvm_userspace_exit] = 1};
 	char buf[64];
 
 	(void)state;
-	assert_string_equal(events_next_print("blame", buf, sizeof(buf)), "blame");
-	assert_string_equal(events_next_print("sched,blame", buf, sizeof(buf)), "sched");
-	assert_string_equal(events_next_print("requests", buf, sizeof(buf)), "requests --stages");
-	assert_string_equal(events_next_print("pio", buf, sizeof(buf)), "summary pio");
+	assert_string_equal(events_next_print(NULL, none, buf, sizeof(buf)), "list");
+	assert_string_equal(events_next_print(NULL, sched, buf, sizeof(buf)), "sched");
+	assert_string_equal(events_next_print(NULL, exits, buf, sizeof(buf)), "exits");
+	assert_string_equal(events_next_print("blame", none, buf, sizeof(buf)), "blame");
+	assert_string_equal(events_next_print("sched,blame", none, buf, sizeof(buf)), "sched");
+	assert_string_equal(events_next_print("requests", none, buf, sizeof(buf)),
+			    "requests --stages");
+	assert_string_equal(events_next_print("pio", none, buf, sizeof(buf)), "summary pio");
 }
 
 int main(void)
@@ -192,8 +198,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_next),
 		cmocka_unit_test(test_sets),
-		cmocka_unit_test(test_inside),	      cmocka_unit_test(test_names_and_globs),
-		cmocka_unit_test(test_take_away),     cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_inside),
+		cmocka_unit_test(test_names_and_globs),
+		cmocka_unit_test(test_take_away),
+		cmocka_unit_test(test_unknown),
 		cmocka_unit_test(test_for_analyzers),
 		cmocka_unit_test(test_for_reports_with_handlers),
 		cmocka_unit_test(test_for_reports_with_optional_events),
