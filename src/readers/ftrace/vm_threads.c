@@ -150,7 +150,11 @@ uint16_t vm_threads_vcpu_of_name(const char *name, size_t len)
 		size_t at = strlen(names[i]);
 		uint32_t vcpu = 0;
 
-		if (len <= at || memcmp(name, names[i], at) || !isdigit((unsigned char)name[at]))
+		if (len <= at || memcmp(name, names[i], at) != 0)
+			continue;
+		while (at + 1 < len && name[at] == ' ') /* column -t */
+			at++;
+		if (!isdigit((unsigned char)name[at]))
 			continue;
 		for (; at < len && isdigit((unsigned char)name[at]) && vcpu < RECORD_NO_VCPU; at++)
 			vcpu = 10 * vcpu + (uint32_t)(name[at] - '0');

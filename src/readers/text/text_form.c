@@ -46,6 +46,18 @@ static const char *number_parse(const char *p, uint64_t *ret)
 	return p;
 }
 
+/* After "0x1f" may be " (31)", as tracefs prints it with options/fields. */
+static const char *decimal_skip(const char *value, const char *p)
+{
+	const char *end = p + 2 + (p[0] == ' ' && p[1] == '(' && p[2] == '-');
+
+	if (value[0] != '0' || value[1] != 'x' || p[0] != ' ' || p[1] != '(')
+		return p;
+	while (text_is_digit(*end))
+		end++;
+	return *end == ')' ? end + 1 : p;
+}
+
 static const char *ret_parse(const char *p, uint64_t *ret)
 {
 	size_t len = strcspn(p, " \n");
@@ -175,7 +187,7 @@ static const char *value_put(const struct form_field *f, const char *p, const ch
 	if (f->parse) {
 		after = f->parse(p, &value);
 		memcpy(to, &value, f->size);
-		return after > p ? after : NULL;
+		return after > p ? decimal_skip(p, after) : NULL;
 	}
 	after = value_end(p, end, pattern);
 	if (after)

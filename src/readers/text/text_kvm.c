@@ -5,11 +5,13 @@
  * function.
  */
 #include <ctype.h>
-#include <errno.h>
 
 #include "event/exit_reason.h"
 #include "event/records.h"
+#include "readers/text/lines.h"
 #include "readers/text/tracetext.h"
+
+enum { TEXT_SQUEEZED_MAX = 1024 }; /* no text of an event of ours is as long */
 
 static uint64_t number_after(struct text_slice text, const char *word, bool hex)
 {
@@ -63,28 +65,6 @@ static uint64_t msr_rest(struct text_slice text, uint8_t *record)
 	return UINT64_MAX;
 }
 
-/*
- * "reason KVM_EXIT_IO (2)", "reason restart (4)", "reason error (14)": the number is -errno of the
- * last two, whose reason is not printed; that of an interrupted KVM_RUN (EINTR) is KVM_EXIT_INTR.
- */
-static uint64_t userspace_rest(struct text_slice text, uint8_t *record)
-{
-	enum { KVM_EXIT_INTR = 10 };
-	struct rec_kvm_userspace_exit *rec = (void *)record;
-	bool failed = has_word(text, "reason restart (") || has_word(text, "reason error (");
-
-	if (!failed && !has_word(text, "reason "))
-		return 0;
-	if (!failed) /* libtraceevent compares without sign: never "restart" */
-		rec->error = rec->reason == KVM_EXIT_INTR ? -EINTR : 0;
-	if (!failed)
-		return RECORD_BIT(kvm_userspace_exit, error);
-	rec->error = -(int32_t)number_after(text, "(", false);
-	rec->reason = rec->error == -EINTR ? KVM_EXIT_INTR : 0;
-	return RECORD_BIT(kvm_userspace_exit, error) |
-	       (rec->reason ? RECORD_BIT(kvm_userspace_exit, reason) : 0);
-}
-
 /* arm64's: "TRAP: HSR_EC: 0x0024 (DABT_LOW), PC: 0xffff800010083cb8"; "ret=2 esr_ec=36 vcpu_pc=..." of trace-cmd -R */
 static uint64_t exit_rest(struct text_slice text, uint8_t *record)
 {
@@ -115,31 +95,6 @@ static uint64_t virq_rest(struct text_slice text, uint8_t *record)
 	rec->soft = soft;
 	rec->reinjected = has_word(text, "[reinjected]");
 	return RECORD_BIT(kvm_inj_virq, soft) | RECORD_BIT(kvm_inj_virq, reinjected);
-}
-
-/* "vcpu 1: halt_poll_ns 10000 (grow 0)" */
-static uint64_t halt_poll_rest(struct text_slice text, uint8_t *record)
-{
-	struct rec_kvm_halt_poll_ns *rec = (void *)record;
-	const char *paren = memchr(text.at, '(', text.len);
-
-	if (!paren)
-		return 0;
-	rec->old_ns = (uint32_t)number_after(text, paren[1] == 'g' ? "(grow " : "(shrink ", false);
-	return RECORD_BIT(kvm_halt_poll_ns, old_ns);
-}
-
-/* "wait time 230426621 ns, polling valid", "poll time 1200 ns" */
-static uint64_t wakeup_rest(struct text_slice text, uint8_t *record)
-{
-	struct rec_kvm_vcpu_wakeup *rec = (void *)record;
-	bool waited = has_word(text, "wait time"),
-	     polls = has_word(text, ", polling valid") || has_word(text, ", polling invalid");
-
-	rec->waited |= waited;
-	rec->valid |= has_word(text, "polling valid");
-	return (waited || has_word(text, "poll time") ? RECORD_BIT(kvm_vcpu_wakeup, waited) : 0) |
-	       (polls ? RECORD_BIT(kvm_vcpu_wakeup, valid) : 0);
 }
 
 /* Bytes as "0f 20 c1", or in an array "0f, 20, c1]": at most 15 and `most`. Their number. */
@@ -267,7 +222,6 @@ static uint64_t msi_rest(struct text_slice text, uint8_t *record)
  */
 static uint64_t (*const rest_of[EV_LIMIT])(struct text_slice text, uint8_t *record) = {
 	[EV_kvm_exit] = exit_rest,
-	[EV_kvm_userspace_exit] = userspace_rest,
 	[EV_kvm_pio] = pio_rest,
 	[EV_kvm_mmio] = mmio_rest,
 	[EV_kvm_msr] = msr_rest,
@@ -275,8 +229,6 @@ static uint64_t (*const rest_of[EV_LIMIT])(struct text_slice text, uint8_t *reco
 	[EV_kvm_msi_set_irq] = msi_rest,
 	[EV_kvm_apic_accept_irq] = accept_rest,
 	[EV_kvm_ioapic_set_irq] = ioapic_rest,
-	[EV_kvm_halt_poll_ns] = halt_poll_rest,
-	[EV_kvm_vcpu_wakeup] = wakeup_rest,
 	[EV_kvm_emulate_insn] = insn_rest,
 	[EV_sched_switch] = text_sched_switch,
 	[EV_sched_wakeup] = text_sched_wakeup,
@@ -458,7 +410,8 @@ static const struct kernel_field *key_find(const struct kernel_event *kind, unsi
 static const char *number_parse(const struct kernel_field *key, const char *p, uint8_t *record,
 				uint64_t *present)
 {
-	const char *begin = p;
+	/* tracefs, options/fields: "exception=(0)" */
+	const char *begin = p += *p == '(' && text_is_digit(p[1]);
 	uint64_t value = text_number(&p);
 
 	if (p == begin)
@@ -553,10 +506,30 @@ struct text_slice text_plugin_skip(struct text_slice text)
 	return (struct text_slice){from + 1, (uint32_t)(end - from - 1)};
 }
 
+/* A text in columns (column -t), or one that a program filled up: its words with one blank between them. */
+static struct text_slice blanks_squeeze(struct text_slice text, char *to, size_t size)
+{
+	char *begin = to;
+
+	if (text.len + TEXT_LINE_SLACK > size || !memmem(text.at, text.len, "  ", 2))
+		return text;
+	for (uint32_t i = 0; i < text.len; i++)
+		if (text.at[i] != ' ' || to == begin || to[-1] != ' ')
+			*to++ = text.at[i];
+	memset(to, 0, TEXT_LINE_SLACK);
+	*to = '\n';
+	return (struct text_slice){begin, (uint32_t)(to - begin)};
+}
+
 uint64_t text_kind_fill(const struct kernel_event *kind, struct text_reasons *reasons,
 			struct text_slice all, uint8_t *record, uint16_t *ret_vcpu)
 {
+	char squeezed[TEXT_SQUEEZED_MAX];
+	bool has_names = kind->id == EV_sched_switch || kind->id == EV_sched_wakeup;
 	struct text_slice text = text_plugin_skip(all);
+
+	if (!has_names) /* a task's name may have blanks */
+		text = blanks_squeeze(text, squeezed, sizeof(squeezed));
 	const char *p = text.at, *end = p + text.len;
 	uint64_t present = 0;
 	unsigned int at = 0;
@@ -576,8 +549,12 @@ uint64_t text_kind_fill(const struct kernel_event *kind, struct text_reasons *re
 		    present & RECORD_BIT(kvm_exit, info2))
 			break; /* what follows info2 is not ours */
 	}
-	return present | (rest_of[kind->id] ? rest_of[kind->id](text, record)
-					    : text_more(kind->id, text, record));
+	present |= rest_of[kind->id] ? rest_of[kind->id](text, record)
+				     : text_more(kind->id, text, record);
+	if (kind->id == EV_kvm_userspace_exit && reasons->lacks_errno &&
+	    has_word(text, "reason KVM_"))
+		present &= ~RECORD_BIT(kvm_userspace_exit, error);
+	return present;
 }
 
 bool text_kind_own_vcpu(const struct kernel_event *kind, struct text_slice text, uint16_t *ret)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the texts of bpf/events_kvm.def's events have besides words with values: "set reason=1, ...", "trap, write",
- * "hostclock tsc".
+ * What the texts of events have besides words with values: "set reason=1, ...", "trap, write", "hostclock tsc"; the
+ * larger ones are in text_kvm.c.
  */
 #include "event/records.h"
 #include "readers/text/tracetext.h"
@@ -44,6 +44,58 @@ static bool icr_parse(struct text_slice text, uint32_t *icrh, uint32_t *icrl)
 		return false;
 	*icrl = (uint32_t)text_hex(&colon);
 	return true;
+}
+
+static uint64_t number_after(struct text_slice text, const char *word)
+{
+	const char *p = memmem(text.at, text.len, word, strlen(word));
+
+	if (!p)
+		return 0;
+	p += strlen(word);
+	return text_number(&p);
+}
+
+/*
+ * "reason KVM_EXIT_IO (2)", "reason restart (4)", "reason error (14)": the number is -errno of the last two, whose
+ * reason is not printed.
+ */
+static uint64_t userspace_rest(struct text_slice text, uint8_t *record)
+{
+	struct rec_kvm_userspace_exit *rec = (void *)record;
+	bool failed = has(text, "reason restart (") || has(text, "reason error (");
+
+	if (!failed && !has(text, "reason "))
+		return 0;
+	rec->error = failed ? -(int32_t)number_after(text, "(") : 0;
+	return RECORD_BIT(kvm_userspace_exit, error);
+}
+
+/* "vcpu 1: halt_poll_ns 10000 (grow 0)" */
+static uint64_t halt_poll_rest(struct text_slice text, uint8_t *record)
+{
+	struct rec_kvm_halt_poll_ns *rec = (void *)record;
+	const char *word = has(text, "(grow ")	   ? "(grow "
+			   : has(text, "(shrink ") ? "(shrink "
+						   : NULL;
+
+	if (!word)
+		return 0;
+	rec->old_ns = (uint32_t)number_after(text, word);
+	return RECORD_BIT(kvm_halt_poll_ns, old_ns);
+}
+
+/* "wait time 230426621 ns, polling valid", "poll time 1200 ns" */
+static uint64_t wakeup_rest(struct text_slice text, uint8_t *record)
+{
+	struct rec_kvm_vcpu_wakeup *rec = (void *)record;
+	bool waited = has(text, "wait time"),
+	     polls = has(text, ", polling valid") || has(text, ", polling invalid");
+
+	rec->waited |= waited;
+	rec->valid |= has(text, "polling valid");
+	return (waited || has(text, "poll time") ? RECORD_BIT(kvm_vcpu_wakeup, waited) : 0) |
+	       (polls ? RECORD_BIT(kvm_vcpu_wakeup, valid) : 0);
 }
 
 static uint64_t inhibit_rest(struct text_slice text, uint8_t *record)
@@ -202,7 +254,10 @@ static uint64_t intercepts_rest(struct text_slice text, uint8_t *record)
 
 uint64_t text_more(unsigned int id, struct text_slice text, uint8_t *record)
 {
-	static uint64_t (*const rest_of[EV_LIMIT])(struct text_slice text, uint8_t *record) = {
+	static uint64_t (*const rest_of[EV_LIMIT])(struct text_slice text, uint8_t * record) = {
+		[EV_kvm_userspace_exit] = userspace_rest,
+		[EV_kvm_halt_poll_ns] = halt_poll_rest,
+		[EV_kvm_vcpu_wakeup] = wakeup_rest,
 		[EV_kvm_apicv_inhibit_changed] = inhibit_rest,
 		[EV_kvm_avic_incomplete_ipi] = ipi_rest,
 		[EV_kvm_avic_kick_vcpu_slowpath] = kick_rest,

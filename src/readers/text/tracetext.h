@@ -20,7 +20,7 @@ extern const struct reader_ops tracetext_reader;
 uint64_t text_sched_switch(struct text_slice text, uint8_t *record);
 uint64_t text_sched_wakeup(struct text_slice text, uint8_t *record);
 
-/* The same for those of bpf/events_kvm.def, after their words and values. */
+/* The same for other events, after their words and values. */
 uint64_t text_more(unsigned int id, struct text_slice text, uint8_t *record);
 
 /*
@@ -38,6 +38,11 @@ struct text_reasons {
 		uint32_t isa, reason;
 	} slot[TEXT_REASONS];
 	uint32_t isa; /* of the last reason that was known by name: for reasons that are printed as numbers */
+	/*
+	 * A failed KVM_RUN is printed as "restart" or "error" by the kernel; libtraceevent (perf script, trace-cmd)
+	 * compares errno without its sign, and prints the reason, which is an old one then. Set by the first pass.
+	 */
+	bool lacks_errno;
 };
 
 /* NULL: not an event of ours. `system` may be empty: unknown. */
