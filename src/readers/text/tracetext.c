@@ -50,21 +50,51 @@ static bool is_other_part(const struct tracetext *t)
 	return text_parts_are_files(&t->parts) && t->parts.now != t->guest;
 }
 
+static bool slice_begins(struct text_slice s, const char *with)
+{
+	return s.len >= strlen(with) && !memcmp(s.at, with, strlen(with));
+}
+
+/* The vCPU that a line without a thread and a CPU is of: as its text says, or as there is only one. */
+static uint16_t vcpu_guess(struct tracetext *t)
+{
+	const struct kernel_event *kind = text_kind_of(t->line.system, t->line.name);
+	struct text_vcpus *v = &t->vcpus;
+	uint16_t vcpu = RECORD_NO_VCPU;
+
+	if (kind && text_kind_own_vcpu(kind, t->line.text, &vcpu) && vcpu != RECORD_NO_VCPU) {
+		v->several |= v->any && v->first != vcpu;
+		v->first = v->any ? v->first : vcpu;
+		v->any = true;
+		return vcpu;
+	}
+	v->unknown += !t->scanned && kind && kind->id == EV_kvm_exit;
+	return t->scanned && v->any && !v->several ? v->first : RECORD_NO_VCPU;
+}
+
 /*
- * An event of KVM without its thread (perf script -F cpu,time,event; LTTng without the context tid): a vCPU begins and
- * ends its exits on one CPU but for those in which it moves, so that each CPU counts as a thread.
+ * An event of KVM without the number of its thread. QEMU's name of a vCPU's thread stands for it. Else, a vCPU begins
+ * and ends its exits on one CPU but for those in which it moves, so that each CPU counts as a thread.
  */
 static void thread_guess(struct tracetext *t)
 {
 	static const char unknown[] = "(unknown)";
 	struct text_line *l = &t->line;
+	uint16_t vcpu;
 
-	if (t->guest || l->tid || l->comm.len || !l->have_cpu || l->name.len < 4 ||
-	    memcmp(l->name.at, "kvm_", 4) != 0)
+	if (t->guest || l->tid || !slice_begins(l->name, "kvm_") ||
+	    (l->comm.len && (strchr("<:", *l->comm.at) || slice_begins(l->comm, "swapper"))))
 		return;
-	l->tid = TRACETEXT_CPU_TID + l->cpu;
-	l->comm = (struct text_slice){.at = unknown, .len = sizeof(unknown) - 1};
-	t->has_cpu_tids = true;
+	vcpu = vm_threads_vcpu_of_name(l->comm.at, l->comm.len);
+	if (vcpu == RECORD_NO_VCPU && !l->have_cpu)
+		vcpu = vcpu_guess(t);
+	if (vcpu == RECORD_NO_VCPU && !l->have_cpu)
+		return;
+	l->tid = vcpu == RECORD_NO_VCPU ? TRACETEXT_CPU_TID + l->cpu : TRACETEXT_VCPU_TID + 0u + vcpu;
+	if (!l->comm.len)
+		l->comm = (struct text_slice){.at = unknown, .len = sizeof(unknown) - 1};
+	t->has_cpu_tids |= vcpu == RECORD_NO_VCPU;
+	t->has_vcpu_tids |= vcpu != RECORD_NO_VCPU;
 }
 
 /* A text of babeltrace2 may begin after many other lines. */
@@ -179,11 +209,6 @@ static const struct event_type *type_make(const struct tracetext *t, const struc
 	for (p++; *p; p++) /* as perf.data's: "cycles:P" */
 		*p = *p == ':' || *p == ' ' || *p == ',' ? '-' : *p;
 	return event_type_register(&type, &made) ? NULL : made;
-}
-
-static bool slice_begins(struct text_slice s, const char *with)
-{
-	return s.len >= strlen(with) && !memcmp(s.at, with, strlen(with));
 }
 
 /* How this kernel prints the event. */

@@ -93,6 +93,7 @@ uint64_t text_kind_fill(const struct kernel_event *kind, struct text_reasons *re
 enum {
 	TRACETEXT_NAMES_MAX = 4096,
 	TRACETEXT_CPU_TID = 0x40000000, /* + CPU: number of a thread that stands for those of a CPU */
+	TRACETEXT_VCPU_TID = 0x20000000, /* + vCPU: number of a vCPU's thread that has none */
 	TRACETEXT_STACK_BYTES = 2048, /* of a backtrace, as names */
 	TRACETEXT_HOLES_MAX = 1 << 20,
 	TRACETEXT_KEPT_MAX = 64 << 20, /* bytes of `kept`; further lines are all parsed */
@@ -146,7 +147,12 @@ struct tracetext {
 
 	bool ticks;	  /* the times have no unit */
 	bool timeless;	  /* there are no times: they are the numbers of the lines */
-	bool has_cpu_tids; /* see TRACETEXT_CPU_TID */
+	bool has_cpu_tids, has_vcpu_tids; /* see TRACETEXT_CPU_TID, TRACETEXT_VCPU_TID */
+	struct text_vcpus { /* of lines without a thread and a CPU; set by the first pass */
+		uint16_t first;
+		bool any, several; /* a line names its vCPU; another one another */
+		uint64_t unknown;  /* exits that name none */
+	} vcpus;
 	bool is_odd;	  /* the current line has what paste_clean() removes; set by the first pass */
 	bool is_pasted;	  /* there are lines that paste.c may understand; set by the first pass */
 	double ns_per_tick; /* 0: they are not converted */

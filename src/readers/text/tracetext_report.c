@@ -49,6 +49,16 @@ static void pasted_report(struct tracetext *t)
 				  "%s: KVM's events have no threads: those of each CPU count as "
 				  "one thread; exits of vCPUs that move meanwhile are wrong",
 				  info->file);
+	if (t->has_vcpu_tids)
+		trace_info_caveat(info,
+				  "%s: KVM's events have no thread ids: those of each vCPU count "
+				  "as one thread, so that VMs are not told apart",
+				  info->file);
+	if (t->vcpus.unknown && t->vcpus.several)
+		trace_info_caveat(info,
+				  "%s: %" PRIu64 " exits have no thread, no CPU and no vCPU: which "
+				  "entries end them is unknown",
+				  info->file, t->vcpus.unknown);
 	if (counts->joined)
 		trace_info_caveat(info, "%s: %" PRIu64 " records were joined from several lines",
 				  info->file, counts->joined);
