@@ -90,11 +90,10 @@ static void thread_guess(struct tracetext *t)
 		vcpu = vcpu_guess(t);
 	if (vcpu == RECORD_NO_VCPU && !l->have_cpu)
 		return;
-	l->tid = vcpu == RECORD_NO_VCPU ? TRACETEXT_CPU_TID + l->cpu : TRACETEXT_VCPU_TID + 0u + vcpu;
+	l->tid = vcpu == RECORD_NO_VCPU ? TRACETEXT_CPU_TID + l->cpu
+					: TRACETEXT_VCPU_TID + (uint32_t)vcpu;
 	if (!l->comm.len)
 		l->comm = (struct text_slice){.at = unknown, .len = sizeof(unknown) - 1};
-	t->has_cpu_tids |= vcpu == RECORD_NO_VCPU;
-	t->has_vcpu_tids |= vcpu != RECORD_NO_VCPU;
 }
 
 /* A text of babeltrace2 may begin after many other lines. */

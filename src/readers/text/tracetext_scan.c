@@ -306,6 +306,8 @@ static int event_learn(struct scan *s, const struct read_hint *hint)
 	}
 	if (tracetext_other_unit(t))
 		return 0;
+	t->has_cpu_tids |= l->tid >= TRACETEXT_CPU_TID;
+	t->has_vcpu_tids |= l->tid >= TRACETEXT_VCPU_TID && l->tid < TRACETEXT_CPU_TID;
 	step_learn(&t->steps, l->time, s->begun);
 	if (!s->begun)
 		start_learn(s, l);
