@@ -52,12 +52,17 @@ json_t *interrupt_report_caveats(const struct interrupt_report *r)
 			   n->inhibits, n->allowed);
 	caveat_count(list, "IPIs that AVIC could not deliver by itself", n->ipis);
 	caveat_count(list, "accesses to local APICs that AVIC does not handle", n->accesses);
+	if (n->accepts && n->sources && !n->messages)
+		caveat_add(list, "no kvm_set_irq, kvm_msi_set_irq and kvm_timer_irq in this trace: "
+				 "who raised the interrupts is only recorded of the I/O APIC");
 	if (n->accepts && !n->sources)
 		caveat_add(list, "no kvm_set_irq, kvm_msi_set_irq and kvm_timer_irq in this trace: "
 				 "who raised the interrupts is not recorded");
 	caveat_count(list,
 		     "interrupts of devices that are posted to a vCPU by the IOMMU from then on",
 		     n->posted);
+	caveat_count(list, "injections that were repeated, as an exit came before the guest had taken "
+			   "the interrupt (reinjected: --wide)", n->reinjections);
 	caveat_count(list, "losses, at which interrupts under way were dropped", n->losses);
 	caveat_count(list, "events ignored, as there are too many vCPUs", n->refused);
 	return list;
@@ -65,7 +70,8 @@ json_t *interrupt_report_caveats(const struct interrupt_report *r)
 
 /* ---- vectors ---- */
 
-static const char *source_print(const struct irq_vector *v, char *buf, size_t size)
+static const char *source_print(const struct irq_counts *n, const struct irq_vector *v, char *buf,
+				size_t size)
 {
 	static const char *const names[IRQ_SOURCES] = {"msi", "gsi", "timer", "ipi", "other"};
 	unsigned int best = IRQ_MSI;
@@ -73,8 +79,10 @@ static const char *source_print(const struct irq_vector *v, char *buf, size_t si
 	for (unsigned int i = 0; i < IRQ_SOURCES; i++)
 		if (irq_from(v, i) > irq_from(v, best))
 			best = i;
-	if (!irq_from(v, best))
+	if (!irq_from(v, best) || (best == IRQ_IPI && !n->messages))
 		return "-";
+	if (best == IRQ_IPI && !n->timers)
+		return "ipi/timer";
 	if (best != IRQ_LINE)
 		return names[best];
 	snprintf(buf, size, "gsi %u", v->gsi);
@@ -90,9 +98,9 @@ static struct cell get_source(struct table *t, const void *at)
 {
 	char text[32];
 
-	if (!counts_of(t)->sources && !irq_from(at, IRQ_OTHER))
+	if (!counts_of(t)->sources)
 		return (struct cell){0, NULL};
-	return (struct cell){0, table_text(t, source_print(at, text, sizeof(text)))};
+	return (struct cell){0, table_text(t, source_print(counts_of(t), at, text, sizeof(text)))};
 }
 
 /* A figure of events that the trace has not is not 0 (kvm_apicv_accept_irq is another event). */
@@ -104,8 +112,9 @@ GET_NUMBER_IF(get_coalesced, const struct irq_vector *v,
 GET_NUMBER_IF(get_from_msi, const void *at, counts_of(t)->sources, irq_from(at, IRQ_MSI))
 GET_NUMBER_IF(get_from_gsi, const void *at, counts_of(t)->sources, irq_from(at, IRQ_LINE))
 GET_NUMBER_IF(get_from_timer, const void *at, counts_of(t)->sources, irq_from(at, IRQ_TIMER))
-GET_NUMBER_IF(get_from_ipi, const void *at, counts_of(t)->sources, irq_from(at, IRQ_IPI))
-GET_NUMBER(get_from_other, const void *at, irq_from(at, IRQ_OTHER))
+GET_NUMBER_IF(get_from_ipi, const void *at, counts_of(t)->messages, irq_from(at, IRQ_IPI))
+GET_NUMBER_IF(get_from_other, const void *at, counts_of(t)->sources, irq_from(at, IRQ_OTHER))
+GET_NUMBER_IF(get_reinjected, const struct irq_vector *v, counts_of(t)->injections, v->reinjected)
 
 /* Median, 99th percentile and maximum of a struct quantiles. */
 #define STAGE(name, type, member, spare_p50, spare_p99, spare_max, head_p50, text) \
@@ -125,13 +134,17 @@ static const struct column_def vector_columns[] = {
 	{"source", "source", COL_TEXT, .get = get_source, .nullable = true,
 	 .doc = "what raised most of them: msi, gsi N (an interrupt line), timer (of the local "
 		"APIC), "
-		"ipi (a vCPU), other (another thread of the VMM)"},
+		"ipi (a vCPU), ipi/timer (either: the trace has no kvm_timer_irq), other (another "
+		"thread of the VMM)"},
 	{"accepted", "accepted", COL_COUNT, .get = get_accepted, .nullable = true,
 	 .doc = "how often the local APIC accepted it; null: the trace has no "
 		"kvm_apic_accept_irq"},
 	{"coalesced", "coalesced", COL_COUNT, .get = get_coalesced, .nullable = true,
 	 .doc = "how often it was pending already: the guest gets it once for both; null: the "
 		"trace has no accepts, or no injections"},
+	{"reinjected", "reinj", COL_COUNT, .get = get_reinjected, .spare = 5, .nullable = true,
+	 .doc = "injections that were repeated, as an exit came before the guest had taken the "
+		"interrupt; they are not in \"injected\""},
 	{"injected", NULL, COL_COUNT, .get = get_injected, .nullable = true,
 	 .doc = "injections; null: the trace has none"},
 	{"eois", NULL, COL_COUNT, .get = get_eois, .nullable = true,
@@ -151,8 +164,9 @@ static const struct column_def vector_columns[] = {
 	{"from_timer", NULL, COL_COUNT, .get = get_from_timer, .nullable = true,
 	 .doc = "from its own timer"},
 	{"from_ipi", NULL, COL_COUNT, .get = get_from_ipi, .nullable = true,
-	 .doc = "from a vCPU"},
-	{"from_other", NULL, COL_COUNT, .get = get_from_other, .doc = "from something else"},
+	 .doc = "from a vCPU; of its own timer, too, if the trace has no kvm_timer_irq"},
+	{"from_other", NULL, COL_COUNT, .get = get_from_other, .nullable = true,
+	 .doc = "from something else"},
 	{0},
 };
 

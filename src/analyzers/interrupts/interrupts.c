@@ -40,6 +40,13 @@ struct raised {
 	struct loss_mark mark;
 };
 
+/* The newest accept in a thread that nothing showed the source of: kvm_ioapic_set_irq, which follows, may. */
+struct unsourced {
+	uint64_t key; /* source, tid */
+	struct irq_vector *v;
+	enum irq_source source; /* that it was counted for */
+};
+
 /* The APIC id of a vCPU. */
 struct apic_id {
 	uint64_t key[2]; /* source and pid; vCPU */
@@ -52,7 +59,7 @@ enum { LOST_VECTORS, LOST_TIMERS, LOST_RAISED };
 struct interrupts {
 	struct irq_counts counts;
 	struct tsc_clock tsc;
-	struct hash_table vectors, timers, raised, ids;
+	struct hash_table vectors, timers, raised, unsourced, ids;
 	struct loss_state lost[3]; /* LOST_... */
 	int err;
 };
@@ -145,7 +152,7 @@ static void on_line(struct interrupts *x, const struct event *ev)
 {
 	RECORD(kvm_set_irq, r, ev);
 
-	x->counts.sources = true;
+	x->counts.sources = x->counts.messages = true;
 	x->counts.lines += r->level != 0;
 	if (r->level)
 		on_raised(x, ev, IRQ_LINE, VECTOR_ANY, r->gsi);
@@ -155,30 +162,64 @@ static void on_message(struct interrupts *x, const struct event *ev)
 {
 	RECORD(kvm_msi_set_irq, r, ev);
 
+	x->counts.messages = true;
 	on_raised(x, ev, IRQ_MSI,
 		  record_has(ev, kvm_msi_set_irq, data) ? r->data & 0xff : VECTOR_ANY, 0);
 }
 
-/* KVM reports the input after it has delivered the interrupt. */
+/*
+ * KVM reports the input after it has delivered the interrupt; in texts that were sorted, before. Without kvm_set_irq it
+ * shows the source by its vector.
+ */
 static void on_ioapic(struct interrupts *x, const struct event *ev)
 {
 	RECORD(kvm_ioapic_set_irq, pin, ev);
 	struct raised *r = hash_find_u64(&x->raised, key_of(ev, ev->tid));
+	struct unsourced *u = hash_find_u64(&x->unsourced, key_of(ev, ev->tid));
+	bool sent = !pin->coalesced && !pin->masked && record_has(ev, kvm_ioapic_set_irq, vector) &&
+		    record_has(ev, kvm_ioapic_set_irq, pin);
 
 	x->counts.sources = true;
 	x->counts.pin_coalesced += pin->coalesced && !pin->masked;
-	if (r && r->source == IRQ_LINE)
+	if (r && r->source == IRQ_LINE) {
 		hash_remove(&x->raised, r);
+	} else if (sent && u && u->v->vector == pin->vector) {
+		u->v->from[u->source]--;
+		u->v->from[IRQ_LINE]++;
+		u->v->gsi = (uint32_t)pin->pin;
+	} else if (sent) {
+		on_raised(x, ev, IRQ_LINE, pin->vector, (uint32_t)pin->pin);
+	}
+	if (u)
+		hash_remove(&x->unsourced, u);
+}
+
+/* Nothing shows who raised it: an IPI if a vCPU did; a line whose level is still high is sent again at the EOI. */
+static enum irq_source source_guess(struct interrupts *x, const struct event *ev,
+				    struct irq_vector *v)
+{
+	RECORD(kvm_apic_accept_irq, accept, ev);
+	struct unsourced *u;
+
+	if (accept->level && v->from[IRQ_LINE])
+		return IRQ_LINE;
+	u = hash_add_u64(&x->unsourced, key_of(ev, ev->tid), NULL);
+	if (u) {
+		u->v = v;
+		u->source = ev->vcpu == RECORD_NO_VCPU ? IRQ_OTHER : IRQ_IPI;
+	}
+	return ev->vcpu == RECORD_NO_VCPU ? IRQ_OTHER : IRQ_IPI;
 }
 
 /* A message may go to several vCPUs: it is valid until the thread raises another one. */
 static enum irq_source source_of(struct interrupts *x, const struct event *ev, struct irq_vector *v)
 {
-	const struct raised *r = hash_find_u64(&x->raised, key_of(ev, ev->tid));
+	struct raised *r = hash_find_u64(&x->raised, key_of(ev, ev->tid));
 
 	if (!r || end_is_unknown(&x->lost[LOST_RAISED], &r->mark, ev->cpu) ||
 	    (r->vector != v->vector && r->vector != VECTOR_ANY))
-		return ev->vcpu == RECORD_NO_VCPU ? IRQ_OTHER : IRQ_IPI;
+		return source_guess(x, ev, v);
+	r->vector = v->vector; /* a line has one */
 	if (r->source == IRQ_LINE)
 		v->gsi = r->gsi;
 	return r->source;
@@ -250,13 +291,17 @@ static void on_inject(struct interrupts *x, const struct event *ev)
 		return;
 	}
 	x->counts.injections = true;
-	if (r->soft || r->reinjected)
+	if (r->soft)
 		return;
 	v = vector_get(x, ev, apic_id_of(x, ev), r->vector);
 	if (!v)
 		return;
-	v->injected++;
 	v->vcpu = ev->vcpu;
+	x->counts.reinjections += r->reinjected;
+	v->reinjected += r->reinjected;
+	if (r->reinjected)
+		return;
+	v->injected++;
 	x->counts.unaccepted += !is_in(x, &v->pending, ev);
 	stage_end(x, v, IRQ_INJECT, &v->pending, ev);
 	v->since = v->pending;
@@ -345,7 +390,7 @@ static void on_timer(struct interrupts *x, const struct event *ev)
 	v = vector_get(x, ev, apic_id_of(x, ev), t->vector);
 	if (v)
 		v->from[IRQ_TIMER]++;
-	x->counts.sources = true;
+	x->counts.sources = x->counts.messages = x->counts.timers = true;
 	t->fired++;
 	t->lost += r->pending > 1 ? r->pending - 1 : 0;
 	t->injected = false;
@@ -494,6 +539,7 @@ struct interrupts *interrupts_new(void)
 	x->vectors = HASH_TABLE(struct vector_entry, 2, VECTORS_MAX);
 	x->timers = HASH_TABLE(struct timer_entry, 2, TIMERS_MAX);
 	x->raised = HASH_TABLE(struct raised, 1, THREADS_MAX);
+	x->unsourced = HASH_TABLE(struct unsourced, 1, THREADS_MAX);
 	x->ids = HASH_TABLE(struct apic_id, 2, TIMERS_MAX);
 	tsc_clock_init(&x->tsc);
 	return x;
@@ -519,6 +565,7 @@ void interrupts_free(struct interrupts *x)
 	hash_deinit(&x->vectors);
 	hash_deinit(&x->timers);
 	hash_deinit(&x->raised);
+	hash_deinit(&x->unsourced);
 	hash_deinit(&x->ids);
 	for (unsigned int i = 0; i < sizeof(x->lost) / sizeof(x->lost[0]); i++)
 		loss_state_deinit(&x->lost[i]);

@@ -31,6 +31,7 @@ struct irq_vector {
 	uint32_t pid, apic_id, vector;
 	uint16_t vcpu; /* RECORD_NO_VCPU: unknown */
 	uint64_t accepted, coalesced, injected, eois, late;
+	uint64_t reinjected; /* again, as an exit came before the guest had taken it: not in `injected` */
 	uint64_t from[IRQ_SOURCES]; /* see irq_from() */
 	uint32_t gsi; /* of IRQ_LINE: the newest */
 	struct quantiles stage[IRQ_STAGES];
@@ -55,7 +56,10 @@ struct irq_timer {
 struct irq_counts {
 	uint64_t accepts;
 	bool injections, eois, entries; /* the trace has them; EOIs: with a vector */
-	bool sources; /* events that tell who raises interrupts; without one, every one would look like an IPI */
+	bool sources; /* events that tell who raises interrupts */
+	bool messages; /* those of messages or lines, or timers: what they do not show is an IPI, or a timer */
+	bool timers;   /* ... of timers: it is an IPI */
+	uint64_t reinjections;
 	uint64_t unaccepted; /* injections without an accept in the trace */
 	uint64_t pin_coalesced; /* inputs of the I/O APIC that were driven and sent nothing, as one was pending */
 	uint64_t lines;	 /* raised: kvm_set_irq */
