@@ -37,6 +37,7 @@ struct raised {
 	enum irq_source source;
 	uint32_t vector; /* VECTOR_ANY: that of the line's redirection entry, which comes later */
 	uint32_t gsi;
+	bool by_pin; /* kvm_ioapic_set_irq came first */
 	struct loss_mark mark;
 };
 
@@ -145,6 +146,7 @@ static void on_raised(struct interrupts *x, const struct event *ev, enum irq_sou
 	r->source = source;
 	r->vector = vector;
 	r->gsi = gsi;
+	r->by_pin = false;
 	r->mark = loss_mark_of(&x->lost[LOST_RAISED], ev);
 }
 
@@ -181,7 +183,7 @@ static void on_ioapic(struct interrupts *x, const struct event *ev)
 
 	x->counts.sources = true;
 	x->counts.pin_coalesced += pin->coalesced && !pin->masked;
-	if (r && r->source == IRQ_LINE) {
+	if (r && r->source == IRQ_LINE && !r->by_pin) {
 		hash_remove(&x->raised, r);
 	} else if (sent && u && u->v->vector == pin->vector) {
 		u->v->from[u->source]--;
@@ -189,6 +191,9 @@ static void on_ioapic(struct interrupts *x, const struct event *ev)
 		u->v->gsi = (uint32_t)pin->pin;
 	} else if (sent) {
 		on_raised(x, ev, IRQ_LINE, pin->vector, (uint32_t)pin->pin);
+		r = hash_find_u64(&x->raised, key_of(ev, ev->tid));
+		if (r)
+			r->by_pin = true;
 	}
 	if (u)
 		hash_remove(&x->unsourced, u);
