@@ -137,10 +137,22 @@ static struct vm *vm_of(struct downtime *d, const struct event *ev)
 	return vm;
 }
 
+/* Another migration begins (`begins`), or the VM stops again: its state was sent, and its start was not recorded. */
+static void sent_close(struct downtime *d, struct vm *vm, bool begins)
+{
+	struct vm_stop *s = vm->open == NO_STOP ? NULL : &d->stops[vm->open];
+
+	if (!s || s->state != RUN_STATE_FINISH_MIGRATE || (!begins && !s->at[STOP_LOADED]))
+		return;
+	s->abandoned = true;
+	vm->open = NO_STOP;
+}
+
 static void on_stopped(struct downtime *d, struct vm *vm, const struct event *ev, uint32_t state)
 {
 	struct vm_stop *s;
 
+	sent_close(d, vm, false);
 	if (vm->open != NO_STOP) /* it is stopped already */
 		return;
 	if (vm->resumed != NO_STOP) /* there was no entry, or it is missing */
@@ -221,6 +233,8 @@ static void on_step(struct downtime *d, const struct event *ev)
 	d->counts.steps = true;
 	if (!vm || step < STEP_SAVE_RAM || step > STEP_SENT)
 		return;
+	if (step == STEP_STOP)
+		sent_close(d, vm, true);
 	if (step == STEP_STOP && vm->open == NO_STOP)
 		vm->left_vmm = loss_mark_of(&d->losses, ev);
 	if (step == STEP_LOAD)
