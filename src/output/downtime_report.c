@@ -18,7 +18,7 @@ json_t *downtime_report_caveats(const struct downtime_report *r)
 {
 	const struct downtime_counts *n = downtime_counts(r->downtime);
 	uint64_t ends[STOP_ARRIVED + 1] = {0}, lost = 0, no_exit = 0, no_entry = 0, no_step = 0,
-		 no_begin = 0;
+				     no_begin = 0;
 	json_t *list = json_array();
 	size_t nr;
 	const struct vm_stop *s = downtime_stops(r->downtime, &nr);
@@ -48,8 +48,10 @@ json_t *downtime_report_caveats(const struct downtime_report *r)
 	caveat_count(list,
 		  "begin when the vCPUs were paused, as no exit from the guest was seen before",
 		  no_exit);
-	caveat_count(list, "downtimes without the time that stopping the VM took, as its begin "
-			   "(src-downtime-start) is not in this trace", no_begin);
+	caveat_count(list,
+		     "downtimes without the time that stopping the VM took, as its begin "
+		     "(src-downtime-start) is not in this trace",
+		     no_begin);
 	caveat_count(list, "end when the vCPUs may run, as no entry to the guest was seen after",
 		  no_entry);
 	caveat_count(list,

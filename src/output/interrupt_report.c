@@ -61,8 +61,10 @@ json_t *interrupt_report_caveats(const struct interrupt_report *r)
 	caveat_count(list,
 		     "interrupts of devices that are posted to a vCPU by the IOMMU from then on",
 		     n->posted);
-	caveat_count(list, "injections that were repeated, as an exit came before the guest had taken "
-			   "the interrupt (reinjected: --wide)", n->reinjections);
+	caveat_count(list,
+		     "injections that were repeated, as an exit came before the guest had taken "
+		     "the interrupt (reinjected: --wide)",
+		     n->reinjections);
 	caveat_count(list, "losses, at which interrupts under way were dropped", n->losses);
 	caveat_count(list, "events ignored, as there are too many vCPUs", n->refused);
 	return list;
