@@ -142,12 +142,19 @@ struct queue {
 	bool has_queue;
 };
 
+/* The first vCPU of a number in a log. */
+struct tid_vcpu {
+	uint64_t tid;
+	uint16_t vcpu;
+};
+
 void qemu_events_init(struct qemu_events *e, bool binary)
 {
 	e->nr_names = 0;
 	e->binary = binary;
 	e->by_name = HASH_INDEX(QEMU_NAMES_MAX);
 	e->queues = HASH_TABLE(struct queue, 1, QEMU_QUEUES_MAX);
+	e->tids = HASH_TABLE(struct tid_vcpu, 1, QEMU_TIDS_MAX);
 }
 
 void qemu_events_deinit(struct qemu_events *e)
@@ -156,6 +163,7 @@ void qemu_events_deinit(struct qemu_events *e)
 		free(e->name[i].name);
 	hash_index_deinit(&e->by_name);
 	hash_deinit(&e->queues);
+	hash_deinit(&e->tids);
 }
 
 static bool slice_is(struct text_slice text, const char *what)
@@ -288,6 +296,18 @@ static const char *arg_find(const struct arg *a, struct text_slice text)
 	if (end - p >= 2 && (!memcmp(p, "0x", 2) || !memcmp(p, "0X", 2)))
 		return end - p > 2 && isxdigit((unsigned char)p[2]) ? p : NULL;
 	return p;
+}
+
+void qemu_tid_learn(struct qemu_events *e, uint32_t tid, struct text_slice args)
+{
+	const char *p = tid ? value_find(args, "cpu_index") : NULL;
+	bool is_new = false;
+	struct tid_vcpu *t = p ? hash_add_u64(&e->tids, tid, &is_new) : NULL;
+	uint16_t vcpu = p ? (uint16_t)text_number(&p) : 0;
+
+	if (t && is_new)
+		t->vcpu = vcpu;
+	e->tids_are_pids |= t && t->vcpu != vcpu;
 }
 
 struct qemu_args qemu_args_of(struct text_slice name, struct text_slice text)
@@ -544,7 +564,7 @@ void qemu_event_make(struct qemu_events *e, struct qemu_name *n, struct qemu_hea
 		unknown_fill(e, args, to);
 	hdr.type = type->id;
 	hdr.size = type->size;
-	if (!head.tid && !e->binary && hdr.vcpu != RECORD_NO_VCPU) {
+	if ((!head.tid || e->tids_are_pids) && !e->binary && hdr.vcpu != RECORD_NO_VCPU) {
 		hdr.tid = QEMU_VCPU_TID + hdr.vcpu;
 		e->has_vcpu_tids |= special == EV_kvm_run;
 	}

@@ -11,7 +11,8 @@
 enum {
 	QEMU_NAMES_MAX = 4096,
 	QEMU_QUEUES_MAX = 1 << 16,
-	QEMU_RECORD_MAX = 512, /* bytes of a record, with its header */
+	QEMU_TIDS_MAX = 1 << 12,
+	QEMU_RECORD_MAX = 512,	    /* bytes of a record, with its header */
 	QEMU_VCPU_TID = 0x40000000, /* + vCPU: number of its thread in a log without threads */
 };
 
@@ -32,7 +33,8 @@ struct qemu_events {
 	struct qemu_name name[QEMU_NAMES_MAX];
 	uint32_t nr_names;
 	struct hash_index by_name;
-	struct hash_table queues;
+	struct hash_table queues, tids;
+	bool tids_are_pids; /* several vCPUs have one number: it is not a thread's, but the process's */
 	bool binary; /* arguments are numbers, not text */
 	bool has_vcpu_tids; /* threads were numbered by vCPUs, see QEMU_VCPU_TID */
 };
@@ -43,6 +45,9 @@ void qemu_events_deinit(struct qemu_events *e);
 /* NULL: too many names, or no memory. `hint` as in open(); NULL: everything is wanted. */
 struct qemu_name *qemu_event_name(struct qemu_events *e, struct text_slice name,
 				  const struct read_hint *hint);
+
+/* Before all lines are read: an event's number, and the vCPU that its arguments may name. */
+void qemu_tid_learn(struct qemu_events *e, uint32_t tid, struct text_slice args);
 
 /* Is it an event that becomes one of ours? */
 bool qemu_event_is_known(struct text_slice name);

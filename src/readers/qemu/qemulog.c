@@ -84,6 +84,8 @@ static bool form_find(struct qemulog *q)
 	for (int i = 0; i < FORM_LINES_MAX && (s = text_line_next(&q->lines, &end)); i++) {
 		enum qemu_form form = qemu_line_parse(&l, s, end);
 
+		if (form)
+			qemu_tid_learn(&q->events, l.head.tid, l.args);
 		nr[form] += qemu_line_is_likely(&l) && !q->lines.signature;
 		is_odd |= text_skip_quote(s) < end &&
 			  (!l.form || qemu_line_is_cut(&l) || paste_is_odd(s, end) ||
@@ -137,9 +139,10 @@ static void end_report(struct qemulog *q)
 				  ", may lack their ends",
 				  info->file, counts->open, counts->first_open);
 	if (q->events.has_vcpu_tids)
-		trace_info_caveat(info,
-				  "%s: the log has no threads: each vCPU counts as one thread",
-				  info->file);
+		trace_info_caveat(
+			info, "%s: the log has no threads%s: each vCPU counts as one thread",
+			info->file,
+			q->events.tids_are_pids ? ", but one number for several vCPUs" : "");
 	if (info->late)
 		trace_info_caveat(info, "%s: %" PRIu64 " events are out of order", info->file,
 				  info->late);
