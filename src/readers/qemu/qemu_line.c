@@ -75,41 +75,28 @@ static bool has_args(const struct qemu_line *l)
 	return args.found || !args.all;
 }
 
-/* `nr` digits at *p, which is set behind them and the character `then`; false: it is not so. */
-static bool digits_parse(const char **p, int nr, char then, uint64_t *ret)
-{
-	const char *begin = *p;
-
-	*ret = text_decimal(p);
-	return *p - begin == nr && *(*p)++ == then;
-}
-
-/* Days from 1970-01-01 to a date of the Gregorian calendar, from 1970 on. */
-static uint64_t days_of(uint64_t year, uint64_t month, uint64_t day)
-{
-	uint64_t y = month <= 2 ? year - 1 : year, m = (month + 9) % 12;
-
-	return 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719468;
-}
-
 /* "2026-11-22T10:29:20.223839Z NAME ARGS": real_time_iso8601() of QEMU */
-static bool iso_parse(struct qemu_line *l, const char *s, const char *end)
+static bool is_plain_iso(const char *s, const char *name)
 {
-	const char *p = s;
-	uint64_t year, month, day, hour, minute, second, us;
+	return name - s == 28 && s[10] == 'T' && s[26] == 'Z';
+}
 
-	if (!digits_parse(&p, 4, '-', &year) || !digits_parse(&p, 2, '-', &month) ||
-	    !digits_parse(&p, 2, 'T', &day) || !digits_parse(&p, 2, ':', &hour) ||
-	    !digits_parse(&p, 2, ':', &minute) || !digits_parse(&p, 2, '.', &second) ||
-	    !digits_parse(&p, 6, 'Z', &us) || *p != ' ' || year < 1970 || year > 2200 ||
-	    month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59 ||
-	    second > 60)
-		return false;
-	l->head = (struct qemu_head){
-		.time_ns = (((days_of(year, month, day) * 24 + hour) * 60 + minute) * 60 + second) *
-				   1000000000 +
-			   us * 1000};
-	return event_parse(l, p + 1, end);
+/* With a head of other logs, or of QEMU's messages, any text may look like an event. */
+static enum qemu_form headed_parse(struct qemu_line *l, const char *s, const char *end)
+{
+	struct log_head head;
+	const char *p = log_head_parse(s, end, &head);
+
+	if (!head.has_time && p == s)
+		return QEMU_NO_EVENT;
+	l->head = (struct qemu_head){.time_ns = head.has_time ? head.time.ns : 0, .tid = head.tid};
+	l->time = head.time;
+	l->source = head.source;
+	l->loose = !head.has_time || !is_plain_iso(s, p);
+	if (!event_parse(l, p, end) ||
+	    (l->loose && (!memchr(l->name.at, '_', l->name.len) || !has_args(l))))
+		return QEMU_NO_EVENT;
+	return !head.has_time ? QEMU_LOG_BARE : head.time.monotonic ? QEMU_LOG_MONO : QEMU_LOG_ISO;
 }
 
 /* "NAME DELTA.NNN pid=N ARGS": head.time_ns is the difference. */
@@ -139,19 +126,23 @@ static bool python_parse(struct qemu_line *l, const char *s, const char *end)
 static bool bare_parse(struct qemu_line *l, const char *s, const char *end)
 {
 	l->head = (struct qemu_head){0};
+	l->loose = true;
 	return event_parse(l, s, end) && memchr(l->name.at, '_', l->name.len) && has_args(l);
 }
 
 enum qemu_form qemu_line_parse(struct qemu_line *l, const char *s, const char *end)
 {
 	s = text_skip_quote(s);
+	l->loose = false;
+	l->source = (struct text_slice){s, 0};
+	l->time = (struct log_time){.decimals = 6};
 	l->form = stamped_parse(l, s, end);
-	if (l->form != QEMU_NO_EVENT)
-		return l->form;
-	l->form = iso_parse(l, s, end)	    ? QEMU_LOG_ISO
-		  : python_parse(l, s, end) ? QEMU_SIMPLETRACE_PY
-		  : bare_parse(l, s, end)   ? QEMU_LOG_BARE
-					    : QEMU_NO_EVENT;
+	if (l->form == QEMU_NO_EVENT)
+		l->form = headed_parse(l, s, end);
+	if (l->form == QEMU_NO_EVENT)
+		l->form = python_parse(l, s, end) ? QEMU_SIMPLETRACE_PY
+			  : bare_parse(l, s, end) ? QEMU_LOG_BARE
+						  : QEMU_NO_EVENT;
 	return l->form;
 }
 
@@ -176,8 +167,7 @@ static bool has_named_value(struct text_slice args)
 
 bool qemu_line_is_likely(const struct qemu_line *l)
 {
-	return l->form != QEMU_LOG_BARE || qemu_args_of(l->name, l->args).all ||
-	       has_named_value(l->args);
+	return !l->loose || qemu_args_of(l->name, l->args).all || has_named_value(l->args);
 }
 
 /* An event with a time, or a known one, decides; others without a time do if there is hardly
@@ -196,7 +186,7 @@ static bool lines_decide(const char *text, size_t len, bool whole)
 		nr += text_skip_blanks(s) < end;
 		if (qemu_line_parse(&l, s, end) == QEMU_NO_EVENT || !qemu_line_is_likely(&l))
 			continue;
-		if (l.form != QEMU_LOG_BARE || qemu_args_of(l.name, l.args).all)
+		if (!l.loose || qemu_args_of(l.name, l.args).all)
 			return true;
 		bare++;
 	}
@@ -231,7 +221,7 @@ static bool is_head(const char *s, const char *end)
 		return false;
 	memcpy(line, s, len);
 	memcpy(line + len, " name\n", 6);
-	if (iso_parse(&l, line, line + len + 5))
+	if (headed_parse(&l, line, line + len + 5) == QEMU_LOG_ISO && !l.loose)
 		return true;
 	memcpy(line + len, "name\n", 6);
 	return stamped_parse(&l, line, line + len + 4) != QEMU_NO_EVENT;
@@ -259,7 +249,7 @@ static enum paste_class qemu_classify(const char *s, const char *end)
 	case QEMU_LOG_BARE:
 		return qemu_args_of(l.name, l.args).all ? PASTE_TIMELESS : PASTE_UNKNOWN;
 	default:
-		return PASTE_EVENT;
+		return !l.loose || qemu_args_of(l.name, l.args).all ? PASTE_EVENT : PASTE_UNKNOWN;
 	}
 }
 

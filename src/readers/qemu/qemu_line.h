@@ -4,14 +4,16 @@
 #define HOSTRACE_QEMU_LINE_H
 
 #include "readers/qemu/qemu_events.h"
+#include "readers/text/log_head.h"
 #include "readers/text/paste.h"
 
 enum qemu_form {
 	QEMU_NO_EVENT,
-	QEMU_LOG,	     /* 32416@1795357760.223839:virtqueue_pop vq 0x7f332a89e010 ... */
-	QEMU_LOG_ISO,	     /* 2026-11-22T10:29:20.223839Z virtqueue_pop vq ...; QEMU 10.2 and newer */
-	QEMU_LOG_BARE,	     /* virtqueue_pop vq 0x7f332a89e010 elem 0x55b3842a08c0 in_num 2 out_num 1 */
-	QEMU_LOG_STAP,	     /* 32416@1795357760223839123 virtqueue_pop vq ... */
+	QEMU_LOG,     /* 32416@1795357760.223839:virtqueue_pop vq 0x7f332a89e010 ... */
+	QEMU_LOG_ISO, /* 2026-11-22T10:29:20.223839Z virtqueue_pop vq ...; any date of log_head.h */
+	QEMU_LOG_MONO, /* [  123.456789] host qemu-kvm[4217]: virtqueue_pop vq ... */
+	QEMU_LOG_BARE, /* virtqueue_pop vq 0x7f332a89e010 elem 0x55b3842a08c0 in_num 2 out_num 1 */
+	QEMU_LOG_STAP, /* 32416@1795357760223839123 virtqueue_pop vq ... */
 	QEMU_SIMPLETRACE_PY, /* virtqueue_pop 12.345 pid=32416 vq=0x7f332a89e010 ... */
 	QEMU_FORMS,
 };
@@ -20,6 +22,10 @@ struct qemu_line {
 	enum qemu_form form;
 	struct qemu_head head; /* simpletrace.py: the time since the line before; bare: no time */
 	struct text_slice name, args;
+	struct text_slice
+		source; /* "host qemu-kvm[4217]" of a log that has several programs; empty: none */
+	struct log_time time; /* of QEMU_LOG_ISO, _MONO */
+	bool loose;	      /* any text may look so: only an event that is known proves it */
 };
 
 /*

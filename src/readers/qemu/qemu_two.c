@@ -80,7 +80,7 @@ static int times_check(struct qemu_two *t, const char *file, uint64_t time_ns, u
 int qemu_two_event(struct qemu_two *t, const char *file, const struct qemu_line *l, uint64_t line,
 		   bool words)
 {
-	bool has_time = l->form == QEMU_LOG || l->form == QEMU_LOG_ISO;
+	bool has_time = l->form == QEMU_LOG || l->form == QEMU_LOG_ISO || l->form == QEMU_LOG_MONO;
 
 	if (!has_time && l->form != QEMU_LOG_BARE)
 		return 0;

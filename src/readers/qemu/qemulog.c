@@ -14,8 +14,10 @@
 #include "readers/qemu/qemu_two.h"
 #include "readers/text/lines.h"
 #include "readers/text/paste_clean.h"
+#include "readers/text/paste_sources.h"
 
 enum {
+	NS_DECIMALS = 9,
 	ARENA = BATCH_MAX * QEMU_RECORD_MAX,
 	FORM_LINES_MAX = 100000, /* lines whose form is looked at before the first is read */
 };
@@ -30,6 +32,10 @@ struct qemulog {
 		uint64_t nr, first_line;
 	} unknown, cut;
 	struct qemu_two two;
+	struct paste_sources
+		sources;  /* of lines whose heads paste.c does not remove, as they have the time */
+	uint8_t decimals; /* of the times: the least */
+	bool no_year;
 	uint8_t *arena;
 };
 
@@ -81,9 +87,17 @@ static bool form_find(struct qemulog *q)
 	struct qemu_line l;
 	char *s, *end;
 
+	q->sources = (struct paste_sources){0};
+	q->decimals = NS_DECIMALS;
+	q->no_year = false;
 	for (int i = 0; i < FORM_LINES_MAX && (s = text_line_next(&q->lines, &end)); i++) {
 		enum qemu_form form = qemu_line_parse(&l, s, end);
 
+		if (form && qemu_line_is_likely(&l)) {
+			paste_sources_line(&q->sources, l.source, q->lines.number);
+			q->decimals = l.time.decimals < q->decimals ? l.time.decimals : q->decimals;
+			q->no_year |= l.time.no_year;
+		}
 		if (form)
 			qemu_tid_learn(&q->events, l.head.tid, l.args);
 		nr[form] += qemu_line_is_likely(&l) && !q->lines.signature;
@@ -211,27 +225,39 @@ static void qemulog_close(struct reader *r)
 	free(q);
 }
 
+static uint64_t ns_of_decimals(unsigned int decimals)
+{
+	uint64_t ns = 1;
+
+	for (; decimals < NS_DECIMALS; decimals++)
+		ns *= 10;
+	return ns;
+}
+
 static void describe(struct qemulog *q)
 {
 	struct trace_info *info = &q->reader.info;
 
 	info->kind = q->form == QEMU_SIMPLETRACE_PY ? "simpletrace text" : "QEMU log";
-	json_object_set_new(info->meta, "clock",
-			    json_string(q->form == QEMU_SIMPLETRACE_PY ? "monotonic" : "realtime"));
+	bool monotonic = q->form == QEMU_SIMPLETRACE_PY || q->form == QEMU_LOG_MONO;
+
+	json_object_set_new(info->meta, "clock", json_string(monotonic ? "monotonic" : "realtime"));
 	if (q->form == QEMU_LOG_BARE) {
 		json_object_set_new(info->meta, "time_unit", json_string("ticks"));
 		trace_info_caveat(info,
 				  "%s: the log has no timestamps (QEMU: -msg timestamp=on): times "
 				  "are the numbers of the events",
 				  info->file);
-	} else if (q->form && q->form != QEMU_SIMPLETRACE_PY) {
+	} else if (q->form && !monotonic) {
 		trace_info_caveat(info,
 				  "%s: timestamps are from the clock 'realtime', not "
 				  "CLOCK_MONOTONIC",
 				  info->file);
 	}
-	if (q->form == QEMU_LOG || q->form == QEMU_LOG_ISO)
-		trace_info_set_resolution(info, 1000);
+	if (q->form == QEMU_LOG || q->form == QEMU_LOG_ISO || q->form == QEMU_LOG_MONO)
+		trace_info_set_resolution(info, ns_of_decimals(q->decimals));
+	if (q->no_year)
+		trace_info_caveat(info, "%s: the dates have no year: 1970 is assumed", info->file);
 }
 
 static int qemulog_begin(struct qemulog *q, const char *path, struct open_files *files)
@@ -252,7 +278,7 @@ static int qemulog_begin(struct qemulog *q, const char *path, struct open_files 
 			return err;
 		form_find(q);
 	}
-	err = text_lines_rewind(&q->lines);
+	err = paste_sources_check(&q->sources, info) ?: text_lines_rewind(&q->lines);
 	if (!err && line_next(q, &l))
 		info->start_ns = info->end_ns = l.head.time_ns;
 	describe(q);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "readers/text/lines.h"
+#include "readers/text/log_head.h"
 #include "readers/text/paste_clean.h"
 
 /* ---- cleaning ---- */
@@ -276,7 +277,7 @@ static const char *month_skip(const char *s)
 	p = pattern_skip(p, "dd:dd:dd");
 	p = p ? fraction_skip(p) : NULL;
 	year = p ? pattern_skip(p, " dddd") : NULL;
-	return year && !isalnum((unsigned char)*year) && *year != '-' ? year : p;
+	return year && !isalnum((unsigned char)*year) && !strchr("-@", *year) ? year : p;
 }
 
 /* A date, a time of day, or seconds: what ts(1), syslog and containers print. */
@@ -329,8 +330,44 @@ static const char *bracket_skip(const char *s)
 	if (*p != '[')
 		return NULL;
 	p = text_skip_blanks(p + 1);
-	p = date_skip(p);
+	if ((*p == 'T' || *p == 'C') && text_is_digit(p[1])) /* CONFIG_PRINTK_CALLER */
+		p = number_skip(p + 1);
+	else
+		p = date_skip(p + (*p == '+')); /* dmesg -H: the time since the line before */
 	return p && *p == ']' ? p + 1 : NULL;
+}
+
+/* "kern  :info  : " of dmesg -x */
+static const char *facility_skip(const char *s)
+{
+	static const char *const levels[] = {"emerg", "alert",	"crit", "err",
+					     "warn",  "notice", "info", "debug"};
+	const char *p = s;
+
+	while (isalnum((unsigned char)*p))
+		p++;
+	p = p > s ? text_skip_blanks(p) : s;
+	if (*p != ':')
+		return NULL;
+	s = ++p;
+	while (islower((unsigned char)*p))
+		p++;
+	for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++)
+		if ((size_t)(p - s) == strlen(levels[i]) &&
+		    !memcmp(s, levels[i], (size_t)(p - s))) {
+			p = text_skip_blanks(p);
+			return p[0] == ':' && p[1] == ' ' ? p + 1 : NULL;
+		}
+	return NULL;
+}
+
+/* What log_head.h has besides these. */
+static const char *head_skip(const char *s)
+{
+	struct log_head head;
+	const char *p = log_head_parse(s, s + strcspn(s, "\n"), &head);
+
+	return p > s ? p : NULL;
 }
 
 /* A thread's name, "252812@1721976657.700972:" or a date: no column of numbers. */
@@ -484,8 +521,11 @@ const char *paste_prefix_skip(const char *s, bool has_parts)
 {
 	const char *at = mark_skip(s), *source;
 
-	if (!at)
-		at = bracket_skip(s);
+	if (!at && (at = bracket_skip(s))) {
+		/* "host qemu-kvm[4217]:" of journalctl -o short-monotonic */
+		source = *at == ' ' ? source_skip(text_skip_blanks(at)) : NULL;
+		at = source && source[-2] == ']' ? source : at;
+	}
 	if (!at)
 		at = chat_skip(s);
 	if (!at)
@@ -498,6 +538,10 @@ const char *paste_prefix_skip(const char *s, bool has_parts)
 		source = at ? source_skip(text_skip_blanks(at)) : NULL;
 		at = source ? source : at;
 	}
+	if (!at)
+		at = facility_skip(s);
+	if (!at)
+		at = head_skip(s);
 	if (!at)
 		at = line_number_skip(s);
 	return at || has_parts ? at : file_skip(s);
