@@ -21,6 +21,7 @@
 
 #include "event/event.h"
 #include "readers/text/lines.h"
+#include "readers/text/log_head.h"
 #include "readers/text/text_line.h"
 
 enum {
@@ -498,16 +499,41 @@ static bool timeless_parse(struct text_line *l, const char *s, const char *end)
 	return false;
 }
 
+/* perf script -F tod: "timeout 22866 [001] 2026-11-29 07:56:20.463828", after which the time may follow. */
+static bool dated_parse(struct text_line *l, const char *s, const char *end)
+{
+	struct log_time t;
+
+	for (const char *p = memchr(s, '-', (size_t)(end - s)), *after; p;
+	     p = memchr(p + 1, '-', (size_t)(end - p - 1))) {
+		const char *date = p - s < 4 ? s : p - 4;
+
+		if ((date > s && date[-1] != ' ') || !(after = log_date_parse(date, &t)) ||
+		    *after != ' ' || !t.decimals || !loose_head_parse(l, s, date))
+			continue;
+		after = text_skip_blanks(after);
+		l->ticks = false;
+		l->decimals = t.decimals;
+		l->time = t.ns;
+		l->is_date = !text_is_digit(*after) || !time_parse(l, &after);
+		if (!any_event_parse(l, after + !l->is_date, end))
+			continue;
+		perf_task_restore(l);
+		return true;
+	}
+	return false;
+}
+
 static bool line_is_event(struct text_line *l, const char *s, const char *end)
 {
 	enum text_layout first = l->layout;
 	bool had_cpu = l->have_cpu;
 
-	l->timeless = false;
+	l->timeless = l->is_date = false;
 	if (first == TEXT_LATENCY && latency_parse(l, s, end))
 		return true;
 	if (bracket_parse(l, s, end) || perf_parse(l, s, end) || latency_parse(l, s, end) ||
-	    loose_parse(l, s, end) || timeless_parse(l, s, end))
+	    loose_parse(l, s, end) || dated_parse(l, s, end) || timeless_parse(l, s, end))
 		return l->text.len < 2 || memcmp(l->text.at, "{ ", 2) != 0; /* babeltrace2 */
 	l->layout = first; /* the next line is probably as the one before */
 	l->have_cpu = had_cpu;
@@ -515,25 +541,6 @@ static bool line_is_event(struct text_line *l, const char *s, const char *end)
 }
 
 /* ---- other lines ---- */
-
-static bool starts_with(const char *s, const char *what)
-{
-	return !strncmp(s, what, strlen(what));
-}
-
-/* "cpus=2", "version = 7", "CPU 3 is empty": what trace-cmd report prints first. */
-static bool is_header(const char *s, const char *end)
-{
-	const char *p = s;
-
-	if (starts_with(s, "cpus=") || starts_with(s, "version = "))
-		return true;
-	if (!starts_with(s, "CPU "))
-		return false;
-	p += strlen("CPU ");
-	text_decimal(&p);
-	return starts_with(p, " is empty") && trim_end(s, end) == p + strlen(" is empty");
-}
 
 /* "=> schedule" (tracefs; trace-cmd adds an address), "	ffffffff8120 schedule+0x1 (vmlinux)" (perf). */
 static bool stack_parse(struct text_line *l, const char *line, const char *s, const char *end)
@@ -552,7 +559,7 @@ static bool stack_parse(struct text_line *l, const char *line, const char *s, co
 	l->text = slice(s, s);
 	if (p == s || (*p != ' ' && *p != '\n'))
 		return false;
-	return p - s >= CALL_DIGITS_MIN || p - line >= CALL_WIDTH || starts_with(p, " [unknown]");
+	return p - s >= CALL_DIGITS_MIN || p - line >= CALL_WIDTH || !strncmp(p, " [unknown]", 10);
 }
 
 static enum text_line_kind other_parse(struct text_line *l, const char *line, const char *s,
@@ -562,9 +569,9 @@ static enum text_line_kind other_parse(struct text_line *l, const char *line, co
 		return TEXT_EMPTY;
 	if (*s == '#')
 		return text_comment_parse(l, s);
-	if (starts_with(s, "CPU:") && text_lost_parse(l, s))
+	if (!strncmp(s, "CPU:", 4) && text_lost_parse(l, s))
 		return TEXT_LOST;
-	if (is_header(s, end)) {
+	if (text_is_header(s, end)) {
 		l->from_trace_cmd = true;
 		return TEXT_EMPTY;
 	}

@@ -36,6 +36,7 @@ struct text_line {
 	uint8_t decimals; /* of the time: 6 is microseconds */
 	bool ticks, have_cpu;
 	bool timeless; /* no time is printed */
+	bool is_date;  /* the time is a time of day: perf script -F tod */
 	bool is_span;  /* TEXT_LOST of a text_source: from, until, ns */
 	uint64_t from, until;
 	struct text_slice comm;	  /* empty: unknown */
@@ -56,6 +57,9 @@ bool text_has_event(const char *head, size_t len, bool whole);
 
 /* text_lost.c: "CPU:3 [LOST 12 EVENTS]": cpu, count. False: it is not so. */
 bool text_lost_parse(struct text_line *l, const char *s);
+
+/* A line that trace-cmd report prints first? */
+bool text_is_header(const char *s, const char *end);
 
 /* A comment: TEXT_STARTED, TEXT_OVERRUN or TEXT_EMPTY. */
 enum text_line_kind text_comment_parse(struct text_line *l, const char *s);

@@ -68,3 +68,17 @@ enum text_line_kind text_comment_parse(struct text_line *l, const char *s)
 	l->count -= stored;
 	return TEXT_OVERRUN;
 }
+
+/* "cpus=2", "version = 7", "CPU 3 is empty": what trace-cmd report prints first. */
+bool text_is_header(const char *s, const char *end)
+{
+	const char *p = s;
+
+	if (starts_with(s, "cpus=") || starts_with(s, "version = "))
+		return true;
+	if (!starts_with(s, "CPU "))
+		return false;
+	p += strlen("CPU ");
+	text_decimal(&p);
+	return starts_with(p, " is empty") && text_skip_blanks(p + strlen(" is empty")) == end;
+}

@@ -147,6 +147,7 @@ struct tracetext {
 
 	bool ticks;	  /* the times have no unit */
 	bool timeless;	  /* there are no times: they are the numbers of the lines */
+	bool has_dates;	  /* the times are times of day */
 	bool has_cpu_tids, has_vcpu_tids; /* see TRACETEXT_CPU_TID, TRACETEXT_VCPU_TID */
 	struct text_vcpus { /* of lines without a thread and a CPU; set by the first pass */
 		uint16_t first;

@@ -306,6 +306,7 @@ static int event_learn(struct scan *s, const struct read_hint *hint)
 	}
 	if (tracetext_other_unit(t))
 		return 0;
+	t->has_dates |= l->is_date;
 	t->has_cpu_tids |= l->tid >= TRACETEXT_CPU_TID;
 	t->has_vcpu_tids |= l->tid >= TRACETEXT_VCPU_TID && l->tid < TRACETEXT_CPU_TID;
 	step_learn(&t->steps, l->time, s->begun);
@@ -431,8 +432,15 @@ static void meta_set(struct scan *s, uint64_t tsc_khz)
 		trace_info_caveat(info, "%s: names of threads beyond the first %d are ignored",
 				  info->file, META_THREADS_MAX);
 	json_object_set_new(info->meta, "clock",
-			    json_string(t->guest ? t->ticks ? "guest-tsc" : "guest-ns"
-					: t->ticks ? "tsc" : "ns"));
+			    json_string(t->guest       ? t->ticks ? "guest-tsc" : "guest-ns"
+					: t->ticks     ? "tsc"
+					: t->has_dates ? "realtime"
+						       : "ns"));
+	if (t->has_dates)
+		trace_info_caveat(info,
+				  "%s: timestamps are times of day, not of CLOCK_MONOTONIC, and "
+				  "their time zone is taken for UTC",
+				  info->file);
 	info->kind = t->lines.source		 ? t->lines.source->kind
 		     : t->line.layout == TEXT_PERF ? "perf script text"
 		     : t->line.from_trace_cmd	 ? "trace-cmd report text"
