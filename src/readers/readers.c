@@ -94,6 +94,15 @@ static int open_as(const struct reader_ops *ops, const char *path, const struct 
 	return 0;
 }
 
+#define ZIP_MAGIC "PK\x03\x04"
+
+/* Its files may not be compressed, and are not those of one recording. */
+static bool is_archive(const uint8_t *head, size_t len)
+{
+	return (len > 4 && !memcmp(head, ZIP_MAGIC, 4)) ||
+	       (len > 262 && !memcmp(head + 257, "ustar", 5));
+}
+
 /* The program that unpacks what begins so; NULL: it is not packed. */
 static const char *unpacker(const uint8_t *head, size_t len)
 {
@@ -103,11 +112,13 @@ static const char *unpacker(const uint8_t *head, size_t len)
 		const char *program;
 	} known[] = {{"\x1f\x8b", 2, "gunzip"},
 		     {"\x28\xb5\x2f\xfd", 4, "unzstd"},
-		     {"\xfd" "7zXZ", 5, "unxz"},
+		     {"\xfd"
+		      "7zXZ",
+		      5, "unxz"},
 		     {"BZh", 3, "bunzip2"},
 		     {"\x04\x22\x4d\x18", 4, "unlz4"},
 		     {"\x02\x21\x4c\x18", 4, "unlz4"},
-		     {"PK\x03\x04", 4, "unzip"},
+		     {ZIP_MAGIC, 4, "unzip -p"},
 		     {"\x89LZO", 4, "lzop -d"},
 		     {"LZIP", 4, "lzip -d"},
 		     {"7z\xbc\xaf\x27\x1c", 6, "7z x"},
@@ -116,7 +127,7 @@ static const char *unpacker(const uint8_t *head, size_t len)
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (len > known[i].len && !memcmp(head, known[i].magic, known[i].len))
 			return known[i].program;
-	return len > 262 && !memcmp(head + 257, "ustar", 5) ? "tar -x" : NULL;
+	return is_archive(head, len) ? "tar -x" : NULL;
 }
 
 static const struct reader_ops *reader_find(const uint8_t *head, size_t len, bool text)
@@ -183,13 +194,15 @@ static int file_recognize(const char *path, struct open_files *files, const stru
 	uint8_t head[READER_PROBE_BYTES];
 	size_t len = 0;
 	const char *program;
+	bool archive;
 	int err = read_head(path, files, head, &len);
 
 	if (err)
 		return err;
 	program = unpacker(head, len);
+	archive = is_archive(head, len);
 	text_decode(text_encoding_of(head, len), head, &len);
-	*ret = reader_find(head, len, false);
+	*ret = program && archive ? NULL : reader_find(head, len, false);
 	if (!*ret && !program)
 		*ret = reader_find_later(path, files, head, len);
 	if (*ret)

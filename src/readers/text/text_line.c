@@ -516,7 +516,9 @@ static bool dated_parse(struct text_line *l, const char *s, const char *end)
 		l->decimals = t.decimals;
 		l->time = t.ns;
 		l->is_date = !text_is_digit(*after) || !time_parse(l, &after);
-		if (!any_event_parse(l, after + !l->is_date, end))
+		if (!any_event_parse(l, after + !l->is_date, end) ||
+		    !(l->system.len ? islower((unsigned char)*l->system.at)
+				    : is_known_name(l->name.at, l->name.at + l->name.len)))
 			continue;
 		perf_task_restore(l);
 		return true;
@@ -534,7 +536,7 @@ static bool line_is_event(struct text_line *l, const char *s, const char *end)
 		return true;
 	if (bracket_parse(l, s, end) || perf_parse(l, s, end) || latency_parse(l, s, end) ||
 	    loose_parse(l, s, end) || dated_parse(l, s, end) || timeless_parse(l, s, end))
-		return l->text.len < 2 || memcmp(l->text.at, "{ ", 2) != 0; /* babeltrace2 */
+		return !text_is_of_other(l);
 	l->layout = first; /* the next line is probably as the one before */
 	l->have_cpu = had_cpu;
 	return false;

@@ -58,6 +58,9 @@ bool text_has_event(const char *head, size_t len, bool whole);
 /* text_lost.c: "CPU:3 [LOST 12 EVENTS]": cpu, count. False: it is not so. */
 bool text_lost_parse(struct text_line *l, const char *s);
 
+/* An event in the form of babeltrace2, or the counts of perf stat -v? */
+bool text_is_of_other(const struct text_line *l);
+
 /* A line that trace-cmd report prints first? */
 bool text_is_header(const char *s, const char *end);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The lines that say that events are missing: of a CPU before its next one, "CPU:3 [LOST 12 EVENTS]", and before the
+ * Lines that are no events. Those that say that events are missing: of a CPU before its next one, "CPU:3 [LOST 12 EVENTS]", and before the
  * first. Source: kernel/trace/trace.c (print_trace_line), trace-cmd's trace-read.c.
  */
 #include <string.h>
@@ -81,4 +81,22 @@ bool text_is_header(const char *s, const char *end)
 	p += strlen("CPU ");
 	text_decimal(&p);
 	return starts_with(p, " is empty") && text_skip_blanks(p + strlen(" is empty")) == end;
+}
+
+/* "kvm:kvm_pio: 869 703625882 703625882" of perf stat -v: a count and two times */
+static bool is_count(const struct text_line *l)
+{
+	const char *p = l->text.at, *end = p + l->text.len;
+	unsigned int nr = 0;
+
+	for (; p < end && text_is_digit(*p); nr++) {
+		text_decimal(&p);
+		p = text_skip_blanks(p);
+	}
+	return l->timeless && p >= end && nr == 3;
+}
+
+bool text_is_of_other(const struct text_line *l)
+{
+	return (l->text.len >= 2 && !memcmp(l->text.at, "{ ", 2)) || is_count(l);
 }
