@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Lines that are no events. Those that say that events are missing: of a CPU before its next one, "CPU:3 [LOST 12 EVENTS]", and before the
- * first. Source: kernel/trace/trace.c (print_trace_line), trace-cmd's trace-read.c.
+ * Lines that are no events. Those that say that events are missing: of a CPU before its next one, "CPU:3 [LOST 12
+ * EVENTS]", and before the first. Source: kernel/trace/trace.c (print_trace_line), trace-cmd's trace-read.c.
  */
 #include <string.h>
 

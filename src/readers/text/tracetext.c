@@ -135,6 +135,9 @@ enum text_line_kind tracetext_line(struct tracetext *t)
 			t->line.time = t->lines.number;
 		if (t->kind == TEXT_EVENT)
 			thread_guess(t);
+		if (t->kind == TEXT_UNKNOWN && !t->unknown.nr)
+			snprintf(t->unknown_line, sizeof(t->unknown_line), "%.*s", (int)(end - s),
+				 s);
 		if (t->kind == TEXT_UNKNOWN)
 			skip_count(t, &t->unknown);
 		else if (t->kind == TEXT_STACK && t->line.layout == TEXT_PERF)
@@ -553,6 +556,8 @@ static int tracetext_open(const char *path, const struct read_hint *hint, struct
 		tracetext_close(&t->reader);
 		err = tracetext_try(path, hint, pasted, unit, &t);
 	}
+	if (!err && (err = tracetext_check(t)))
+		tracetext_close(&t->reader);
 	if (!err)
 		*ret = &t->reader;
 	return err;

@@ -92,10 +92,12 @@ uint64_t text_kind_fill(const struct kernel_event *kind, struct text_reasons *re
 
 enum {
 	TRACETEXT_NAMES_MAX = 4096,
-	TRACETEXT_CPU_TID = 0x40000000, /* + CPU: number of a thread that stands for those of a CPU */
+	TRACETEXT_CPU_TID =
+		0x40000000, /* + CPU: number of a thread that stands for those of a CPU */
 	TRACETEXT_VCPU_TID = 0x20000000, /* + vCPU: number of a vCPU's thread that has none */
-	TRACETEXT_STACK_BYTES = 2048, /* of a backtrace, as names */
+	TRACETEXT_STACK_BYTES = 2048,	 /* of a backtrace, as names */
 	TRACETEXT_HOLES_MAX = 1 << 20,
+	TRACETEXT_UNKNOWN_BYTES = 256, /* of the first line that is not recognized */
 	TRACETEXT_KEPT_MAX = 64 << 20, /* bytes of `kept`; further lines are all parsed */
 };
 
@@ -168,6 +170,7 @@ struct tracetext {
 		uint64_t first, newest, min, max;
 	} steps; /* of the times, as the lines have them; set by the first pass */
 	struct text_skipped unknown, other_unit, calls, other_part;
+	char unknown_line[TRACETEXT_UNKNOWN_BYTES]; /* the first one's beginning */
 	uint64_t overrun, uncounted; /* events overwritten before the first; losses of unknown size */
 	bool scanned;	    /* the first pass is over: what it counted is final */
 	uint8_t *kept;	    /* a bit for each line number; owned */
@@ -183,6 +186,9 @@ int tracetext_error(const struct tracetext *t);
 
 /* Adds what was skipped, cut, late or missing to the caveats; at the end. */
 void tracetext_report(struct tracetext *t);
+
+/* After the first pass: -EINVAL with the error message set if no line of a text was understood. */
+int tracetext_check(const struct tracetext *t);
 
 /* The next line that is an event or says something about events; TEXT_EMPTY at the end. */
 enum text_line_kind tracetext_line(struct tracetext *t);

@@ -3,8 +3,10 @@
  * What a text is said to lack once it was read: records that were joined, cut or dropped, lines that were skipped,
  * events that are out of order or missing. Each is counted, and the first has its line.
  */
+#include <errno.h>
 #include <inttypes.h>
 
+#include "base/error.h"
 #include "readers/text/paste_clean.h"
 #include "readers/text/tracetext.h"
 
@@ -101,4 +103,40 @@ void tracetext_report(struct tracetext *t)
 		       t->other.timeless ? "no timestamp"
 					 : "their timestamps have another unit");
 	skipped_report(t, &t->calls, "call chains of perf are not read");
+}
+
+/* The option of tracefs that makes such lines; NULL: unknown. */
+static const char *option_of(const char *line)
+{
+	unsigned int tid, cpu, n = 0;
+	unsigned long long time;
+
+	if (sscanf(line, "%8x %8x %16llx type: %n", &tid, &cpu, &time, &n) == 3 && n > 32)
+		return "hex";
+	if (sscanf(line, "%u %u %llu %n", &tid, &cpu, &time, &n) == 3 &&
+	    !strncmp(line + n, "type: ", 6))
+		return "raw";
+	return strstr(line, "ms (+") && strstr(line, "ms): ") ? "verbose" : NULL;
+}
+
+int tracetext_check(const struct tracetext *t)
+{
+	const struct trace_info *info = &t->reader.info;
+	const char *option;
+
+	if (info->nr_events > (t->guest ? 0 : t->nr_holes) || !t->unknown.nr)
+		return 0;
+	fail(-EINVAL, "%s: no event in %" PRIu64 " lines, the first is line %" PRIu64, info->file,
+	     t->unknown.nr, t->unknown.first_line);
+	option = option_of(t->unknown_line);
+	if (!option)
+		return fail_hint(-EINVAL,
+				 "supported: text of tracefs, trace-cmd report and perf script");
+	return fail_hint(-EINVAL,
+			 "tracefs's options/%s %s; turn it off: echo 0 > "
+			 "/sys/kernel/tracing/options/%s",
+			 option,
+			 *option == 'v' ? "with latency-format prints lines that are not supported"
+					: "prints no names of events",
+			 option);
 }
