@@ -93,6 +93,9 @@ int input_window_make(struct input_set *set, struct read_hint *hint)
 	if (o->since.ns && o->until.ns && o->period.ns)
 		return fail_usage(-EINVAL,
 				  "--period cannot be combined with both --since and --until");
+	if (any_in_ticks(set) && !json_object_get(set->input[0].reader->info.meta, "tsc_map"))
+		return fail(-EINVAL, "%s: it has no timestamps: a time window cannot be applied",
+			    set->input[0].path);
 	if (any_in_ticks(set))
 		return fail_hint(fail(-EINVAL, "%s: the frequency of its timestamps is unknown: a "
 					       "time window cannot be applied",

@@ -299,6 +299,8 @@ json_t *info_report_make(const struct info_summary *s, const struct input_set *i
 
 	json_object_set_new(o, ticks ? "start_ticks" : "start_ns",
 			    json_integer((json_int_t)r->info.start_ns));
+	if (ticks && !json_object_get(meta, "tsc_map"))
+		json_object_set_new(o, "timeless", json_true());
 	json_object_set_new(o, ticks ? "span_ticks" : "span_ns",
 			    json_integer((json_int_t)(input_set_host_end_ns(in) -
 						      input_set_host_start_ns(in))));

@@ -411,6 +411,8 @@ static int info_check(const json_t *all)
 
 	if (error)
 		return fail(-EINVAL, "%s", error);
+	if (json_object_get(info_of(all), "timeless"))
+		return fail(-EINVAL, "the trace has no timestamps: no duration is known");
 	if (json_object_get(info_of(all), "span_ticks"))
 		return fail_hint(fail(-EINVAL, "timestamps are ticks of an unknown frequency"),
 				 "give it with --tsc-khz KHZ");
