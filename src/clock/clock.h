@@ -34,7 +34,7 @@ enum {
  * further steps for each timestamp and mark that was read. Without a limit a guest could choose its timestamps so that
  * the search does not end.
  */
-#define CLOCK_WORK_MAX 1000000000ull
+#define CLOCK_WORK_MAX 200000000ull
 enum { CLOCK_WORK_PER_EVENT = 256 };
 
 /* Uses steps. False: none are left, and the work has to end with clock_work_over(). */

@@ -457,10 +457,21 @@ static int job_base(struct fit_job *j)
 	return guest ? 0 : fail(-ENODATA, "no guest events to fit a clock with");
 }
 
+/* Steps that it may take, of those that are left. */
+static uint64_t fit_work(const struct clock_input *in, unsigned int nr, uint64_t left)
+{
+	uint64_t most = FIT_WORK;
+
+	for (unsigned int v = 0; v < nr; v++)
+		most += FIT_WORK_PER_EVENT * (uint64_t)(in[v].nr_stamps + in[v].nr_spans);
+	most = most < FIT_WORK_MAX ? most : FIT_WORK_MAX;
+	return most < left ? most : left;
+}
+
 int clock_fit(const struct clock_input *in, unsigned int nr, const struct clock_options *opt,
 	      struct clock_relation *ret)
 {
-	uint64_t most = FIT_WORK_MAX < *opt->work ? FIT_WORK_MAX : *opt->work, work = most;
+	uint64_t most = fit_work(in, nr, *opt->work), work = most;
 	struct fit_job j = {.in = in, .nr = nr, .opt = opt, .work = &work,
 			.base = {.scale = opt->nominal_scale, .bits = opt->nominal_bits}};
 	int err = job_base(&j);

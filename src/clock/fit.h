@@ -67,7 +67,12 @@ struct fit_hull {
 	double x_mid, length; /* of the events it was found with */
 };
 
-/* Steps of one clock_fit(), as in CLOCK_WORK_MAX, for the search alone. */
+/*
+ * Steps of one clock_fit(), as in CLOCK_WORK_MAX, for the search alone: so many, and as many for each event, but no
+ * more than the last. The most that tests need is 70 % of it.
+ */
+#define FIT_WORK 20000000ull
+#define FIT_WORK_PER_EVENT 4096ull
 #define FIT_WORK_MAX 400000000ull
 
 enum { FIT_EVENTS_MIN = 16 }; /* fewer prove nothing */
