@@ -206,6 +206,13 @@ char *text_line_plain(struct text_lines *t, char **ret_end)
 	return line;
 }
 
+void text_line_unread(struct text_lines *t, char *at, char *end)
+{
+	memset(end, '\r', (size_t)(t->at - 1 - end)); /* that were removed before the newline */
+	t->at = at;
+	t->number--;
+}
+
 uint64_t text_hex(const char **p)
 {
 	const char *s = *p;

@@ -63,6 +63,9 @@ void text_decode(enum text_encoding encoding, uint8_t *bytes, size_t *len);
 /* The next line as it is in the file; for paste.c. */
 char *text_line_plain(struct text_lines *t, char **ret_end);
 
+/* The line that text_line_plain() returned last goes on at `at`: this is the next line. `end` is its newline. */
+void text_line_unread(struct text_lines *t, char *at, char *end);
+
 /* The next line and the newline that ends it, valid until the next call; NULL at the end or on an error (t->err). */
 char *text_line_next(struct text_lines *t, char **ret_end);
 

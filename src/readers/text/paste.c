@@ -17,7 +17,6 @@
  *
  * This is slow, so readers only begin with it when a plain pass found lines that they do not understand.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,151 +24,18 @@
 #include "base/error.h"
 #include "readers/text/lines.h"
 #include "readers/text/paste.h"
-#include "readers/text/paste_clean.h"
-#include "readers/text/paste_sources.h"
+#include "readers/text/paste_state.h"
 
-enum {
-	AHEAD = 3,	   /* lines that are read before it is decided what the current one is */
-	LAYERS_MAX = 8,	   /* prefixes in front of each other */
-	JOINED_MAX = 12,   /* lines of one record */
-	HARD_LINES_MIN = 2, /* of equal length, that a terminal broke */
-	SOFT_MIN = 73, /* width of a quoted-printable line that goes on: 76, but an "=20" is not broken */
-	SOFT_MAX = 76,
-	SOFT_NONE = 1 << 30,
-	TRIMMED_MAX = 1,    /* blanks that are missing at their ends */
-	CUT_LINES_MIN = 2,  /* of equal length, that a screen cut */
-	HALVES = 256,	    /* kinds of records that lack fields */
-};
-
-/* One line of the file, cleaned. */
-struct physical {
-	char *buffer; /* owned, TEXT_LINE_MAX + TEXT_LINE_SLACK */
-	char *at, *end;
-	uint64_t number;
-	size_t width; /* as it was in the file */
-	enum paste_class class;
-	bool flowed; /* ended with a blank: the mailer says that the line goes on */
-	bool apart;  /* no part of a record: of a signature, or a shell's prompt */
-	bool marked; /* as cut: paste_has_cut_mark() */
-	bool last;   /* of a text without a newline at its end */
-	struct text_slice source; /* that the prefix names; of length 0: none */
-};
-
-struct paste {
-	const struct paste_grammar *grammar;
-	struct paste_counts counts;
-	struct physical now, ahead[AHEAD];
-	unsigned int nr_ahead;
-	size_t width;	     /* of the longest line */
-	bool hard;	     /* lines are broken at this width, within words */
-	bool quoted_printable;
-	bool has_parts; /* "host.dat: cpus=2": such names are no prefixes */
-	unsigned int layers; /* prefixes of the last event */
-	char layer[LAYERS_MAX]; /* what they begin with */
-	uint64_t number;     /* of the newest line that was read */
-	size_t cut_width;    /* lines are cut at this width; 0: they are not */
-	struct {	     /* records that lack fields, and are not broken or cut: see PASTE_HALF */
-		uint64_t key, nr;
-	} half[HALVES];
-	struct paste_sources sources;
-};
+enum { JOINED_MAX = 12 }; /* lines of one record */
 
 /* ---- lines ---- */
-
-/* Sets x->at behind those prefixes after which the line is best understood; if it is not, behind those of an event. */
-static void prefixes_strip(struct paste *p, struct physical *x)
-{
-	const char *layer[LAYERS_MAX + 1] = {x->at};
-	unsigned int nr = 0, best = 0, same = 0;
-
-	while (nr < LAYERS_MAX) {
-		const char *s = layer[nr], *next;
-
-		s += strspn(s, " \t");
-		next = s < x->end ? paste_prefix_skip(s, p->has_parts) : NULL;
-		if (!next || next >= x->end)
-			break;
-		layer[++nr] = next;
-	}
-	while (same < nr && same < p->layers && paste_prefix_kind(layer[same]) == p->layer[same])
-		same++;
-	paste_tabs_replace(x->at, x->end);
-	x->class = PASTE_UNKNOWN;
-	for (unsigned int i = 0; i <= nr; i++) {
-		enum paste_class class = p->grammar->classify(layer[i], x->end);
-
-		if (class >= x->class && (class >= PASTE_TIMELESS || i <= same)) {
-			x->class = class;
-			best = i;
-		}
-	}
-	if (x->class >= PASTE_TIMELESS)
-		p->layers = best;
-	for (unsigned int i = 0; i < best && x->class >= PASTE_TIMELESS; i++)
-		p->layer[i] = paste_prefix_kind(layer[i]);
-	x->source = x->class >= PASTE_TIMELESS
-			    ? paste_prefix_source(layer, best, x->class == PASTE_EVENT)
-			    : (struct text_slice){NULL, 0};
-	x->at += layer[best] - x->at;
-}
-
-static bool is_blank(const struct physical *x)
-{
-	return x->at + strspn(x->at, " \t\n") >= x->end;
-}
-
-/* The lines of quoted-printable text that end with '=' go on in the next. */
-static void physical_append(struct physical *x, const char *s, const char *end)
-{
-	size_t capacity = (size_t)(x->buffer + TEXT_LINE_MAX - 1 - x->end),
-	       len = (size_t)(end - s) < capacity ? (size_t)(end - s) : capacity;
-
-	memcpy(x->end, s, len);
-	x->end += len;
-	*x->end = '\n';
-	memset(x->end + 1, 0, TEXT_LINE_SLACK);
-}
-
-static bool physical_read(struct text_lines *t, struct physical *x)
-{
-	struct paste *p = t->paste;
-	char *end, *s = text_line_plain(t, &end);
-
-	if (!s)
-		return false;
-	x->at = x->end = x->buffer;
-	x->number = ++p->number;
-	x->width = (size_t)(end - s);
-	x->apart = t->signature;
-	physical_append(x, s, end);
-	while (p->quoted_printable && x->end > x->at && x->end[-1] == '=' &&
-	       (s = text_line_plain(t, &end))) {
-		x->end--;
-		p->number++;
-		physical_append(x, s, end);
-	}
-	x->last = t->unended && t->at == t->end;
-	if (p->quoted_printable)
-		x->end = paste_printable_decode(x->at, x->end);
-	x->end = paste_clean(x->at, x->end);
-	x->flowed = x->end - x->at >= 2 && x->end[-1] == ' ' && x->end[-2] != ' ';
-	*x->end = '\n';
-	memset(x->end + 1, 0, TEXT_LINE_SLACK);
-	p->has_parts |= memmem(x->at, (size_t)(x->end - x->at), ": cpus=", 7) != NULL;
-	prefixes_strip(p, x);
-	x->apart |= paste_is_prompt(x->at, x->end);
-	x->marked = x->class >= PASTE_TIMELESS && paste_has_cut_mark(x->at, x->end);
-	if (is_blank(x) || x->apart)
-		x->class = PASTE_OTHER;
-	return true;
-}
 
 /* Line number i after the current one, 0: the next. NULL: there is none. */
 static struct physical *ahead_get(struct text_lines *t, unsigned int i)
 {
 	struct paste *p = t->paste;
 
-	while (p->nr_ahead <= i && physical_read(t, &p->ahead[p->nr_ahead]))
+	while (p->nr_ahead <= i && paste_line_read(t, &p->ahead[p->nr_ahead]))
 		p->nr_ahead++;
 	return i < p->nr_ahead ? &p->ahead[i] : NULL;
 }
@@ -186,21 +52,13 @@ static void ahead_drop(struct paste *p, unsigned int n)
 	}
 }
 
-static void swap_lines(struct physical *a, struct physical *b)
-{
-	struct physical x = *a;
-
-	*a = *b;
-	*b = x;
-}
-
 static bool now_next(struct text_lines *t)
 {
 	struct paste *p = t->paste;
 
 	if (!ahead_get(t, 0))
 		return false;
-	swap_lines(&p->now, &p->ahead[0]);
+	paste_lines_swap(&p->now, &p->ahead[0]);
 	ahead_drop(p, 1);
 	return true;
 }
@@ -218,16 +76,9 @@ static char *now_append(struct paste *p, const struct physical *more, bool blank
 	while (blank && x->end > x->at && x->end[-1] == ' ')
 		x->end--;
 	if (blank)
-		physical_append(x, space, space + 1);
-	physical_append(x, s, more->end);
+		paste_line_append(x, space, space + 1);
+	paste_line_append(x, s, more->end);
 	return old;
-}
-
-static void now_cut(struct physical *x, char *end)
-{
-	x->end = end;
-	*end = '\n';
-	memset(end + 1, 0, TEXT_LINE_SLACK);
 }
 
 /* "CPU-12 [001] 5.465404:", or without the time: is it an event together with 1 or 2 of the next lines? */
@@ -254,7 +105,7 @@ static bool head_join_so(struct text_lines *t, bool blank)
 		ahead_drop(p, n + 1);
 		return true;
 	}
-	now_cut(&p->now, end);
+	paste_line_cut(&p->now, end);
 	return false;
 }
 
@@ -282,16 +133,12 @@ static enum paste_join join_try(struct paste *p, const char *half, const struct 
 		p->grammar->joins(half, half + len, p->now.at, p->now.end, is_wide(p, more));
 
 	memcpy(p->now.at, half, len);
-	now_cut(&p->now, end);
+	paste_line_cut(&p->now, end);
 	return joins;
 }
 
-struct join {
-	enum paste_join blank, no_blank;
-};
-
 /* Both ways; false: the line is too long. */
-static bool join_both(struct paste *p, const struct physical *more, struct join *ret)
+bool paste_join_both(struct paste *p, const struct physical *more, struct paste_joins *ret)
 {
 	char half[TEXT_LINE_SLACK + 1024];
 	size_t len = (size_t)(p->now.end - p->now.at);
@@ -311,18 +158,20 @@ static bool tail_join(struct text_lines *t)
 {
 	struct paste *p = t->paste;
 	const struct physical *more = ahead_get(t, 0);
-	bool full = p->now.width >= p->width - TRIMMED_MAX, hard = p->hard && full,
+	bool full = p->now.width >= p->width - PASTE_TRIMMED_MAX, hard = p->hard && full,
 	     blank = !hard || p->now.width < p->width;
-	struct join join;
+	struct paste_joins join;
 	enum paste_join best;
 
-	if (!more || more->class == PASTE_HEAD || more->class >= PASTE_TIMELESS || is_blank(more) ||
-	    more->apart || p->now.marked || !join_both(p, more, &join))
+	if (!more || more->class == PASTE_HEAD || more->class >= PASTE_TIMELESS ||
+	    paste_line_is_blank(more) || more->apart || p->now.marked ||
+	    !paste_join_both(p, more, &join))
 		return false;
 	if (join.blank != join.no_blank && (full || join.blank))
 		blank = join.blank > join.no_blank || !full;
 	best = blank ? join.blank : join.no_blank;
-	if (best < JOIN_HALF && more->class != PASTE_UNKNOWN)
+	if (best < JOIN_HALF &&
+	    (more->class != PASTE_UNKNOWN || printable_soft(p->now.at, p->now.end)))
 		return false;
 	if (!best && !(hard && p->grammar->continues && p->grammar->continues(more->at, more->end)))
 		return false;
@@ -334,12 +183,12 @@ static bool tail_join(struct text_lines *t)
 	return true;
 }
 
-static unsigned int half_slot(const struct paste *p, uint64_t key)
+unsigned int paste_half_slot(const struct paste *p, uint64_t key)
 {
-	unsigned int i = (unsigned int)(key % HALVES);
+	unsigned int i = (unsigned int)(key % PASTE_HALVES);
 
-	for (unsigned int n = 0; n < HALVES && p->half[i].nr && p->half[i].key != key; n++)
-		i = (i + 1) % HALVES;
+	for (unsigned int n = 0; n < PASTE_HALVES && p->half[i].nr && p->half[i].key != key; n++)
+		i = (i + 1) % PASTE_HALVES;
 	return i;
 }
 
@@ -348,12 +197,15 @@ static bool now_is_cut(struct text_lines *t)
 {
 	struct paste *p = t->paste;
 	const struct physical *x = &p->now, *more = ahead_get(t, 0);
-	bool at_width = p->cut_width && x->width >= p->cut_width - TRIMMED_MAX,
+	bool at_width = p->cut_width && x->width >= p->cut_width - PASTE_TRIMMED_MAX,
 	     open = x->last || (p->cut_width && x->width == p->cut_width),
 	     goes_on = !at_width && more && more->class >= PASTE_TIMELESS;
 	uint64_t key = 0;
 
 	t->open_end = false;
+	if (x->class >= PASTE_TIMELESS && more && more->class <= PASTE_HEAD &&
+	    printable_soft(x->at, x->end))
+		return true; /* quoted-printable, in a text of which the rest is not */
 	if (x->class < PASTE_TIMELESS || x->marked || !p->grammar->ends)
 		return x->class >= PASTE_TIMELESS && x->marked;
 	switch (p->grammar->ends(x->at, x->end, open, &key)) {
@@ -362,7 +214,7 @@ static bool now_is_cut(struct text_lines *t)
 	case PASTE_HALF:
 		t->open_end = open && !x->last;
 		return !t->open_end && !goes_on &&
-		       (open || at_width || p->half[half_slot(p, key)].nr < 2);
+		       (open || at_width || p->half[paste_half_slot(p, key)].nr < 2);
 	case PASTE_OPEN:
 		t->open_end = open;
 		return false;
@@ -399,124 +251,13 @@ char *paste_next(struct text_lines *t, char **ret_end)
 
 /* ---- begin and end ---- */
 
-/* What is counted in all lines. */
-struct measure {
-	uint64_t broken, longest, trimmed; /* lines that go on; those of the width, and of one blank less */
-	uint64_t hard, soft;		   /* those that are one record only without a blank, with one */
-	uint64_t printable;
-	uint64_t cut, cut_longest; /* lines that lack their end; those of the width */
-	uint64_t half, half_longest, other_longest; /* PASTE_HALF; those of the width, and others of it */
-	uint64_t half_kinds;
-	size_t widest;
-	bool goes_on;
-};
-
-/* The current line is an event and the next one is none. */
-static void measure_broken(struct paste *p, struct measure *m, const struct physical *next)
-{
-	struct join join = {JOIN_NONE, JOIN_NONE};
-
-	m->broken++;
-	m->longest += p->now.width == p->width;
-	m->trimmed += p->now.width + TRIMMED_MAX == p->width;
-	join_both(p, next, &join);
-	m->hard += join.no_blank > join.blank;
-	m->soft += join.blank > join.no_blank && (!p->now.flowed || p->now.width < p->width);
-}
-
-/* The current line is an event, as is the next one: lines are not broken here. */
-static void measure_unbroken(struct paste *p, struct measure *m)
-{
-	uint64_t key = 0;
-	enum paste_end end = PASTE_WHOLE;
-
-	if (p->grammar->ends)
-		end = p->grammar->ends(p->now.at, p->now.end, false, &key);
-	m->cut += end == PASTE_CUT;
-	m->half += end == PASTE_HALF;
-	if (p->now.width == p->width)
-		++*(end == PASTE_CUT	? &m->cut_longest
-		    : end == PASTE_HALF ? &m->half_longest
-					: &m->other_longest);
-	if (end == PASTE_HALF) {
-		unsigned int i = half_slot(p, key);
-
-		m->half_kinds += !p->half[i].nr;
-		p->half[i].nr += !p->half[i].nr || p->half[i].key == key;
-		p->half[i].key = p->half[i].nr == 1 ? key : p->half[i].key;
-	}
-}
-
-static void measure_line(struct paste *p, struct measure *m, const struct physical *next)
-{
-	bool is_event = next->class >= PASTE_TIMELESS;
-
-	if (p->now.class >= PASTE_TIMELESS && next->class == PASTE_UNKNOWN)
-		measure_broken(p, m, next);
-	else if (p->now.class >= PASTE_TIMELESS)
-		measure_unbroken(p, m);
-	if (is_event)
-		paste_sources_line(&p->sources, next->source, next->number);
-	if (is_event && m->goes_on)
-		m->printable += SOFT_NONE;
-	if ((is_event || next->class == PASTE_HEAD) && next->width > p->width) {
-		m->trimmed = next->width == p->width + TRIMMED_MAX ? m->longest : 0;
-		m->longest = m->cut_longest = m->half_longest = m->other_longest = 0;
-		p->width = next->width;
-	}
-	m->goes_on = next->end > next->at && next->end[-1] == '=';
-	if (m->goes_on)
-		m->printable += next->width >= SOFT_MIN && next->width <= SOFT_MAX ? 1 : SOFT_NONE;
-	m->printable += paste_is_printable(next->at, next->end) ? 0 : SOFT_NONE;
-	m->widest = next->width > m->widest ? next->width : m->widest;
-}
-
-/*
- * Records that lack fields may be of a trace that was trimmed so; but not if records of several kinds end at one
- * column, all that lack fields among them, and no line is longer.
- */
-static bool is_cut_at_width(const struct measure *m)
-{
-	uint64_t cut = m->cut, longest = m->cut_longest;
-
-	if (m->half_longest == m->half &&
-	    (m->cut_longest || m->half_kinds > 1 || m->other_longest >= CUT_LINES_MIN)) {
-		cut += m->half;
-		longest += m->half;
-	}
-	return longest >= CUT_LINES_MIN && longest + 1 >= cut && cut > m->hard + m->soft;
-}
-
-/*
- * The widths of the lines, and whether a terminal broke them: then all broken lines are equally long, but those of
- * which a blank at the end was removed. Or did a screen cut them?
- */
-static void measure(struct text_lines *t)
-{
-	struct paste *p = t->paste;
-	struct measure m = {.broken = 0};
-	struct physical *next = &p->ahead[0];
-
-	p->now.class = PASTE_OTHER;
-	for (; physical_read(t, next); swap_lines(&p->now, next))
-		measure_line(p, &m, next);
-	if (p->now.class >= PASTE_TIMELESS)
-		measure_unbroken(p, &m);
-	p->quoted_printable = m.printable && m.printable < SOFT_NONE && m.widest <= SOFT_MAX;
-	p->hard = m.hard || m.soft
-			  ? m.hard > m.soft
-			  : m.longest >= HARD_LINES_MIN && m.longest + m.trimmed == m.broken;
-	if (is_cut_at_width(&m))
-		p->cut_width = p->counts.width = p->width;
-}
-
 static struct paste *paste_new(const struct paste_grammar *grammar)
 {
 	struct paste *p = calloc(1, sizeof(*p));
 	bool ok = p;
 
-	for (int i = 0; ok && i <= AHEAD; i++) {
-		struct physical *x = i < AHEAD ? &p->ahead[i] : &p->now;
+	for (int i = 0; ok && i <= PASTE_AHEAD; i++) {
+		struct physical *x = i < PASTE_AHEAD ? &p->ahead[i] : &p->now;
 
 		x->buffer = calloc(1, TEXT_LINE_MAX + TEXT_LINE_SLACK);
 		ok = x->buffer;
@@ -534,7 +275,7 @@ void paste_free(struct paste *p)
 {
 	if (!p)
 		return;
-	for (int i = 0; i < AHEAD; i++)
+	for (int i = 0; i < PASTE_AHEAD; i++)
 		free(p->ahead[i].buffer);
 	free(p->now.buffer);
 	free(p);
@@ -569,8 +310,14 @@ int paste_begin(struct text_lines *t, const struct paste_grammar *grammar)
 	t->paste = paste_new(grammar);
 	if (!t->paste)
 		return -ENOMEM;
-	measure(t);
-	return text_lines_rewind(t);
+	return paste_measure(t, text_lines_rewind);
+}
+
+static int memory_rewind(struct text_lines *t)
+{
+	t->at = t->buffer;
+	paste_rewind(t->paste);
+	return 0;
 }
 
 bool paste_has_event(const char *text, size_t len, const struct paste_grammar *grammar)
@@ -586,9 +333,7 @@ bool paste_has_event(const char *text, size_t len, const struct paste_grammar *g
 		t.buffer[len] = '\n';
 		t.at = t.buffer;
 		t.end = t.buffer + len + 1;
-		measure(&t);
-		paste_rewind(t.paste);
-		t.at = t.buffer;
+		paste_measure(&t, memory_rewind);
 		while (!found && paste_next(&t, &end))
 			found = t.paste->now.class >= PASTE_TIMELESS;
 		found |= t.paste->counts.cut > 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One line of a text that went through other programs: escape sequences of terminals, HTML, spaces of other widths and
- * quoted-printable are removed or decoded, and the prefixes that programs put before a line are found: quotes, marks,
+ * One line of a text that went through other programs: escape sequences of terminals, HTML and spaces of other widths
+ * are removed or replaced, and the prefixes that programs put before a line are found: quotes, marks,
  * dates, names of hosts and programs, numbers of lines, names of files. paste.c decides which of them are removed.
  */
 #include <ctype.h>
@@ -65,27 +65,6 @@ static const char *symbol_parse(const char *s, size_t len, size_t *ret_len)
 			return symbols[i].is;
 	}
 	return NULL;
-}
-
-static int hex_digit(char c)
-{
-	return text_is_digit(c) ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-/* In place; the text only gets shorter. */
-char *paste_printable_decode(char *s, char *end)
-{
-	char *to = s;
-
-	for (; s < end; s++) {
-		if (*s == '=' && end - s >= 3 && hex_digit(s[1]) >= 0 && hex_digit(s[2]) >= 0) {
-			*to++ = (char)(hex_digit(s[1]) << 4 | hex_digit(s[2]));
-			s += 2;
-		} else {
-			*to++ = *s;
-		}
-	}
-	return to;
 }
 
 /* "| ... |" of a table in Markdown. */
@@ -578,12 +557,4 @@ bool paste_is_prompt(const char *s, const char *end)
 		return false;
 	p += strcspn(p, "#$\n"); /* the path */
 	return p < end && (p + 1 == end || p[1] == ' ');
-}
-
-bool paste_is_printable(const char *s, const char *end)
-{
-	while ((s = memchr(s, '=', (size_t)(end - s))) && ++s < end)
-		if (hex_digit(s[0]) < 0 || hex_digit(s[1]) < 0)
-			return false;
-	return true;
 }

@@ -34,8 +34,4 @@ bool paste_has_cut_mark(const char *s, const char *end);
 /* "root@host:~# ", "[joe@host ~]$ cat trace": a shell's prompt. */
 bool paste_is_prompt(const char *s, const char *end);
 
-/* Quoted-printable encodes every equals sign, "=3D", but that at the end of a line: may this be such a line? */
-bool paste_is_printable(const char *s, const char *end);
-char *paste_printable_decode(char *s, char *end);
-
 #endif

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The lines of a pasted text, one by one: decoded, cleaned, and without the prefixes that are before an event. */
+#include <ctype.h>
+#include <string.h>
+
+#include "readers/text/paste_clean.h"
+#include "readers/text/paste_state.h"
+
+/* Sets x->at behind those prefixes after which the line is best understood; if it is not, behind those of an event. */
+static void prefixes_strip(struct paste *p, struct physical *x)
+{
+	const char *layer[PASTE_LAYERS_MAX + 1] = {x->at};
+	unsigned int nr = 0, best = 0, same = 0;
+
+	while (nr < PASTE_LAYERS_MAX) {
+		const char *s = layer[nr], *next;
+
+		s += strspn(s, " \t");
+		next = s < x->end ? paste_prefix_skip(s, p->has_parts) : NULL;
+		if (!next || next >= x->end)
+			break;
+		layer[++nr] = next;
+	}
+	while (same < nr && same < p->layers && paste_prefix_kind(layer[same]) == p->layer[same])
+		same++;
+	paste_tabs_replace(x->at, x->end);
+	x->class = PASTE_UNKNOWN;
+	for (unsigned int i = 0; i <= nr; i++) {
+		enum paste_class class = p->grammar->classify(layer[i], x->end);
+
+		if (class >= x->class && (class >= PASTE_TIMELESS || i <= same)) {
+			x->class = class;
+			best = i;
+		}
+	}
+	if (x->class >= PASTE_TIMELESS)
+		p->layers = best;
+	for (unsigned int i = 0; i < best && x->class >= PASTE_TIMELESS; i++)
+		p->layer[i] = paste_prefix_kind(layer[i]);
+	x->source = x->class >= PASTE_TIMELESS
+			    ? paste_prefix_source(layer, best, x->class == PASTE_EVENT)
+			    : (struct text_slice){NULL, 0};
+	x->at += layer[best] - x->at;
+}
+
+bool paste_line_is_blank(const struct physical *x)
+{
+	return x->at + strspn(x->at, " \t\n>") >= x->end; /* of a quote, too */
+}
+
+void paste_line_append(struct physical *x, const char *s, const char *end)
+{
+	size_t capacity = (size_t)(x->buffer + TEXT_LINE_MAX - 1 - x->end),
+	       len = (size_t)(end - s) < capacity ? (size_t)(end - s) : capacity;
+
+	memcpy(x->end, s, len);
+	x->end += len;
+	*x->end = '\n';
+	memset(x->end + 1, 0, TEXT_LINE_SLACK);
+}
+
+/* Appends a line of quoted-printable text up to its first newline; false: it may go on in the next. */
+static bool physical_append_encoded(struct text_lines *t, struct physical *x, char *s, char *end)
+{
+	char *next, *newline = printable_newline(s, end, &next);
+
+	paste_line_append(x, s, newline ? newline : end);
+	if (!newline || next == end)
+		return newline;
+	text_line_unread(t, next, end);
+	t->paste->number--;
+	return true;
+}
+
+/* A line of quoted-printable text, with those that it goes on in. */
+static void physical_decode(struct text_lines *t, struct physical *x, char *s, char *end)
+{
+	bool ends = physical_append_encoded(t, x, s, end);
+	char *soft;
+
+	while (!ends && (soft = printable_soft(x->at, x->end))) {
+		x->end = soft;
+		s = text_line_plain(t, &end);
+		x->last = !s;
+		if (!s)
+			break;
+		t->paste->number++;
+		s = printable_quote_skip(x->at, x->end, s, end);
+		ends = physical_append_encoded(t, x, s, end);
+	}
+	x->end = printable_decode(x->at, x->end);
+	x->width = (size_t)(x->end - x->at);
+}
+
+bool paste_line_read(struct text_lines *t, struct physical *x)
+{
+	struct paste *p = t->paste;
+	char *end, *s = text_line_plain(t, &end);
+
+	if (!s)
+		return false;
+	x->at = x->end = x->buffer;
+	x->number = ++p->number;
+	x->width = (size_t)(end - s);
+	x->apart = t->signature;
+	x->last = false;
+	if (printable_begin(&p->printable, s, end, x->number))
+		physical_decode(t, x, s, end);
+	else
+		paste_line_append(x, s, end);
+	x->last |= t->unended && t->at == t->end;
+	x->end = paste_clean(x->at, x->end);
+	x->flowed = x->end - x->at >= 2 && x->end[-1] == ' ' && x->end[-2] != ' ';
+	*x->end = '\n';
+	memset(x->end + 1, 0, TEXT_LINE_SLACK);
+	p->has_parts |= memmem(x->at, (size_t)(x->end - x->at), ": cpus=", 7) != NULL;
+	prefixes_strip(p, x);
+	x->apart |= paste_is_prompt(x->at, x->end);
+	x->marked = x->class >= PASTE_TIMELESS && paste_has_cut_mark(x->at, x->end);
+	if (paste_line_is_blank(x) || x->apart)
+		x->class = PASTE_OTHER;
+	return true;
+}
+
+void paste_lines_swap(struct physical *a, struct physical *b)
+{
+	struct physical x = *a;
+
+	*a = *b;
+	*b = x;
+}
+
+void paste_line_cut(struct physical *x, char *end)
+{
+	x->end = end;
+	*end = '\n';
+	memset(end + 1, 0, TEXT_LINE_SLACK);
+}
