@@ -201,6 +201,7 @@ bool qemu_text_probe(const char *head, size_t len, bool whole)
 	if (!copy)
 		return false;
 	memcpy(copy, head, len);
+	text_returns_replace(copy, copy + len);
 	copy[len] = '\n';
 	memset(copy + len + 1, 0, TEXT_LINE_SLACK);
 	found = lines_decide(copy, len, whole);

@@ -129,6 +129,21 @@ static ssize_t bytes_read(struct text_lines *t, size_t len)
 	return n < 0 ? -errno : n;
 }
 
+char *text_returns_replace(char *s, char *end)
+{
+	char *p = s, *after;
+
+	for (; (p = memchr(p, '\r', (size_t)(end - p))); p = after) {
+		for (after = p; after < end && *after == '\r';)
+			after++;
+		if (after == end)
+			return p;
+		if (*after != '\n' && p > s && p[-1] != '\n')
+			memset(p, '\n', (size_t)(after - p));
+	}
+	return NULL;
+}
+
 /* Moves what is left to the buffer's start and reads on. The file's last line gets its newline. */
 static void refill(struct text_lines *t)
 {
@@ -146,10 +161,13 @@ static void refill(struct text_lines *t)
 		if (t->encoding)
 			len = utf16_read(t, len);
 		t->end += len;
+		text_returns_replace(t->at, t->end);
 	} else {
 		t->err = n < 0 ? (int)n : 0;
 		t->ended = true;
-		t->unended = t->end > t->at;
+		if (t->end > t->at && t->end[-1] == '\r')
+			t->end[-1] = '\n';
+		t->unended = t->end > t->at && t->end[-1] != '\n';
 		if (t->unended)
 			*t->end++ = '\n';
 	}

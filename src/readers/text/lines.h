@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Text files line by line, fast, and numbers in them. A line is in the buffer of `struct text_lines`, ends with a
- * newline whatever the file has ("\r\n", or no newline at its end), and at least TEXT_LINE_SLACK bytes after it may be
- * read: parsers need no bounds check as long as they stop at a newline.
+ * newline whatever the file has ("\r\n", "\r" alone, or no newline at its end), and at least TEXT_LINE_SLACK bytes
+ * after it may be read: parsers need no bounds check as long as they stop at a newline.
  */
 #ifndef HOSTRACE_TEXT_LINES_H
 #define HOSTRACE_TEXT_LINES_H
@@ -59,6 +59,12 @@ int text_lines_rewind(struct text_lines *t);
 enum { TEXT_MARK_BYTES = 16 };
 enum text_encoding text_encoding_of(const uint8_t *head, size_t len);
 void text_decode(enum text_encoding encoding, uint8_t *bytes, size_t *len);
+
+/*
+ * A carriage return alone ends a line, too, unless it begins one (LF CR). In place, of whole lines but for the last;
+ * returns the carriage returns at the end, of which only what follows shows what they are; NULL: there are none.
+ */
+char *text_returns_replace(char *s, char *end);
 
 /* The next line as it is in the file; for paste.c. */
 char *text_line_plain(struct text_lines *t, char **ret_end);

@@ -330,6 +330,7 @@ bool paste_has_event(const char *text, size_t len, const struct paste_grammar *g
 	t.paste = t.buffer ? paste_new(grammar) : NULL;
 	if (t.paste) {
 		memcpy(t.buffer, text, len);
+		text_returns_replace(t.buffer, t.buffer + len);
 		t.buffer[len] = '\n';
 		t.at = t.buffer;
 		t.end = t.buffer + len + 1;

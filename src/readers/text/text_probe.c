@@ -17,6 +17,7 @@ bool text_has_event(const char *head, size_t len, bool whole)
 	if (!copy)
 		return false;
 	memcpy(copy, head, len);
+	text_returns_replace(copy, copy + len);
 	copy[len] = '\n';
 	memset(copy + len + 1, 0, TEXT_LINE_SLACK);
 	for (s = copy; !found && s < copy + len + whole; s = newline + 1) {
