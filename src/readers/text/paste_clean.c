@@ -101,6 +101,20 @@ static const char *fence_skip(const char *s, const char *end)
 	return close ? close + 1 : s;
 }
 
+/* "kvm\_exit" of Markdown: in such a line, other characters are escaped, too. */
+static bool is_escaped(const char *s, const char *end)
+{
+	return *s == '\\' && end - s > 1 && s[1] == '_';
+}
+
+/* NBSP of ISO 8859-1: not a part of a character of UTF-8. `begin`: of the line. */
+static bool is_old_blank(const char *begin, const char *s)
+{
+	while ((unsigned char)*s == 0xa0 && s > begin && (unsigned char)s[-1] == 0xa0)
+		s--;
+	return (unsigned char)*s == 0xa0 && (s == begin || (unsigned char)s[-1] < 0x80);
+}
+
 /* Is there something at s that paste_clean() changes? */
 static bool is_odd(const char *s, const char *end)
 {
@@ -110,7 +124,7 @@ static bool is_odd(const char *s, const char *end)
 		return escape_end(s, end);
 	if (*s == '<' || *s == '"')
 		return *s == '"' || fence_skip(s, end) > s;
-	return *s == 0x1b || *s == '\t' || *s == '`' ||
+	return *s == 0x1b || *s == '\t' || *s == '`' || is_escaped(s, end) || is_old_blank(s, s) ||
 	       ((*s == '&' || (unsigned char)*s >= 0x80) &&
 		symbol_parse(s, (size_t)(end - s), &len));
 }
@@ -118,7 +132,7 @@ static bool is_odd(const char *s, const char *end)
 bool paste_is_odd(const char *s, const char *end)
 {
 	for (; s < end; s++)
-		if ((*s < ' ' || strchr("[&`<\"", *s)) && is_odd(s, end))
+		if ((*s < ' ' || strchr("[&`<\"\\", *s)) && is_odd(s, end))
 			return true;
 	return false;
 }
@@ -177,6 +191,7 @@ void paste_tabs_replace(char *s, const char *end)
 char *paste_clean(char *s, char *end)
 {
 	char *to = s, *begin = s;
+	bool markdown = memmem(s, (size_t)(end - s), "\\_", 2);
 
 	while (s < end) {
 		const char *escape = *s == 0x1b || *s == '[' ? escape_end(s, end) : NULL,
@@ -187,7 +202,12 @@ char *paste_clean(char *s, char *end)
 			*s = '.';
 		if (!escape && (*s == '&' || (unsigned char)*s >= 0x80))
 			is = symbol_parse(s, (size_t)(end - s), &len);
-		if (escape) {
+		if (is_old_blank(begin, s))
+			*s = ' ';
+		if (markdown && *s == '\\' && end - s > 1 && ispunct((unsigned char)s[1])) {
+			*to++ = s[1];
+			s += 2;
+		} else if (escape) {
 			s += escape - s;
 		} else if (is) {
 			to = mempcpy(to, is, strlen(is));

@@ -105,6 +105,7 @@ static enum text_end match(struct attempt *a, const char *p, const char *s, bool
 /* The value at p and what follows: numbers are as long as they can be, other values as short. */
 static enum text_end value_match(struct attempt *a, const char *p, const char *s)
 {
+	bool is_comm = *p == '%' && p[1] == 't';
 	struct value v = value_parse(&p);
 	bool is_number = v.kind == 'd' || v.kind == 'x';
 	enum text_end best = END_UNKNOWN, found;
@@ -121,8 +122,10 @@ static enum text_end value_match(struct attempt *a, const char *p, const char *s
 			open += s[n - 1] == '[' ? 1 : s[n - 1] == ']' ? -1 : 0;
 		if ((v.kind == 'b' && n % 3 != 2) || (v.kind == 't' && open && s + n < a->end))
 			continue;
+		if (is_comm && n > TEXT_COMM_MAX && s + n == a->end)
+			break; /* no task's name, of which more follows, but another form */
 		a->work--;
-		found = match(a, p, s + n, v.min <= 1 && n < v.max);
+		found = match(a, p, s + n, v.min <= 1 && (n < v.max || v.kind == 't'));
 		best = found > best ? found : best;
 	}
 	return best;
