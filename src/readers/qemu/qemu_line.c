@@ -4,6 +4,9 @@
  * qemu_line.h); whether a file has such lines; and where one was broken or cut: a line goes on in the next as long as
  * that adds arguments that QEMU prints of the event.
  */
+#include <ctype.h>
+#include <string.h>
+
 #include "base/array.h"
 #include "readers/qemu/qemu_line.h"
 #include "readers/text/lines.h"
@@ -13,6 +16,7 @@ enum {
 	BARE_LINES_MIN = 3,    /* without a time, of events that are not known: so many, */
 	BARE_PERCENT_MIN = 90, /* and of all lines */
 	HEAD_MAX = 64,	       /* bytes of a line with nothing but a time */
+	RECORD_MAX = 1024,     /* bytes of a record in which its arguments are looked for */
 };
 
 /* ---- forms ---- */
@@ -306,9 +310,122 @@ static enum paste_end qemu_ends(const char *s, const char *end, bool open, uint6
 	return !args.has_last || (open && args.last_is_open) ? PASTE_CUT : PASTE_WHOLE;
 }
 
+/* Does an event begin at p, as those of this form do? */
+static bool begins_here(enum qemu_form form, const char *p, const char *end)
+{
+	struct qemu_line l;
+
+	end = end - p < RECORD_MAX ? end : p + RECORD_MAX;
+	switch (form) {
+	case QEMU_LOG:
+	case QEMU_LOG_STAP:
+		return text_is_digit(*p) && stamped_parse(&l, p, end);
+	case QEMU_LOG_ISO:
+		return text_is_digit(*p) && iso_parse(&l, p, end);
+	case QEMU_SIMPLETRACE_PY:
+		return python_parse(&l, p, end);
+	case QEMU_LOG_BARE:
+		return bare_parse(&l, p, end) && qemu_args_of(l.name, l.args).all;
+	default:
+		return false;
+	}
+}
+
+/* Blanks, tags, "\n" before p, all of which separate records. */
+static const char *separators_before(const char *s, const char *p)
+{
+	const char *separator = text_separator_find(s, p);
+
+	while (p > s && p[-1] == ' ')
+		p--;
+	return separator ? separator : p;
+}
+
+/* The first event with its time, whatever is before it. */
+static bool first_parse(struct qemu_line *l, const char *s, const char *end)
+{
+	static const enum qemu_form forms[] = {QEMU_LOG, QEMU_LOG_ISO};
+
+	if (qemu_line_parse(l, s, end))
+		return true;
+	for (const char *p = s; p < end; p++)
+		for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++)
+			if ((p == s || !isalnum((unsigned char)p[-1])) &&
+			    begins_here(forms[i], p, end))
+				return qemu_line_parse(l, p, end);
+	for (const char *p = s + 1; p < end && p - s < HEAD_MAX; p++) /* "<p>", "{"body": "" */
+		if (strchr("<>\"'", p[-1]) && begins_here(QEMU_LOG_BARE, p, end))
+			return qemu_line_parse(l, p, end);
+	return false;
+}
+
+/* Is "24217@" the last digit of a record that lacks one, and the thread 4217 of the next? */
+static bool is_glued(const struct qemu_line *l, const char *p, const char *end)
+{
+	struct text_slice args = {l->args.at, (uint32_t)(p - l->args.at)};
+	struct qemu_args have = qemu_args_of(l->name, args);
+	struct qemu_line next;
+	uint32_t tid = l->head.tid;
+
+	if (l->form != QEMU_LOG || !stamped_parse(&next, p, end))
+		return false;
+	while (tid && next.head.tid > tid && next.head.tid % 10 == tid % 10) {
+		next.head.tid /= 10;
+		tid /= 10;
+	}
+	return (have.all && !have.has_last) || (!tid && l->head.tid);
+}
+
+/* A number that has no separator after it may be the beginning of the next record's. */
+static const char *qemu_split(const char *s, const char *end, const char **first_end, bool *unsure)
+{
+	struct qemu_line l;
+	bool in_word = false;
+
+	*first_end = text_split_end(s, end);
+	*unsure = false;
+	if (!first_parse(&l, s, end))
+		return NULL;
+	for (const char *p = l.args.at; p < end; p++) {
+		bool escaped = p - s >= 2 && p[-2] == '\\' && strchr("nrt", p[-1]);
+
+		in_word = !escaped &&
+			  (p == s || isalnum((unsigned char)p[-1]) || p[-1] == '_' || p[-1] == '-');
+		if (in_word && *p != '@')
+			continue;
+		if (*p == '@' && l.form == QEMU_LOG) {
+			const char *id = p;
+
+			while (id > l.args.at && text_is_digit(id[-1]))
+				id--;
+			*unsure = id < p && stamped_parse(&l, id, end);
+			if (*unsure)
+				return NULL;
+			continue;
+		}
+		if (begins_here(l.form, p, end)) {
+			*unsure = is_glued(&l, p, end);
+			if (*unsure)
+				return NULL;
+			*first_end = separators_before(l.args.at, p);
+			return p;
+		}
+	}
+	return NULL;
+}
+
+bool qemu_line_has_more(const char *s, const char *end)
+{
+	const char *first_end;
+	bool unsure;
+
+	return qemu_split(s, end, &first_end, &unsure) || unsure;
+}
+
 const struct paste_grammar qemu_paste_grammar = {
 	.classify = qemu_classify,
 	.joins = qemu_joins,
 	.ends = qemu_ends,
+	.split = qemu_split,
 	.continues = is_arguments,
 };

@@ -40,6 +40,9 @@ bool qemu_line_is_likely(const struct qemu_line *l);
 /* Does an event that becomes one of ours lack its last argument? */
 bool qemu_line_is_cut(const struct qemu_line *l);
 
+/* Are there several records in the line? */
+bool qemu_line_has_more(const char *s, const char *end);
+
 /* Do these bytes, the beginning of a file, contain such lines? `whole`: they are all of the file. */
 bool qemu_text_probe(const char *head, size_t len, bool whole);
 

@@ -102,8 +102,8 @@ static bool form_find(struct qemulog *q)
 			qemu_tid_learn(&q->events, l.head.tid, l.args);
 		nr[form] += qemu_line_is_likely(&l) && !q->lines.signature;
 		is_odd |= text_skip_quote(s) < end &&
-			  (!l.form || qemu_line_is_cut(&l) || paste_is_odd(s, end) ||
-			   paste_has_cut_mark(s, end));
+			  (!l.form || qemu_line_is_cut(&l) || qemu_line_has_more(s, end) ||
+			   paste_is_odd(s, end) || paste_has_cut_mark(s, end));
 	}
 	is_odd |= q->lines.unended;
 	q->form = QEMU_NO_EVENT;
@@ -147,6 +147,8 @@ static void end_report(struct qemulog *q)
 	if (counts->width)
 		trace_info_caveat(info, "%s: the lines are cut at column %zu", info->file,
 				  counts->width);
+	skipped_report(q, &(struct skipped){counts->glued, counts->first_glued},
+		       "several records are in one line, and where they begin is not certain");
 	if (counts->open)
 		trace_info_caveat(info,
 				  "%s: the texts of %" PRIu64 " events, the first in line %" PRIu64

@@ -204,9 +204,11 @@ char *text_line_plain(struct text_lines *t, char **ret_end)
 {
 	char *line, *newline;
 
+	t->cut = 0;
 	while (!(newline = memchr(t->at, '\n', (size_t)(t->end - t->at)))) {
 		if (t->end - t->at >= TEXT_LINE_MAX) {
 			newline = t->at + TEXT_LINE_MAX - 1; /* one byte is lost: the line is cut anyway */
+			t->cut = *newline ? *newline : ' ';
 			*newline = '\n';
 			break;
 		}
@@ -216,7 +218,7 @@ char *text_line_plain(struct text_lines *t, char **ret_end)
 	}
 	line = t->at;
 	t->at = newline + 1;
-	t->number++;
+	t->record = ++t->number;
 	while (newline > line && newline[-1] == '\r')
 		*--newline = '\n';
 	t->signature = is_signature(t, line, newline);
@@ -227,6 +229,8 @@ char *text_line_plain(struct text_lines *t, char **ret_end)
 void text_line_unread(struct text_lines *t, char *at, char *end)
 {
 	memset(end, '\r', (size_t)(t->at - 1 - end)); /* that were removed before the newline */
+	if (t->cut)
+		t->at[-1] = t->cut;
 	t->at = at;
 	t->number--;
 }

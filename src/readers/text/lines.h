@@ -30,10 +30,12 @@ struct text_lines {
 	uint64_t offset; /* what is read next of it, whose own position others share */
 	char *buffer, *at, *end;
 	uint64_t number; /* of the current line, the first is 1 */
+	uint64_t record; /* the same, but lines of several records count as several */
 	bool ended;
 	bool signature;	    /* the current line is below "-- ", in the signature of a mail */
 	bool in_signature;  /* ... or would be one with as many quote marks as it has: */
 	size_t quote_depth;
+	char cut;      /* the byte at which a line that is too long was cut; 0: it was not */
 	bool unended;  /* there is no newline at the end */
 	bool open_end; /* the current record may lack its end, and what is missing may change its last value */
 	int err; /* -errno of the read that failed */
@@ -69,7 +71,10 @@ char *text_returns_replace(char *s, char *end);
 /* The next line as it is in the file; for paste.c. */
 char *text_line_plain(struct text_lines *t, char **ret_end);
 
-/* The line that text_line_plain() returned last goes on at `at`: this is the next line. `end` is its newline. */
+/*
+ * The line that text_line_plain() returned last goes on at `at`: this is the next line. `end` is its newline. Of a line
+ * that is too long, more than before may be returned.
+ */
 void text_line_unread(struct text_lines *t, char *at, char *end);
 
 /* The next line and the newline that ends it, valid until the next call; NULL at the end or on an error (t->err). */

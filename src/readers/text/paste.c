@@ -236,7 +236,13 @@ char *paste_next(struct text_lines *t, char **ret_end)
 
 		p->counts.joined += nr > 0;
 		t->number = p->now.number; /* others were read ahead */
+		t->record = p->now.record;
 		t->signature = p->now.apart;
+		if (is_cut && p->now.glued) {
+			p->counts.first_glued =
+				p->counts.glued++ ? p->counts.first_glued : t->number;
+			continue;
+		}
 		if (is_cut) {
 			p->counts.first_cut = p->counts.cut++ ? p->counts.first_cut : t->number;
 			continue;
@@ -286,7 +292,8 @@ void paste_rewind(struct paste *p)
 	p->counts = (struct paste_counts){.width = p->cut_width};
 	p->nr_ahead = 0;
 	p->layers = 0;
-	p->number = 0;
+	p->number = p->records = 0;
+	p->in_split = false;
 }
 
 const struct paste_counts *paste_counts_of(const struct text_lines *t)
@@ -337,7 +344,7 @@ bool paste_has_event(const char *text, size_t len, const struct paste_grammar *g
 		paste_measure(&t, memory_rewind);
 		while (!found && paste_next(&t, &end))
 			found = t.paste->now.class >= PASTE_TIMELESS;
-		found |= t.paste->counts.cut > 0;
+		found |= t.paste->counts.cut + t.paste->counts.glued > 0;
 	}
 	text_lines_close(&t);
 	return found;

@@ -45,6 +45,11 @@ struct paste_grammar {
 	 * the line; if its last value is needed, it is PASTE_CUT.
 	 */
 	enum paste_end (*ends)(const char *s, const char *end, bool open, uint64_t *key);
+	/*
+	 * Where the second record of a line begins, NULL: it has only one; *first_end is the end of the first.
+	 * `unsure`: there is a second one, but nothing proves where it begins.
+	 */
+	const char *(*split)(const char *s, const char *end, const char **first_end, bool *unsure);
 	/* May the line be the rest of one that a terminal broke, of which joins() proves nothing? NULL: no. */
 	bool (*continues)(const char *s, const char *end);
 };
@@ -52,6 +57,7 @@ struct paste_grammar {
 struct paste_counts {
 	uint64_t joined;	 /* records made of several lines */
 	uint64_t cut, first_cut; /* records without their end, which were dropped, and the first one's line */
+	uint64_t glued, first_glued; /* lines of several records, which were dropped */
 	uint64_t open, first_open; /* records whose last value may be cut */
 	size_t width;		   /* at which lines were cut; 0: they were not */
 };

@@ -166,6 +166,7 @@ static char *fences_cut(char *s, char *end)
 	if (after == at && at < end && (*at == '`' || is_quoted(at, end)))
 		after = at + 1;
 	end = fence_cut(after, end);
+	end -= end - at > 2 && *at == '"' && !memcmp(end - 2, "\",", 2); /* of an array */
 	end -= is_quoted(at, end);
 	len = (size_t)(end - after);
 	memmove(at, after, len);
@@ -455,6 +456,23 @@ static const char *mark_skip(const char *s)
 	return *p == ' ' ? p + 1 : p;
 }
 
+/* "{\"body\": \"", "\"" before a JSON string, or another in quotes */
+static const char *string_skip(const char *s)
+{
+	const char *p = s + strspn(s, "{[ "), *key = p + 1;
+	char quote = *p;
+
+	if (quote != '"' && quote != '\'')
+		return NULL;
+	while (isalnum((unsigned char)*key) || *key == '_')
+		key++;
+	if (key > p + 1 && key[0] == quote && key[1] == ':') {
+		key += 2 + strspn(key + 2, " ");
+		return *key == '"' ? key + 1 : NULL;
+	}
+	return p + 1;
+}
+
 /* "[pod/vm-1/compute] " of kubectl logs --prefix */
 static const char *pod_skip(const char *s)
 {
@@ -529,6 +547,8 @@ const char *paste_prefix_skip(const char *s, bool has_parts)
 		at = chat_skip(s);
 	if (!at)
 		at = pod_skip(s);
+	if (!at)
+		at = string_skip(s);
 	if (!at)
 		at = container_skip(s);
 	if (!at && (at = date_skip(s))) {

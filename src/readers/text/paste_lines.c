@@ -92,6 +92,35 @@ static void physical_decode(struct text_lines *t, struct physical *x, char *s, c
 	x->width = (size_t)(x->end - x->at);
 }
 
+/* Appends the first record of a line, and leaves the others for the next. */
+static void physical_split(struct text_lines *t, struct physical *x, char *s, char *end)
+{
+	struct paste *p = t->paste;
+	const char *next = NULL, *first_end = end;
+
+	if (p->grammar->split)
+		next = p->grammar->split(s, end, &first_end, &x->glued);
+	if (next || p->in_split)
+		x->width = (size_t)(first_end - s);
+	if (x->glued)
+		first_end = end;
+	paste_line_append(x, s, next || p->in_split ? first_end : end);
+	x->ended = !next && first_end < end;
+	p->in_split = next;
+	if (!next)
+		return;
+	text_line_unread(t, s + (next - s), end);
+	p->number--;
+}
+
+static bool is_several(const struct paste *p, const struct physical *x)
+{
+	const char *first_end;
+	bool unsure;
+
+	return p->grammar->split(x->at, x->end, &first_end, &unsure) || unsure;
+}
+
 bool paste_line_read(struct text_lines *t, struct physical *x)
 {
 	struct paste *p = t->paste;
@@ -101,22 +130,25 @@ bool paste_line_read(struct text_lines *t, struct physical *x)
 		return false;
 	x->at = x->end = x->buffer;
 	x->number = ++p->number;
+	x->record = ++p->records;
 	x->width = (size_t)(end - s);
 	x->apart = t->signature;
-	x->last = false;
+	x->last = x->glued = x->ended = false;
 	if (printable_begin(&p->printable, s, end, x->number))
 		physical_decode(t, x, s, end);
 	else
-		paste_line_append(x, s, end);
-	x->last |= t->unended && t->at == t->end;
+		physical_split(t, x, s, end);
+	x->last |= t->unended && t->at == t->end && !x->ended;
 	x->end = paste_clean(x->at, x->end);
 	x->flowed = x->end - x->at >= 2 && x->end[-1] == ' ' && x->end[-2] != ' ';
 	*x->end = '\n';
 	memset(x->end + 1, 0, TEXT_LINE_SLACK);
 	p->has_parts |= memmem(x->at, (size_t)(x->end - x->at), ": cpus=", 7) != NULL;
 	prefixes_strip(p, x);
+	if (!x->glued && !p->in_split && p->grammar->split && x->class >= PASTE_TIMELESS)
+		x->glued = is_several(p, x); /* of a line whose beginning was only found now */
 	x->apart |= paste_is_prompt(x->at, x->end);
-	x->marked = x->class >= PASTE_TIMELESS && paste_has_cut_mark(x->at, x->end);
+	x->marked = x->class >= PASTE_TIMELESS && (x->glued || paste_has_cut_mark(x->at, x->end));
 	if (paste_line_is_blank(x) || x->apart)
 		x->class = PASTE_OTHER;
 	return true;

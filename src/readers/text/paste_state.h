@@ -19,11 +19,13 @@ enum {
 struct physical {
 	char *buffer; /* owned, TEXT_LINE_MAX + TEXT_LINE_SLACK */
 	char *at, *end;
-	uint64_t number;
-	size_t width; /* as it was in the file */
+	uint64_t number, record; /* see struct text_lines */
+	size_t width;		 /* as it was in the file */
 	enum paste_class class;
 	bool flowed;		  /* ended with a blank: the mailer says that the line goes on */
 	bool apart;		  /* no part of a record: of a signature, or a shell's prompt */
+	bool ended;		  /* by a tag, or by the end of a JSON string */
+	bool glued;		  /* several records, of which nothing proves where they begin */
 	bool marked;		  /* as cut: paste_has_cut_mark() */
 	bool last;		  /* of a text without a newline at its end */
 	struct text_slice source; /* that the prefix names; of length 0: none */
@@ -40,7 +42,8 @@ struct paste {
 	bool has_parts;		      /* "host.dat: cpus=2": such names are no prefixes */
 	unsigned int layers;	      /* prefixes of the last event */
 	char layer[PASTE_LAYERS_MAX]; /* what they begin with */
-	uint64_t number;	      /* of the newest line that was read */
+	uint64_t number, records;     /* of the newest line that was read */
+	bool in_split;		      /* that was the beginning of a longer one */
 	size_t cut_width;	      /* lines are cut at this width; 0: they are not */
 	struct { /* records that lack fields, and are not broken or cut: see PASTE_HALF */
 		uint64_t key, nr;

@@ -301,6 +301,7 @@ static bool guest_continues(const char *s, const char *end)
 const struct paste_grammar text_paste_guest_grammar = {
 	.classify = trace_classify,
 	.joins = guest_joins,
+	.split = text_split,
 	.continues = guest_continues,
 };
 
@@ -308,4 +309,5 @@ const struct paste_grammar text_paste_grammar = {
 	.classify = trace_classify,
 	.joins = trace_joins,
 	.ends = trace_ends,
+	.split = text_split,
 };

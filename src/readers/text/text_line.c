@@ -458,8 +458,7 @@ static bool loose_parse(struct text_line *l, const char *s, const char *end)
 	return false;
 }
 
-/* Is this the name of an event, as no other text has before a colon? */
-static bool is_known_name(const char *s, const char *end)
+bool text_is_known_name(const char *s, const char *end)
 {
 	static const char *const systems[] = {"kvm_", "sched_", "irq_", "virtio_", "vhost_",
 					      "hrtimer_", "softirq_", "block_"};
@@ -485,7 +484,7 @@ static bool timeless_parse(struct text_line *l, const char *s, const char *end)
 
 		while (name > s && name[-1] != ' ')
 			name--;
-		if (p[1] != ' ' || !is_known_name(name, p))
+		if (p[1] != ' ' || !text_is_known_name(name, p))
 			continue;
 		if (!loose_head_parse(l, s, name) || !any_event_parse(l, name, end))
 			return false;

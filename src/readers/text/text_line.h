@@ -55,6 +55,18 @@ enum text_line_kind text_line_parse(struct text_line *l, const char *s, const ch
 /* Do these bytes, the beginning of a file, contain a line of an event? `whole`: they are all of the file. */
 bool text_has_event(const char *head, size_t len, bool whole);
 
+/* Is this the name of an event, as no other text has before a colon? */
+bool text_is_known_name(const char *s, const char *end);
+
+/* text_split.c: is there another record in the text of this one? */
+bool text_has_more(const struct text_line *l);
+
+/* The first tab, tag or "\n" between records; NULL: there is none. */
+const char *text_separator_find(const char *s, const char *end);
+
+/* The end of a line without the tags, or the "\n" and quotes of a JSON string, that end it. */
+const char *text_split_end(const char *s, const char *end);
+
 /* text_lost.c: "CPU:3 [LOST 12 EVENTS]": cpu, count. False: it is not so. */
 bool text_lost_parse(struct text_line *l, const char *s);
 

@@ -122,7 +122,7 @@ enum text_line_kind tracetext_line(struct tracetext *t)
 			skip_count(t, &t->other_part);
 			continue;
 		}
-		if (t->scanned && !tracetext_is_kept(t, t->lines.number))
+		if (t->scanned && !tracetext_is_kept(t, t->lines.record))
 			continue;
 		t->is_odd = !t->scanned && !t->lines.paste && (paste_is_odd(s, end) ||
 							      paste_has_cut_mark(s, end));
@@ -132,7 +132,7 @@ enum text_line_kind tracetext_line(struct tracetext *t)
 		if (t->kind == TEXT_EVENT && t->unit.differences)
 			t->line.timeless = true;
 		if (t->kind == TEXT_EVENT && t->line.timeless)
-			t->line.time = t->lines.number;
+			t->line.time = t->lines.record;
 		if (t->kind == TEXT_EVENT)
 			thread_guess(t);
 		if (t->kind == TEXT_UNKNOWN && !t->unknown.nr)

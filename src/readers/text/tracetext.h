@@ -70,6 +70,9 @@ uint64_t text_certain(const struct kernel_event *kind, const struct text_reasons
 /* The text after what trace-cmd's plugin printed of an event before it gave up. */
 struct text_slice text_plugin_skip(struct text_slice text);
 
+/* As `split` of struct paste_grammar. */
+const char *text_split(const char *s, const char *end, const char **first_end, bool *unsure);
+
 extern const struct paste_grammar text_paste_grammar, text_paste_guest_grammar;
 
 /*

@@ -72,6 +72,12 @@ static void pasted_report(struct tracetext *t)
 				  "%s: %" PRIu64 " records were dropped, the first is line %" PRIu64
 				  ": their ends are missing",
 				  info->file, counts->cut, counts->first_cut);
+	if (counts->glued)
+		trace_info_caveat(info,
+				  "%s: %" PRIu64 " lines were dropped, the first is line %" PRIu64
+				  ": several records are in one line, and where they begin is not "
+				  "certain",
+				  info->file, counts->glued, counts->first_glued);
 	if (counts->open && !counts->width)
 		trace_info_caveat(info,
 				  "%s: line %" PRIu64

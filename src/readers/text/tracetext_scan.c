@@ -126,14 +126,14 @@ static int perf_lost_learn(struct scan *s, const struct text_line *l)
 /* Notes that the second pass needs the current line. */
 static void keep(struct tracetext *t)
 {
-	uint64_t at = t->lines.number / 8;
+	uint64_t at = t->lines.record / 8;
 	size_t from = t->kept_bytes;
 
 	if (at >= TRACETEXT_KEPT_MAX || array_reserve(t->kept, at + 1, t->kept_bytes))
 		return; /* lines beyond are all parsed */
 	if (t->kept_bytes > from)
 		memset(t->kept + from, 0, t->kept_bytes - from);
-	t->kept[at] |= (uint8_t)(1 << t->lines.number % 8);
+	t->kept[at] |= (uint8_t)(1 << t->lines.record % 8);
 }
 
 static void time_learn(struct scan *s, uint64_t time)
@@ -246,7 +246,7 @@ static bool is_pasted(const struct text_line *l, const struct text_name *name)
 	       memmem(l->comm.at, l->comm.len, "  ", 2) ||
 	       memmem(l->comm.at, l->comm.len, "> ", 2) ||
 	       memmem(l->comm.at, l->comm.len, "| ", 2) ||
-	       (name->kind && ends_oddly(l) && text_is_cut(l));
+	       text_has_more(l) || (name->kind && ends_oddly(l) && text_is_cut(l));
 }
 
 /* The last event is the one that a paste or a copy was cut in. */
