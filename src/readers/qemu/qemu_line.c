@@ -321,7 +321,8 @@ static bool begins_here(enum qemu_form form, const char *p, const char *end)
 	case QEMU_LOG_STAP:
 		return text_is_digit(*p) && stamped_parse(&l, p, end);
 	case QEMU_LOG_ISO:
-		return text_is_digit(*p) && iso_parse(&l, p, end);
+	case QEMU_LOG_MONO:
+		return headed_parse(&l, p, end) == form;
 	case QEMU_SIMPLETRACE_PY:
 		return python_parse(&l, p, end);
 	case QEMU_LOG_BARE:

@@ -17,6 +17,7 @@
  *
  * This is slow, so readers only begin with it when a plain pass found lines that they do not understand.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@
 #include "base/error.h"
 #include "readers/text/lines.h"
 #include "readers/text/paste.h"
+#include "readers/text/paste_clean.h"
 #include "readers/text/paste_state.h"
 
 enum { JOINED_MAX = 12 }; /* lines of one record */
@@ -120,7 +122,7 @@ static bool is_wide(const struct paste *p, const struct physical *more)
 {
 	const char *s = more->at + strspn(more->at, " ");
 
-	return p->now.flowed || p->now.width + 1 + strcspn(s, " \n") > p->width;
+	return p->now.flowed || p->now.wrapped || p->now.width + 1 + strcspn(s, " \n") > p->width;
 }
 
 /* Of the current line, `half`, and the next one: are they one record if a blank is between them, or not? */
@@ -153,6 +155,86 @@ bool paste_join_both(struct paste *p, const struct physical *more, struct paste_
 	return true;
 }
 
+/* The current line and the next n - 1, which are blank, and then `more` become one. */
+static void tail_append(struct paste *p, const struct physical *more, unsigned int n, bool blank)
+{
+	now_append(p, more, blank);
+	p->now.width = more->width;
+	p->now.flowed = more->flowed;
+	p->now.last = more->last;
+	p->now.wrapped = false;
+	ahead_drop(p, n);
+}
+
+/* Between the lines of a record are empty ones. */
+static bool blanks_join(struct text_lines *t)
+{
+	struct paste *p = t->paste;
+	struct paste_joins join;
+	unsigned int n = 0;
+	const struct physical *more;
+	uint64_t key;
+
+	while ((more = ahead_get(t, n)) && paste_line_is_blank(more) && n + 1 < PASTE_AHEAD)
+		n++;
+	if (!n || !more || more->apart || more->class == PASTE_HEAD ||
+	    more->class >= PASTE_TIMELESS || paste_line_is_blank(more) || p->now.marked ||
+	    !p->grammar->ends ||
+	    p->grammar->ends(p->now.at, p->now.end, false, &key) >= PASTE_OPEN ||
+	    !paste_join_both(p, more, &join) ||
+	    (join.blank < JOIN_HALF && join.no_blank < JOIN_HALF))
+		return false;
+	tail_append(p, more, n + 1, join.blank >= join.no_blank);
+	return true;
+}
+
+/*
+ * An editor or a person marked where a line goes on: "\\" at the end of Emacs, "+ " at the beginning of vim's
+ * showbreak, arrows. Without the marks, lines are joined as the grammar proves; if it does not, the record is cut.
+ */
+static bool marks_join(struct text_lines *t, bool *ret)
+{
+	struct paste *p = t->paste;
+	struct physical *more = ahead_get(t, 0);
+	char *end, *old_end = p->now.end, *old_at, *more_end, last = old_end[-1];
+	struct paste_joins join = {JOIN_NONE, JOIN_NONE};
+	bool goes_on, full, continues, blank;
+
+	if (!more || more->class == PASTE_HEAD || more->class >= PASTE_TIMELESS ||
+	    paste_line_is_blank(more) || more->apart || p->now.marked)
+		return false;
+	end = paste_mark_before(p->now.at, old_end);
+	old_at = more->at;
+	more->at = paste_mark_skip(old_at, more->end);
+	if (end == old_end && more->at == old_at && !p->now.wrapped)
+		return false;
+	full = p->now.width + (size_t)(more->at - old_at) + PASTE_TRIMMED_MAX >= p->width;
+	more_end = paste_mark_before(more->at, more->end);
+	goes_on = more_end < more->end && !strchr("$+", *more_end);
+	paste_line_cut(more, more_end);
+	p->now.flowed = end > p->now.at && end[-1] == ' ';
+	p->now.marked = (p->now.wrapped || end < old_end) && !strchr("$+", last);
+	p->now.wrapped = true;
+	paste_line_cut(&p->now, end);
+	paste_join_both(p, more, &join);
+	continues = p->grammar->continues && p->grammar->continues(more->at, more->end);
+	*ret = join.blank || join.no_blank || (full && continues);
+	if (*ret) {
+		p->now.marked = false;
+		blank = *more->at == ' ' || (join.blank && (!full || !p->hard));
+		if (join.blank != join.no_blank)
+			blank = join.blank > join.no_blank;
+		tail_append(p, more, 1, blank);
+		p->now.wrapped = goes_on;
+		return true;
+	}
+	last = *more->at;
+	more->at = old_at;
+	p->now.wrapped = false;
+	p->now.marked |= continues;
+	return p->now.marked || !isalnum((unsigned char)last);
+}
+
 /* Joins the next line if it continues the current one. */
 static bool tail_join(struct text_lines *t)
 {
@@ -162,7 +244,12 @@ static bool tail_join(struct text_lines *t)
 	     blank = !hard || p->now.width < p->width;
 	struct paste_joins join;
 	enum paste_join best;
+	bool joined = false;
 
+	if (blanks_join(t))
+		return true;
+	if (marks_join(t, &joined))
+		return joined;
 	if (!more || more->class == PASTE_HEAD || more->class >= PASTE_TIMELESS ||
 	    paste_line_is_blank(more) || more->apart || p->now.marked ||
 	    !paste_join_both(p, more, &join))
@@ -175,11 +262,7 @@ static bool tail_join(struct text_lines *t)
 		return false;
 	if (!best && !(hard && p->grammar->continues && p->grammar->continues(more->at, more->end)))
 		return false;
-	now_append(p, more, blank);
-	p->now.width = more->width;
-	p->now.flowed = more->flowed;
-	p->now.last = more->last;
-	ahead_drop(p, 1);
+	tail_append(p, more, 1, blank);
 	return true;
 }
 
@@ -206,6 +289,10 @@ static bool now_is_cut(struct text_lines *t)
 	if (x->class >= PASTE_TIMELESS && more && more->class <= PASTE_HEAD &&
 	    printable_soft(x->at, x->end))
 		return true; /* quoted-printable, in a text of which the rest is not */
+	if (x->class >= PASTE_TIMELESS && x->end[-1] == '\\' && (!more || x->end[-2] != ' '))
+		return true; /* the line goes on, and the next one is another event */
+	if (x->class >= PASTE_TIMELESS && x->wrapped)
+		return true;
 	if (x->class < PASTE_TIMELESS || x->marked || !p->grammar->ends)
 		return x->class >= PASTE_TIMELESS && x->marked;
 	switch (p->grammar->ends(x->at, x->end, open, &key)) {
@@ -215,6 +302,8 @@ static bool now_is_cut(struct text_lines *t)
 		t->open_end = open && !x->last;
 		return !t->open_end && !goes_on &&
 		       (open || at_width || p->half[paste_half_slot(p, key)].nr < 2);
+	case PASTE_BARE:
+		return p->has_whole;
 	case PASTE_OPEN:
 		t->open_end = open;
 		return false;

@@ -25,6 +25,7 @@ enum paste_class {
 enum paste_end {
 	PASTE_CUT,   /* no */
 	PASTE_HALF,  /* it lacks fields that others have; of a trace that was trimmed so, it is all */
+	PASTE_BARE,  /* it is the event's name; of a trace of names, it is all */
 	PASTE_OPEN,  /* yes, if its last value is */
 	PASTE_WHOLE, /* yes, or nobody knows */
 };

@@ -566,22 +566,6 @@ const char *paste_prefix_skip(const char *s, bool has_parts)
 	return at || has_parts ? at : file_skip(s);
 }
 
-bool paste_has_cut_mark(const char *s, const char *end)
-{
-	static const char *const texts[] = {"print: ", "puts: ", "mark_write: "};
-	const char *open;
-
-	if (end - s < 4 || (end[-1] != '>' && memcmp(end - 3, "...", 3) != 0))
-		return false;
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
-		if (memmem(s, (size_t)(end - s), texts[i], strlen(texts[i])))
-			return false;
-	open = memrchr(s, '<', (size_t)(end - s)); /* "<stack trace>" */
-	if (end[-1] == '>' && open && memchr(open, '>', (size_t)(end - open)) == end - 1)
-		return false;
-	return end[-1] == '.' || !strchr("-=", end[-2]);
-}
-
 bool paste_is_prompt(const char *s, const char *end)
 {
 	const char *p = s + (*s == '['), *user = p, *at;

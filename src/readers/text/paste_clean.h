@@ -31,6 +31,10 @@ struct text_slice paste_prefix_source(const char *const *layer, unsigned int nr,
 /* Does a screen's '>' (less -S) or a person's "..." say that the line goes on? Not of texts that programs print. */
 bool paste_has_cut_mark(const char *s, const char *end);
 
+/* The end of a line without the mark of an editor that it goes on, and the beginning of the next without one. */
+char *paste_mark_before(char *s, char *end);
+char *paste_mark_skip(char *s, char *end);
+
 /* "root@host:~# ", "[joe@host ~]$ cat trace": a shell's prompt. */
 bool paste_is_prompt(const char *s, const char *end);
 

@@ -133,7 +133,7 @@ bool paste_line_read(struct text_lines *t, struct physical *x)
 	x->record = ++p->records;
 	x->width = (size_t)(end - s);
 	x->apart = t->signature;
-	x->last = x->glued = x->ended = false;
+	x->last = x->glued = x->ended = x->wrapped = false;
 	if (printable_begin(&p->printable, s, end, x->number))
 		physical_decode(t, x, s, end);
 	else

@@ -42,6 +42,7 @@ static void measure_unbroken(struct paste *p, struct measure *m)
 
 	if (p->grammar->ends)
 		end = p->grammar->ends(p->now.at, p->now.end, false, &key);
+	p->has_whole |= end >= PASTE_OPEN;
 	m->cut += end == PASTE_CUT;
 	m->half += end == PASTE_HALF;
 	if (p->now.width == p->width)
@@ -149,6 +150,7 @@ static void measure_reset(struct paste *p)
 	p->sources = (struct paste_sources){.nr = 0};
 	memset(p->half, 0, sizeof(p->half));
 	p->width = p->cut_width = 0;
+	p->has_whole = false;
 	paste_rewind(p);
 }
 

@@ -22,12 +22,13 @@ struct physical {
 	uint64_t number, record; /* see struct text_lines */
 	size_t width;		 /* as it was in the file */
 	enum paste_class class;
-	bool flowed;		  /* ended with a blank: the mailer says that the line goes on */
-	bool apart;		  /* no part of a record: of a signature, or a shell's prompt */
-	bool ended;		  /* by a tag, or by the end of a JSON string */
-	bool glued;		  /* several records, of which nothing proves where they begin */
-	bool marked;		  /* as cut: paste_has_cut_mark() */
-	bool last;		  /* of a text without a newline at its end */
+	bool flowed;  /* ended with a blank: the mailer says that the line goes on */
+	bool apart;   /* no part of a record: of a signature, or a shell's prompt */
+	bool ended;   /* by a tag, or by the end of a JSON string */
+	bool glued;   /* several records, of which nothing proves where they begin */
+	bool wrapped; /* it has, or the next has, a mark that says that the line goes on */
+	bool marked;  /* as cut: paste_has_cut_mark() */
+	bool last;    /* of a text without a newline at its end */
 	struct text_slice source; /* that the prefix names; of length 0: none */
 };
 
@@ -39,6 +40,7 @@ struct paste {
 	size_t width; /* of the longest line */
 	bool hard;    /* lines are broken at this width, within words */
 	struct printable printable;
+	bool has_whole;		      /* records with all their fields */
 	bool has_parts;		      /* "host.dat: cpus=2": such names are no prefixes */
 	unsigned int layers;	      /* prefixes of the last event */
 	char layer[PASTE_LAYERS_MAX]; /* what they begin with */

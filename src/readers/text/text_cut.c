@@ -269,6 +269,8 @@ static enum paste_end trace_ends(const char *s, const char *end, bool open, uint
 		return h.ends == END_OPEN || h.ends == END_UNKNOWN ? PASTE_OPEN
 		       : open					   ? PASTE_CUT
 								   : PASTE_HALF;
+	if (!h.text.len && !open)
+		return PASTE_BARE;
 	if (open && !needed_are_certain(&h))
 		return PASTE_CUT;
 	if (half_is_cut(&h) && !(open && required(h.kind->id)))

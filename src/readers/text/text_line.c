@@ -517,7 +517,7 @@ static bool dated_parse(struct text_line *l, const char *s, const char *end)
 		l->is_date = !text_is_digit(*after) || !time_parse(l, &after);
 		if (!any_event_parse(l, after + !l->is_date, end) ||
 		    !(l->system.len ? islower((unsigned char)*l->system.at)
-				    : is_known_name(l->name.at, l->name.at + l->name.len)))
+				    : text_is_known_name(l->name.at, l->name.at + l->name.len)))
 			continue;
 		perf_task_restore(l);
 		return true;

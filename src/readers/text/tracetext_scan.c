@@ -246,7 +246,8 @@ static bool is_pasted(const struct text_line *l, const struct text_name *name)
 	       memmem(l->comm.at, l->comm.len, "  ", 2) ||
 	       memmem(l->comm.at, l->comm.len, "> ", 2) ||
 	       memmem(l->comm.at, l->comm.len, "| ", 2) ||
-	       text_has_more(l) || (name->kind && ends_oddly(l) && text_is_cut(l));
+	       (l->text.len && l->text.at[l->text.len - 1] == '\\') || text_has_more(l) ||
+	       (name->kind && ends_oddly(l) && text_is_cut(l));
 }
 
 /* The last event is the one that a paste or a copy was cut in. */

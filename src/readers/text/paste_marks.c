@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Marks that screens, editors and people put where a line was cut, or goes on in the next one (paste_clean.h). */
+#include <ctype.h>
+#include <string.h>
+
+#include "readers/text/paste_clean.h"
+
+bool paste_has_cut_mark(const char *s, const char *end)
+{
+	static const char *const texts[] = {"print: ", "puts: ", "mark_write: "};
+	const char *open;
+
+	if (end - s < 4 || (end[-1] != '>' && memcmp(end - 3, "...", 3) != 0))
+		return false;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		if (memmem(s, (size_t)(end - s), texts[i], strlen(texts[i])))
+			return false;
+	open = memrchr(s, '<', (size_t)(end - s)); /* "<stack trace>" */
+	if (end[-1] == '>' && open && memchr(open, '>', (size_t)(end - open)) == end - 1)
+		return false;
+	return end[-1] == '.' || !strchr("-=", end[-2]);
+}
+
+static bool is_symbol(char c)
+{
+	return (unsigned char)c >= 0x80; /* of an arrow */
+}
+
+char *paste_mark_before(char *s, char *end)
+{
+	char *p = end;
+
+	while (p > s && p[-1] == ' ')
+		p--;
+	if (p > s && is_symbol(p[-1])) {
+		while (p > s && is_symbol(p[-1]))
+			p--;
+		return p;
+	}
+	return p > s && strchr("\\$+", p[-1]) ? p - 1 : end;
+}
+
+char *paste_mark_skip(char *s, char *end)
+{
+	char *p = s + strspn(s, " "), *mark = p;
+
+	while (p < end && is_symbol(*p))
+		p++;
+	if (p == mark) {
+		while (p < end && strchr("+|>\\-*.:", *p))
+			p++;
+		if (p == mark || p - mark > 3 || p >= end || *p != ' ' ||
+		    (p - mark == 2 && *mark == '-')) /* a signature */
+			return s;
+	}
+	return p < end && *p == ' ' ? p + 1 : p;
+}
