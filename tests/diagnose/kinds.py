@@ -9,7 +9,8 @@ import os
 import signal
 import time
 
-from vm import CPU, GO, BusyVm, DiskVm, ElfVm, Failed, cgroup_add, cgroup_new, monitor_loop, quota, stopped_again_and_again, until, write
+from vm import (ACCEL, CPU, GO, Absent, BusyVm, DiskVm, ElfVm, Failed, cgroup_add, cgroup_new, monitor_loop, quota,
+                stopped_again_and_again, until, write)
 
 KINDS, STILL = {}, set()
 
@@ -182,6 +183,25 @@ def full_console(bench, v):
     if reader.poll() is not None:
         raise Failed("the console's reader ended")
     return vm, None
+
+
+def needs_exits():
+    if ACCEL != "kvm":
+        raise Absent("kernel: no /dev/kvm: an emulated VM has no exits")
+
+
+@kind("port-poll", "exits-port")
+def port_poll(bench, v):
+    """The guest reads the port of the clock for ever."""
+    needs_exits()
+    return ElfVm(bench, "web", "slow", 1, []), None
+
+
+@kind("register-poll", "exits-port", "exits-mmio")
+def register_poll(bench, v):
+    """It reads the registers of a PCI device, by ports and by memory."""
+    needs_exits()
+    return ElfVm(bench, "web", "bar", 1, ["-device", "e1000,addr=5"]), None
 
 
 @kind("monitor-command", "qemu-mutex", still=True)
