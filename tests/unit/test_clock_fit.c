@@ -116,7 +116,8 @@ static void one_sided_limits_tighten(void **state)
 	simple_run();
 	opt = gen_input(&pair, in);
 	assert_int_equal(clock_align(in, pair.nr_vcpus, &opt, &loose), 0);
-	for (unsigned int i = 0; i < 2; i++) /* a kick seen 50 ticks later, an interrupt taken 50 ticks after */
+	for (unsigned int i = 0; i < 2;
+	     i++) /* a kick seen 50 ticks later, an interrupt taken 50 ticks after */
 		limit[i] = (struct clock_limit){
 			.guest_tsc = pair.vcpu[0].stamp[100 + i],
 			.host_tsc = pair.host0 + (uint64_t)llrint(pair.vcpu[0].truth[100 + i]) +
@@ -260,6 +261,51 @@ static void work_is_limited(void **state)
 	gen_free(&pair);
 }
 
+static int by_time(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Times of every magnitude up to 2^64, in order. */
+static void times_make(uint64_t *time, size_t nr, uint64_t seed)
+{
+	for (size_t i = 0; i < nr; i++) {
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+		time[i] = seed >> (seed >> 3) % 64;
+	}
+	qsort(time, nr, sizeof(*time), by_time);
+}
+
+/* Few events cost little work, whatever their times are. */
+static void few_events_cost_little(void **state)
+{
+	enum { SPANS = 30, STAMPS = 100, MOST = 100000000 }; /* a second */
+	uint64_t host[2 * SPANS], stamp[STAMPS], worst = 0;
+	struct clock_span span[SPANS];
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		struct clock_input in = {
+			.span = span, .nr_spans = SPANS, .stamp = stamp, .nr_stamps = STAMPS};
+		uint64_t work = CLOCK_WORK_MAX;
+		struct clock_options opt = {.drift_max_ppb = 500e3, .work = &work};
+		struct clock_relation rel;
+
+		times_make(host, 2 * SPANS, seed);
+		times_make(stamp, STAMPS, seed + 1000);
+		for (size_t i = 0; i < SPANS; i++)
+			span[i] =
+				(struct clock_span){.enter = host[2 * i], .leave = host[2 * i + 1]};
+		if (!clock_align(&in, 1, &opt, &rel))
+			clock_relation_deinit(&rel);
+		worst = CLOCK_WORK_MAX - work > worst ? CLOCK_WORK_MAX - work : worst;
+	}
+	print_message("%u events: at most %llu steps\n", SPANS + STAMPS, (unsigned long long)worst);
+	assert_in_range(worst, MOST / 10, MOST); /* the times are hostile */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -271,6 +317,7 @@ int main(void)
 		cmocka_unit_test(nonsense_is_not_believed),
 		cmocka_unit_test(a_few_violations_are_confessed),
 		cmocka_unit_test(work_is_limited),
+		cmocka_unit_test(few_events_cost_little),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
