@@ -107,12 +107,16 @@ static bool is_escaped(const char *s, const char *end)
 	return *s == '\\' && end - s > 1 && s[1] == '_';
 }
 
-/* NBSP of ISO 8859-1: not a part of a character of UTF-8. `begin`: of the line. */
-static bool is_old_blank(const char *begin, const char *s)
+/*
+ * NBSP, a dash or a quotation mark of Windows-1252 or ISO 8859-1, which is not a part of a character of UTF-8: what it
+ * stands for; 0: it is none. `begin`: of the line.
+ */
+static char old_symbol(const char *begin, const char *s)
 {
-	while ((unsigned char)*s == 0xa0 && s > begin && (unsigned char)s[-1] == 0xa0)
-		s--;
-	return (unsigned char)*s == 0xa0 && (s == begin || (unsigned char)s[-1] < 0x80);
+	static const char symbol[] = "\xa0\x96\x97\x91\x92\x93\x94", is[] = " --''\"\"";
+	const char *found = (unsigned char)*s >= 0x80 ? strchr(symbol, *s) : NULL;
+
+	return found && (s == begin || (unsigned char)s[-1] < 0x80) ? is[found - symbol] : 0;
 }
 
 /* Is there something at s that paste_clean() changes? */
@@ -124,7 +128,7 @@ static bool is_odd(const char *s, const char *end)
 		return escape_end(s, end);
 	if (*s == '<' || *s == '"')
 		return *s == '"' || fence_skip(s, end) > s;
-	return *s == 0x1b || *s == '\t' || *s == '`' || is_escaped(s, end) || is_old_blank(s, s) ||
+	return *s == 0x1b || *s == '\t' || *s == '`' || is_escaped(s, end) || old_symbol(s, s) ||
 	       ((*s == '&' || (unsigned char)*s >= 0x80) &&
 		symbol_parse(s, (size_t)(end - s), &len));
 }
@@ -197,14 +201,15 @@ char *paste_clean(char *s, char *end)
 	while (s < end) {
 		const char *escape = *s == 0x1b || *s == '[' ? escape_end(s, end) : NULL,
 			   *is = NULL;
+		char old = old_symbol(begin, s);
 		size_t len = 0;
 
 		if (*s == ',' && is_decimal_comma(begin, s, end))
 			*s = '.';
 		if (!escape && (*s == '&' || (unsigned char)*s >= 0x80))
 			is = symbol_parse(s, (size_t)(end - s), &len);
-		if (is_old_blank(begin, s))
-			*s = ' ';
+		if (old)
+			*s = old;
 		if (markdown && *s == '\\' && end - s > 1 && ispunct((unsigned char)s[1])) {
 			*to++ = s[1];
 			s += 2;
