@@ -33,7 +33,13 @@ events() {
 
 # told FORM VERSION: the events as this form can tell them, from stdin.
 told() {
+	local failed='if .[4] == "kvm_userspace_exit" then .[5] |= (if (.error // 0) < 0 then del(.reason) else del(.error) end) else . end'
 	case $1-$2 in
+	# The kernel prints the errno of a KVM_RUN that failed instead of the reason, libtraceevent the reason always.
+	tracefs.txt-*) jq -c "$failed" ;;
+	trace-cmd.txt-* | perf.txt-*) jq -c 'if .[4] == "kvm_userspace_exit" then .[5] |= del(.error) else . end' ;;
+	*) cat ;;
+	esac | case $1-$2 in
 	# trace-cmd's plugin prints 8 bits of prev_state, which had 12 until 4.13.
 	trace-cmd.txt-4.[479]) jq -c 'if .[4] == "sched_switch" then .[5] |= del(.prev_state) else . end' ;;
 	*) cat ;;
