@@ -423,6 +423,17 @@ bool qemu_line_has_more(const char *s, const char *end)
 	return qemu_split(s, end, &first_end, &unsure) || unsure;
 }
 
+enum qemu_form qemu_line_form_within(const char *s, const char *end)
+{
+	static const enum qemu_form forms[] = {QEMU_LOG, QEMU_LOG_ISO};
+
+	for (const char *p = text_skip_quote(s) + 1; p < end; p++)
+		for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++)
+			if (text_is_digit(*p) && p[-1] == ' ' && begins_here(forms[i], p, end))
+				return forms[i];
+	return QEMU_NO_EVENT;
+}
+
 const struct paste_grammar qemu_paste_grammar = {
 	.classify = qemu_classify,
 	.joins = qemu_joins,

@@ -43,6 +43,9 @@ bool qemu_line_is_cut(const struct qemu_line *l);
 /* Are there several records in the line? */
 bool qemu_line_has_more(const char *s, const char *end);
 
+/* The form of an event with its time that begins within the line, as where lines were joined and broken elsewhere. */
+enum qemu_form qemu_line_form_within(const char *s, const char *end);
+
 /* Do these bytes, the beginning of a file, contain such lines? `whole`: they are all of the file. */
 bool qemu_text_probe(const char *head, size_t len, bool whole);
 

@@ -78,11 +78,14 @@ static bool line_next(struct qemulog *q, struct qemu_line *l)
 	return false;
 }
 
-/* The form of all lines is that of most. Returns whether there are lines that paste.c may read
- * otherwise. */
+/*
+ * The form of all lines is that of most; of a text whose lines were joined and broken elsewhere, so that what begins a
+ * line is no event, that of the events within. Returns whether there are lines that paste.c may read otherwise.
+ */
 static bool form_find(struct qemulog *q)
 {
 	uint64_t nr[QEMU_FORMS] = {0};
+	enum qemu_form within = QEMU_NO_EVENT;
 	bool is_odd = false;
 	struct qemu_line l;
 	char *s, *end;
@@ -101,6 +104,8 @@ static bool form_find(struct qemulog *q)
 		if (form)
 			qemu_tid_learn(&q->events, l.head.tid, l.args);
 		nr[form] += qemu_line_is_likely(&l) && !q->lines.signature;
+		if (!within && (!form || form == QEMU_LOG_BARE))
+			within = qemu_line_form_within(s, end);
 		is_odd |= text_skip_quote(s) < end &&
 			  (!l.form || qemu_line_is_cut(&l) || qemu_line_has_more(s, end) ||
 			   paste_is_odd(s, end) || paste_has_cut_mark(s, end));
@@ -110,6 +115,8 @@ static bool form_find(struct qemulog *q)
 	for (enum qemu_form form = q->form + 1; form < QEMU_FORMS; form++)
 		if (nr[form] && (!q->form || nr[form] > nr[q->form]))
 			q->form = form;
+	if (q->form == QEMU_LOG_BARE && within)
+		q->form = within;
 	return is_odd;
 }
 
