@@ -115,11 +115,6 @@ static bool kick_was_due(const struct virtq_state *s)
 	return (uint16_t)(s->ring_avail_idx - s->kicks.at - 1) < offered;
 }
 
-static bool process_stopped(const struct stuck_report *r)
-{
-	return array_any(r->now->nr_threads, i, stuck_is_stopped(&r->now->thread[i]));
-}
-
 /*
  * Does the device leave requests in the queue until what is behind it takes or has data? A handled kick then looks like
  * a lost one. An entropy device pops a request when data is there; a console's port and a network card keep the request
@@ -152,7 +147,7 @@ static int offered_find(const struct judged *j)
 			j->report, "queue-full", j->q, 0, w.oldest_ns,
 			"%u request%s offered and not popped: the device has as many as it takes",
 			w.nr, plural);
-	if (process_stopped(j->report) && j->q->kicks < 0)
+	if (stuck_process_stopped(j->report) && j->q->kicks < 0)
 		return stuck_find(j->report, "not-popped", j->q, 0, w.oldest_ns,
 				  "%u request%s offered and not popped: QEMU is stopped", w.nr,
 				  plural);

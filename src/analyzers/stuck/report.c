@@ -62,6 +62,11 @@ bool stuck_is_stopped(const struct thread_state *t)
 	return t->state == 'T' || t->state == 't' || stuck_is_frozen(t);
 }
 
+bool stuck_process_stopped(const struct stuck_report *r)
+{
+	return array_any(r->now->nr_threads, i, stuck_is_stopped(&r->now->thread[i]));
+}
+
 const char *stuck_thread_role(const struct stuck_report *r, const struct thread_state *t, char *buf,
 			      size_t size)
 {

@@ -154,6 +154,7 @@ bool stuck_is_frozen(const struct thread_state *t);
 
 /* ... or by a signal or a tracer: it runs no more until somebody lets it go on. */
 bool stuck_is_stopped(const struct thread_state *t);
+bool stuck_process_stopped(const struct stuck_report *r); /* any of its threads */
 
 /* What a thread is to QEMU: "vcpu 0", "main", or "". */
 const char *stuck_thread_role(const struct stuck_report *r, const struct thread_state *t, char *buf,

@@ -193,7 +193,12 @@ static int not_started_find(struct stuck_report *r)
 
 int stuck_vcpu_findings(struct stuck_report *r)
 {
-	int err = never_ran(r->now->kvm) ? not_started_find(r) : paused_find(r);
+	int err = 0;
+
+	if (!never_ran(r->now->kvm))
+		err = paused_find(r);
+	else if (!stuck_process_stopped(r))
+		err = not_started_find(r);
 
 	for (unsigned int i = 0; i < r->nr_vcpus && !err; i++)
 		err = pending_find(r, &r->vcpu[i]);
