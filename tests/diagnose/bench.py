@@ -56,7 +56,7 @@ class Contention:
     def causes(self):
         """What is a cause, too, besides the one that was made."""
         took, stolen, busy, ours = (b - a for a, b in zip(self.begin, self.read()))
-        return (("cpu-host-task", "cpu-wait") if max(0.0, busy - ours) / took > CONTENDED else ()) + \
+        return (("cpu-host-task", "cpu-other-vm", "cpu-wait") if max(0.0, busy - ours) / took > CONTENDED else ()) + \
             (("cpu-host-steal",) if busy and stolen / busy > STOLEN else ())
 
 

@@ -5,8 +5,11 @@ A kind is a function: (bench, v) -> (VM, the lost share of time, or None if that
 Its causes are those of which one must be named first; none: the VM is healthy. STILL: kinds in which something stands still,
 which comes before all that costs time.
 """
+import fcntl
 import os
 import signal
+import struct
+import termios
 import time
 
 from vm import (ACCEL, CPU, GO, Absent, BusyVm, DiskVm, ElfVm, Failed, cgroup_add, cgroup_new, monitor_loop, quota,
@@ -173,13 +176,22 @@ def memory_limit(bench, v):
         cgroup=f"{directory}/{'cgroup.procs' if v2 else 'tasks'}"), None
 
 
+def until_full(fifo):
+    """A FIFO holds 64 KiB; of small writes nearly as much."""
+    fd = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        until(lambda: struct.unpack("i", fcntl.ioctl(fd, termios.FIONREAD, bytes(4)))[0] > 56 << 10, f"{fifo} is not full")
+    finally:
+        os.close(fd)
+
+
 @kind("full-console", "vmm-syscall")
 def full_console(bench, v):
     fifo = bench.path("console.fifo")
     os.mkfifo(fifo)
     reader = bench.run(["sh", "-c", f"exec <'{fifo}'; while head -c {choose(v, 100, 500, 1000)} >/dev/null; do sleep 0.1; done"])
     vm = ElfVm(bench, "web", "write", 1, ["-chardev", f"file,id=c,path={fifo}", "-device", "isa-debugcon,chardev=c"])
-    time.sleep(2)  # until the FIFO is full
+    until_full(fifo)
     if reader.poll() is not None:
         raise Failed("the console's reader ended")
     return vm, None
@@ -213,7 +225,7 @@ def monitor_command(bench, v):
     vm = BusyVm(bench, "web")
     vm.set_word(GO, 1)
     monitor_loop(vm, ({"execute": "pmemsave", "arguments": {"val": 0, "size": 4 << 20, "filename": fifo}}, 0))
-    time.sleep(2)  # until the FIFO is full
+    until_full(fifo)
     return vm, None
 
 
