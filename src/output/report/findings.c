@@ -205,9 +205,23 @@ static const struct cause_words *words_of(const char *cause)
 			  !strcmp(cause_words[i].cause, cause));
 }
 
+/* What blame has of this for the row's vCPU; 0: nothing. */
+static uint64_t blamed_ns(const struct found *f, const json_t *row, const char *cause)
+{
+	const json_t *groups = json_object_get(data_of(f->sections, "blame_by_vcpu"), "groups");
+	const json_t *group;
+	size_t i;
+
+	json_array_foreach (groups, i, group)
+		if (json_equal(json_object_get(group, "vcpu"), json_object_get(row, "vcpu")) &&
+		    !strcmp(text_of(group, "vm"), text_of(row, "vm")))
+			return number(json_object_get(group, "causes"), cause);
+	return 0;
+}
+
 /*
- * Sleep of vCPUs' threads as the scheduler has it, where there are no exits that it could be a part of: QEMU emulates
- * the VM. On other futexes such a vCPU sleeps while its guest is halted, too.
+ * Sleep of vCPUs' threads as the scheduler has it, where exits do not have most of it: QEMU emulates the VM, or the
+ * exit is not over at the end of the recording. On other futexes such a vCPU sleeps while its guest is halted, too.
  */
 static void from_sleep(struct found *f, const json_t *row)
 {
@@ -218,7 +232,8 @@ static void from_sleep(struct found *f, const json_t *row)
 		const struct cause_words *w = words_of(uses[i][1]);
 		uint64_t ns = number(row, uses[i][0]);
 
-		words_add(f, w, w->id, "sched", row, ns, "");
+		if (blamed_ns(f, row, w->cause) < ns - ns / 4)
+			words_add(f, w, w->id, "sched", row, ns, "");
 	}
 }
 
@@ -496,8 +511,7 @@ json_t *findings_make(const json_t *sections)
 
 	bool has_sched = findings_cpu(&f), explained = from_blame(&f, has_sched);
 
-	if (!explained)
-		from_sched(&f);
+	from_sched(&f);
 	from_exits(&f, explained);
 	from_halts(&f);
 	from_virtio(&f);
