@@ -165,6 +165,18 @@ static void words_add(struct found *f, const struct cause_words *w, const char *
 				 share_print(f, ns, share, sizeof(share)), most, memory));
 }
 
+/* For which the VM was stopped: its vCPUs wait in the VMM then, on a futex, as if for a lock. */
+static uint64_t stopped_ns(const struct found *f, const char *vm)
+{
+	const json_t *row;
+	uint64_t sum = 0;
+	size_t i;
+
+	json_array_foreach (rows_of(f, "downtime"), i, row)
+		sum += strcmp(text_of(row, "vm"), vm) ? 0 : number(row, "downtime_ns");
+	return sum;
+}
+
 static void from_group(struct found *f, const json_t *largest, const json_t *group, bool has_sched)
 {
 	const json_t *of = json_object_get(group, "causes");
@@ -180,6 +192,11 @@ static void from_group(struct found *f, const json_t *largest, const json_t *gro
 			continue;
 		if (!w->id && !w->by_vmm && ns > kernel_most_ns(f))
 			ns = kernel_most_ns(f);
+		if (!strcmp(w->cause, "lock")) {
+			uint64_t stopped = stopped_ns(f, text_of(group, "vm"));
+
+			ns -= stopped < ns ? stopped : ns;
+		}
 		words_add(f, w, group_cause(f, w, one), "blame", group, ns,
 			  most_print(f, w, one, most, sizeof(most)));
 	}
@@ -421,7 +438,7 @@ static void from_downtime(struct found *f)
 	struct found whole = {.list = f->list, .span_ns = info_span(f->sections)};
 	const json_t *row, *longest = NULL;
 	char time[16], share[SHARE_BYTES];
-	uint64_t sum = 0;
+	uint64_t sum;
 	size_t i;
 
 	json_array_foreach (rows_of(f, "downtime"), i, row)
@@ -429,10 +446,7 @@ static void from_downtime(struct found *f)
 			longest = row;
 	if (!longest)
 		return;
-	json_array_foreach (rows_of(f, "downtime"), i, row)
-		sum += strcmp(text_of(row, "vm"), text_of(longest, "vm"))
-			       ? 0
-			       : number(row, "downtime_ns");
+	sum = stopped_ns(f, text_of(longest, "vm"));
 	finding_add(&whole, "stopped", "vm-stopped", "downtime", share_of(&whole, sum),
 		    json_sprintf("%s was stopped for %s, at most %s at a time (%s).",
 				 *text_of(longest, "vm") ? text_of(longest, "vm") : "The VM",
