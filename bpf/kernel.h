@@ -70,6 +70,7 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct mm_struct *mm;
 	int pid, tgid;
+	unsigned int flags; /* PF_* */
 	char comm[16];
 	struct hlist_head preempt_notifiers;
 };

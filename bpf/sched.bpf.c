@@ -83,6 +83,9 @@ static __always_inline void mutex_read(struct mutex_words *m, hr_u64 address)
 	}
 }
 
+/* include/linux/sched.h: a thread of the process that is the kernel's, with the registers of the one that made it. */
+enum { PF_IO_WORKER = 0x10, PF_USER_WORKER = 0x4000 };
+
 /*
  * The registers that the system call was entered with, and 16 bytes of the mutex. A free lock costs nothing this way:
  * neither system calls nor the lock's functions are probed.
@@ -95,7 +98,8 @@ int BPF_PROG(tp_sched_block, bool preempt, struct task_struct *prev)
 	struct emit e;
 	hr_u32 pid = prev->tgid;
 
-	if (!vm_scheduled(pid) || !emit_for(&e, prev))
+	if (!vm_scheduled(pid) || prev->flags & (PF_IO_WORKER | PF_USER_WORKER) ||
+	    !emit_for(&e, prev))
 		return 0;
 
 	struct pt_regs *regs = (void *)bpf_task_pt_regs(prev);
