@@ -7,7 +7,7 @@
 #include "event/records.h"
 #include "model/waits.h"
 
-enum { TASK_INTERRUPTIBLE = 1, TASK_DEAD = 0x80 };
+enum { TASK_INTERRUPTIBLE = 1, TASK_STOPPED = 4, TASK_TRACED = 8, TASK_DEAD = 0x80 };
 
 struct thread_entry {
 	uint64_t key;
@@ -164,6 +164,7 @@ static void sched_out(struct model *m, struct model_thread *t, const struct even
 					 : THREAD_ASLEEP,
 		     ev);
 	t->interruptible = state & TASK_INTERRUPTIBLE;
+	t->stopped = state & (TASK_STOPPED | TASK_TRACED);
 	t->block = (struct thread_block){0};
 }
 

@@ -102,6 +102,7 @@ struct model_thread {
 	enum run_state state;
 	uint64_t since_ns;
 	bool interruptible; /* since it left its CPU: signals wake it */
+	bool stopped; /* ... or by a signal or a tracer: it is asleep, in no system call of its own */
 	bool is_stateless;  /* it left a CPU, and the recording lacks in which state */
 	struct thread_block block;
 	struct vcpu_place place; /* see model_place_known() */

@@ -281,6 +281,16 @@ def debugger(bench, v):
     return vm, None
 
 
+@kind("stopped-by-signals", "vmm-stopped")
+def stopped_by_signals(bench, v):
+    """As cpulimit does it: SIGSTOP and SIGCONT in turn."""
+    vm = BusyVm(bench, "web")
+    vm.set_word(GO, 1)
+    stop = choose(v, 0.2, 0.1, 0.05)
+    bench.run(["sh", "-c", f"while kill -STOP {vm.pid}; do sleep {stop}; kill -CONT {vm.pid}; sleep 0.1; done"])
+    return vm, None
+
+
 @kind("stop-and-go", "vm-stopped")
 def stop_and_go(bench, v):
     vm = choose(v, BusyVm, DiskVm)(bench, "web")

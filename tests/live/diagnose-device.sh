@@ -9,4 +9,4 @@ live_needs_tools qemu-system-x86_64
 live_build "$BUILD/countguest.bin" "$BUILD/slowmem.so" "$BUILD/blameguest-touch.elf" "$BUILD/blameguest-write.elf" \
 	"$BUILD/blameguest-slow.elf" "$BUILD/blameguest-bar.elf"
 exec "$ROOT/tests/diagnose/bench.py" "$BUILD" --hostrace "$HOSTRACE" --variations 1 \
-	--tap --kinds idle,throttled-iops,slow-backend,stop-and-go,late-memory,memory-limit,full-console,port-poll,register-poll
+	--tap --kinds idle,throttled-iops,slow-backend,stop-and-go,late-memory,memory-limit,full-console,port-poll,register-poll,stopped-by-signals

@@ -158,7 +158,7 @@ static void switch_fill(struct stream *s, const struct event_type *t, uint32_t t
 
 	field_set(s->record, t, leaves ? "prev_tid" : "next_tid", tid);
 	field_set(s->record, t, leaves ? "next_tid" : "prev_tid", random_next(&s->seed) % 8);
-	field_set(s->record, t, "prev_state", random_next(&s->seed) % 4);
+	field_set(s->record, t, "prev_state", random_next(&s->seed) % 5); /* 4: stopped */
 	s->leaving = leaves ? tid : 0;
 }
 

@@ -17,6 +17,7 @@
  *	syscall       it sleeps in a system call
  *	halt-poll     KVM polls for an interrupt of the halted vCPU
  *	halted        the vCPU is halted
+ *	stopped       a signal (SIGSTOP) or a tracer has stopped the thread
  *	inject        KVM has injected an interrupt, until the entry
  *	unknown       the trace does not say: events are missing, or were lost
  *
@@ -44,6 +45,7 @@ enum blame_cause {
 	BLAME_SYSCALL,
 	BLAME_HALT_POLL,
 	BLAME_HALTED,
+	BLAME_STOPPED,
 	BLAME_INJECT,
 	BLAME_UNKNOWN,
 	BLAME_CAUSES

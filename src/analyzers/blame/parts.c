@@ -93,7 +93,9 @@ static void classify_asleep(const struct model *m, const struct thread *t, struc
 {
 	const struct thread_block *s = &t->model.block;
 
-	if (!s->known) {
+	if (t->model.stopped) {
+		p->cause = BLAME_STOPPED;
+	} else if (!s->known) {
 		if (!t->cycle->in_run && model_sleeps_halted(m, &t->model))
 			p->cause = BLAME_HALTED;
 	} else if (t->on_global) {

@@ -98,6 +98,7 @@ static const struct cause_words cause_words[] = {
 	{"syscall", "slept in system calls of", "vmm-syscall", .by_vmm = true},
 	{"asleep", "slept in exits handled by", "vmm-asleep", .by_vmm = true}, /* of counters */
 	{"unknown", "had exits of which it is not known what they went into", "exits-unknown"},
+	{"stopped", "was stopped by a signal or a tracer", "vmm-stopped"},
 	{"inject", "waited between an interrupt's injection and the entry", "interrupt-delay"},
 	{"halt-poll", "was halted, its CPU busy with halt polling (kvm.halt_poll_ns),",
 	 "halt-polling"},
