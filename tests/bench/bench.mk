@@ -14,7 +14,8 @@ bench: bench-tools
 # Faults of known kinds, and what diagnose says of them; see doc/diagnose.md.
 VARIATIONS ?= 12
 KINDS ?=
-bench-diagnose: $(BUILD)/hostrace $(BUILD)/countguest.bin $(BUILD)/slowmem.so $(BUILD)/blameguest-touch.elf $(BUILD)/blameguest-write.elf
+bench-diagnose: $(BUILD)/hostrace $(BUILD)/countguest.bin $(BUILD)/slowmem.so \
+		$(addprefix $(BUILD)/blameguest-,touch.elf write.elf slow.elf bar.elf)
 	$(Q)tests/diagnose/bench.py $(BUILD) --variations $(VARIATIONS) --kinds '$(KINDS)' -o $(BUILD)/diagnose
 
 # Reading next to the peers, in CI: compared with the ratios in tests/bench/ratios.
@@ -22,7 +23,7 @@ bench-ratios:
 	@scripts/deps.sh build check bench
 	$(Q)$(MAKE) --no-print-directory bench-ratios-run
 
-bench-ratios-run: $(BUILD)/hostrace $(BENCH_DIR)/measure $(BENCH_DIR)/gen $(GENERATORS)
+bench-ratios-run: $(BUILD)/hostrace $(BENCH_DIR)/measure $(BENCH_DIR)/gen $(BUILD)/tests/gen/tracedat $(BUILD)/tests/gen/perfdata
 	$(Q)rm -rf $(BUILD)/ratios && mkdir -p $(BUILD)/ratios
 	$(Q)CHECK_DIR=$(BUILD)/ratios TAP_SLOWER=3 tests/tap.sh --show bench/ratios 180 tests/bench/ratios.sh $(BUILD)
 	$(Q)CHECK_DIR=$(BUILD)/ratios tests/tap.sh --summary
