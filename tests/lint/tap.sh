@@ -61,6 +61,7 @@ score "another failure beside it" "0 1 0 1 1" 'printf "%s\n" 1..2 "not ok 1 - a"
 score "a crash is not quarantined" "1 1 0 1 1;exit status 139" \
 	'printf "%s\n" 1..2 "ok 1 - a" "not ok 2 - known"; kill -SEGV $$'
 score "an entry without a test" "1 1 0 0 0;no test has this name: 'known'" 'printf "%s\n" 1..1 "ok 1 - a"'
+score "... of a program that failed before it" "0 1 0 0 0" 'printf "%s\n" 1..1 "not ok 1 - a"; exit 1'
 export TAP_PARTIAL=1
 score "... among some of the tests" "1 0 0 0 0" 'printf "%s\n" 1..1 "ok 1 - a"'
 unset TAP_PARTIAL

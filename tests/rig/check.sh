@@ -379,7 +379,7 @@ if [ -z "${bad_parts:-}" ]; then
 	pass "a KVM host boots in the rig for each part, runs its guests and powers off"
 else
 	not_pass "a KVM host boots in the rig for each part, runs its guests and powers off" "failed:$bad_parts" \
-		"$(tail -n 40 "$work/rig.log")"
+		"$(cat "$out"/*.processes 2>/dev/null)" "$(tail -n 40 "$work/rig.log")"
 	finish
 fi
 for file in "$here"/checks/*.sh; do

@@ -15,6 +15,9 @@ why=/tmp/why # an L2 failed
 wait_seconds=300
 # shellcheck disable=SC2034
 life_seconds=500
+# A part ends before its boot does (run_seconds in rig.sh), so that its results leave L1.
+# shellcheck disable=SC2034
+part_seconds=1200
 
 # The build under test, with the libraries it was linked to.
 hostrace() {
@@ -83,11 +86,19 @@ monitor_write() { # NAME FIFO LINE
 	exit $STATUS_L2_FAILED
 }
 
-# What each process and thread does, for a part that does not end.
-processes_print() {
-	local process thread
+# The directories in /proc of the processes of a session.
+session_processes() { # SID
+	local process fields
 	for process in /proc/[0-9]*; do
-		[ -s "$process/cmdline" ] || continue
+		read -r -a fields <<<"$(sed 's/.*) //' "$process/stat" 2>/dev/null)"
+		[ "${fields[3]:-}" != "$1" ] || echo "$process"
+	done
+}
+
+# What each process and thread of a session does, for a part that does not end.
+processes_print() { # SID
+	local process thread
+	for process in $(session_processes "$1"); do
 		echo "${process#/proc/}: $(tr '\0' ' ' <"$process/cmdline" | cut -c 1-120)"
 		for thread in "$process"/task/*; do
 			echo "  ${thread##*/} $(cat "$thread/comm"): $(sed -n 's/^State:.//p' "$thread/status"), system call $(cat "$thread/syscall")"

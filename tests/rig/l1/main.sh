@@ -7,21 +7,29 @@
 . ./lib.sh
 
 # A part whose L2 was killed by the emulator's bug (see l2_command) or got no CPU time, or whose trace to compare with has
-# lost events, is repeated once, and the console reports why.
+# lost events, is repeated once, and the console reports why. A part that does not end is killed, and fails the run.
+bad=0
 for part in $(cat parts); do
 	for try in first second; do
 		log "$part begins"
+		setsid bash "./$part.sh" >"$out/$part.log" 2>&1 &
+		session=$!
 		{
-			sleep $((life_seconds + 100))
-			processes_print >"$out/$part.processes"
+			sleep "$part_seconds"
+			processes_print $session >"$out/$part.processes"
 			log "$part has not ended, see $part.processes"
+			session_processes $session | xargs -r -n 1 basename | xargs -r kill -KILL
 		} &
 		watch=$!
-		bash "./$part.sh" >"$out/$part.log" 2>&1
+		wait $session
 		status=$?
 		kill "$watch"
 		echo $status >"$out/$part.status"
 		log "$part ends with status $status"
+		[ ! -e "$out/$part.processes" ] || {
+			bad=1
+			break 2
+		}
 		case $status in
 		"$STATUS_L2_FAILED") reason=$(cat "$why") ;;
 		"$STATUS_PEER_LOST") reason="tracefs lost events" ;;
@@ -35,4 +43,4 @@ for part in $(cat parts); do
 done
 dmesg >"$out/dmesg"
 cp /proc/modules "$out/modules"
-exit 0
+exit $bad
