@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Numbers and words as text where millions of them are written: printf() spends more on reading its format than on
- * the digits.
+ * the digits. And digits that are read.
  */
 #ifndef HOSTRACE_DIGITS_H
 #define HOSTRACE_DIGITS_H
@@ -20,6 +20,15 @@ char *put_dec_right(char *p, uint64_t v, unsigned int width);
 
 /* Seconds with nine decimals, right-justified in `width` columns. */
 char *put_timestamp(char *p, uint64_t ns, unsigned int width);
+
+/* The value of a hexadecimal digit of either case; -1: c is none. */
+static inline int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 'a' ^ 'A';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
 
 static inline char *put_text(char *to, const char *s)
 {

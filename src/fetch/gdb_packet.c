@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "base/digits.h"
 #include "base/error.h"
 #include "fetch/gdb.h"
 #include "vm/proc.h"
@@ -25,15 +26,6 @@
 enum { IDLE, DATA, SUM_HIGH, SUM_LOW };
 
 enum { REPEAT_BIAS = 29, REPEAT_MIN = 32, REPEAT_MAX = 126 };
-
-static int hex_digit(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
 
 static void data_add(struct gdb_parser *p, char c)
 {
@@ -119,13 +111,13 @@ enum gdb_token gdb_parse(struct gdb_parser *p, uint8_t c)
 			data_byte(p, c);
 		return GDB_NOTHING;
 	case SUM_HIGH:
-		digit = hex_digit(c);
+		digit = hex_digit((char)c);
 		p->damaged |= digit < 0;
 		p->sum_sent = (uint8_t)(digit & 15);
 		p->state = SUM_LOW;
 		return GDB_NOTHING;
 	case SUM_LOW:
-		return packet_ends(p, hex_digit(c));
+		return packet_ends(p, hex_digit((char)c));
 	default:
 		return idle_byte(p, c);
 	}
@@ -156,7 +148,7 @@ bool gdb_hex_bytes(const char *hex, size_t digits, uint8_t *ret, size_t len)
 	if (digits != 2 * len)
 		return false;
 	for (size_t i = 0; i < len; i++) {
-		int high = hex_digit((uint8_t)hex[2 * i]), low = hex_digit((uint8_t)hex[2 * i + 1]);
+		int high = hex_digit(hex[2 * i]), low = hex_digit(hex[2 * i + 1]);
 
 		if (high < 0 || low < 0)
 			return false;

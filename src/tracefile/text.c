@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/digits.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json_text.h"
@@ -253,11 +254,6 @@ static bool parse_number(const char *s, size_t size, bool is_signed, uint64_t *r
 	if (minus)
 		*ret = -*ret;
 	return true;
-}
-
-static int hex_digit(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 /*

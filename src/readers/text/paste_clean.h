@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What programs do to a line: paste_clean.c removes it, paste_prefix.c finds what was put before it, paste_marks.c the
+ * marks at its ends.
+ */
 #ifndef HOSTRACE_PASTE_CLEAN_H
 #define HOSTRACE_PASTE_CLEAN_H
 

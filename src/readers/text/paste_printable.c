@@ -18,12 +18,7 @@
 #include <string.h>
 #include <strings.h>
 
-static int hex_digit(char c)
-{
-	return isdigit((unsigned char)c)    ? c - '0'
-	       : isxdigit((unsigned char)c) ? (c | 0x20) - 'a' + 10
-					    : -1;
-}
+#include "base/digits.h"
 
 /* The character that "=3D" is at s; -1: it is no such code. */
 static int code_at(const char *s, const char *end)

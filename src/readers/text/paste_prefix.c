@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The prefixes that programs put before each line: quotes, marks, dates, names of hosts and programs, numbers of lines,
+ * names of files. paste.c decides which of them are removed.
+ */
+#include <ctype.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "readers/text/lines.h"
+#include "readers/text/log_head.h"
+#include "readers/text/paste_clean.h"
+
+static const char *number_skip(const char *s)
+{
+	while (text_is_digit(*s))
+		s++;
+	return s;
+}
+
+/* As "dddd-dd-dd": d a digit, all others themselves. NULL: it is not so. */
+static const char *pattern_skip(const char *s, const char *pattern)
+{
+	for (; *pattern; pattern++, s++)
+		if (*pattern == 'd' ? !text_is_digit(*s) : *s != *pattern)
+			return NULL;
+	return s;
+}
+
+/* ".123456", ",123" and the time zone "Z", "+01:00"; all may be missing. */
+static const char *fraction_skip(const char *s)
+{
+	const char *zone;
+
+	if ((*s == '.' || *s == ',') && text_is_digit(s[1]))
+		s = number_skip(s + 1);
+	if (*s == 'Z')
+		return s + 1;
+	zone = *s == '+' || *s == '-' ? pattern_skip(s + 1, "dd:dd") : NULL;
+	if (!zone && (*s == '+' || *s == '-'))
+		zone = pattern_skip(s + 1, "dddd");
+	return zone ? zone : s;
+}
+
+/* "Nov 25 23:03:17", "Wed Nov 25 23:03:17 2026" */
+static const char *month_skip(const char *s)
+{
+	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+	static const char days[] = "MonTueWedThuFriSatSun";
+	const char *p = s, *year;
+
+	for (size_t i = 0; i < sizeof(days) - 1; i += 3)
+		if (!strncmp(p, days + i, 3) && p[3] == ' ')
+			p += 4;
+	for (size_t i = 0;; i += 3) {
+		if (i == sizeof(months) - 1)
+			return NULL;
+		if (!strncmp(p, months + i, 3) && p[3] == ' ')
+			break;
+	}
+	p = text_skip_blanks(p + 3);
+	if (!text_is_digit(*p))
+		return NULL;
+	p = text_skip_blanks(number_skip(p));
+	p = pattern_skip(p, "dd:dd:dd");
+	p = p ? fraction_skip(p) : NULL;
+	year = p ? pattern_skip(p, " dddd") : NULL;
+	return year && !isalnum((unsigned char)*year) && !strchr("-@", *year) ? year : p;
+}
+
+/* A date, a time of day, or seconds: what ts(1), syslog and containers print. */
+static const char *date_skip(const char *s)
+{
+	const char *p = pattern_skip(s, "dddd-dd-dd"), *time;
+
+	if (p && (*p == 'T' || *p == ' '))
+		time = pattern_skip(p + 1, "dd:dd:dd");
+	else
+		time = pattern_skip(s, "dd:dd:dd");
+	if (time)
+		return fraction_skip(time);
+	p = text_is_digit(*s) ? number_skip(s) : NULL;
+	if (p && *p == '.' && text_is_digit(p[1]))
+		return number_skip(p + 1);
+	return p && p - s == 10 ? p : month_skip(s); /* ts %s */
+}
+
+/* "host kernel:", "host prog[123]:", "stdout F" of containers: what follows the date. */
+static const char *source_skip(const char *s)
+{
+	const char *p = s;
+
+	if (!strncmp(s, "std", 3) && (!strncmp(s + 3, "out F ", 6) || !strncmp(s + 3, "err F ", 6)))
+		return s + 8;
+	for (int word = 0; word < 2; word++) {
+		const char *begin = p;
+
+		while (isgraph((unsigned char)*p) && (*p != ':' || isgraph((unsigned char)p[1])))
+			p++;
+		if (p == begin)
+			return NULL;
+		if (word && *p == ':')
+			return p + 1;
+		if (*p != ' ')
+			return NULL;
+		p++;
+	}
+	return NULL;
+}
+
+/* "[ 1234.567890]", "<6>[ 12.3]", "[Wed Nov 25 23:03:17 2026]", "[12345]" of systems that number threads. */
+static const char *bracket_skip(const char *s)
+{
+	const char *p = s;
+
+	if (*p == '<' && text_is_digit(p[1]) && number_skip(p + 1)[0] == '>')
+		p = number_skip(p + 1) + 1;
+	if (*p != '[')
+		return NULL;
+	p = text_skip_blanks(p + 1);
+	if ((*p == 'T' || *p == 'C') && text_is_digit(p[1])) /* CONFIG_PRINTK_CALLER */
+		p = number_skip(p + 1);
+	else
+		p = date_skip(p + (*p == '+')); /* dmesg -H: the time since the line before */
+	return p && *p == ']' ? p + 1 : NULL;
+}
+
+/* "kern  :info  : " of dmesg -x */
+static const char *facility_skip(const char *s)
+{
+	static const char *const levels[] = {"emerg", "alert",	"crit", "err",
+					     "warn",  "notice", "info", "debug"};
+	const char *p = s;
+
+	while (isalnum((unsigned char)*p))
+		p++;
+	p = p > s ? text_skip_blanks(p) : s;
+	if (*p != ':')
+		return NULL;
+	s = ++p;
+	while (islower((unsigned char)*p))
+		p++;
+	for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++)
+		if ((size_t)(p - s) == strlen(levels[i]) &&
+		    !memcmp(s, levels[i], (size_t)(p - s))) {
+			p = text_skip_blanks(p);
+			return p[0] == ':' && p[1] == ' ' ? p + 1 : NULL;
+		}
+	return NULL;
+}
+
+/* What log_head.h has besides these. */
+static const char *head_skip(const char *s)
+{
+	struct log_head head;
+	const char *p = log_head_parse(s, s + strcspn(s, "\n"), &head);
+
+	return p > s ? p : NULL;
+}
+
+/* A thread's name, "252812@1721976657.700972:" or a date: no column of numbers. */
+static bool begins_event(const char *s)
+{
+	return isalpha((unsigned char)*s) || *s == '<' || *number_skip(s) == '@' ||
+	       pattern_skip(s, "dddd-dd-dd");
+}
+
+/* "12:" and "12-" of grep -n, "12 " of cat -n with its tab or, copied from a terminal, blanks; "12. " of a list. */
+static const char *line_number_skip(const char *s)
+{
+	const char *p = number_skip(s);
+
+	if (p == s)
+		return NULL;
+	if ((*p == '.' || *p == ')') && p[1] == ' ')
+		return p + 1;
+	if (*p == ' ' && p[1] == ' ' && begins_event(text_skip_blanks(p)))
+		return p + 1;
+	return *p == '\t' || *p == ':' || *p == '-' ? p + 1 : NULL;
+}
+
+/* "trace.txt:" of grep, before a blank, a line number, or, as it has a point or slash and letters, before anything. */
+static const char *file_skip(const char *s)
+{
+	const char *p = s;
+	bool is_file = false, letters = false;
+
+	for (; isalnum((unsigned char)*p) || strchr("._/-+~", *p ? *p : ' '); p++) {
+		is_file |= *p == '.' || *p == '/';
+		letters |= isalpha((unsigned char)*p);
+	}
+	if (p == s || *p != ':')
+		return NULL;
+	p++;
+	return *p == ' ' || (is_file && letters && begins_event(p)) ||
+			       (text_is_digit(*p) && number_skip(p)[0] == ':')
+		       ? p
+		       : NULL;
+}
+
+/* "10:12 <jane> ", "10:12:30 <jane> " of a chat */
+static const char *chat_skip(const char *s)
+{
+	const char *p = pattern_skip(s, "dd:dd"), *seconds = p ? pattern_skip(p, ":dd") : NULL;
+
+	p = seconds ? seconds : p;
+	if (!p || p[0] != ' ' || p[1] != '<' || p[2] == ' ')
+		return NULL;
+	for (p += 2; isgraph((unsigned char)*p) && *p != '>';)
+		p++;
+	return p[0] == '>' && p[1] == ' ' ? p + 1 : NULL;
+}
+
+/* "vm-1  | " of docker compose */
+static const char *container_skip(const char *s)
+{
+	const char *p = s;
+
+	while (isalnum((unsigned char)*p) || *p == '-' || *p == '_' || *p == '.')
+		p++;
+	if (p == s || *p != ' ')
+		return NULL;
+	p = text_skip_blanks(p);
+	return p[0] == '|' && p[1] == ' ' ? p + 1 : NULL;
+}
+
+/* ">", "->", "* ", "+ ", "| ", "JD> ", and the '+' of diff(1): quotes, marks, lists. */
+static const char *mark_skip(const char *s)
+{
+	const char *p = s;
+
+	while (isupper((unsigned char)*p) && p - s < 3)
+		p++;
+	p = *p == '>' ? p : s;
+	if (p == s && *p == '+' && (isalnum((unsigned char)p[1]) || p[1] == '<'))
+		return p + 1;
+	if (*p == '-' && text_is_digit(p[1]) &&
+	    (number_skip(p + 1)[0] == '@' || pattern_skip(p + 1, "dddd-dd-ddT")))
+		return p + 1; /* of diff(1), before an event of QEMU */
+	while (*p == '-' || *p == '*' || *p == '+' || *p == '|' || *p == '>')
+		p++;
+	if (p == s || (*p != ' ' && *p != '\t' && p[-1] != '>'))
+		return NULL;
+	return *p == ' ' ? p + 1 : p;
+}
+
+/* "{\"body\": \"", "\"" before a JSON string, or another in quotes */
+static const char *string_skip(const char *s)
+{
+	const char *p = s + strspn(s, "{[ "), *key = p + 1;
+	char quote = *p;
+
+	if (quote != '"' && quote != '\'')
+		return NULL;
+	while (isalnum((unsigned char)*key) || *key == '_')
+		key++;
+	if (key > p + 1 && key[0] == quote && key[1] == ':') {
+		key += 2 + strspn(key + 2, " ");
+		return *key == '"' ? key + 1 : NULL;
+	}
+	return p + 1;
+}
+
+/* "[pod/vm-1/compute] " of kubectl logs --prefix */
+static const char *pod_skip(const char *s)
+{
+	const char *p = s;
+
+	if (strncmp(s, "[pod/", 5) != 0)
+		return NULL;
+	while (isgraph((unsigned char)*p) && *p != ']')
+		p++;
+	return p[0] == ']' && p[1] == ' ' ? p + 2 : NULL;
+}
+
+/* Without blanks and colons at its end. */
+static struct text_slice name_of(const char *s, const char *end)
+{
+	while (end > s && (end[-1] == ' ' || end[-1] == ':' || end[-1] == '|'))
+		end--;
+	return (struct text_slice){s, (uint32_t)(end - s)};
+}
+
+/* Files of one trace, of which each CPU has one: "per_cpu/cpu3/trace:" */
+static bool is_of_cpu(const char *s, const char *end)
+{
+	for (; s < end; s++)
+		if (!memcmp(s, "cpu", 3) && text_is_digit(s[3]))
+			return true;
+	return false;
+}
+
+static struct text_slice source_of(const char *s, const char *end, bool sure)
+{
+	const char *date, *p;
+
+	s += strspn(s, " \t");
+	if (pod_skip(s) == end || container_skip(s) == end)
+		return name_of(s, end);
+	date = mark_skip(s) || bracket_skip(s) || chat_skip(s) ? NULL : date_skip(s);
+	p = date ? text_skip_blanks(date) : s;
+	if (date && source_skip(p) == end && strncmp(p, "std", 3) != 0)
+		return name_of(p, end);
+	if (!date && file_skip(s) == end && !is_of_cpu(s, end) &&
+	    (sure || end[-1] != ':' || memchr(s, '.', (size_t)(end - s))))
+		return name_of(s, end);
+	return (struct text_slice){s, 0};
+}
+
+char paste_prefix_kind(const char *s)
+{
+	s += strspn(s, " \t");
+	return text_is_digit(*s) ? '0' : isalpha((unsigned char)*s) ? 'a' : *s;
+}
+
+struct text_slice paste_prefix_source(const char *const *layer, unsigned int nr, bool sure)
+{
+	struct text_slice name = {NULL, 0};
+
+	while (nr-- && !name.len)
+		name = source_of(layer[nr], layer[nr + 1], sure);
+	return name;
+}
+
+const char *paste_prefix_skip(const char *s, bool has_parts)
+{
+	const char *at = mark_skip(s), *source;
+
+	if (!at && (at = bracket_skip(s))) {
+		/* "host qemu-kvm[4217]:" of journalctl -o short-monotonic */
+		source = *at == ' ' ? source_skip(text_skip_blanks(at)) : NULL;
+		at = source && source[-2] == ']' ? source : at;
+	}
+	if (!at)
+		at = chat_skip(s);
+	if (!at)
+		at = pod_skip(s);
+	if (!at)
+		at = string_skip(s);
+	if (!at)
+		at = container_skip(s);
+	if (!at && (at = date_skip(s))) {
+		if (*at != ' ')
+			at = NULL;
+		source = at ? source_skip(text_skip_blanks(at)) : NULL;
+		at = source ? source : at;
+	}
+	if (!at)
+		at = facility_skip(s);
+	if (!at)
+		at = head_skip(s);
+	if (!at)
+		at = line_number_skip(s);
+	return at || has_parts ? at : file_skip(s);
+}
+
+bool paste_is_prompt(const char *s, const char *end)
+{
+	const char *p = s + (*s == '['), *user = p, *at;
+
+	while (p < end && (isalnum((unsigned char)*p) || strchr("._-", *p)))
+		p++;
+	at = p;
+	if (p == user || *p++ != '@')
+		return false;
+	while (p < end && (isalnum((unsigned char)*p) || strchr("._-", *p)))
+		p++;
+	if (p == at + 1 || text_is_digit(at[1]) || *p != (*s == '[' ? ' ' : ':'))
+		return false;
+	p += strcspn(p, "#$\n"); /* the path */
+	return p < end && (p + 1 == end || p[1] == ' ');
+}
