@@ -253,8 +253,8 @@ static inline bool thread_waits(const struct model_thread *t)
  */
 static inline bool model_sleeps_halted(const struct model *m, const struct model_thread *t)
 {
-	return model_place_known(m, t, t->cpu) && t->place.is_seen && !t->place.in_vmm &&
-	       (t->place.halts || !m->counts.exits);
+	return !t->stopped && model_place_known(m, t, t->cpu) && t->place.is_seen &&
+	       !t->place.in_vmm && (t->place.halts || !m->counts.exits);
 }
 
 static inline bool is_kvm_run(int64_t syscall, uint64_t arg1)

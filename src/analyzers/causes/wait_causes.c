@@ -13,13 +13,15 @@
 #include "base/hash.h"
 #include "base/order.h"
 #include "event/handlers.h"
+#include "event/records.h"
 #include "event/virtio_ids.h"
 #include "model/threads.h"
 
 enum { ELEMENTS_MAX = 1 << 20 };
 
-const char *const wait_cause_names[CAUSES] = {"preempted", "runqueue", "vmm",	"device",
-					      "halted",	   "kernel",   "guest", "unknown"};
+#define NAME(id, name) name,
+const char *const wait_cause_names[CAUSES] = {WAIT_CAUSES(NAME)};
+#undef NAME
 
 /* A change to this cause, and how long each had held before: the difference of two steps has the parts of a wait. */
 struct step {
@@ -149,6 +151,8 @@ static enum wait_cause cause_of(const struct wait_causes *c, const struct vcpu *
 		return CAUSE_PREEMPTED;
 	if (v->state == THREAD_WOKEN)
 		return CAUSE_RUNQUEUE;
+	if (v->state == THREAD_ASLEEP && v->thread->stopped)
+		return CAUSE_STOPPED;
 	if (!model_place_known(&c->model, v->thread, v->cpu))
 		return CAUSE_UNKNOWN;
 	if (place->in_vmm)
@@ -287,7 +291,19 @@ static void element_moved(struct wait_causes *c, const struct event *ev)
 		steps_add(c, ev);
 }
 
+/* A thread that has left its CPU: the model knows now whether something stopped it. */
+static void thread_left(struct wait_causes *c, const struct event *ev)
+{
+	RECORD(sched_switch, sw, ev);
+	const struct model_thread *t = model_thread_find(&c->model, ev->source, sw->prev_tid);
+	struct vcpu *v = t ? vcpu_of(c, t) : NULL;
+
+	if (v && v->thread == t)
+		step_add(c, v, ev->time_ns);
+}
+
 static const HANDLERS(struct wait_causes) handlers = {{
+	[EV_sched_switch] = thread_left,
 	[EV_lost] = steps_add,
 	[EV_gap] = steps_add,
 	[EV_probe_dropped] = steps_add,

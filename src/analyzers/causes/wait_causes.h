@@ -4,6 +4,7 @@
  *
  *   preempted  its thread could run on the host, and was switched out
  *   runqueue   its thread was woken, and had not got a CPU yet
+ *   stopped    a signal (SIGSTOP) or a tracer had stopped its thread
  *   vmm        it had left KVM_RUN: QEMU works, or waits, before the guest can go on
  *   device     an element of one of the VM's virtqueues was with its device (popped, not yet filled)
  *   halted     the guest had nothing to run on it
@@ -20,16 +21,21 @@
 #include "base/cleanup.h"
 #include "event/reader.h"
 
+#define WAIT_CAUSES(CAUSE)                                                                         \
+	CAUSE(PREEMPTED, "preempted")                                                              \
+	CAUSE(RUNQUEUE, "runqueue")                                                                \
+	CAUSE(STOPPED, "stopped")                                                                  \
+	CAUSE(VMM, "vmm")                                                                          \
+	CAUSE(DEVICE, "device")                                                                    \
+	CAUSE(HALTED, "halted")                                                                    \
+	CAUSE(KERNEL, "kernel")                                                                    \
+	CAUSE(GUEST, "guest")                                                                      \
+	CAUSE(UNKNOWN, "unknown")
+
 enum wait_cause {
-	CAUSE_PREEMPTED,
-	CAUSE_RUNQUEUE,
-	CAUSE_VMM,
-	CAUSE_DEVICE,
-	CAUSE_HALTED,
-	CAUSE_KERNEL,
-	CAUSE_GUEST,
-	CAUSE_UNKNOWN,
-	CAUSES
+#define WAIT_CAUSE_NUMBER(id, name) CAUSE_##id,
+	WAIT_CAUSES(WAIT_CAUSE_NUMBER) CAUSES
+#undef WAIT_CAUSE_NUMBER
 };
 
 extern const char *const wait_cause_names[CAUSES];

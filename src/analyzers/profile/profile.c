@@ -442,10 +442,9 @@ struct wait_profile {
 static unsigned int wait_split(void *arg, const struct sample *s, double start_ns, double ns,
 			  struct profile_part ret[PROFILE_PARTS_MAX])
 {
-	static const char *const frames[CAUSES] = {
-		"[preempted]", "[runqueue]", "[vmm]",	"[device]",
-		"[halted]",    "[kernel]",   "[guest]", "[unknown]",
-	};
+#define FRAME(id, name) "[" name "]",
+	static const char *const frames[CAUSES] = {WAIT_CAUSES(FRAME)};
+#undef FRAME
 	struct wait_profile *p = arg;
 	uint64_t part[CAUSES], start = uint64_of_double(start_ns);
 	unsigned int nr = 0;

@@ -279,7 +279,8 @@ static void off_draw(struct timeline_host *h, struct vcpu *v, const struct host_
 		snprintf(name, sizeof(name), "preempted%s%s", *th->other ? " by " : "", th->other);
 	} else if (m->state == THREAD_ASLEEP) {
 		kind = model_sleeps_halted(&h->model, m) ? SLICE_HALTED : SLICE_BLOCKED;
-		snprintf(name, sizeof(name), kind == SLICE_HALTED ? "halted" : "blocked");
+		snprintf(name, sizeof(name),
+			 m->stopped ? "stopped" : kind == SLICE_HALTED ? "halted" : "blocked");
 	} else if (m->state != THREAD_WOKEN) {
 		return;
 	}
