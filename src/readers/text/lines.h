@@ -168,6 +168,17 @@ static inline uint64_t text_number(const char **p)
 	return minus ? -value : value;
 }
 
+/* May a number end here? Not if letters, digits or signs follow that no tool prints after one. */
+static inline bool text_number_ends(const char *p)
+{
+	static const char signs[] = "_#&%$@~^*+!?.\\";
+	unsigned char c = (unsigned char)*p;
+
+	if ((c | 0x20) >= 'a' && (c | 0x20) <= 'z')
+		return !memcmp(p, "reason ", 7); /* trace-cmd's plugin: "rip fff0reason HLT" */
+	return !text_is_digit(*p) && c < 0x80 && (!c || !strchr(signs, *p));
+}
+
 enum { TEXT_PARTS_MAX = 8, TEXT_PART_NAME_MAX = 128 };
 
 struct text_parts {

@@ -187,7 +187,7 @@ static const char *value_put(const struct form_field *f, const char *p, const ch
 	if (f->parse) {
 		after = f->parse(p, &value);
 		memcpy(to, &value, f->size);
-		return after > p ? decimal_skip(p, after) : NULL;
+		return after > p && text_number_ends(after) ? decimal_skip(p, after) : NULL;
 	}
 	after = value_end(p, end, pattern);
 	if (after)

@@ -13,15 +13,25 @@
 
 enum { TEXT_SQUEEZED_MAX = 1024 }; /* no text of an event of ours is as long */
 
-static uint64_t number_after(struct text_slice text, const char *word, bool hex)
+static bool number_find(struct text_slice text, const char *word, bool hex, uint64_t *ret)
 {
 	size_t len = strlen(word);
-	const char *p = memmem(text.at, text.len, word, len);
+	const char *p = memmem(text.at, text.len, word, len), *begin;
 
+	*ret = 0;
 	if (!p)
-		return 0;
-	p += len;
-	return hex ? text_hex(&p) : text_number(&p);
+		return false;
+	begin = p += len;
+	*ret = hex ? text_hex(&p) : text_number(&p);
+	return p > begin && text_number_ends(p);
+}
+
+static uint64_t number_after(struct text_slice text, const char *word, bool hex)
+{
+	uint64_t value;
+
+	number_find(text, word, hex, &value);
+	return value;
 }
 
 static bool has_word(struct text_slice text, const char *word)
@@ -55,14 +65,18 @@ static uint64_t mmio_rest(struct text_slice text, uint8_t *record)
 static uint64_t msr_rest(struct text_slice text, uint8_t *record)
 {
 	struct rec_kvm_msr *rec = (void *)record;
+	uint64_t msr, present = UINT64_MAX;
 
 	if (text.len < 10 || memcmp(text.at, "msr_", 4))
 		return 0;
 	rec->write = text.at[4] == 'w';
-	rec->msr = (uint32_t)number_after(text, rec->write ? "msr_write " : "msr_read ", true);
-	rec->val = number_after(text, " = ", false);
+	if (!number_find(text, rec->write ? "msr_write " : "msr_read ", true, &msr))
+		present &= ~RECORD_BIT(kvm_msr, msr);
+	rec->msr = (uint32_t)msr;
+	if (!number_find(text, " = ", false, &rec->val))
+		present &= ~RECORD_BIT(kvm_msr, val);
 	rec->fault = has_word(text, "(#GP)");
-	return UINT64_MAX;
+	return present;
 }
 
 /* arm64's: "TRAP: HSR_EC: 0x0024 (DABT_LOW), PC: 0xffff800010083cb8"; "ret=2 esr_ec=36 vcpu_pc=..." of trace-cmd -R */
@@ -261,15 +275,16 @@ static size_t reason_len(const char *p)
 static void reason_find(struct text_reasons *reasons, struct text_reason *slot, const char *p,
 			size_t len)
 {
-	const char *number = p;
+	const char *number = p, *begin;
 
 	if (len == 7 && !memcmp(p, "UNKNOWN", 7))
 		number = p + 7 + strspn(p + 7, " (");
+	begin = number;
 	slot->isa = 0;
 	slot->reason = (uint32_t)text_number(&number);
 	if (exit_reason_parse(p, len, &slot->isa, &slot->reason)) {
 		reasons->isa = slot->isa;
-	} else if (number == p && len) {
+	} else if (number == begin || !text_number_ends(number)) {
 		slot->isa = EXIT_ISA_NAMED;
 		slot->reason = exit_reason_named(p, len);
 	}
@@ -414,7 +429,7 @@ static const char *number_parse(const struct kernel_field *key, const char *p, u
 	const char *begin = p += *p == '(' && text_is_digit(p[1]);
 	uint64_t value = text_number(&p);
 
-	if (p == begin)
+	if (p == begin || !text_number_ends(p))
 		return p;
 	value_put(record, key, value);
 	*present |= UINT64_C(1) << key->index;
@@ -433,7 +448,7 @@ static const char *hex_parse(const struct kernel_field *key, const char *p, uint
 	const char *begin = p += p[0] == '0' && (p[1] | 0x20) == 'x' ? 2 : 0;
 	uint64_t value = text_hex(&p);
 
-	if (p == begin)
+	if (p == begin || !text_number_ends(p))
 		return p;
 	if (p - begin > HEX_DIGITS_MAX) { /* trace-cmd report -R without a print format: decimal */
 		p = begin;
@@ -444,17 +459,21 @@ static const char *hex_parse(const struct kernel_field *key, const char *p, uint
 	if (key->form == FORM_TWO && *p == ' ') {
 		begin = ++p;
 		value = text_hex(&p);
+		if (p == begin || !text_number_ends(p))
+			return p;
 		memcpy(record + key->offset + key->size, &value, sizeof(value));
-		*present |= p > begin ? UINT64_C(2) << key->index : 0;
+		*present |= UINT64_C(2) << key->index;
 	}
 	return p;
 }
 
 static const char *vcpu_parse(const char *p, uint16_t *vcpu)
 {
+	const char *begin = p;
 	uint64_t value = text_number(&p);
+	bool valid = p > begin && text_number_ends(p) && value < RECORD_NO_VCPU;
 
-	*vcpu = value < RECORD_NO_VCPU ? (uint16_t)value : RECORD_NO_VCPU;
+	*vcpu = valid ? (uint16_t)value : RECORD_NO_VCPU;
 	return p;
 }
 
@@ -473,6 +492,8 @@ static const char *value_parse(const struct kernel_field *key, struct text_reaso
 	case FORM_VCPU:
 		return vcpu_parse(p, vcpu);
 	case FORM_REASON: /* the ISA, if a reason was known by name */
+		if (!reason_len(p))
+			return p;
 		p = reason_parse(reasons, p, reason);
 		*present |= (reason->isa ? UINT64_C(3) : UINT64_C(1)) << key->index;
 		return p;

@@ -29,7 +29,7 @@ static bool hex_after(struct text_slice text, const char *word, uint32_t *ret)
 	p += p[0] == '0' && (p[1] | 0x20) == 'x' ? 2 : 0;
 	begin = p;
 	*ret = (uint32_t)text_hex(&p);
-	return p > begin;
+	return p > begin && text_number_ends(p);
 }
 
 /* "icrh:icrl=0x00000001:000000fd" */

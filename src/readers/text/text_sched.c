@@ -27,6 +27,16 @@ static void comm_copy(char *to, size_t size, const char *from, const char *end)
 	memcpy(to, from, len < size ? len : size - 1);
 }
 
+/* The number of a thread; false: it is none. */
+static bool tid_parse(const char *p, uint32_t *ret)
+{
+	const char *begin = p;
+	uint64_t value = text_number(&p);
+
+	*ret = (uint32_t)value;
+	return p > begin && text_number_ends(p) && value <= UINT32_MAX;
+}
+
 /* "KEYcomm=NAME KEYpid=NUMBER"; false: it is not so. */
 static bool task_by_key(struct text_slice text, const char *comm_key, const char *pid_key,
 			char *comm, size_t size, uint32_t *ret_tid)
@@ -42,16 +52,14 @@ static bool task_by_key(struct text_slice text, const char *comm_key, const char
 	else /* the names come last */
 		end = memmem(from, (size_t)(end - from), " next_comm=", 11) ?: end;
 	comm_copy(comm, size, from, end);
-	pid += strlen(pid_key);
-	*ret_tid = (uint32_t)text_number(&pid);
-	return true;
+	return tid_parse(pid + strlen(pid_key), ret_tid);
 }
 
 /* "NAME:NUMBER [PRIORITY]..." from s on; false: it is not so. */
 static bool task_of_plugin(const char *s, const char *end, char *comm, size_t size,
 			   uint32_t *ret_tid)
 {
-	const char *priority = memmem(s, (size_t)(end - s), " [", 2), *colon, *pid;
+	const char *priority = memmem(s, (size_t)(end - s), " [", 2), *colon;
 
 	if (!priority)
 		return false;
@@ -60,9 +68,7 @@ static bool task_of_plugin(const char *s, const char *end, char *comm, size_t si
 	if (*colon != ':')
 		return false;
 	comm_copy(comm, size, s, colon);
-	pid = colon + 1;
-	*ret_tid = (uint32_t)text_number(&pid);
-	return true;
+	return tid_parse(colon + 1, ret_tid);
 }
 
 /*
@@ -139,6 +145,7 @@ uint64_t text_sched_wakeup(struct text_slice text, uint8_t *record)
 	if (cpu) {
 		cpu += strcspn(cpu, "=:") + 1;
 		rec->target_cpu = (uint32_t)text_number(&cpu);
+		cpu = text_number_ends(cpu) ? cpu : NULL;
 	}
 	return (task ? RECORD_BIT(sched_wakeup, wake_tid) | RECORD_BIT(sched_wakeup, comm) : 0) |
 	       (cpu ? RECORD_BIT(sched_wakeup, target_cpu) : 0);
