@@ -199,6 +199,8 @@ static enum paste_class trace_classify(const char *s, const char *end)
 	case TEXT_EVENT:
 		return l.timeless ? PASTE_TIMELESS : PASTE_EVENT;
 	case TEXT_UNKNOWN:
+		if (*text_skip_quote(s) == '#')
+			return PASTE_OTHER;
 		return is_event_with(s, end, ": x") || is_event_with(s, end, " x: x") ||
 				       is_event_with(s, end, " 1.000000: x: x")
 			       ? PASTE_HEAD

@@ -30,8 +30,7 @@ enum {
 	CPU_DIGITS_MIN = 3, /* "[000]": %03d in all tools */
 	CPU_DIGITS_MAX = 5,
 	NS_DIGITS = 9,
-	CALL_DIGITS_MIN = 4, /* of an address in a call chain of perf, unless it is aligned as perf does */
-	CALL_WIDTH = 1 + 16, /* the tab and the address, which a 0 has, too */
+	TID_DIGITS_MAX = 10,
 };
 
 static const char *trim_end(const char *s, const char *end)
@@ -54,9 +53,14 @@ static const char *digits_before(const char *s, const char *end)
 	return end;
 }
 
-static uint32_t number_from(const char *s)
+/* The number of a thread or process at s; false: no system has such a thread. */
+static bool tid_parse(const char **s, uint32_t *ret)
 {
-	return (uint32_t)text_decimal(&s);
+	const char *begin = *s;
+	uint64_t value = text_decimal(s);
+
+	*ret = (uint32_t)value;
+	return *s - begin <= TID_DIGITS_MAX && value <= UINT32_MAX;
 }
 
 /* ---- time ---- */
@@ -208,7 +212,8 @@ static const char *tgid_parse(struct text_line *l, const char *s, const char *en
 {
 	const char *p = digits_before(s, end - 1);
 
-	l->tgid = p < end - 1 ? number_from(p) : 0;
+	if (p < end - 1 && !tid_parse(&(const char *){p}, &l->tgid))
+		return end;
 	while (p > s && (p[-1] == ' ' || p[-1] == '-'))
 		p--;
 	return p > s && p[-1] == '(' ? trim_end(s, p - 1) : end;
@@ -235,7 +240,7 @@ static bool task_parse(struct text_line *l, const char *s, const char *end)
 	if (end[-1] == ')')
 		end = tgid_parse(l, s, end);
 	tid = digits_before(s, end);
-	if (tid == end || end - tid > 10)
+	if (tid == end)
 		return false;
 	if (is_no_thread(s, tid, end)) {
 		for (end = tid - 1; end > s && end[-1] != ' ';)
@@ -243,7 +248,8 @@ static bool task_parse(struct text_line *l, const char *s, const char *end)
 		l->comm = slice(s, trim_end(s, end));
 		return true;
 	}
-	l->tid = number_from(tid);
+	if (!tid_parse(&(const char *){tid}, &l->tid))
+		return false;
 	if (l->tid == 1 && tid > s && tid[-1] == '-' && (tid - 1 == s || tid[-2] == ' ')) {
 		l->tid = 0; /* perf: ":-1    -1", the thread has ended */
 	} else if (tid > s && tid[-1] == '-') {
@@ -252,9 +258,9 @@ static bool task_parse(struct text_line *l, const char *s, const char *end)
 	} else if (tid > s && tid[-1] == '/') {
 		const char *pid = digits_before(s, tid - 1);
 
-		if (pid == tid - 1 || (pid > s && pid[-1] != ' '))
+		if (pid == tid - 1 || (pid > s && pid[-1] != ' ') ||
+		    !tid_parse(&(const char *){pid}, &l->tgid))
 			return false;
-		l->tgid = number_from(pid);
 		l->comm = slice(s, trim_end(s, pid));
 	} else if (tid == s || tid[-1] == ' ') {
 		l->comm = slice(s, trim_end(s, tid));
@@ -323,9 +329,10 @@ static bool latency_parse(struct text_line *l, const char *s, const char *end)
 		const char *p = dash + 1, *cpu, *flags;
 		size_t len;
 
-		l->tid = (uint32_t)text_decimal(&p);
+		bool fits = tid_parse(&p, &l->tid);
+
 		cpu = text_skip_blanks(p);
-		if (p == dash + 1 || cpu == p || !text_is_digit(*cpu))
+		if (!fits || p == dash + 1 || cpu == p || !text_is_digit(*cpu))
 			continue;
 		flags = cpu;
 		l->cpu = (uint32_t)text_decimal(&flags);
@@ -543,26 +550,6 @@ static bool line_is_event(struct text_line *l, const char *s, const char *end)
 
 /* ---- other lines ---- */
 
-/* "=> schedule" (tracefs; trace-cmd adds an address), "	ffffffff8120 schedule+0x1 (vmlinux)" (perf). */
-static bool stack_parse(struct text_line *l, const char *line, const char *s, const char *end)
-{
-	const char *p = s;
-
-	if (s[0] == '=' && s[1] == '>') {
-		s = text_skip_blanks(s + 2);
-		p = s + strcspn(s, " \n;");
-		l->text = slice(s, p < end ? p : end);
-		return true;
-	}
-	if (*line != ' ' && *line != '\t')
-		return false;
-	text_hex(&p);
-	l->text = slice(s, s);
-	if (p == s || (*p != ' ' && *p != '\n'))
-		return false;
-	return p - s >= CALL_DIGITS_MIN || p - line >= CALL_WIDTH || !strncmp(p, " [unknown]", 10);
-}
-
 static enum text_line_kind other_parse(struct text_line *l, const char *line, const char *s,
 				       const char *end)
 {
@@ -576,24 +563,18 @@ static enum text_line_kind other_parse(struct text_line *l, const char *line, co
 		l->from_trace_cmd = true;
 		return TEXT_EMPTY;
 	}
-	return stack_parse(l, line, s, end) ? TEXT_STACK : TEXT_UNKNOWN;
-}
-
-/* "PERF_RECORD_COMM: CPU 0/KVM:100/101" of perf script --show-task-events: no event. */
-static bool is_other_record(const struct text_line *l)
-{
-	static const char record[] = "PERF_RECORD_", lost[] = "PERF_RECORD_LOST";
-
-	return l->name.len >= sizeof(record) - 1 &&
-	       !memcmp(l->name.at, record, sizeof(record) - 1) &&
-	       (l->name.len != sizeof(lost) - 1 || memcmp(l->name.at, lost, l->name.len));
+	return text_stack_parse(l, line, s, end) ? TEXT_STACK : TEXT_UNKNOWN;
 }
 
 enum text_line_kind text_line_parse(struct text_line *l, const char *line, const char *end)
 {
 	const char *s = text_skip_quote(line);
 
-	if (*s != '#' && line_is_event(l, s, end))
-		return is_other_record(l) ? TEXT_EMPTY : TEXT_EVENT;
+	/* the name of a thread may begin with '#'; tools print blanks before it, and people none before a remark */
+	if (line_is_event(l, s, end)) {
+		if (line[0] == '#' && line[1] == ' ')
+			return TEXT_UNKNOWN;
+		return text_is_other_record(l) ? TEXT_EMPTY : TEXT_EVENT;
+	}
 	return other_parse(l, line, s, end);
 }

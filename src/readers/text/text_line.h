@@ -70,6 +70,12 @@ const char *text_split_end(const char *s, const char *end);
 /* text_lost.c: "CPU:3 [LOST 12 EVENTS]": cpu, count. False: it is not so. */
 bool text_lost_parse(struct text_line *l, const char *s);
 
+/* A frame of a backtrace, whose function becomes l->text; s is where the line begins after its blanks. */
+bool text_stack_parse(struct text_line *l, const char *line, const char *s, const char *end);
+
+/* A record of perf script that is no event? */
+bool text_is_other_record(const struct text_line *l);
+
 /* An event in the form of babeltrace2, or the counts of perf stat -v? */
 bool text_is_of_other(const struct text_line *l);
 

@@ -8,6 +8,11 @@
 #include "readers/text/lines.h"
 #include "readers/text/text_line.h"
 
+enum {
+	CALL_DIGITS_MIN = 4, /* of an address in a call chain of perf, unless it is aligned as perf does */
+	CALL_WIDTH = 1 + 16, /* the tab and the address, which a 0 has, too */
+};
+
 static bool starts_with(const char *s, const char *with)
 {
 	return !strncmp(s, with, strlen(with));
@@ -99,4 +104,34 @@ static bool is_count(const struct text_line *l)
 bool text_is_of_other(const struct text_line *l)
 {
 	return (l->text.len >= 2 && !memcmp(l->text.at, "{ ", 2)) || is_count(l);
+}
+
+/* "=> schedule" (tracefs; trace-cmd adds an address), "	ffffffff8120 schedule+0x1 (vmlinux)" (perf). */
+bool text_stack_parse(struct text_line *l, const char *line, const char *s, const char *end)
+{
+	const char *p = s;
+
+	if (s[0] == '=' && s[1] == '>') {
+		s = text_skip_blanks(s + 2);
+		p = s + strcspn(s, " \n;");
+		l->text = (struct text_slice){s, (uint32_t)((p < end ? p : end) - s)};
+		return true;
+	}
+	if (*line != ' ' && *line != '\t')
+		return false;
+	text_hex(&p);
+	l->text = (struct text_slice){s, 0};
+	if (p == s || (*p != ' ' && *p != '\n'))
+		return false;
+	return p - s >= CALL_DIGITS_MIN || p - line >= CALL_WIDTH || !strncmp(p, " [unknown]", 10);
+}
+
+/* "PERF_RECORD_COMM: CPU 0/KVM:100/101" of perf script --show-task-events: no event. */
+bool text_is_other_record(const struct text_line *l)
+{
+	static const char record[] = "PERF_RECORD_", lost[] = "PERF_RECORD_LOST";
+
+	return l->name.len >= sizeof(record) - 1 &&
+	       !memcmp(l->name.at, record, sizeof(record) - 1) &&
+	       (l->name.len != sizeof(lost) - 1 || memcmp(l->name.at, lost, l->name.len));
 }
