@@ -65,6 +65,10 @@ json_t *blame_report_caveats(const struct blame_report *r)
 	caveat_count(list, "exits still open at the end of the trace or the time window", n->open);
 	caveat_count(list, "exits that began before the time window, counted whole", n->cut);
 	caveat_count(list,
+		     "sleeps in KVM_RUN that may be halts or page faults: kvm_vcpu_wakeup was not "
+		     "recorded",
+		     n->open_sleeps);
+	caveat_count(list,
 		     "halts whose duration was not recorded: polling and sleeping in them is "
 		     "\"kernel\" or unknown",
 		     n->untimed_halts);

@@ -33,6 +33,7 @@ static const char *const colors[BLAME_CAUSES] = {
 	[BLAME_GLOBAL_MUTEX] = "#6a51a3", [BLAME_HANDOVER] = "#9e9ac8", [BLAME_LOCK] = "#bf812d",
 	[BLAME_PREEMPTED] = "#2171b5", [BLAME_RUNQUEUE] = "#6baed6",  [BLAME_SYSCALL] = "#238b45",
 	[BLAME_HALT_POLL] = "#bdbdbd", [BLAME_HALTED] = "#d9d9d9",    [BLAME_INJECT] = "#e78ac3",
+	[BLAME_HALTED_OR_FAULT] = "#e7d4c8",
 	[BLAME_STOPPED] = "#969696",    [BLAME_UNKNOWN] = "#525252",
 };
 

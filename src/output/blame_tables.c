@@ -202,6 +202,8 @@ static const struct column_def group_columns[] = {
 	CAUSE("syscall_ns", BLAME_SYSCALL, "asleep in a system call"),
 	CAUSE("halt_poll_ns", BLAME_HALT_POLL, "halted: KVM polls"),
 	CAUSE("halted_ns", BLAME_HALTED, "halted: asleep"),
+	CAUSE("halted_or_fault_ns", BLAME_HALTED_OR_FAULT,
+	      "asleep in KVM_RUN: halted, or a page fault"),
 	CAUSE("stopped_ns", BLAME_STOPPED, "stopped by a signal (SIGSTOP) or a tracer"),
 	CAUSE("inject_ns", BLAME_INJECT, "KVM has injected an interrupt, until the entry"),
 	CAUSE("unknown_ns", BLAME_UNKNOWN, "not known"),

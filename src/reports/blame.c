@@ -68,6 +68,9 @@ struct blame *blame_begin(const struct result *r, const struct blame_sink *sink)
 	blame_set_regions(b, r->in->regions);
 	if (input_set_foreign(r->in))
 		blame_set_foreign(b);
+	if (array_any(r->in->nr_hosts, i,
+		      trace_info_recorded(&r->in->input[i].reader->info, "kvm_vcpu_wakeup")))
+		blame_set_wakeups(b);
 	return b;
 }
 

@@ -218,6 +218,8 @@ static int read_dump(const char *dump, struct report_data *d)
 	_cleanup_reader_ struct reader *r = NULL;
 	int err = tracefile_reader.open(dump, NULL, &r);
 
+	if (!err && trace_info_recorded(&r->info, "kvm_vcpu_wakeup"))
+		blame_set_wakeups(d->blame);
 	if (!err)
 		err = reader_each(r, on_event, d);
 	d->now_ns = d->last_ns > d->culprit->end_ns ? d->last_ns : d->culprit->end_ns;

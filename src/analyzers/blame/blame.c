@@ -188,6 +188,7 @@ static void on_vcpu_wakeup(struct blame *b, struct thread *t, const struct event
 {
 	RECORD(kvm_vcpu_wakeup, wakeup, ev);
 
+	b->wakeups = true;
 	if (!record_has(ev, kvm_vcpu_wakeup, ns)) {
 		b->counts.untimed_halts++;
 		return;
@@ -438,6 +439,11 @@ void blame_window(struct blame *b, uint64_t since_ns, uint64_t until_ns)
 void blame_set_foreign(struct blame *b)
 {
 	model_set_foreign(&b->model);
+}
+
+void blame_set_wakeups(struct blame *b)
+{
+	b->wakeups = true;
 }
 
 void blame_set_regions(struct blame *b, struct region_names *regions)

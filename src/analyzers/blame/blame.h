@@ -17,6 +17,7 @@
  *	syscall       it sleeps in a system call
  *	halt-poll     KVM polls for an interrupt of the halted vCPU
  *	halted        the vCPU is halted
+ *	halted-or-fault  it sleeps in KVM_RUN, and kvm_vcpu_wakeup, which tells the two, is not recorded
  *	stopped       a signal (SIGSTOP) or a tracer has stopped the thread
  *	inject        KVM has injected an interrupt, until the entry
  *	unknown       the trace does not say: events are missing, or were lost
@@ -45,6 +46,7 @@ enum blame_cause {
 	BLAME_SYSCALL,
 	BLAME_HALT_POLL,
 	BLAME_HALTED,
+	BLAME_HALTED_OR_FAULT,
 	BLAME_STOPPED,
 	BLAME_INJECT,
 	BLAME_UNKNOWN,
@@ -112,6 +114,7 @@ struct blame_counts {
 	uint64_t exits;
 	uint64_t cut;	    /* ... that began before the time window */
 	uint64_t open;	    /* still open at the end */
+	uint64_t open_sleeps; /* ... with a BLAME_HALTED_OR_FAULT */
 	uint64_t untimed_halts; /* kvm_vcpu_wakeup without its duration */
 	uint64_t unmatched; /* a second exit began before the entry */
 	uint64_t lost;	    /* dropped: their begin or end may be among lost events */
@@ -167,6 +170,9 @@ void blame_window(struct blame *b, uint64_t since_ns, uint64_t until_ns);
  * of a VM or not, and sched_wakeup says what sched_woken does.
  */
 void blame_set_foreign(struct blame *b);
+
+/* kvm_vcpu_wakeup was recorded, also if the trace has none: a sleep in KVM_RUN without one is no halt. */
+void blame_set_wakeups(struct blame *b);
 
 /* All events in order of time. 0, or what the sink returned, or -ENOMEM with the error message set. */
 int blame_event(struct blame *b, const struct event *ev);

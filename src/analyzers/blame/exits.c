@@ -162,7 +162,8 @@ void exits_restart(struct blame *b)
 		if (c)
 			c->open = c->done = false;
 	}
-	b->counts.exits = b->counts.cut = b->counts.unmatched = b->counts.lost = 0;
+	b->counts.exits = b->counts.cut = b->counts.open_sleeps = 0;
+	b->counts.unmatched = b->counts.lost = 0;
 	b->counts.unseen = 0;
 	b->counts.too_long = b->counts.unnamed = b->counts.halts = b->counts.busy_halts =
 		0;

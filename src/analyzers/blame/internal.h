@@ -80,6 +80,7 @@ struct blame {
 	uint64_t since_ns, until_ns; /* the window */
 	bool has_begun;		     /* ... */
 	bool exits_seen;
+	bool wakeups; /* kvm_vcpu_wakeup is recorded */
 	bool exact; /* there is a bql_locked, or bql_unlock */
 	struct hash_table stacks; /* holder.c */
 	char **stack; /* array.h; by id less 1 */

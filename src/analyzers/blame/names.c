@@ -22,6 +22,7 @@ const char *const blame_cause_names[BLAME_CAUSES] = {
 	[BLAME_SYSCALL] = "syscall",
 	[BLAME_HALT_POLL] = "halt-poll",
 	[BLAME_HALTED] = "halted",
+	[BLAME_HALTED_OR_FAULT] = "halted-or-fault",
 	[BLAME_STOPPED] = "stopped",
 	[BLAME_INJECT] = "inject",
 	[BLAME_UNKNOWN] = "unknown",

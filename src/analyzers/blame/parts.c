@@ -72,12 +72,15 @@ static bool halts_in_vmm(const struct cycle *c)
 
 /*
  * Within KVM_RUN: a halted vCPU sleeps so that signals wake it; a page that is being fetched does not let them. Without
- * kvm_exit there may be no kvm_page_fault either: that the vCPU was halted is known when it continues.
+ * kvm_exit there may be no kvm_page_fault either: that the vCPU was halted is known when it continues, from
+ * kvm_vcpu_wakeup. A page that comes from user space (userfaultfd) lets signals wake it, too.
  */
-static void classify_kvm_run(const struct thread *t, struct blame_part *p)
+static void classify_kvm_run(const struct blame *b, const struct thread *t, struct blame_part *p)
 {
+	bool is_told = b->wakeups || !t->model.interruptible;
+
 	if (t->cycle->fault || t->cycle->in_run)
-		p->cause = BLAME_FAULT;
+		p->cause = t->cycle->fault || is_told ? BLAME_FAULT : BLAME_HALTED_OR_FAULT;
 	else if (t->model.interruptible)
 		p->cause = BLAME_HALTED;
 }
@@ -89,14 +92,14 @@ static bool names_access(enum blame_cause cause)
 	       cause == BLAME_FAULT;
 }
 
-static void classify_asleep(const struct model *m, const struct thread *t, struct blame_part *p)
+static void classify_asleep(const struct blame *b, const struct thread *t, struct blame_part *p)
 {
 	const struct thread_block *s = &t->model.block;
 
 	if (t->model.stopped) {
 		p->cause = BLAME_STOPPED;
 	} else if (!s->known) {
-		if (!t->cycle->in_run && model_sleeps_halted(m, &t->model))
+		if (!t->cycle->in_run && model_sleeps_halted(&b->model, &t->model))
 			p->cause = BLAME_HALTED;
 	} else if (t->on_global) {
 		classify_global(t, p);
@@ -111,9 +114,10 @@ static void classify_asleep(const struct model *m, const struct thread *t, struc
 		p->cause = BLAME_SYSCALL;
 		p->who.number = (uint64_t)s->syscall;
 		if (thread_left_in_kvm_run(&t->model))
-			classify_kvm_run(t, p);
+			classify_kvm_run(b, t, p);
 	}
-	if (p->cause == BLAME_HALTED || p->cause == BLAME_FAULT)
+	if (p->cause == BLAME_HALTED || p->cause == BLAME_FAULT ||
+	    p->cause == BLAME_HALTED_OR_FAULT)
 		p->who = (struct blame_who){0};
 	if (t->cycle->user && names_access(p->cause)) {
 		p->who.kind = t->cycle->access.kind;
@@ -132,7 +136,7 @@ static void who_ran(const struct runner *r, struct blame_who *who)
 	memcpy(who->comm, r->comm, sizeof(who->comm));
 }
 
-static void part_classify(const struct model *m, const struct thread *t, struct blame_part *p)
+static void part_classify(const struct blame *b, const struct thread *t, struct blame_part *p)
 {
 	p->cause = BLAME_UNKNOWN;
 	memset(&p->who, 0, sizeof(p->who));
@@ -147,10 +151,10 @@ static void part_classify(const struct model *m, const struct thread *t, struct 
 	case THREAD_PREEMPTED:
 	case THREAD_WOKEN:
 		p->cause = t->model.state == THREAD_WOKEN ? BLAME_RUNQUEUE : BLAME_PREEMPTED;
-		who_ran(t->preemptor ? t->preemptor : model_runner(m, &t->model), &p->who);
+		who_ran(t->preemptor ? t->preemptor : model_runner(&b->model, &t->model), &p->who);
 		break;
 	case THREAD_ASLEEP:
-		classify_asleep(m, t, p);
+		classify_asleep(b, t, p);
 		break;
 	}
 }
@@ -242,7 +246,7 @@ void part_cut(struct blame *b, struct thread *t, uint64_t ns)
 		return;
 	p.start_ns = c->since_ns;
 	p.end_ns = ns;
-	part_classify(&b->model, t, &p);
+	part_classify(b, t, &p);
 	part_add(b, c, &p);
 	c->since_ns = ns;
 }
@@ -307,7 +311,8 @@ void parts_halted(struct blame *b, struct thread *t, uint64_t start_ns, uint64_t
 void parts_slept_halted(struct thread *t)
 {
 	for (unsigned int i = 0; i < t->cycle->nr; i++)
-		if (t->cycle->part[i].cause == BLAME_FAULT)
+		if (t->cycle->part[i].cause == BLAME_FAULT ||
+		    t->cycle->part[i].cause == BLAME_HALTED_OR_FAULT)
 			t->cycle->part[i].cause = BLAME_HALTED;
 }
 
@@ -347,6 +352,7 @@ int parts_deliver(struct blame *b, struct thread *t)
 						    p->who.kind == BLAME_PORT, p->who.access);
 		x.causes[p->cause] += p->end_ns - p->start_ns;
 	}
+	b->counts.open_sleeps += x.causes[BLAME_HALTED_OR_FAULT] > 0;
 	b->counts.exits++;
 	b->counts.cut += x.start_ns < b->since_ns;
 	err = b->has_begun ? b->sink.ended(b->sink.arg, &x) : 0;

@@ -2,7 +2,7 @@
 // What the time of exits and requests went into.
 
 const causeColors = {kernel: "#4e79a7", fault: "#9c755f", device: "#f28e2b", signal: "#ffbe7d", "global-mutex": "#e15759", handover: "#d4a6c8",
-	lock: "#b07aa1", preempted: "#edc948", runqueue: "#f1ce63", syscall: "#76b7b2", "halt-poll": "#a0cbe8", halted: "#bab0ac", inject: "#59a14f",
+	lock: "#b07aa1", preempted: "#edc948", runqueue: "#f1ce63", syscall: "#76b7b2", "halt-poll": "#a0cbe8", halted: "#bab0ac", "halted-or-fault": "#d7cdc8", inject: "#59a14f",
 	unknown: "#79706e"};
 
 function causeLegend(names) {
