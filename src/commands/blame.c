@@ -137,7 +137,8 @@ const struct command blame_command = {
 	.group = "Report",
 	.details = "Causes: kernel, fault, device, signal, global-mutex, handover, lock, "
 		   "preempted,\n"
-		   "runqueue, syscall, halt-poll, halted, halted-or-fault, stopped, inject, unknown.\n"
+		   "runqueue, syscall, halt-poll, halted, halted-or-fault, stopped, "
+		   "inject, unknown.\n"
 		   "They add up to the exits' time.\n"
 		   "Recorded by hostrace record --for blame.",
 	.examples = "  hostrace blame -i vm.hrt\n  hostrace blame -i vm.hrt --by reason\n"

@@ -142,18 +142,20 @@ static void diagnosis_write(const json_t *diagnosis, const struct output *out)
 static int diagnosis_put(double threshold, struct output *out)
 {
 	json_auto_t *diagnosis = NULL;
-	bool lost = false, nothing;
+	bool lost = false, partial;
 	int err = diagnosis_get(threshold, &diagnosis, &lost), status;
 
 	if (!err)
 		diagnosis_write(diagnosis, out);
-	nothing = !err && diagnosis_is_unknown(diagnosis);
+	partial = !err && !diagnosis_is_wrong(diagnosis) && !diagnosis_is_healthy(diagnosis);
 	status = output_end(
 		err, out, !err && (diagnosis_is_wrong(diagnosis) || (input_given.strict && lost)));
-	if (!nothing || status)
+	if (!partial || status)
 		return status;
-	/* what looked at nothing has not found that nothing is wrong */
-	fail_hint(fail(-ENODATA, "nothing could be diagnosed"),
+	/* what did not look at everything has not found that nothing is wrong */
+	fail_hint(fail(-ENODATA, "%s", diagnosis_is_unknown(diagnosis)
+					       ? "nothing could be diagnosed"
+					       : "the recording cannot show all causes"),
 		  "record with --for blame,sched,virtio,leaks");
 	return command_failed();
 }

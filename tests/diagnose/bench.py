@@ -70,8 +70,8 @@ def diagnose(program, vm, seconds):
         return ["no answer: " + p.stderr.strip()], None, took
     result = json.loads(p.stdout)["result"]
     wrong = [c for c in result["causes"] if c["wrong"]]
-    if result["verdict"] == "unknown":
-        return ["unknown"], None, took
+    if result["verdict"] in ("unknown", "nothing-found"):
+        return [result["verdict"]], None, took
     return [c["id"] for c in wrong] or ["healthy"], wrong[0]["share"] if wrong else 0, took
 
 

@@ -5,13 +5,14 @@
 #include <string.h>
 
 const struct cause_kind cause_kinds[] = {
-	{"lost", "requests that a device does not return", SOURCE_PROBES, "virtqueue_pop", "leaks"},
+	{"lost", "requests that a virtio device does not return", SOURCE_PROBES,
+	 "virtqueue_pop", "leaks"},
 	{"cpu", "waiting for a CPU", SOURCE_VCPUS, "sched_switch", "sched"},
 	{"exits", "exits that KVM handles", SOURCE_EXITS, "kvm_exit", "blame"},
 	{"vmm", "exits that the VMM handles", SOURCE_EXITS, "kvm_exit,kvm_userspace_exit", "blame"},
 	{"mutex", "QEMU's global mutex", SOURCE_SLEEPS, "sched_block", "blame"},
 	{"sleep", "system calls and page faults of the VMM", SOURCE_SLEEPS, "sched_block", "blame"},
-	{"disk", "slow devices", SOURCE_PROBES, "virtqueue_pop", "virtio"},
+	{"disk", "slow virtio devices", SOURCE_PROBES, "virtqueue_pop", "virtio"},
 	{NULL},
 };
 

@@ -11,111 +11,11 @@
 #include "base/version.h"
 #include "event/exit_reason.h"
 #include "output/report/causes.h"
+#include "output/report/diagnosis_kinds.h"
 #include "output/report/findings.h"
 #include "output/report/page.h"
 
 enum { SHORT_NS = 100000000 }; /* shares of less time may be chance */
-
-/* ---- what was recorded ---- */
-
-static const json_t *info_of(const json_t *sections)
-{
-	return json_object_get(data_of(sections, "info"), "result");
-}
-
-/* Was the event asked for in QEMU? Then there was none if the recording has none. */
-static bool is_probed(const json_t *info, const char *event)
-{
-	const json_t *probe;
-	size_t i;
-
-	json_array_foreach (json_object_get(info, "probes"), i, probe)
-		if (!strcmp(text_of(probe, "event"), event) &&
-		    strcmp(text_of(probe, "how"), "absent") != 0)
-			return true;
-	return false;
-}
-
-static bool has_lost(const json_t *sections)
-{
-	const json_t *input;
-	size_t i;
-
-	json_array_foreach (json_object_get(data_of(sections, "info"), "inputs"), i, input)
-		if (number(input, "lost") || json_object_get(input, "truncated"))
-			return true;
-	return false;
-}
-
-/* Samples and single events say nothing of the time that exits take. */
-static bool has_durations(const json_t *sections)
-{
-	const json_t *row;
-	size_t i;
-
-	json_array_foreach (json_object_get(data_of(sections, "exits"), "rows"), i, row)
-		if (number(row, "total_ns"))
-			return true;
-	json_array_foreach (json_object_get(data_of(sections, "blame_by_vcpu"), "groups"), i, row)
-		if (number(row, "time_ns"))
-			return true;
-	return false;
-}
-
-static bool has_vcpus(const json_t *sections)
-{
-	const json_t *row;
-	size_t i;
-
-	json_array_foreach (json_object_get(data_of(sections, "sched"), "rows"), i, row)
-		if (!strcmp(text_of(row, "kind"), "vcpu") &&
-		    json_is_integer(json_object_get(row, "ready_ns")))
-			return true;
-	return false;
-}
-
-/* QEMU emulates the VM: it has no exits that could be recorded. */
-static bool has_no_exits(const json_t *info)
-{
-	const json_t *vm;
-	size_t i;
-
-	json_array_foreach (json_object_get(info, "vms"), i, vm)
-		if (strcmp(text_of(vm, "accel"), "tcg") != 0)
-			return false;
-	return json_array_size(json_object_get(info, "vms"));
-}
-
-static bool is_source_recorded(const json_t *sections, enum cause_source source)
-{
-	switch (source) {
-	case SOURCE_EXITS:
-		return has_durations(sections);
-	case SOURCE_SLEEPS:
-		return has_no_exits(info_of(sections)) ? has_vcpus(sections)
-						       : has_durations(sections);
-	case SOURCE_VCPUS:
-		return has_vcpus(sections);
-	default:
-		return true;
-	}
-}
-
-static bool is_recorded(const json_t *sections, const struct cause_kind *k)
-{
-	const json_t *info = info_of(sections), *events = json_object_get(info, "events");
-
-	if (!is_source_recorded(sections, k->source))
-		return false;
-	for (const char *p = k->events; *p; p += strcspn(p, ","), p += *p == ',') {
-		char name[64];
-
-		snprintf(name, sizeof(name), "%.*s", (int)strcspn(p, ","), p);
-		if (number(events, name) || (k->source == SOURCE_PROBES && is_probed(info, name)))
-			return true;
-	}
-	return false;
-}
 
 /* ---- causes ---- */
 
@@ -142,23 +42,18 @@ static json_t *cause_make(const struct diagnosis_query *q, const json_t *finding
 	const struct cause *c = cause_find(text_of(finding, "cause"));
 	double share = json_number_value(json_object_get(finding, "share"));
 	bool wrong = c->cure && (!has_share(c) || share >= q->threshold);
-	json_t *o = json_pack(
-		"{s:s,s:b,s:o,s:o,s:O,s:o,s:s*}", "id", c->id, "wrong", wrong, "share",
-		has_share(c) ? json_real(share) : json_null(), "lost_ns",
-		has_share(c) ? json_integer((json_int_t)(share * (double)span_ns)) : json_null(),
-		"text", json_object_get(finding, "text"), "command",
-		command_make(q, text_of(finding, "section")), "cure", c->cure);
+	json_t *o = json_pack("{s:s,s:b,s:o,s:o,s:O,s:o,s:s*}", "id", c->id, "wrong", wrong,
+			      "share", has_share(c) ? json_real(share) : json_null(), "lost_ns",
+			      has_share(c) ? json_integer((json_int_t)(share * (double)span_ns))
+					   : json_null(),
+			      "text", json_object_get(finding, "text"), "command",
+			      command_make(q, text_of(finding, "section")), "cure", c->cure);
 
 	if (number(finding, "more")) {
 		json_object_set(o, "more", json_object_get(finding, "more"));
 		json_object_set(o, "more_share", json_object_get(finding, "more_share"));
 	}
 	return o;
-}
-
-static bool is_wrong(const json_t *cause)
-{
-	return json_is_true(json_object_get(cause, "wrong"));
 }
 
 /* Those that are wrong first; otherwise in the order of the findings, the largest first. */
@@ -170,95 +65,12 @@ static json_t *causes_make(const struct diagnosis_query *q, uint64_t span_ns)
 
 	json_array_foreach (findings, i, one) {
 		cause = cause_make(q, one, span_ns);
-		json_array_append_new(is_wrong(cause) ? list : rest, cause);
+		json_array_append_new(diagnosis_cause_is_wrong(cause) ? list : rest, cause);
 	}
 	json_array_extend(list, rest);
 	json_decref(rest);
 	json_decref(findings);
 	return list;
-}
-
-/* ---- what was ruled out, what was not seen ---- */
-
-/* The largest share of the kind's causes, but for what is no fault; true: one of them is wrong. */
-static bool kind_share(const json_t *list, const char *kind, double *ret)
-{
-	const json_t *one;
-	size_t i;
-
-	*ret = 0;
-	json_array_foreach (list, i, one) {
-		double share = json_number_value(json_object_get(one, "share"));
-
-		if (strcmp(cause_find(text_of(one, "id"))->kind, kind) != 0 ||
-		    !json_object_get(one, "cure"))
-			continue;
-		if (is_wrong(one))
-			return true;
-		*ret = share > *ret ? share : *ret;
-	}
-	return false;
-}
-
-/* Elements that may have been lost: those that are out for long at the end, whatever the verdict. */
-static unsigned int held_count(const struct diagnosis_query *q)
-{
-	double min_ns = q->threshold * (double)findings_span(q->sections);
-	unsigned int nr = 0;
-	const json_t *row;
-	size_t i;
-
-	json_array_foreach (json_object_get(data_of(q->sections, "leaks"), "rows"), i, row)
-		nr += strcmp(text_of(row, "verdict"), "held") &&
-		      (double)number(row, "age_ns") >= min_ns;
-	return nr;
-}
-
-/* Why nothing is known of a kind of which nothing was found, a new reference; NULL: there is no reason. */
-static json_t *doubt_make(const struct diagnosis_query *q, const struct cause_kind *k)
-{
-	const json_t *leaks = data_of(q->sections, "leaks");
-	unsigned int held = held_count(q);
-	bool of_queues = k->source == SOURCE_PROBES;
-
-	if (has_lost(q->sections))
-		return json_string("events were lost");
-	if (of_queues && number(json_object_get(info_of(q->sections), "events"), "virtqueue_pop") &&
-	    !number(json_object_get(leaks, "totals"), "popped"))
-		return json_string("their requests cannot be followed: see hostrace leaks");
-	if (of_queues && held)
-		return json_sprintf("%u %s not returned at the end: see hostrace leaks", held,
-				    held == 1 ? "was" : "were");
-	return NULL;
-}
-
-static void kinds_add(json_t *result, const struct diagnosis_query *q, const json_t *list)
-{
-	json_t *out = json_array(), *doubts = json_array(), *missing = json_array(), *why;
-	double share;
-
-	for (const struct cause_kind *k = cause_kinds; k->id; k++) {
-		bool is_lost = !strcmp(k->id, "lost");
-
-		if (k->source == SOURCE_EXITS && has_no_exits(info_of(q->sections)))
-			continue;
-		if (kind_share(list, k->id, &share))
-			continue;
-		if (!is_recorded(q->sections, k))
-			json_array_append_new(missing,
-					      json_pack("{s:s,s:s,s:s}", "kind", k->id, "text",
-							k->what, "record", k->record));
-		else if ((why = doubt_make(q, k)))
-			json_array_append_new(doubts, json_pack("{s:s,s:s,s:o}", "kind", k->id,
-								"text", k->what, "why", why));
-		else
-			json_array_append_new(
-				out, json_pack("{s:s,s:s,s:o}", "kind", k->id, "text", k->what,
-					       "share", is_lost ? json_null() : json_real(share)));
-	}
-	json_object_set_new(result, "ruled_out", out);
-	json_object_set_new(result, "not_known", doubts);
-	json_object_set_new(result, "not_recorded", missing);
 }
 
 /* ---- what the guest did ---- */
@@ -302,15 +114,15 @@ static double blamed_ns(const json_t *sections, const char *cause)
 /* Of all vCPUs: in guest mode, as entries and exits have it, and halted. null: not recorded, or events were lost. */
 static json_t *guest_make(const json_t *sections, uint64_t span_ns)
 {
-	const json_t *events = json_object_get(info_of(sections), "events"), *row,
+	const json_t *events = json_object_get(diagnosis_info(sections), "events"), *row,
 		     *rows = json_object_get(data_of(sections, "exits_by_vcpu"), "rows");
 	double all = (double)span_ns * (double)json_array_size(rows), exits = 0, halted, outside;
 	size_t i;
 
 	json_array_foreach (rows, i, row)
 		exits += (double)number(row, "total_ns");
-	if (all <= 0 || exits > all || has_lost(sections) || !number(events, "kvm_exit") ||
-	    !number(events, "kvm_entry"))
+	if (all <= 0 || exits > all || diagnosis_has_lost(sections) ||
+	    !number(events, "kvm_exit") || !number(events, "kvm_entry"))
 		return json_null();
 	outside = ready_ns(sections) - blamed_ns(sections, "preempted") -
 		  blamed_ns(sections, "runqueue");
@@ -327,12 +139,12 @@ static const char *verdict(const json_t *result)
 {
 	const json_t *first = json_array_get(json_object_get(result, "causes"), 0);
 
-	if (is_wrong(first))
+	if (diagnosis_cause_is_wrong(first))
 		return "wrong";
-	return json_array_size(json_object_get(result, "ruled_out")) &&
-			       number(result, "known_ns") >= SHORT_NS
-		       ? "healthy"
-		       : "unknown";
+	if (!json_array_size(json_object_get(result, "ruled_out")) ||
+	    number(result, "known_ns") < SHORT_NS)
+		return "unknown";
+	return diagnosis_kinds_known(result) ? "healthy" : "nothing-found";
 }
 
 static json_t *head_make(const struct diagnosis_query *q)
@@ -342,8 +154,9 @@ static json_t *head_make(const struct diagnosis_query *q)
 
 	if (!head)
 		head = json_pack("{s:[],s:{}}", "inputs", "clock");
-	json_object_set_new(head, "hostrace", json_pack("{s:s,s:s}", "version", HOSTRACE_VERSION,
-							"command", "diagnose"));
+	json_object_set_new(
+		head, "hostrace",
+		json_pack("{s:s,s:s}", "version", HOSTRACE_VERSION, "command", "diagnose"));
 	json_array_extend(caveats, (json_t *)q->notes);
 	if (findings_span(q->sections) < SHORT_NS && data_of(q->sections, "info"))
 		json_array_append_new(
@@ -367,16 +180,15 @@ static json_t *title_make(const struct diagnosis_query *q)
 
 json_t *diagnosis_make(const struct diagnosis_query *q)
 {
-	const json_t *info = info_of(q->sections);
+	const json_t *info = diagnosis_info(q->sections);
 	uint64_t known_ns = findings_span(q->sections);
 	json_t *head = head_make(q),
-	       *result = json_pack("{s:o,s:f,s:I,s:o,s:o}", "title",
-				   info ? title_make(q) : json_string(q->vm),
-				   "threshold", q->threshold, "known_ns", (json_int_t)known_ns,
-				   "guest", guest_make(q->sections, known_ns), "causes",
-				   causes_make(q, known_ns));
+	       *result = json_pack(
+		       "{s:o,s:f,s:I,s:o,s:o}", "title", info ? title_make(q) : json_string(q->vm),
+		       "threshold", q->threshold, "known_ns", (json_int_t)known_ns, "guest",
+		       guest_make(q->sections, known_ns), "causes", causes_make(q, known_ns));
 
-	kinds_add(result, q, json_object_get(result, "causes"));
+	diagnosis_kinds_add(result, q);
 	json_object_set_new(result, "verdict", json_string(verdict(result)));
 	json_object_set_new(head, "result", result);
 	return head;
@@ -397,6 +209,11 @@ bool diagnosis_is_unknown(const json_t *diagnosis)
 	return !strcmp(text_of(result_of(diagnosis), "verdict"), "unknown");
 }
 
+bool diagnosis_is_healthy(const json_t *diagnosis)
+{
+	return !strcmp(text_of(result_of(diagnosis), "verdict"), "healthy");
+}
+
 /* ---- text ---- */
 
 static double percent_of(const json_t *o, const char *key)
@@ -412,6 +229,8 @@ static const char *first_words(const json_t *result)
 		return "something costs guest time.";
 	if (!strcmp(v, "unknown"))
 		return "not enough is known to say what costs guest time.";
+	if (!strcmp(v, "nothing-found"))
+		return "nothing was found in what is recorded, which cannot show all causes.";
 	return json_array_size(json_object_get(result, "not_recorded")) ||
 			       json_array_size(json_object_get(result, "not_known"))
 		       ? "nothing of what is known costs much guest time."
@@ -452,7 +271,7 @@ static void others_print(const json_t *result, FILE *f)
 	json_array_foreach (json_object_get(result, "causes"), i, one) {
 		const json_t *share = json_object_get(one, "share");
 
-		if (!is_wrong(one) && !json_object_get(one, "cure") &&
+		if (!diagnosis_cause_is_wrong(one) && !json_object_get(one, "cure") &&
 		    (json_is_null(share) || json_number_value(share) >= threshold))
 			fprintf(f, "\nAlso: %s\n", text_of(one, "text"));
 	}
@@ -506,7 +325,7 @@ void diagnosis_print(const json_t *diagnosis, FILE *f)
 
 	first_print(result, f);
 	json_array_foreach (json_object_get(result, "causes"), i, one)
-		if (is_wrong(one))
+		if (diagnosis_cause_is_wrong(one))
 			cause_print(one, ++number_of, f);
 	others_print(result, f);
 	kinds_print(result, f);

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A kind of causes without a cause is ruled out only if one would have been seen. Three things may hide it: its events
+ * were not recorded; they were, but some are missing, or leave it open what they are of; or no recording of this VM
+ * shows it, as with exits of a KVM that reports none, and devices that are not virtio. The last does not change the
+ * verdict, as nothing can be done about it.
+ */
+#include "output/report/diagnosis_kinds.h"
+
+#include <string.h>
+
+#include "output/report/causes.h"
+#include "output/report/findings.h"
+#include "output/report/page.h"
+
+const json_t *diagnosis_info(const json_t *sections)
+{
+	return json_object_get(data_of(sections, "info"), "result");
+}
+
+static uint64_t event_count(const json_t *sections, const char *event)
+{
+	return number(json_object_get(diagnosis_info(sections), "events"), event);
+}
+
+/* ---- what was recorded ---- */
+
+/* Was the event asked for? Then there was none if the recording has none. */
+static bool is_probed(const json_t *sections, const char *event)
+{
+	const json_t *probe;
+	size_t i;
+
+	json_array_foreach (json_object_get(diagnosis_info(sections), "probes"), i, probe)
+		if (!strcmp(text_of(probe, "event"), event) &&
+		    strcmp(text_of(probe, "how"), "absent") != 0)
+			return true;
+	return false;
+}
+
+bool diagnosis_has_lost(const json_t *sections)
+{
+	const json_t *input;
+	size_t i;
+
+	json_array_foreach (json_object_get(data_of(sections, "info"), "inputs"), i, input)
+		if (number(input, "lost") || json_object_get(input, "truncated"))
+			return true;
+	return false;
+}
+
+/* Samples and single events say nothing of the time that exits take. */
+static bool has_durations(const json_t *sections)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach (json_object_get(data_of(sections, "exits"), "rows"), i, row)
+		if (number(row, "total_ns"))
+			return true;
+	json_array_foreach (json_object_get(data_of(sections, "blame_by_vcpu"), "groups"), i, row)
+		if (number(row, "time_ns"))
+			return true;
+	return false;
+}
+
+static bool has_vcpus(const json_t *sections)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach (json_object_get(data_of(sections, "sched"), "rows"), i, row)
+		if (!strcmp(text_of(row, "kind"), "vcpu") &&
+		    json_is_integer(json_object_get(row, "ready_ns")))
+			return true;
+	return false;
+}
+
+/* QEMU emulates the VM: it has no exits that could be recorded. */
+static bool has_no_exits(const json_t *info)
+{
+	const json_t *vm;
+	size_t i;
+
+	json_array_foreach (json_object_get(info, "vms"), i, vm)
+		if (strcmp(text_of(vm, "accel"), "tcg") != 0)
+			return false;
+	return json_array_size(json_object_get(info, "vms"));
+}
+
+/* Exits were asked for, and there was none of the kind meanwhile: a vCPU that does nothing else has none. */
+static bool has_none(const json_t *sections, const struct cause_kind *k, const char *event)
+{
+	return k->source != SOURCE_VCPUS && is_probed(sections, event) &&
+	       (k->source == SOURCE_PROBES || has_vcpus(sections));
+}
+
+static bool is_source_recorded(const json_t *sections, enum cause_source source)
+{
+	switch (source) {
+	case SOURCE_EXITS:
+		return has_durations(sections);
+	case SOURCE_SLEEPS:
+		return has_no_exits(diagnosis_info(sections)) ? has_vcpus(sections)
+							      : has_durations(sections);
+	case SOURCE_VCPUS:
+		return has_vcpus(sections);
+	default:
+		return true;
+	}
+}
+
+static bool is_recorded(const json_t *sections, const struct cause_kind *k)
+{
+	bool source = is_source_recorded(sections, k->source);
+
+	for (const char *p = k->events; *p; p += strcspn(p, ","), p += *p == ',') {
+		char name[64];
+
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(p, ","), p);
+		if ((source && event_count(sections, name)) || has_none(sections, k, name))
+			return true;
+	}
+	return false;
+}
+
+/* ---- what is not known of it ---- */
+
+struct doubt {
+	json_t *why;   /* NULL: there is none */
+	bool is_limit; /* no recording of this VM shows it */
+};
+
+/* Elements that may have been lost: those that are out for long at the end, whatever the verdict. */
+static unsigned int held_count(const struct diagnosis_query *q)
+{
+	double min_ns = q->threshold * (double)findings_span(q->sections);
+	unsigned int nr = 0;
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach (json_object_get(data_of(q->sections, "leaks"), "rows"), i, row)
+		nr += strcmp(text_of(row, "verdict"), "held") &&
+		      (double)number(row, "age_ns") >= min_ns;
+	return nr;
+}
+
+static struct doubt doubt_of_requests(const struct diagnosis_query *q)
+{
+	uint64_t popped =
+		number(json_object_get(data_of(q->sections, "leaks"), "totals"), "popped");
+	unsigned int held = held_count(q);
+
+	if (!event_count(q->sections, "virtqueue_pop"))
+		return (struct doubt){json_string("there was no request of a virtio device; other "
+						  "devices cannot be seen"),
+				      true};
+	if (!popped)
+		return (struct doubt){
+			json_string("their requests cannot be followed: see hostrace leaks"),
+			false};
+	if (held)
+		return (struct doubt){
+			json_sprintf("%u %s not returned at the end: see hostrace leaks", held,
+				     held == 1 ? "was" : "were"),
+			false};
+	return (struct doubt){0};
+}
+
+/* For which a vCPU slept in KVM_RUN, and whether it was halted or waited for a page is not known: of the longest. */
+static double open_sleep(const struct diagnosis_query *q)
+{
+	const json_t *group;
+	uint64_t most = 0, span = findings_span(q->sections);
+	size_t i;
+
+	json_array_foreach (json_object_get(data_of(q->sections, "blame_by_vcpu"), "groups"), i,
+			    group) {
+		uint64_t ns = number(json_object_get(group, "causes"), "halted-or-fault");
+
+		most = ns > most ? ns : most;
+	}
+	return span ? (double)most / (double)span : 0;
+}
+
+static struct doubt doubt_of_sleep(const struct diagnosis_query *q, const struct cause_kind *k)
+{
+	double share = open_sleep(q);
+
+	if (strcmp(k->id, "sleep") != 0 || share < q->threshold)
+		return (struct doubt){0};
+	return (struct doubt){
+		json_sprintf(
+			"a vCPU slept in KVM_RUN for %.1f %%, and whether it was halted is not "
+			"recorded: record --for blame",
+			100 * share),
+		false};
+}
+
+/* Why nothing is known of a kind of which nothing was found. */
+static struct doubt doubt_make(const struct diagnosis_query *q, const struct cause_kind *k)
+{
+	if (diagnosis_has_lost(q->sections))
+		return (struct doubt){json_string("events were lost"), false};
+	if (k->source == SOURCE_PROBES)
+		return doubt_of_requests(q);
+	if (!strcmp(k->id, "exits") && !event_count(q->sections, "kvm_exit"))
+		return (struct doubt){json_string("KVM reported none of them"), true};
+	return doubt_of_sleep(q, k);
+}
+
+/* ---- the kinds ---- */
+
+bool diagnosis_cause_is_wrong(const json_t *cause)
+{
+	return json_is_true(json_object_get(cause, "wrong"));
+}
+
+/* The largest share of the kind's causes, but for what is no fault; true: one of them is wrong. */
+static bool kind_share(const json_t *list, const char *kind, double *ret)
+{
+	const json_t *one;
+	size_t i;
+
+	*ret = 0;
+	json_array_foreach (list, i, one) {
+		double share = json_number_value(json_object_get(one, "share"));
+
+		if (strcmp(cause_find(text_of(one, "id"))->kind, kind) != 0 ||
+		    !json_object_get(one, "cure"))
+			continue;
+		if (diagnosis_cause_is_wrong(one))
+			return true;
+		*ret = share > *ret ? share : *ret;
+	}
+	return false;
+}
+
+static void kind_add(json_t *result, const struct diagnosis_query *q, const struct cause_kind *k,
+		     double share)
+{
+	json_t *one = json_pack("{s:s,s:s}", "kind", k->id, "text", k->what);
+	const char *list = "ruled_out";
+	struct doubt doubt;
+
+	if (!is_recorded(q->sections, k)) {
+		list = "not_recorded";
+		json_object_set_new(one, "record", json_string(k->record));
+	} else if ((doubt = doubt_make(q, k)).why) {
+		list = "not_known";
+		json_object_set_new(one, "why", doubt.why);
+		json_object_set_new(one, "recordable", json_boolean(!doubt.is_limit));
+	} else {
+		json_object_set_new(one, "share",
+				    strcmp(k->id, "lost") ? json_real(share) : json_null());
+	}
+	json_array_append_new(json_object_get(result, list), one);
+}
+
+void diagnosis_kinds_add(json_t *result, const struct diagnosis_query *q)
+{
+	const json_t *causes_found = json_object_get(result, "causes");
+	double share;
+
+	json_object_set_new(result, "ruled_out", json_array());
+	json_object_set_new(result, "not_known", json_array());
+	json_object_set_new(result, "not_recorded", json_array());
+	for (const struct cause_kind *k = cause_kinds; k->id; k++)
+		if (!(k->source == SOURCE_EXITS && has_no_exits(diagnosis_info(q->sections))) &&
+		    !kind_share(causes_found, k->id, &share))
+			kind_add(result, q, k, share);
+}
+
+bool diagnosis_kinds_known(const json_t *result)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach (json_object_get(result, "not_known"), i, one)
+		if (!json_is_false(json_object_get(one, "recordable")))
+			return false;
+	return !json_array_size(json_object_get(result, "not_recorded"));
+}
