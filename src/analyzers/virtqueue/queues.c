@@ -221,6 +221,36 @@ void queues_flight_until(struct queues *q, struct queue *n, uint64_t ns)
 		n->f.column[++n->at] = (uint32_t)n->f.in_flight;
 }
 
+/*
+ * Several may be slow at the same time. As none ends before those that were added, only the newest disjoint times
+ * can be within a further one. A request that is out for longer than SLOW_TIMES_MAX of them counts from the last that
+ * was dropped.
+ */
+void queues_slow_add(struct queues *q, struct queue *n, uint64_t popped_ns, uint64_t ns)
+{
+	uint64_t start = popped_ns > q->start_ns ? popped_ns : q->start_ns;
+
+	start = start > n->slow_dropped_ns ? start : n->slow_dropped_ns;
+	if (ns <= start || ns - popped_ns < QUEUES_SLOW_NS)
+		return;
+	while (n->nr_slow && n->slow[n->nr_slow - 1].end_ns >= start) {
+		const struct slow_time *last = &n->slow[--n->nr_slow];
+
+		start = last->start_ns < start ? last->start_ns : start;
+		n->f.slow_ns -= last->end_ns - last->start_ns;
+	}
+	if (n->nr_slow == SLOW_TIMES_MAX) {
+		n->slow_dropped_ns = n->slow[0].end_ns;
+		memmove(n->slow, n->slow + 1, --n->nr_slow * sizeof(*n->slow));
+	}
+	if (array_reserve(n->slow, n->nr_slow + 1, n->max_slow)) {
+		q->err = error_code();
+		return;
+	}
+	n->slow[n->nr_slow++] = (struct slow_time){start, ns};
+	n->f.slow_ns += ns - start;
+}
+
 static void flight_change(struct queues *q, struct queue *n, uint64_t ns, int by)
 {
 	queues_flight_until(q, n, ns);
@@ -285,6 +315,7 @@ static void pushed(struct queues *q, struct queue *n, const struct element *el, 
 		return;
 	}
 	stage_add(q, n, STAGE_POP_PUSH, el->popped_ns, ns);
+	queues_slow_add(q, n, el->popped_ns, ns);
 	if (c && c->ns >= el->popped_ns) {
 		stage_add(q, n, STAGE_POP_COMPLETE, el->popped_ns, c->ns);
 		stage_add(q, n, STAGE_COMPLETE_PUSH, c->ns, ns);
@@ -542,6 +573,7 @@ void queues_free(struct queues *q)
 		for (unsigned int s = 0; s < QUEUE_STAGES; s++)
 			quantiles_free(&q->queue[i]->f.stage[s]);
 		free(q->queue[i]->pushed_ns);
+		free(q->queue[i]->slow);
 		free(q->queue[i]);
 	}
 	elements_free(q->elements);

@@ -35,6 +35,8 @@ enum {
 	QUEUES_PENDING_MAX = 1024, /* pushed and not notified: as many as a queue of QEMU's holds */
 	QUEUES_DEVICE_MAX = 128,   /* bytes of a device's path with its NUL */
 	QUEUES_KIND_MAX = 32,	   /* ... of what QEMU calls its type */
+	/* A rotating disk takes less for a request (seek and half a turn); what takes longer is held by something. */
+	QUEUES_SLOW_NS = 10000000,
 };
 
 enum queue_stage {
@@ -65,6 +67,7 @@ struct queue_figures {
 	uint64_t in_flight, most; /* now; at most */
 	unsigned __int128 area;	  /* in flight x ns */
 	uint64_t busy_ns;	  /* with one or more in flight */
+	uint64_t slow_ns;	  /* ... that took at least QUEUES_SLOW_NS, or has until the end */
 	uint32_t column[QUEUES_COLUMNS]; /* the most in flight during each */
 };
 

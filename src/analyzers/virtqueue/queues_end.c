@@ -21,7 +21,8 @@ static int busiest_first(const void *a, const void *b)
 }
 
 /* Elements of a device whose reset is under way at the end are not in flight, as in elements_end(). */
-static void resets_count(struct queues *q, const struct element *left_over, size_t nr)
+static void resets_count(struct queues *q, const struct element *left_over, size_t nr,
+			 uint64_t end_ns)
 {
 	for (unsigned int i = 0; i < q->nr; i++) {
 		q->queue[i]->f.other += q->queue[i]->f.in_flight;
@@ -34,6 +35,7 @@ static void resets_count(struct queues *q, const struct element *left_over, size
 			continue;
 		n->f.other--;
 		n->f.in_flight++;
+		queues_slow_add(q, n, end_ns - left_over[i].age_ns, end_ns);
 	}
 }
 
@@ -59,7 +61,7 @@ unsigned int queues_end(struct queues *q, uint64_t end_ns, struct queue_figures 
 		snprintf(n->f.kind, sizeof(n->f.kind), "%s",
 			 elements_kind(q->elements, n->f.pid, n->vdev));
 	}
-	resets_count(q, left_over, nr);
+	resets_count(q, left_over, nr, end_ns);
 	free(left_over);
 	for (unsigned int i = 0; i < q->nr; i++)
 		if (is_used(&q->queue[i]->f))

@@ -13,7 +13,12 @@ enum {
 	COMPLETED_MAX = 1 << 16, /* elements completed and not yet pushed */
 	NOTIFYING_MAX = 1 << 16, /* threads that are about to raise an interrupt */
 	RAISED_MAX = 256,	 /* messages not yet injected */
+	SLOW_TIMES_MAX = 1024,
 	FIRST_COLUMN_NS = 1 << 20,
+};
+
+struct slow_time {
+	uint64_t start_ns, end_ns;
 };
 
 struct queue {
@@ -28,6 +33,9 @@ struct queue {
 	unsigned int at; /* newest column */
 	uint64_t *pushed_ns;
 	unsigned int nr_pushed, max_pushed;
+	struct slow_time *slow; /* array.h: disjoint, ascending: the newest parts of f.slow_ns */
+	unsigned int nr_slow, max_slow;
+	uint64_t slow_dropped_ns; /* end of the newest that is no longer in slow[] */
 };
 
 struct named {
@@ -86,5 +94,8 @@ struct queue *queues_of_element(struct queues *q, const struct element *el);
 
 /* Accounts for what is in flight until then. */
 void queues_flight_until(struct queues *q, struct queue *n, uint64_t ns);
+
+/* A request was with the device for that time. To be called in the order of ends. */
+void queues_slow_add(struct queues *q, struct queue *n, uint64_t popped_ns, uint64_t ns);
 
 #endif

@@ -393,35 +393,59 @@ static double asleep_most(const struct found *f, const char *vm)
 	return any ? most : halted(f);
 }
 
-/* A guest that waits for its device sleeps: it can have lost to it no more than the time for which it did. */
-static void from_queue(struct found *f, const json_t *row)
+/* "; the slowest stage is push-notify with 3.1ms; its cgroup limits I/O (8:0 riops=20)". */
+static const char *queue_more_print(const struct found *f, const json_t *row, char *buf,
+				    size_t size)
 {
-	const json_t *stages = json_object_get(row, "stages"),
-		     *device = json_object_get(stages, "pop-push");
-	uint64_t busy = number(json_object_get(row, "in_flight"), "busy_ns"), stage_p99;
-	double share = share_of(f, busy), asleep = asleep_most(f, text_of(row, "vm"));
-	char who[WHO_BYTES], of[SHARE_BYTES], p50[16], p99[16], worst[16];
-	const char *stage = slowest_stage(stages, &stage_p99),
+	uint64_t p99;
+	const char *stage = slowest_stage(json_object_get(row, "stages"), &p99),
 		   *limits = io_limits_of(f, text_of(row, "vm"));
 	bool elsewhere = strcmp(stage, "pop-push") != 0;
+	char worst[16];
 
-	if (waits_outside(row) || !number(device, "count"))
-		return;
-	finding_add(f, "queue", queue_cause(f, row), "virtio",
-		    share < asleep ? share : asleep,
-		    json_sprintf("Requests of %s were in flight for %s%s; each took the device %s "
-				 "(median) and %s "
-				 "(99th percentile)%s%s%s%s%s%s%s.",
+	snprintf(buf, size, "%s%s%s%s%s%s%s", elsewhere ? "; the slowest stage is " : "",
+		 elsewhere ? stage : "", elsewhere ? " with " : "",
+		 elsewhere ? duration_print(p99, worst, sizeof(worst)) : "",
+		 *limits ? "; its cgroup limits I/O (" : "", limits, *limits ? ")" : "");
+	return buf;
+}
+
+/*
+ * Requests that were in flight for `ns`: all, or the slow ones. A guest that waits for its device sleeps: it can have
+ * lost to it no more than the time for which it did.
+ */
+static void queue_add(struct found *f, const json_t *row, const char *cause, uint64_t ns)
+{
+	const json_t *device = json_object_get(json_object_get(row, "stages"), "pop-push");
+	double share = share_of(f, ns), asleep = asleep_most(f, text_of(row, "vm"));
+	uint64_t busy = number(json_object_get(row, "in_flight"), "busy_ns");
+	char who[WHO_BYTES], of[SHARE_BYTES], p50[16], p99[16], more[WHO_BYTES];
+
+	finding_add(f, "queue", cause, "virtio", share < asleep ? share : asleep,
+		    json_sprintf("Requests of %s%s were in flight for %s%s; each took the device "
+				 "%s (median) and %s (99th percentile)%s.",
 				 queue_print(row, who, sizeof(who)),
-				 share_print(f, busy, of, sizeof(of)),
+				 ns < busy ? " that took 10ms or more" : "",
+				 share_print(f, ns, of, sizeof(of)),
 				 share > asleep ? ", longer than vCPUs slept" : "",
 				 duration_print(number(device, "p50_ns"), p50, sizeof(p50)),
 				 duration_print(number(device, "p99_ns"), p99, sizeof(p99)),
-				 elsewhere ? "; the slowest stage is " : "", elsewhere ? stage : "",
-				 elsewhere ? " with " : "",
-				 elsewhere ? duration_print(stage_p99, worst, sizeof(worst)) : "",
-				 *limits ? "; its cgroup limits I/O (" : "", limits,
-				 *limits ? ")" : ""));
+				 queue_more_print(f, row, more, sizeof(more))));
+}
+
+/* Whatever most requests take: a disk that is slow for a part of the time is slow for that part. */
+static void from_queue(struct found *f, const json_t *row)
+{
+	const json_t *flight = json_object_get(row, "in_flight"),
+		     *device = json_object_get(json_object_get(row, "stages"), "pop-push");
+	uint64_t busy = number(flight, "busy_ns"),
+		 slow = *text_of(row, "kind") ? number(flight, "slow_ns") : 0;
+
+	if (waits_outside(row) || !number(device, "count"))
+		return;
+	queue_add(f, row, slow_cause(f, row), slow < busy ? slow : busy);
+	if (slow < busy / 2)
+		queue_add(f, row, "disk-busy", busy);
 }
 
 static void from_virtio(struct found *f)

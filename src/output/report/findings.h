@@ -64,8 +64,8 @@ const char *kernel_cause(const struct found *f);
 /* All of that time, of all vCPUs. */
 uint64_t kernel_most_ns(const struct found *f);
 
-/* A queue, by its row of virtio: why its requests take so long. */
-const char *queue_cause(const struct found *f, const json_t *row);
+/* A queue, by its row of virtio: why requests of it take so long. */
+const char *slow_cause(const struct found *f, const json_t *row);
 
 /* ---- a finding ---- */
 

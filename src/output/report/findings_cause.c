@@ -11,8 +11,6 @@
 #include "event/exit_reason.h"
 
 enum {
-	/* A rotating disk takes less for a request (seek and half a turn); what takes longer is held by something. */
-	DISK_MAX_NS = 10000000,
 	MSR_TSC_DEADLINE = 0x6e0, /* Intel SDM volume 4, table 2-2 */
 	MSR_X2APIC_ICR = 0x830,
 	MSR_X2APIC_INITIAL_COUNT = 0x838,
@@ -139,11 +137,7 @@ const char *kernel_cause(const struct found *f)
 
 /* ---- queues ---- */
 
-const char *queue_cause(const struct found *f, const json_t *row)
+const char *slow_cause(const struct found *f, const json_t *row)
 {
-	const json_t *device = json_object_get(json_object_get(row, "stages"), "pop-push");
-
-	if (!*text_of(row, "kind") || number(device, "p50_ns") <= DISK_MAX_NS)
-		return "disk-busy";
 	return is_throttled(f, text_of(row, "device")) ? "disk-throttled" : "disk-slow";
 }
