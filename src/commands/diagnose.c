@@ -94,6 +94,25 @@ static const char *running_vm(void)
 	return input_given.files.nr || !input_given.vms.nr ? NULL : input_given.vms.item[0];
 }
 
+/*
+ * Looks at a running VM again afterwards: that counts, as it is newer than the recording. What a device's backend holds
+ * changes all the time: that of the earlier look counts, too.
+ */
+static void stuck_join(json_t *sections, const char *vm, json_t *after, json_t *notes)
+{
+	const json_t *before = json_object_get(json_object_get(sections, "stuck"), "data");
+
+	if (!json_object_get(after, "findings")) {
+		caveat_add(notes, "what stands still after the recording is not known: %s",
+			   after ? text_of(after, "error") : "hostrace stuck was not started");
+		return;
+	}
+	json_array_extend(json_object_get(after, "queues"), json_object_get(before, "queues"));
+	json_object_set_new(sections, "stuck",
+			    json_pack("{s:o,s:O}", "command",
+				      json_sprintf("hostrace stuck --vm %s", vm), "data", after));
+}
+
 /* *ret: the diagnosis, a new reference; *lost: an input lost events. */
 static int diagnosis_get(double threshold, json_t **ret, bool *lost)
 {
@@ -115,11 +134,8 @@ static int diagnosis_get(double threshold, json_t **ret, bool *lost)
 		json_array_append_new(notes, json_text(error_text()));
 		sections = json_object();
 	}
-	if (stuck)
-		json_object_set_new(sections, "stuck",
-				    json_pack("{s:o,s:O}", "command",
-					      json_sprintf("hostrace stuck --vm %s", vm), "data",
-					      stuck));
+	if (vm)
+		stuck_join(sections, vm, stuck, notes);
 	*ret = diagnosis_make(&(struct diagnosis_query){
 		.sections = sections,
 		.notes = notes,

@@ -7,8 +7,9 @@
 #include <stdint.h>
 
 /*
- * Records what a diagnosis needs for so long into `path`. *ret_stuck: the answer of `stuck -f json` from before, a new
- * reference; NULL: there is none, as its message on stderr says. 0 or -errno with the error message set.
+ * Records what a diagnosis needs for so long into `path`, which has what `stuck` saw at the start. *ret_stuck: what it
+ * saw at the end, or its error (output/stuck_kept.h), a new reference; NULL: it could not be started. 0 or -errno with
+ * the error message set.
  */
 int diagnose_record(const char *vm, uint64_t duration_ns, const char *path, json_t **ret_stuck);
 

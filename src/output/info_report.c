@@ -15,6 +15,7 @@
 #include "event/records.h"
 #include "event/vm_names.h"
 #include "output/info_report.h"
+#include "output/stuck_kept.h"
 
 /* ---- the VMs: as the metadata lists them, else as KVM's events show them ---- */
 
@@ -276,12 +277,31 @@ static void set_meta(json_t *result, const json_t *meta, const char *key)
 		json_object_set_new(result, key, json_null());
 }
 
+/*
+ * What `stuck` saw at the start. "covers": the time window, if there is one, begins no later. Two recordings have two
+ * looks, of which none is of all.
+ */
+static json_t *stuck_make(const struct input_set *in)
+{
+	json_t *kept = stuck_kept(json_object_get(in->reader->info.meta, "stuck"));
+
+	if (kept && in->nr_hosts > 1) {
+		json_decref(kept);
+		return stuck_kept_error("several recordings are read");
+	}
+	if (kept && json_object_get(kept, "findings"))
+		json_object_set_new(kept, "covers",
+				    json_boolean(input_set_host_start_ns(in) <=
+						 (uint64_t)number_of(kept, "end_ns")));
+	return kept;
+}
+
 json_t *info_report_make(const struct info_summary *s, const struct input_set *in)
 {
 	const struct reader *r = in->reader;
 	const json_t *meta = r->info.meta;
 	json_t *o = json_object(), *events = events_json(s), *vms = info_vms_json(s->vms, in),
-	       *probes;
+	       *probes, *stuck;
 	json_t *vm = json_array_get(vms, 0);
 	static const char *const optional[] = {"cost", "budget", "in_flight", "limits", "recorder"};
 
@@ -318,6 +338,8 @@ json_t *info_report_make(const struct info_summary *s, const struct input_set *i
 		set_meta(o, meta, "guests");
 	set_meta(o, meta, "command");
 	set_meta(o, meta, "end");
+	if ((stuck = stuck_make(in)))
+		json_object_set_new(o, "stuck", stuck);
 	for (size_t i = 0; i < sizeof(optional) / sizeof(optional[0]); i++)
 		if (json_object_get(meta, optional[i]))
 			set_meta(o, meta, optional[i]);

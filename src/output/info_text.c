@@ -144,6 +144,31 @@ static void print_limits(const json_t *limits, FILE *f)
 	}
 }
 
+/* When `record` looked for what stood still, and what it saw. */
+static void print_stuck(const json_t *result, FILE *f)
+{
+	const json_t *stuck = json_object_get(result, "stuck"), *one;
+	int64_t at = number_of(stuck, "end_ns") - number_of(result, "start_ns");
+	char text[1024], time[16];
+	size_t i;
+
+	if (*text_of(stuck, "error")) {
+		snprintf(text, sizeof(text), "not recorded: %s", text_of(stuck, "error"));
+		line(f, "stuck", text);
+		return;
+	}
+	if (!stuck)
+		return;
+	snprintf(text, sizeof(text), "looked at until %s after the start; findings: %zu",
+		 duration_print(at > 0 ? (uint64_t)at : 0, time, sizeof(time)),
+		 json_array_size(json_object_get(stuck, "findings")));
+	line(f, "stuck", text);
+	json_array_foreach (json_object_get(stuck, "findings"), i, one) {
+		snprintf(text, sizeof(text), "%s: %s", text_of(one, "kind"), text_of(one, "text"));
+		line(f, "", text);
+	}
+}
+
 static void print_time(const json_t *result, FILE *f)
 {
 	int64_t at = number_of(result, "start_realtime_ns"), span = number_of(result, "span_ns");
@@ -380,6 +405,7 @@ void info_report_text(const struct input_set *in, const json_t *result, FILE *f)
 		print_threads(vm, f);
 	}
 	print_limits(json_object_get(result, "limits"), f);
+	print_stuck(result, f);
 	print_clock(json_array_get(json_object_get(result, "clocks"), 0),
 		    json_object_get(result, "vms"), f);
 	print_counts(json_object_get(result, "events"), "events", f);

@@ -37,7 +37,10 @@ struct section {
 #define QUEUES .events = "virtqueue_pop,virtqueue_fill", .record = "hostrace record --for virtio"
 #define SCHED .events = "sched_switch", .record = "hostrace record --for sched"
 #define VIEW(which, name)                                                                          \
-	&spans_report, &(const struct spans_query) {.view = &which##_view, .analyzer = name}
+	&spans_report, &(const struct spans_query)                                                 \
+	{                                                                                          \
+		.view = &which##_view, .analyzer = name                                            \
+	}
 
 static const struct spans_query exits_by_vcpu = {
 	.view = &summary_view, .analyzer = "exit-latency", .by = "=vcpu"};
@@ -419,6 +422,18 @@ static int info_check(const json_t *all)
 	return 0;
 }
 
+/* What `stuck` saw at the start of the recording is a section of its own, which findings are made of, as events are. */
+static void stuck_move(json_t *all)
+{
+	json_t *result = (json_t *)info_of(all), *stuck = json_object_get(result, "stuck");
+
+	if (!stuck)
+		return;
+	json_object_set_new(all, "stuck",
+			    json_pack("{s:s,s:O}", "command", "hostrace info", "data", stuck));
+	json_object_del(result, "stuck");
+}
+
 static int sections_make(struct page *page)
 {
 	int err = 0;
@@ -429,6 +444,7 @@ static int sections_make(struct page *page)
 		if (!err && !i)
 			err = info_check(page->all);
 	}
+	stuck_move(page->all);
 	if (!err)
 		err = blame_add(page);
 	return err || page->q->costs ? err : closeups_add(page);

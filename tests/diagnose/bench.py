@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How often is the first cause that `hostrace diagnose --vm` names the one that was made?
 
-    bench.py BUILD [--hostrace PROGRAM] [--variations N] [--kinds A,B] [--seconds S] [-o DIR] [--tap]
+    bench.py BUILD [--hostrace PROGRAM] [--variations N] [--kinds A,B] [--seconds S] [-o DIR] [--recorded] [--tap]
 
 Makes faults of known kinds (kinds.py) in running VMs, asks `hostrace diagnose`, which sees only the VM, and prints what was
 named first and second for each kind: the confusion matrix, and how many are right. -o: matrix.md and trials.json. --tap: as a
-test. Status 1: one was wrong.
+test. --recorded: a recording with what `hostrace record` records by default is diagnosed instead. Status 1: one was wrong.
 """
 import argparse
 import json
@@ -60,10 +60,13 @@ class Contention:
             (("cpu-host-steal",) if busy and stolen / busy > STOLEN else ())
 
 
-def diagnose(program, vm, seconds):
+def diagnose(program, vm, options):
     """(ids of what is wrong, share of the first, seconds until the answer)"""
-    begin = time.monotonic()
-    p = subprocess.run([program, "diagnose", "--vm", str(vm.pid), "-d", f"{seconds}s", "-q", "-f", "json"],
+    begin, of = time.monotonic(), ["--vm", str(vm.pid), "-d", f"{options.seconds}s", "-q"]
+    if options.recorded:
+        subprocess.run([program, "record", *of, "-o", "vm.hrt"], stdin=subprocess.DEVNULL, timeout=120, check=True)
+        of = ["vm.hrt", "-q"]
+    p = subprocess.run([program, "diagnose", *of, "-f", "json"],
                        capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120, check=False)
     took = time.monotonic() - begin
     if not p.stdout:
@@ -85,9 +88,9 @@ def trial(options, name, variation):
             vm, lost = make(bench, variation)
             time.sleep(0.3)
             contention = Contention(bench)
-            named, share, took = diagnose(program, vm, options.seconds)
+            named, share, took = diagnose(program, vm, options)
             beside = contention.causes() if name not in STILL else ()
-        except (Failed, OSError, subprocess.TimeoutExpired) as e:
+        except (Failed, OSError, subprocess.SubprocessError) as e:
             return {"kind": name, "variation": variation, "skipped": str(e), "absent": isinstance(e, Absent)}
         finally:
             bench.close()
@@ -160,6 +163,7 @@ def main():
     a.add_argument("--kinds", default="")
     a.add_argument("--seconds", type=float, default=2)
     a.add_argument("-o", "--output")
+    a.add_argument("--recorded", action="store_true")
     a.add_argument("--tap", action="store_true")
     options = a.parse_args()
     trials = []

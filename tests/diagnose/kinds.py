@@ -262,6 +262,21 @@ def stopped_by_signal(bench, v):
     return vm, None
 
 
+@kind("paused", "vm-stopped", still=True)
+def paused(bench, v):
+    vm = choose(v, DiskVm, BusyVm)(bench, "web")
+    vm.qmp("stop")
+    return vm, None
+
+
+@kind("throttled-to-a-stop", "disk-throttled", still=True)
+def throttled_to_a_stop(bench, v):
+    """A request takes minutes."""
+    vm = DiskVm(bench, "web", options=f",throttling.bps-total={choose(v, 60, 20, 40)}")
+    time.sleep(2)
+    return vm, None
+
+
 @kind("frozen-by-cgroup", "vmm-stopped", still=True)
 def frozen_by_cgroup(bench, v):
     directory, v2 = cgroup_new(bench, "freezer")

@@ -31,7 +31,7 @@ static const struct thread_state *frozen_first(const struct stuck_report *r)
 static int frozen_find(struct stuck_report *r, const struct thread_state *t)
 {
 	return stuck_find(
-		r, "frozen", NULL, r->vm->pid, stuck_thread_age(r, t),
+		r, "frozen", NULL, t->tid, stuck_thread_age(r, t),
 		"QEMU's threads are frozen, by the freezer of its cgroup or as the host is "
 		"suspended; 0 in the cgroup's cgroup.freeze, or THAWED in freezer.state "
 		"(version 1), continues them");

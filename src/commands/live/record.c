@@ -329,6 +329,8 @@ static int setup(struct recording *r)
 	if (!err)
 		err = record_vms_watch(r);
 	if (!err)
+		err = parts_begin(r);
+	if (!err)
 		err = collector_open(r->vms, r->nr_vms, &copt, &r->collector);
 	if (!err)
 		err = record_stop_open(r);
@@ -400,7 +402,8 @@ static void summary(struct recording *r)
 	else if (!r->flight)
 		snprintf(kept, sizeof(kept), ", no file");
 	command_note("%" PRIu64 " events in %.1f s (%s), %" PRIu64 " lost%s; ended by: %s",
-		     n->events, (double)(monotonic_ns() - r->start_ns) / 1e9, len ? line : "none",
+		     n->events, (double)(collector_stop_ns(r->collector) - r->start_ns) / 1e9,
+		     len ? line : "none",
 		     n->lost + r->written.missing, kept, record_stop_words[r->stop]);
 	if (r->written.missing)
 		command_note("warning: %" PRIu64 " events could not be written%s",

@@ -9,6 +9,7 @@
 #include "base/options.h"
 #include "collector/account.h"
 #include "collector/collector.h"
+#include "commands/common/stuck_run.h"
 #include "commands/live/guest_watch.h"
 #include "confine/confine.h"
 #include "event/event.h"
@@ -151,6 +152,8 @@ struct recording {
 	unsigned int nr_guests;
 	bool guests_stopped;
 	struct recorded_symbols symbols;
+	struct stuck_run stuck;
+	json_t *stuck_kept; /* its answer, or why there is none; NULL: not yet, or it was not asked */
 	struct guest_watch *tasks; /* of --guest-tasks, one per VM */
 	unsigned int nr_tasks;
 	unsigned int dumps;
@@ -175,6 +178,8 @@ struct recording {
 struct record_part {
 	/* Before anything is opened: looks at the options, asks the collector for more. -EINVAL: wrong usage. */
 	int (*choose)(struct collector_options *c);
+	/* The VMs are known, nothing is attached or open yet. */
+	int (*begin)(struct recording *r);
 	/* Probes are attached, the file is open, the command not yet let go, privileges not yet dropped. */
 	int (*start)(struct recording *r);
 	/* After each round of the collector, a few times a second. */
@@ -191,11 +196,11 @@ struct record_part {
 /* Each in record_NAME.c. */
 extern const struct record_part record_cost_part, record_exits_part, record_guest_part,
 	record_limits_part, record_regions_part, record_sample_part, record_silence_part,
-	record_symbols_part, record_tasks_part, record_trigger_part;
+	record_stuck_part, record_symbols_part, record_tasks_part, record_trigger_part;
 extern const struct option_row record_cost_options[], record_exits_options[],
 	record_guest_options[], record_regions_options[], record_sample_options[],
-	record_symbols_options[], record_trigger_options[], record_tasks_options[],
-	record_wait_options[];
+	record_stuck_options[], record_symbols_options[], record_trigger_options[],
+	record_tasks_options[], record_wait_options[];
 
 /* --trigger is given: dumps are all that is kept. */
 bool record_has_triggers(void);
@@ -268,6 +273,7 @@ extern const struct option_row *const record_option_tables[];
 
 /* Each calls that hook of all parts. */
 int parts_choose(struct collector_options *c);
+int parts_begin(struct recording *r);
 int parts_start(struct recording *r);
 int parts_round(struct recording *r, uint64_t now_ns);
 int parts_stop(struct recording *r);

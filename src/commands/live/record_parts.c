@@ -13,6 +13,7 @@ static const struct record_part *const parts[] = {
 	&record_sample_part,
 	&record_trigger_part,
 	&record_symbols_part,
+	&record_stuck_part,
 	&record_tasks_part,
 	&record_regions_part,
 	&record_silence_part,
@@ -32,6 +33,7 @@ const struct option_row *const record_option_tables[] = {
 	record_trigger_options,
 	record_wait_options,
 	record_symbols_options,
+	record_stuck_options,
 	record_tasks_options,
 	record_regions_options,
 	NULL,
@@ -44,6 +46,17 @@ int parts_choose(struct collector_options *c)
 {
 	FOR_EACH_PART(p) {
 		int err = p->choose ? p->choose(c) : 0;
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int parts_begin(struct recording *r)
+{
+	FOR_EACH_PART(p) {
+		int err = p->begin ? p->begin(r) : 0;
 
 		if (err)
 			return err;

@@ -24,7 +24,7 @@ static json_t *command_make(const struct diagnosis_query *q, const char *section
 {
 	const char *command = text_of(json_object_get(q->sections, section), "command"),
 		   *end = strstr(command, " --limit");
-	bool reads = strcmp(section, "stuck") != 0;
+	bool reads = strncmp(command, "hostrace stuck", strlen("hostrace stuck")) != 0;
 
 	return json_sprintf("%.*s%s%s%s%s", end ? (int)(end - command) : (int)strlen(command),
 			    command, reads && *q->files ? " " : "", reads ? q->files : "",
@@ -158,6 +158,7 @@ static json_t *head_make(const struct diagnosis_query *q)
 		head, "hostrace",
 		json_pack("{s:s,s:s}", "version", HOSTRACE_VERSION, "command", "diagnose"));
 	json_array_extend(caveats, (json_t *)q->notes);
+	findings_stuck_since(q->sections, caveats, NULL);
 	if (findings_span(q->sections) < SHORT_NS && data_of(q->sections, "info"))
 		json_array_append_new(
 			caveats,

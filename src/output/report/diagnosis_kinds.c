@@ -257,6 +257,35 @@ static void kind_add(json_t *result, const struct diagnosis_query *q, const stru
 	json_array_append_new(json_object_get(result, list), one);
 }
 
+/* ---- what stood still before ---- */
+
+static void still_unknown(json_t *result, const char *what, json_t *why)
+{
+	json_array_append_new(json_object_get(result, "not_known"),
+			      json_pack("{s:s,s:s,s:o,s:b}", "kind", "still", "text", what, "why",
+					why, "recordable", true));
+}
+
+/* What hangs has no event: without having looked at the VM itself, nothing is known of it. */
+static void still_add(json_t *result, const json_t *sections)
+{
+	const json_t *stuck = data_of(sections, "stuck"), *one;
+	json_auto_t *unclear = json_array();
+	size_t i;
+
+	if (*text_of(stuck, "error"))
+		still_unknown(result, "what stood still when the recording started",
+			      json_sprintf("not recorded: %s", text_of(stuck, "error")));
+	if (number(stuck, "left_out"))
+		still_unknown(result, "all that stood still when the recording started",
+			      json_sprintf("%llu entries were not kept",
+					   (unsigned long long)number(stuck, "left_out")));
+	findings_stuck_since(sections, NULL, unclear);
+	json_array_foreach (unclear, i, one)
+		still_unknown(result, "whether what stood still went on",
+			      json_incref((json_t *)one));
+}
+
 void diagnosis_kinds_add(json_t *result, const struct diagnosis_query *q)
 {
 	const json_t *causes_found = json_object_get(result, "causes");
@@ -269,6 +298,7 @@ void diagnosis_kinds_add(json_t *result, const struct diagnosis_query *q)
 		if (!(k->source == SOURCE_EXITS && has_no_exits(diagnosis_info(q->sections))) &&
 		    !kind_share(causes_found, k->id, &share))
 			kind_add(result, q, k, share);
+	still_add(result, q->sections);
 }
 
 bool diagnosis_kinds_known(const json_t *result)

@@ -5,7 +5,7 @@
  *	findings.c	 what each section of the page has to say, with its share of the recording's time
  *	findings_cpu.c	 ... those of the scheduler
  *	findings_limits.c what limited the VM from outside
- *	findings_stuck.c what stood still when a running VM was looked at
+ *	findings_stuck.c what stood still when the VM was looked at
  *	findings_cause.c which cause (causes.h) that is
  *	findings_list.c	 the largest of each kind, in order; the page's notes and title
  */
@@ -108,10 +108,16 @@ bool memory_print(const struct found *f, const char *vm_name, char *buf, size_t 
 /* CPU time that the host did not get. */
 void findings_host(struct found *f);
 
-/* ---- a running VM ---- */
+/* ---- what stood still ---- */
 
-/* What the answer of stuck -f json has, where sections have it, as "stuck". */
+/* What stuck saw of a running VM, or when the recording started, where sections have it, as "stuck". */
 void findings_stuck(struct found *f);
+
+/*
+ * What stood still when the recording started and is no finding, as texts: what went on since then into `notes`, that
+ * of which the recording does not show whether it did into `doubts`. Each may be NULL.
+ */
+void findings_stuck_since(const json_t *sections, json_t *notes, json_t *doubts);
 
 /* Did QEMU's I/O throttling hold requests of this device? */
 bool is_throttled(const struct found *f, const char *device);

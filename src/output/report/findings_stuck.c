@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What stood still when `stuck` looked, after the recording. Requests that are only slow are out at any time, too: one
- * counts if it was there all the time, or if its queue has returned no request meanwhile.
+ * What stood still when `stuck` looked: after the recording of a running VM, or when the recording started, which has
+ * its answer in the metadata (output/stuck_kept.h). Requests that are only slow are out at any time, too: after the
+ * recording one counts if it was there all the time, or if its queue has returned no request meanwhile.
+ *
+ * What stood still at the start may have gone on since. It counts if the recording has what would show that, and does
+ * not show it: a request, if its queue returns none; a thread, if it does not run; a VM, if none of its vCPUs does.
  */
 #include "output/report/findings.h"
 
@@ -85,26 +89,142 @@ static bool waits_for_guest(const struct found *f, const json_t *finding)
 	return true;
 }
 
+/* ---- at the start of the recording ---- */
+
+static const json_t *info_events(const struct found *f)
+{
+	return json_object_get(json_object_get(data_of(f->sections, "info"), "result"), "events");
+}
+
+/* Was the event asked for? There may be none of it. */
+static bool is_recorded(const struct found *f, const char *event)
+{
+	const json_t *info = json_object_get(data_of(f->sections, "info"), "result"), *probe;
+	size_t i;
+
+	if (number(info_events(f), event))
+		return true;
+	json_array_foreach (json_object_get(info, "probes"), i, probe)
+		if (!strcmp(text_of(probe, "event"), event))
+			return strcmp(text_of(probe, "how"), "absent") != 0;
+	return false;
+}
+
+/* What only a vCPU that runs causes. */
+static const char *const run_events[] = {
+	"kvm_exit", "kvm_entry", "kvm_userspace_exit", "kvm_run",	   "kvm_pio",
+	"kvm_mmio", "kvm_msr",	 "kvm_vcpu_wakeup",    "kvm_halt_poll_ns", NULL};
+
+static bool guest_ran(const struct found *f)
+{
+	for (const char *const *e = run_events; *e; e++)
+		if (number(info_events(f), *e))
+			return true;
+	return false;
+}
+
+static bool thread_ran(const struct found *f, uint64_t tid)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach (rows_of(f, "sched"), i, row)
+		if (number(row, "tid") == tid && number(row, "run_ns"))
+			return true;
+	return false;
+}
+
+static bool any_returned(const struct found *f)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach (rows_of(f, "virtio"), i, row)
+		if (number(json_object_get(json_object_get(row, "stages"), "pop-push"), "count"))
+			return true;
+	return false;
+}
+
+static bool is_of_server(const json_t *finding)
+{
+	return !strcmp(cause_of(finding)->cause, "server-gone");
+}
+
+enum since { STANDS, WENT_ON, UNCLEAR };
+
+/* If there was something of that, it went on; without, it did not, if it would be in the recording. */
+static enum since since_of(bool recorded, bool seen)
+{
+	return seen ? WENT_ON : recorded ? STANDS : UNCLEAR;
+}
+
+static enum since queue_since(const struct found *f, const json_t *finding)
+{
+	return since_of(is_recorded(f, "virtqueue_pop"),
+			returned(f, text_of(finding, "device"), number(finding, "queue")));
+}
+
+/* A thread that tries to connect runs; the VM's requests show whether it succeeded. */
+static enum since server_since(const struct found *f)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach (json_object_get(data_of(f->sections, "stuck"), "findings"), i, one)
+		if (*text_of(one, "device") && queue_since(f, one) == STANDS)
+			return STANDS;
+	return since_of(is_recorded(f, "virtqueue_pop"), any_returned(f));
+}
+
+static enum since start_since(const struct found *f, const json_t *finding)
+{
+	uint64_t tid = number(finding, "tid");
+
+	if (!json_is_true(json_object_get(data_of(f->sections, "stuck"), "covers")))
+		return UNCLEAR;
+	if (*text_of(finding, "device"))
+		return queue_since(f, finding);
+	if (is_of_server(finding))
+		return server_since(f);
+	if (tid)
+		return since_of(is_recorded(f, "sched_switch"), thread_ran(f, tid));
+	return since_of(is_recorded(f, "kvm_run"), guest_ran(f));
+}
+
+/* ---- which count ---- */
+
+static bool is_old(const struct found *f, const json_t *finding)
+{
+	return number(finding, "age_ns") >= NS_PER_S && !waits_for_guest(f, finding);
+}
+
+static bool is_of_start(const json_t *sections)
+{
+	return json_object_get(data_of(sections, "stuck"), "covers");
+}
+
 static bool counts(const struct found *f, const json_t *finding)
 {
 	uint64_t age = number(finding, "age_ns");
 
-	if (age < NS_PER_S || waits_for_guest(f, finding))
+	if (!is_old(f, finding))
 		return false;
+	if (is_of_start(f->sections))
+		return start_since(f, finding) == STANDS;
 	return !cause_of(finding)->is_request || (f->span_ns && age >= f->span_ns) ||
 	       !returned(f, text_of(finding, "device"), number(finding, "queue"));
 }
 
-static json_t *text_make(const json_t *finding)
+static json_t *text_make(const struct found *f, const json_t *finding)
 {
-	const char *device = text_of(finding, "device");
+	const char *device = text_of(finding, "device"), *text = text_of(finding, "text"),
+		   *when = is_of_start(f->sections) ? "When the recording started: " : "";
 	char path[128];
 
 	if (!*device)
-		return json_sprintf("%s.", text_of(finding, "text"));
-	return json_sprintf("%s, queue %llu: %s.", path_print(device, path, sizeof(path)),
-			    (unsigned long long)number(finding, "queue"),
-			    text_of(finding, "text"));
+		return json_sprintf("%s%s.", when, text);
+	return json_sprintf("%s%s, queue %llu: %s.", when, path_print(device, path, sizeof(path)),
+			    (unsigned long long)number(finding, "queue"), text);
 }
 
 void findings_stuck(struct found *f)
@@ -116,15 +236,38 @@ void findings_stuck(struct found *f)
 		if (counts(f, one))
 			finding_add(f, text_of(one, "kind"), cause_of(one)->cause, "stuck",
 				    FINDING_FIRST + (double)(stuck_causes_end - cause_of(one)),
-				    text_make(one));
+				    text_make(f, one));
+}
+
+void findings_stuck_since(const json_t *sections, json_t *notes, json_t *doubts)
+{
+	const struct found f = {.sections = sections};
+	const json_t *one;
+	size_t i;
+
+	if (!is_of_start(sections))
+		return;
+	json_array_foreach (json_object_get(data_of(sections, "stuck"), "findings"), i, one) {
+		enum since since = is_old(&f, one) ? start_since(&f, one) : STANDS;
+		json_t *text = text_make(&f, one);
+
+		if (since == WENT_ON && notes)
+			json_array_append_new(notes, json_sprintf("%s It went on since then.",
+								  json_string_value(text)));
+		if (since == UNCLEAR && doubts)
+			json_array_append(doubts, text);
+		json_decref(text);
+	}
 }
 
 /* Requests may wait for their turn in QEMU's throttling whenever it is looked at. */
 bool is_throttled(const struct found *f, const char *device)
 {
-	const json_t *queue;
+	const json_t *queue, *covers = json_object_get(data_of(f->sections, "stuck"), "covers");
 	size_t i;
 
+	if (json_is_false(covers))
+		return false;
 	json_array_foreach (json_object_get(data_of(f->sections, "stuck"), "queues"), i, queue)
 		if (number(json_object_get(queue, "backend"), "throttled") &&
 		    is_same_device(text_of(queue, "device"), device))

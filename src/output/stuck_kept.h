@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a recording keeps of the answer of `stuck -f json`, in its metadata "stuck" (doc/format.md). */
+#ifndef HOSTRACE_STUCK_KEPT_H
+#define HOSTRACE_STUCK_KEPT_H
+
+#include <jansson.h>
+
+enum {
+	STUCK_KEPT_FINDINGS = 64,
+	STUCK_KEPT_QUEUES = 256, /* of those in which QEMU's throttling holds requests */
+	STUCK_KEPT_VCPUS = 1024,
+	STUCK_KEPT_TEXT = 1024, /* bytes */
+};
+
+/*
+ * {"start_ns", "end_ns", "findings": [{"kind", "text", "device", "queue", "tid", "age_ns"}], "queues": [{"device",
+ * "queue", "backend": {"throttled"}}], "vcpus": [{"tid"}], "left_out": number} of such an answer, or of what another
+ * wrote as one: members of another type are absent, and what is beyond the limits is counted in "left_out". Or
+ * {"error"}: there is no answer. New reference; NULL: it is no object.
+ */
+json_t *stuck_kept(const json_t *answer);
+
+/* There is none because of this. New reference. */
+json_t *stuck_kept_error(const char *why);
+
+#endif
