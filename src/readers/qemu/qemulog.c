@@ -9,6 +9,8 @@
 #include <inttypes.h>
 
 #include "base/error.h"
+#include "event/losses.h"
+#include "event/records.h"
 #include "readers/qemu/qemu_line.h"
 #include "readers/qemu/qemu_reader.h"
 #include "readers/qemu/qemu_two.h"
@@ -32,6 +34,8 @@ struct qemulog {
 		uint64_t nr, first_line;
 	} unknown, cut;
 	struct qemu_two two;
+	struct text_seam seam; /* what is missing after the newest event */
+	uint64_t uncounted;    /* losses of unknown size */
 	struct paste_sources
 		sources;  /* of lines whose heads paste.c does not remove, as they have the time */
 	uint8_t decimals; /* of the times: the least */
@@ -61,6 +65,8 @@ static bool line_next(struct qemulog *q, struct qemu_line *l)
 		enum qemu_form form = qemu_line_parse(l, s, end);
 
 		if (form == QEMU_NO_EVENT || form != q->form || q->lines.signature) {
+			if (form == QEMU_NO_EVENT)
+				text_seam_parse(s, end, &q->seam);
 			if (text_skip_quote(s) < end)
 				line_skip(q, &q->unknown);
 			continue;
@@ -166,11 +172,41 @@ static void end_report(struct qemulog *q)
 			info, "%s: the log has no threads%s: each vCPU counts as one thread",
 			info->file,
 			q->events.tids_are_pids ? ", but one number for several vCPUs" : "");
+	if (q->uncounted)
+		trace_info_caveat(info,
+				  "%s: an unknown number of events is missing in %" PRIu64
+				  " places; each place counts as one lost event",
+				  info->file, q->uncounted);
 	if (info->late)
 		trace_info_caveat(info, "%s: %" PRIu64 " events are out of order", info->file,
 				  info->late);
 	skipped_report(q, &q->unknown, "not recognized");
 	cut_report(q, counts);
+}
+
+/* The loss that lines before an event of this time, or before the end, report; false: they report none. */
+static bool seam_make(struct qemulog *q, uint64_t until_ns, uint8_t *to, struct event *ev)
+{
+	struct text_seam seam = q->seam;
+	struct rec_lost lost = {.hdr = {.time = q->time_ns, .type = EV_lost, .size = sizeof(lost),
+					.cpu = RECORD_CPU_UNKNOWN, .vcpu = RECORD_NO_VCPU},
+				.count = seam.count ? seam.count : 1,
+				.lost_cpu = LOSS_CPU_UNKNOWN,
+				.until = until_ns > q->time_ns ? until_ns : q->time_ns};
+
+	q->seam = (struct text_seam){0};
+	if (!seam.any || (!q->time_ns && !seam.stated))
+		return false;
+	if (!q->time_ns)
+		lost.hdr.time = q->reader.info.start_ns;
+	q->uncounted += !seam.count;
+	q->reader.info.lost += lost.count;
+	q->reader.info.nr_events++;
+	memcpy(to, &lost, sizeof(lost));
+	*ev = (struct event){.time_ns = lost.hdr.time, .type = event_type_ours(EV_lost), .data = to,
+			     .size = sizeof(lost), .cpu = RECORD_CPU_UNKNOWN,
+			     .vcpu = RECORD_NO_VCPU};
+	return true;
 }
 
 static int qemulog_next(struct reader *r, struct batch *batch)
@@ -180,7 +216,7 @@ static int qemulog_next(struct reader *r, struct batch *batch)
 	uint64_t skipped;
 
 	batch->nr = 0;
-	for (skipped = q->unknown.nr; batch->nr + 1 < BATCH_MAX && line_next(q, &l);
+	for (skipped = q->unknown.nr; batch->nr + 2 < BATCH_MAX && line_next(q, &l);
 	     skipped = q->unknown.nr) {
 		struct qemu_name *n = qemu_event_name(&q->events, l.name, NULL);
 		uint64_t saved_ns;
@@ -193,6 +229,8 @@ static int qemulog_next(struct reader *r, struct batch *batch)
 			line_skip(q, &q->unknown);
 			continue;
 		}
+		batch->nr += seam_make(q, l.head.time_ns, q->arena + batch->nr * QEMU_RECORD_MAX,
+				       &batch->ev[batch->nr]);
 		saved_ns = qemu_saved_ns(n, l.args);
 		if (saved_ns && saved_ns < l.head.time_ns) {
 			struct qemu_head begin = l.head;
@@ -217,6 +255,8 @@ static int qemulog_next(struct reader *r, struct batch *batch)
 	r->info.end_ns = q->time_ns > r->info.end_ns ? q->time_ns : r->info.end_ns;
 	if (q->lines.err)
 		return fail(q->lines.err, "%s: %s", r->info.file, strerror(-q->lines.err));
+	if (!batch->nr && q->seam.stated)
+		batch->nr += seam_make(q, INT64_MAX, q->arena, &batch->ev[0]);
 	if (batch->nr)
 		return 1;
 	end_report(q);
@@ -292,6 +332,7 @@ static int qemulog_begin(struct qemulog *q, const char *path, struct open_files 
 		info->start_ns = info->end_ns = l.head.time_ns;
 	describe(q);
 	q->unknown = q->cut = (struct skipped){0};
+	q->seam = (struct text_seam){0};
 	return err ? err : text_lines_rewind(&q->lines);
 }
 

@@ -5,6 +5,7 @@
 
 #include "readers/text/paste_clean.h"
 #include "readers/text/paste_state.h"
+#include "readers/text/text_line.h"
 
 /* Sets x->at behind those prefixes after which the line is best understood; if it is not, behind those of an event. */
 static void prefixes_strip(struct paste *p, struct physical *x)
@@ -147,7 +148,9 @@ bool paste_line_read(struct text_lines *t, struct physical *x)
 	prefixes_strip(p, x);
 	if (!x->glued && !p->in_split && p->grammar->split && x->class >= PASTE_TIMELESS)
 		x->glued = is_several(p, x); /* of a line whose beginning was only found now */
-	x->apart |= paste_is_prompt(x->at, x->end);
+	x->apart |= paste_is_prompt(x->at, x->end) ||
+		    (x->class <= PASTE_HEAD &&
+		     text_seam_parse(x->at, x->end, &(struct text_seam){0}));
 	x->marked = x->class >= PASTE_TIMELESS && (x->glued || paste_has_cut_mark(x->at, x->end));
 	if (paste_line_is_blank(x) || x->apart)
 		x->class = PASTE_OTHER;

@@ -179,7 +179,9 @@ static bool ftrace_event_parse(struct text_line *l, const char *s, const char *e
 /* "      kvm:kvm_exit: vcpu 0"; a sample has its period first: "  250000 cycles:P:  ffffffff8120 schedule+0x1" */
 static bool perf_event_parse(struct text_line *l, const char *s, const char *end)
 {
-	static const char lost[] = "PERF_RECORD_LOST"; /* perf script --show-lost-events */
+	/* perf script --show-lost-events */
+	static const char record[] = "PERF_RECORD_", lost[] = "LOST", throttle[] = "THROTTLE",
+			  unthrottle[] = "UNTHROTTLE";
 	const char *p, *colon;
 
 	s = text_skip_blanks(s);
@@ -189,7 +191,10 @@ static bool perf_event_parse(struct text_line *l, const char *s, const char *end
 		s = text_skip_blanks(p);
 	p = memchr(s, ' ', (size_t)(end - s));
 	p = p ? p : end;
-	if (p - s == sizeof(lost) - 1 && !memcmp(s, lost, sizeof(lost) - 1)) {
+	if (p[-1] != ':' && !strncmp(s, record, sizeof(record) - 1) &&
+	    (!strncmp(s + sizeof(record) - 1, lost, sizeof(lost) - 1) ||
+	     !strncmp(s + sizeof(record) - 1, throttle, sizeof(throttle) - 1) ||
+	     !strncmp(s + sizeof(record) - 1, unthrottle, sizeof(unthrottle) - 1))) {
 		l->name = slice(s, p);
 		l->system = slice(s, s);
 		l->text = slice(text_skip_blanks(p), end);
@@ -574,7 +579,7 @@ enum text_line_kind text_line_parse(struct text_line *l, const char *line, const
 	if (line_is_event(l, s, end)) {
 		if (line[0] == '#' && line[1] == ' ')
 			return TEXT_UNKNOWN;
-		return text_is_other_record(l) ? TEXT_EMPTY : TEXT_EVENT;
+		return text_record_kind(l);
 	}
 	return other_parse(l, line, s, end);
 }

@@ -70,11 +70,21 @@ const char *text_split_end(const char *s, const char *end);
 /* text_lost.c: "CPU:3 [LOST 12 EVENTS]": cpu, count. False: it is not so. */
 bool text_lost_parse(struct text_line *l, const char *s);
 
+/* text_seam.c: what lines between two events say that is missing there. */
+struct text_seam {
+	bool any;
+	bool stated;	/* as a loss */
+	uint64_t count; /* of lost events that is known */
+};
+
+/* Adds what this line says, which is no event; false: nothing. */
+bool text_seam_parse(const char *line, const char *end, struct text_seam *ret);
+
 /* A frame of a backtrace, whose function becomes l->text; s is where the line begins after its blanks. */
 bool text_stack_parse(struct text_line *l, const char *line, const char *s, const char *end);
 
-/* A record of perf script that is no event? */
-bool text_is_other_record(const struct text_line *l);
+/* Of a line in the form of an event: may be a record of perf script that is none. */
+enum text_line_kind text_record_kind(struct text_line *l);
 
 /* An event in the form of babeltrace2, or the counts of perf stat -v? */
 bool text_is_of_other(const struct text_line *l);

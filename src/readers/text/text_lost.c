@@ -126,12 +126,29 @@ bool text_stack_parse(struct text_line *l, const char *line, const char *s, cons
 	return p - s >= CALL_DIGITS_MIN || p - line >= CALL_WIDTH || !strncmp(p, " [unknown]", 10);
 }
 
-/* "PERF_RECORD_COMM: CPU 0/KVM:100/101" of perf script --show-task-events: no event. */
-bool text_is_other_record(const struct text_line *l)
+static bool is_named(const struct text_line *l, const char *name)
 {
-	static const char record[] = "PERF_RECORD_", lost[] = "PERF_RECORD_LOST";
+	return l->name.len == strlen(name) && !memcmp(l->name.at, name, l->name.len);
+}
 
-	return l->name.len >= sizeof(record) - 1 &&
-	       !memcmp(l->name.at, record, sizeof(record) - 1) &&
-	       (l->name.len != sizeof(lost) - 1 || memcmp(l->name.at, lost, l->name.len));
+/*
+ * "PERF_RECORD_COMM: CPU 0/KVM:100/101" of perf script --show-task-events is no event. Of two that say that events are
+ * missing, the CPU and the count are set; PERF_RECORD_LOST has a time.
+ */
+enum text_line_kind text_record_kind(struct text_line *l)
+{
+	static const char record[] = "PERF_RECORD_";
+	const char *p;
+
+	if (l->name.len < sizeof(record) - 1 || memcmp(l->name.at, record, sizeof(record) - 1) ||
+	    is_named(l, "PERF_RECORD_LOST"))
+		return TEXT_EVENT;
+	if (!is_named(l, "PERF_RECORD_LOST_SAMPLES") && !is_named(l, "PERF_RECORD_THROTTLE"))
+		return TEXT_EMPTY;
+	p = memmem(l->text.at, l->text.len, "lost ", 5);
+	p = p ? p + 5 : NULL;
+	l->count = p ? text_decimal(&p) : 0;
+	l->is_span = false;
+	l->from = l->until = 0;
+	return TEXT_LOST;
 }

@@ -175,6 +175,7 @@ struct tracetext {
 	struct text_skipped unknown, other_unit, calls, other_part;
 	char unknown_line[TRACETEXT_UNKNOWN_BYTES]; /* the first one's beginning */
 	uint64_t overrun, uncounted; /* events overwritten before the first; losses of unknown size */
+	struct text_seam seam; /* what is missing after the newest event; set by the first pass */
 	bool scanned;	    /* the first pass is over: what it counted is final */
 	uint8_t *kept;	    /* a bit for each line number; owned */
 	size_t kept_bytes;

@@ -97,6 +97,11 @@ static int hole_add(struct scan *s, struct text_hole hole, bool is_span)
 /* "CPU:3 [LOST 12 EVENTS]" is printed before the next event of that CPU. */
 static int lost_learn(struct scan *s, const struct text_line *l, bool is_gap)
 {
+	if (l->cpu == RECORD_CPU_UNKNOWN && !l->is_span) {
+		s->t->seam.any = s->t->seam.stated = true;
+		s->t->seam.count += l->count;
+		return 0;
+	}
 	s->t->uncounted += !is_gap && !l->count;
 	return hole_add(s,
 			(struct text_hole){.cpu = l->cpu,
@@ -105,6 +110,23 @@ static int lost_learn(struct scan *s, const struct text_line *l, bool is_gap)
 					   .count = is_gap ? 0 : l->count ? l->count : 1,
 					   .is_gap = is_gap},
 			l->is_span);
+}
+
+/* What lines between the newest event and the one of this time say that is missing, on whatever CPU. */
+static int seam_learn(struct scan *s, uint64_t time)
+{
+	struct text_seam seam = s->t->seam;
+
+	s->t->seam = (struct text_seam){0};
+	if (!seam.any || (!s->begun && !seam.stated))
+		return 0;
+	s->t->uncounted += !seam.count;
+	return hole_add(s,
+			(struct text_hole){.cpu = RECORD_CPU_UNKNOWN,
+					   .from_ns = s->newest,
+					   .until_ns = time > s->newest ? time : s->newest,
+					   .count = seam.count ? seam.count : 1},
+			true);
 }
 
 /* "PERF_RECORD_LOST lost 12" */
@@ -290,6 +312,7 @@ static int event_learn(struct scan *s, const struct read_hint *hint)
 	struct tracetext *t = s->t;
 	const struct text_line *l = &t->line;
 	struct text_name *name = tracetext_name(t, hint);
+	int err;
 
 	if (!name)
 		return 0;
@@ -307,6 +330,9 @@ static int event_learn(struct scan *s, const struct read_hint *hint)
 	}
 	if (tracetext_other_unit(t))
 		return 0;
+	err = seam_learn(s, l->time);
+	if (err)
+		return err;
 	t->has_dates |= l->is_date;
 	t->has_cpu_tids |= l->tid >= TRACETEXT_CPU_TID;
 	t->has_vcpu_tids |= l->tid >= TRACETEXT_VCPU_TID && l->tid < TRACETEXT_CPU_TID;
@@ -485,6 +511,8 @@ int tracetext_scan(struct tracetext *t, const struct read_hint *hint)
 		layout_learn(s);
 		err = line_learn(s, hint, kind);
 	}
+	if (!err && t->seam.stated)
+		err = seam_learn(s, UINT64_MAX);
 	t->is_pasted |= last_is_cut(s);
 	err = err ? err : tracetext_error(t);
 	if (!err)
