@@ -241,6 +241,34 @@ static int numbers_line(struct tool_lines *l, const struct tool_words *w)
 	return err ? err : 1;
 }
 
+/* "---------- -----", "|---|---|": what is between the heading of another table and its rows. */
+static bool is_rule(const struct tool_words *w)
+{
+	for (unsigned int i = 0; i < w->nr; i++)
+		if (strspn(w->word[i], "-+|:=") != strlen(w->word[i]))
+			return false;
+	return w->nr > 1 || (w->nr && strchr("|+", w->word[0][0]) && strchr(w->word[0], '-'));
+}
+
+/* Of lsmod: "kvm_intel 458752 4". */
+static bool is_module(const char *name)
+{
+	static const char *const modules[] = {"kvm_intel", "kvm_amd", "kvm_hv", "kvm_pr"};
+
+	return array_any(sizeof(modules) / sizeof(*modules), i, !strcmp(name, modules[i]));
+}
+
+/*
+ * Is "kvm_exit 1234 56" a row of a table with other columns? kvm_stat has no heading with a rule below it, no number
+ * before a name, and events of the last second, which are not more than all.
+ */
+static bool is_of_other_table(const struct tool_lines *l, const struct tool_words *w,
+			      const struct tool_row *r)
+{
+	return l->has_rule || is_module(w->word[w->nr - 3]) || r->per_s > r->count ||
+	       (w->nr > 3 && isdigit((unsigned char)w->word[w->nr - 4][0]));
+}
+
 /* kvm_stat -1, and its screen before Linux 4.11: a name and two numbers. */
 static int once_line(struct tool_lines *l, const struct tool_words *w)
 {
@@ -254,6 +282,9 @@ static int once_line(struct tool_lines *l, const struct tool_words *w)
 		tool_row_odd(l, w->word[w->nr - 3]);
 		return 0;
 	}
+	l->is_other |= is_of_other_table(l, w, &r);
+	if (l->is_other)
+		return 0;
 	l->certain |= is_kvm_name(w->word[w->nr - 3]);
 	tool_block_once(l, w->word[w->nr - 3]);
 	int err = tool_row_put(l, "kvm_stat", ROW_OF_EVENT, w->word[w->nr - 3], &r);
@@ -373,6 +404,7 @@ static int kvm_stat_line(struct tool_lines *l, const struct tool_words *w)
 	bool names_before = l->names_now;
 	int done = 0;
 
+	l->has_rule |= is_rule(w);
 	l->names_now = false;
 	if (w->nr && !strcasecmp(w->word[0], "timestamp"))
 		done = names_line(l, w, 1, names_before);
@@ -467,7 +499,7 @@ int tool_lines_end(struct tool_lines *l)
 
 	tool_blocks_end(l);
 	lines_span(l);
-	if (!err && !l->certain)
+	if (!err && (!l->certain || (l->is_other && l->table->nr && l->table->row[0].maybe)))
 		tool_rows_drop(l->table);
 	return err ? err : tool_keys_end(l);
 }

@@ -49,6 +49,8 @@ struct tool_lines {
 	bool names_now;	  /* the line before was one of names */
 	bool names_twice; /* ... and that before it */
 	bool certain;	 /* there is a row of kvm_stat -1 with a name of KVM's */
+	bool has_rule; /* below a heading: no table of kvm_stat */
+	bool is_other; /* rows as of kvm_stat -1 are of another table */
 	char file[128];	 /* of debugfs, whose figure follows */
 	unsigned int debugfs; /* whose figures rows are: enum debugfs_level */
 	char map[128];	 /* of bpftrace, whose buckets follow */
