@@ -67,6 +67,33 @@ json_t *downtime_report_caveats(const struct downtime_report *r)
 	return list;
 }
 
+static uint64_t begin_of(const struct vm_stop *s);
+
+/* Its newest point; of a stop that is not over, the end of the recording. */
+static uint64_t last_of(const struct downtime_report *r, const struct vm_stop *s)
+{
+	uint64_t last = 0;
+
+	if (stop_end(s) == STOP_OPEN && !s->abandoned)
+		return r->until_ns;
+	for (unsigned int i = 0; i < STOP_POINTS; i++)
+		last = s->at[i] > last ? s->at[i] : last;
+	return last;
+}
+
+static bool is_in_window(const struct downtime_report *r, const struct vm_stop *s)
+{
+	return begin_of(s) <= r->until_ns && last_of(r, s) >= r->since_ns;
+}
+
+static uint64_t window_ns(const struct downtime_report *r, const struct vm_stop *s)
+{
+	uint64_t from = begin_of(s) > r->since_ns ? begin_of(s) : r->since_ns,
+		 to = last_of(r, s) < r->until_ns ? last_of(r, s) : r->until_ns;
+
+	return s->at[STOP_STOPPED] && to > from ? to - from : 0;
+}
+
 static uint64_t begin_of(const struct vm_stop *s)
 {
 	unsigned int i = 0;
@@ -76,6 +103,7 @@ static uint64_t begin_of(const struct vm_stop *s)
 	return s->at[i];
 }
 
+GET_NUMBER(get_window_ns, const void *at, window_ns(t->report, at))
 GET_NUMBER(get_time_ns, const void *at, begin_of(at))
 
 static struct cell get_seconds(struct table *t, const void *at)
@@ -146,6 +174,9 @@ static const struct column_def stop_columns[] = {
 		"trace; sent, arrived: a migration whose other side is not in the trace"},
 	{"downtime_ns", "downtime", COL_NS, .get = get_downtime, .nullable = true,
 	 .doc = "from the last exit from the guest to the first entry to it; null: unknown"},
+	{"window_ns", NULL, COL_NS, .get = get_window_ns,
+	 .doc = "how much of the recording, or of the time window, is in the stop, until its end "
+		"if the VM does not go on"},
 	{"stop_ns", "stop", COL_NS, .get = get_stop, 4, true,
 	 .doc = "until all vCPUs are paused; of this and all phases, null: it has none"},
 	{"stopped_ns", "stopped", COL_NS, .get = get_stopped, 6, true,
@@ -175,6 +206,7 @@ int downtime_report_rows(const struct downtime_report *r, struct table *t)
 
 	table_open(t, &downtime_table, r, r->vms);
 	for (; nr-- && !err; s++)
-		err = table_add(t, s);
+		if (is_in_window(r, s))
+			err = table_add(t, s);
 	return err;
 }

@@ -11,6 +11,7 @@ struct downtime_report {
 	struct downtime *downtime; /* after the last event */
 	const struct vm_names *vms;	 /* borrowed */
 	uint64_t start_ns;		 /* of the trace: seconds in text count from it */
+	uint64_t since_ns, until_ns;	 /* the time window, or all of the recording */
 };
 
 /* What limits these figures: an array; new reference. */

@@ -142,6 +142,7 @@ OFF_CPU(SCHED_LOCK)
 OFF_CPU(SCHED_SYSCALL)
 OFF_CPU(SCHED_HALTED)
 OFF_CPU(SCHED_FAULT)
+OFF_CPU(SCHED_STOPPED)
 OFF_CPU(SCHED_SLEEPS)
 #undef OFF_CPU
 #define OFF_CPU(use) .get = get_##use, .nullable = true
@@ -164,6 +165,8 @@ static const struct column_def thread_uses[] = {
 	{"halted_ns", NULL, COL_NS, OFF_CPU(SCHED_HALTED), .doc = "a vCPU asleep in KVM_RUN"},
 	{"fault_ns", NULL, COL_NS, OFF_CPU(SCHED_FAULT),
 	 .doc = "asleep outside system calls: a page fault"},
+	{"stopped_ns", NULL, COL_NS, OFF_CPU(SCHED_STOPPED),
+	 .doc = "stopped by a signal (SIGSTOP) or a tracer"},
 	{"sleep_ns", NULL, COL_NS, OFF_CPU(SCHED_SLEEPS), .doc = "asleep, in what is not known"},
 	{"unknown_ns", NULL, COL_NS, TIME(SCHED_UNKNOWN),
 	 .doc = "events are missing; not part of time_ns"},
@@ -311,10 +314,10 @@ int sched_report_threads(const struct sched_report *r, struct table *t)
 
 /* ---- event loops ---- */
 
-/* Of its time without sleeps in what is not known: it may have polled. */
+/* Of its time without sleeps in what is not known, in which it may have polled, and in which it was stopped. */
 static uint64_t loop_ns(const struct sched_thread *th)
 {
-	return sched_known_ns(th) - th->time[SCHED_SLEEPS];
+	return sched_known_ns(th) - th->time[SCHED_SLEEPS] - th->time[SCHED_STOPPED];
 }
 
 static uint64_t busy_ns(const struct sched_thread *th)
@@ -341,8 +344,8 @@ GET_NUMBER(get_loop_ns, const void *at, loop_ns(at))
 static struct cell get_longest(struct table *t, const void *at)
 {
 	static const char *const names[SCHED_USES] = {
-		"running", "preempted", "runqueue", "poll",   "lock",
-		"syscall", "halted",	"fault",    "asleep", "unknown",
+		"running", "preempted", "runqueue", "poll",    "mutex",  "lock",
+		"syscall", "halted",	"fault",    "stopped", "asleep", "unknown",
 	};
 	const struct sched_busy *b = at;
 	enum sched_use best = SCHED_RUNS;

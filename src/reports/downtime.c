@@ -10,22 +10,36 @@
 static const struct report_needs downtime_needs = {.events = "vm_state",
 						   .record_for = "downtime"};
 
+struct stops {
+	struct downtime *downtime;
+	uint64_t until_ns;
+};
+
 static int downtime_open(struct result *r)
 {
-	r->state = downtime_new();
-	return r->state ? 0 : fail(-ENOMEM, "out of memory");
+	struct stops *s = r->state;
+
+	s->downtime = downtime_new();
+	s->until_ns = r->in->until_ns;
+	return s->downtime ? 0 : fail(-ENOMEM, "out of memory");
 }
 
 static int downtime_feed(void *state, const struct event *ev)
 {
-	return downtime_event(state, ev);
+	const struct stops *s = state;
+
+	return ev->time_ns < s->until_ns ? downtime_event(s->downtime, ev) : 0;
 }
+
 
 static int downtime_write(struct result *result, const struct output *out)
 {
-	struct downtime_report r = {.downtime = result->state,
+	const struct stops *s = result->state;
+	struct downtime_report r = {.downtime = s->downtime,
 				    .vms = result->in->vms,
-				    .start_ns = result->in->reader->info.start_ns};
+				    .start_ns = result->in->reader->info.start_ns,
+				    .since_ns = input_set_host_start_ns(result->in),
+				    .until_ns = input_set_host_end_ns(result->in)};
 	struct report report = result_report(result, out);
 	struct table t = {0};
 	int err = downtime_report_rows(&r, &t);
@@ -38,10 +52,12 @@ static int downtime_write(struct result *result, const struct output *out)
 
 static void downtime_close(struct result *r)
 {
-	downtime_free(r->state);
+	downtime_free(((struct stops *)r->state)->downtime);
 }
 
 const struct report_ops downtime_report = {
+	.reads = READ_BEFORE,
+	.state_bytes = sizeof(struct stops),
 	.wants = downtime_wants,
 	.needs = &downtime_needs,
 	.open = downtime_open,

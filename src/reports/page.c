@@ -299,6 +299,12 @@ static bool has_data(const struct section *s, const struct page *page)
 	return !s->events || has_event(page->all, s->events) || (s->guests && has_guest(page));
 }
 
+/* What a thread or a VM does in a time window without an event may be known from before it. */
+static bool begins_before(const struct section *s, const struct part *p)
+{
+	return s->ops->reads & READ_BEFORE && p->result.pass;
+}
+
 static json_t *why_missing(const struct section *s)
 {
 	int len = (int)strcspn(s->events, ",");
@@ -327,11 +333,16 @@ static int section_data(struct page *page, unsigned int i, json_t **ret, json_t 
 	int err;
 
 	*ret = *ret_why = NULL;
-	if (!has_data(s, page)) {
+	if (!has_data(s, page) && !begins_before(s, p)) {
 		*ret_why = why_missing(s);
 		return 0;
 	}
 	*ret = json_incref(part_tree(p, s->limit, s->sort));
+	if (!has_data(s, page) && !json_array_size(json_object_get(*ret, "rows"))) {
+		json_decref(take_ptr(*ret));
+		*ret_why = why_missing(s);
+		return 0;
+	}
 	err = result_error(r);
 	if (err && belongs_to_page(err))
 		*ret_why = json_text(error_text());

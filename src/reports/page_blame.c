@@ -46,7 +46,8 @@ static void page_blame_init(struct page_blame *p, const struct result *r)
 	p->grid = (struct blame_grid){.selects = selects, .arg = arg};
 	p->slowest = (struct blame_summary){.keep = PAGE_SLOWEST, .selects = selects, .arg = arg};
 	p->by_vcpu = (struct blame_summary){
-		.by = {.vcpu = true}, .keep = 1, .selects = selects, .arg = arg};
+		.by = {.vcpu = true}, .since_ns = r->in->since_ns, .keep = 1, .selects = selects,
+		.arg = arg};
 	p->by_vm = p->by_vcpu;
 	p->by_vm.by.vm = true;
 }

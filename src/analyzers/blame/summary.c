@@ -209,23 +209,32 @@ static void part_sum(struct blame_summary *s, struct blame_group *g, const struc
 	plain->last_exit = s->exits;
 }
 
+static void part_add_from(struct blame_summary *s, struct blame_group *g, struct blame_part p)
+{
+	if (p.start_ns < s->since_ns)
+		p.start_ns = p.end_ns < s->since_ns ? p.end_ns : s->since_ns;
+	if (p.end_ns > p.start_ns || !s->since_ns)
+		part_sum(s, g, &p);
+}
+
 static int summary_exit(void *arg, const struct blame_exit *x)
 {
 	struct blame_summary *s = arg;
 	struct blame_group *g;
+	uint64_t ns = x->end_ns - (x->start_ns > s->since_ns ? x->start_ns : s->since_ns);
 
 	if (length_of(x) < s->min_ns || (s->selects && !s->selects(s->arg, x)))
 		return 0;
 	s->exits++;
 	s->nested += x->nested;
-	s->time_ns += length_of(x);
+	s->time_ns += ns;
 	g = group_of(s, x);
 	if (g) {
 		g->exits++;
-		g->time_ns += length_of(x);
-		g->max_ns = length_of(x) > g->max_ns ? length_of(x) : g->max_ns;
+		g->time_ns += ns;
+		g->max_ns = ns > g->max_ns ? ns : g->max_ns;
 		for (unsigned int i = 0; i < x->nr_parts; i++)
-			part_sum(s, g, &x->part[i]);
+			part_add_from(s, g, x->part[i]);
 	}
 	return keep_exit(s, x);
 }

@@ -48,6 +48,7 @@ struct blame_total {
 struct blame_summary {
 	struct blame_by by;
 	uint64_t min_ns; /* shorter exits are not counted */
+	uint64_t since_ns; /* what exits took before it is not counted; 0: they count whole */
 	uint64_t keep;	 /* so many of the longest exits are kept */
 	bool (*selects)(void *arg, const struct blame_exit *x); /* NULL: all */
 	void *arg;

@@ -48,7 +48,7 @@ uint64_t sched_known_ns(const struct sched_thread *t)
 static enum sched_use use_of_block(const struct sched *s, const struct model_thread *m)
 {
 	if (m->stopped)
-		return SCHED_SLEEPS;
+		return SCHED_STOPPED;
 	if (!m->block.known)
 		return m->vcpu != RECORD_NO_VCPU && model_sleeps_halted(&s->model, m)
 			       ? SCHED_HALTED

@@ -12,6 +12,7 @@
  *	syscall    it sleeps in another system call
  *	halted     a vCPU sleeps in KVM_RUN
  *	fault      it sleeps outside system calls: a page fault
+ *	stopped    a signal (SIGSTOP), a tracer or a freezer has stopped it
  *	sleeps     it sleeps, and the trace does not say in what: no sched_block
  *	unknown    events are missing
  *
@@ -38,6 +39,7 @@ enum sched_use {
 	SCHED_SYSCALL,
 	SCHED_HALTED,
 	SCHED_FAULT,
+	SCHED_STOPPED,
 	SCHED_SLEEPS,
 	SCHED_UNKNOWN,
 	SCHED_USES

@@ -166,7 +166,10 @@ static void words_add(struct found *f, const struct cause_words *w, const char *
 				 share_print(f, ns, share, sizeof(share)), most, memory));
 }
 
-/* For which the VM was stopped: its vCPUs wait in the VMM then, on a futex, as if for a lock. */
+/*
+ * For which the VM was stopped: its vCPUs wait in the VMM then, on a futex, as if for a lock, or for what is not
+ * recorded.
+ */
 static uint64_t stopped_ns(const struct found *f, const char *vm)
 {
 	const json_t *row;
@@ -174,7 +177,7 @@ static uint64_t stopped_ns(const struct found *f, const char *vm)
 	size_t i;
 
 	json_array_foreach (rows_of(f, "downtime"), i, row)
-		sum += strcmp(text_of(row, "vm"), vm) ? 0 : number(row, "downtime_ns");
+		sum += *vm && strcmp(text_of(row, "vm"), vm) ? 0 : number(row, "window_ns");
 	return sum;
 }
 
@@ -193,7 +196,7 @@ static void from_group(struct found *f, const json_t *largest, const json_t *gro
 			continue;
 		if (!w->id && !w->by_vmm && ns > kernel_most_ns(f))
 			ns = kernel_most_ns(f);
-		if (!strcmp(w->cause, "lock")) {
+		if (!strcmp(w->cause, "lock") || !strcmp(w->cause, "unknown")) {
 			uint64_t stopped = stopped_ns(f, text_of(group, "vm"));
 
 			ns -= stopped < ns ? stopped : ns;
@@ -243,8 +246,10 @@ static uint64_t blamed_ns(const struct found *f, const json_t *row, const char *
  */
 static void from_sleep(struct found *f, const json_t *row)
 {
-	static const char *const uses[][2] = {
-		{"mutex_ns", "global-mutex"}, {"syscall_ns", "syscall"}, {"fault_ns", "fault"}};
+	static const char *const uses[][2] = {{"mutex_ns", "global-mutex"},
+						{"syscall_ns", "syscall"},
+						{"fault_ns", "fault"},
+						{"stopped_ns", "stopped"}};
 
 	for (size_t i = 0; i < sizeof(uses) / sizeof(*uses); i++) {
 		const struct cause_words *w = words_of(uses[i][1]);
@@ -467,7 +472,7 @@ static void from_downtime(struct found *f)
 	size_t i;
 
 	json_array_foreach (rows_of(f, "downtime"), i, row)
-		if (number(row, "downtime_ns") > number(longest, "downtime_ns"))
+		if (number(row, "window_ns") > number(longest, "window_ns"))
 			longest = row;
 	if (!longest)
 		return;
@@ -476,7 +481,7 @@ static void from_downtime(struct found *f)
 		    json_sprintf("%s was stopped for %s, at most %s at a time (%s).",
 				 *text_of(longest, "vm") ? text_of(longest, "vm") : "The VM",
 				 share_print(&whole, sum, share, sizeof(share)),
-				 duration_print(number(longest, "downtime_ns"), time, sizeof(time)),
+				 duration_print(number(longest, "window_ns"), time, sizeof(time)),
 				 text_of(longest, "state")));
 }
 
