@@ -46,7 +46,7 @@ KVM = {"kvm_exit": 1, "kvm_entry": 2, "kvm_userspace_exit": 3, "kvm_run": 4}
 KINDS = ("whole", "scheduler", "kvm", "any", "gap", "missing")
 READY = ("preempted", "runqueue")
 CLASSES = {"preempted": "preempted", "runqueue": "runqueue", "halted": "asleep", "blocked": "asleep", "lock": "asleep",
-	   "syscall": "asleep", "fault": "asleep", "global-mutex": "asleep", "handover": "asleep"}
+	   "syscall": "asleep", "fault": "asleep", "global-mutex": "asleep", "handover": "asleep", "stopped": "asleep"}
 ASLEEP = ("poll_ns", "mutex_ns", "lock_ns", "syscall_ns", "halted_ns", "fault_ns", "sleep_ns")
 
 
@@ -115,7 +115,8 @@ class Machine:
 		others = [t for t in others if not t or t not in self.on_cpu]
 		if early:
 			self.emit("sched_woken", tid, 1 - cpu, f"waker_tid={MAIN} waker_pid={PID} waker_comm=qemu")
-		self.switch(cpu, self.random.choice(others), int(sleeps))
+		state = self.random.choice((1, 1, 2, 4, 8)) if sleeps and not early else int(sleeps) # 4: stopped, 8: traced
+		self.switch(cpu, self.random.choice(others), state)
 		self.becomes(tid, "preempted" if not sleeps else "runqueue" if early else "asleep")
 		in_vmm = self.place.get(tid, "vmm") == "vmm"
 		self.emit("sched_block", tid, cpu, (FUTEX if in_vmm else KVM_RUN) + f" ns_tid={tid}")
