@@ -513,6 +513,7 @@ static int ahead_free(struct perfdata *p)
 	pending_deinit(&all);
 	p->newest = p->before = p->older = p->unknown = p->no_time = p->foreign = 0;
 	memset(p->last, 0, sizeof(p->last));
+	p->ended = false;
 	return err ? err : file_begin(p);
 }
 

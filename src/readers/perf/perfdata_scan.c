@@ -21,7 +21,7 @@ enum {
 	PIECE_EVENTS = 8192,
 	PIECES_BYTES = 16 << 20, /* of all CPUs at a time */
 	PIECE_BYTES = 1 << 20,
-	PARTS_MAX = 16 << 20, /* pieces, extents, losses */
+	PARTS_MAX = 16 << 20, /* pieces, extents */
 	NAME_RECORDS_MAX = 1 << 20,
 	THREADS_MAX = 1 << 20,
 };
@@ -240,6 +240,8 @@ static bool lost_scan(struct pass *w, const struct perfdata_record *rec)
 	perfdata_trailer_parse(&w->p->file, rec, &at);
 	if (!at.have_time || !at.have_cpu || at.cpu >= PERFDATA_CPUS_MAX)
 		return unsuited("a loss has no time");
+	if (s->nr_losses == PERFDATA_LOSSES_MAX)
+		return unsuited("too many losses");
 	if (!grow((void **)&s->loss, s->nr_losses, &s->max_losses, sizeof(*s->loss), PARTS_MAX) ||
 	    !grow((void **)&s->loss_count, s->nr_losses, &s->max_counts, sizeof(*s->loss_count),
 		  PARTS_MAX))

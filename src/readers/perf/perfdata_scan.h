@@ -12,17 +12,31 @@
 
 enum { PERFDATA_TYPE_TRACEPOINT = 2 }; /* PERF_TYPE_TRACEPOINT */
 
-/* The oldest sample of each of perf's rounds, and of the one that is being read: see perfdata_loss_end(). */
+/*
+ * The oldest sample of each of perf's rounds, and of the one that is being read: see perfdata_loss_end(). Of rounds
+ * without a sample that follow each other two are kept, which say as much as all. After PERFDATA_ROUNDS_MAX none is
+ * known.
+ */
 struct perfdata_rounds {
 	uint64_t *oldest, now;
 	size_t nr, max;
 };
+
+/* What was lost of a CPU after PERFDATA_LOSSES_MAX losses: one, from the first of these to the last. */
+struct perfdata_loss {
+	uint64_t from, until, count; /* count 0: there is none */
+};
+
+enum { PERFDATA_LOSSES_MAX = 1 << 18, PERFDATA_ROUNDS_MAX = 1 << 20 };
 
 struct perfdata_losses {
 	uint64_t waiting;  /* of LOST records without a time: they precede the next sample */
 	uint64_t told;	   /* of LOST records */
 	uint64_t by_event; /* of LOST_SAMPLES records at the end: all that an event lost, the others included */
 	uint64_t throttled;
+	size_t nr;	/* records of losses and gaps */
+	uint64_t joined; /* losses that are in `beyond` */
+	struct perfdata_loss *beyond; /* of each CPU, the last of an unknown one; NULL: none */
 	struct perfdata_rounds rounds;
 	size_t last_round[PERFDATA_CPUS_MAX]; /* of the CPU's newest sample */
 	uint64_t gap_cpus[PERFDATA_CPUS_MAX / 64]; /* CPUs whose samples are not all occurrences */
