@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A guest's memory through the gdb stub of its VMM (QEMU's -gdb, -s). QEMU stops the VM when a
- * debugger connects and resumes it when it detaches, but not when the connection is closed; so a
- * child process monitors this one and detaches for it, however it ends.
+ * A guest's memory through the gdb stub of its VMM (QEMU's -gdb, -s). QEMU stops the VM when a debugger connects and
+ * resumes it when it detaches, but not when the connection is closed; so a child process monitors this one and detaches
+ * for it, however it ends.
  *
  * A VM that was paused before stays paused, where that is known: the caller knows it from QEMU's monitor; up to version
  * 8.0 the stub reports that it has stopped a VM that ran; one that was never started is in a state of its own.
@@ -22,10 +22,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "fetch/gdb.h"
+#include "fetch/gdb_internal.h"
 
 enum {
-	FS_BASE_OFFSET = 164, /* in the reply to g, by QEMU's description of the registers
-				 (i386-64bit.xml) */
 	RESENDS_MAX = 4,
 	SKIPPED_MAX = 64, /* notifications and late answers before the one that is waited for */
 	CHUNK_DEFAULT = 512,
@@ -47,6 +46,7 @@ struct gdb {
 	enum gdb_before before;
 	bool paused_by_user; /* known before the stub answers */
 	struct sigaction on_stop[NR_STOPS];
+	bool was_physical; /* see memory_make_virtual() */
 	bool several; /* commands may follow each other before they are answered */
 	size_t chunk; /* bytes of memory in one packet */
 	struct gdb_guard guard;
@@ -117,9 +117,7 @@ static int connect_tcp(struct gdb *g, const char *text)
 	int err;
 
 	if (!colon || !colon[1] || colon - text >= (int)sizeof(host))
-		return fail(-EINVAL,
-			    "invalid gdb stub address '%s' (expected HOST:PORT or unix:PATH)",
-			    text);
+		return fail(-EINVAL, "invalid gdb stub address '%s' (expected HOST:PORT or unix:PATH)", text);
 	snprintf(host, sizeof(host), "%.*s", (int)(colon - text), text);
 	if (*host == '[' && host[strlen(host) - 1] == ']') {
 		host[strlen(host) - 1] = 0;
@@ -245,6 +243,16 @@ static const char *answer(const struct gdb *g)
 	return g->parser.data;
 }
 
+const char *gdb_target(const struct gdb *g)
+{
+	return g->target;
+}
+
+const struct gdb_parser *gdb_answer(const struct gdb *g)
+{
+	return &g->parser;
+}
+
 /* "T05thread:01;", "S05": why it is stopped. QEMU sends it unrequested when a debugger connects. */
 static bool is_stop(const char *text)
 {
@@ -269,7 +277,7 @@ static int ask(struct gdb *g, const char *data, size_t len)
 	return err || g->no_ack ? err : send_all(g, "+", 1);
 }
 
-static int ask_text(struct gdb *g, const char *text)
+int gdb_ask(struct gdb *g, const char *text)
 {
 	return ask(g, text, strlen(text));
 }
@@ -288,7 +296,7 @@ static void packet_size_take(struct gdb *g, const char *features)
 /* The first line that QEMU's monitor answers, cut to size - 1 bytes; "": none. command: a query of hex digits. */
 static void monitor_ask(struct gdb *g, const char *command, char *ret, size_t size)
 {
-	int err = ask_text(g, command);
+	int err = gdb_ask(g, command);
 	size_t len = g->parser.len / 2 < size ? g->parser.len / 2 : size - 1;
 
 	memset(ret, 0, size);
@@ -337,28 +345,40 @@ static void before_find(struct gdb *g)
 		gdb_guard_tell(&g->guard, GUARD_KEEPS_PAUSED);
 }
 
+/* QEMU keeps what an earlier debugger chose: "m" may read physical addresses (docs/system/gdb.rst). */
+static int memory_make_virtual(struct gdb *g)
+{
+	int err = gdb_ask(g, "qqemu.PhyMemMode");
+
+	if (err || strcmp(answer(g), "1") != 0)
+		return err;
+	g->was_physical = true;
+	return gdb_ask(g, "Qqemu.PhyMemMode:0");
+}
+
 static int attach(struct gdb *g)
 {
-	int err = ask_text(g, "qSupported:xmlRegisters=i386");
+	int err = gdb_ask(g, "qSupported:xmlRegisters=i386");
 
 	if (err)
 		return err;
 	packet_size_take(g, answer(g));
 	if (strstr(answer(g), "QStartNoAckMode+")) {
-		err = ask_text(g, "QStartNoAckMode");
+		err = gdb_ask(g, "QStartNoAckMode");
 		if (err)
 			return err;
 		g->no_ack = !strcmp(answer(g), "OK");
 	}
 	/*
-	 * A roundtrip to QEMU costs a quarter of a millisecond, and its packets are small; but it
-	 * takes a new command for the confirmation of its last answer (gdb_read_byte()). Only it
-	 * knows this query.
+	 * A roundtrip to QEMU costs a quarter of a millisecond, and its packets are small; but it takes a new command
+	 * for the confirmation of its last answer (gdb_read_byte()). Only it knows this query.
 	 */
-	err = ask_text(g, "qqemu.sstepbits");
+	err = gdb_ask(g, "qqemu.sstepbits");
 	g->several = !err && !strncmp(answer(g), "ENABLE=", 7);
+	if (!err && g->several)
+		err = memory_make_virtual(g);
 	if (!err)
-		err = ask_text(g, "?"); /* why it is stopped */
+		err = gdb_ask(g, "?"); /* why it is stopped */
 	if (!err && !is_stop(answer(g)))
 		err = fail(-EPROTO, "%s: the VM did not stop (reply '%.16s')", g->target,
 			   answer(g));
@@ -415,6 +435,8 @@ enum gdb_before gdb_before(const struct gdb *g)
 
 int gdb_detach(struct gdb *g)
 {
+	if (g->was_physical)
+		gdb_ask(g, "Qqemu.PhyMemMode:1"); /* as it was */
 	if (release(g))
 		return 0;
 	fail(-EIO,
@@ -459,7 +481,7 @@ static int read_chunk(struct gdb *g, uint64_t address, uint8_t *ret, size_t len)
 	int err;
 
 	snprintf(text, sizeof(text), "m%" PRIx64 ",%zx", address, len);
-	err = ask_text(g, text);
+	err = gdb_ask(g, text);
 	return err ? err : memory_take(g, address, ret, len);
 }
 
@@ -502,7 +524,6 @@ int gdb_read(struct gdb *g, uint64_t address, void *ret, size_t len)
 		if (window)
 			part = g->chunk * WINDOW;
 		err = window ? read_window(g, address, to) : read_chunk(g, address, to, part);
-
 		if (err == -EFAULT && !g->several && part > CHUNK_DEFAULT) {
 			g->chunk /= 2;
 			continue;
@@ -529,71 +550,6 @@ int gdb_write(struct gdb *g, uint64_t address, const void *data, size_t len)
 		n += snprintf(text + n, sizeof(text) - (size_t)n, "%02x", p[i]);
 	err = ask(g, text, (size_t)n);
 	if (!err && strcmp(answer(g), "OK"))
-		err = fail(-EFAULT, "%s: cannot write guest memory at 0x%" PRIx64 "",
-			   g->target, address);
+		err = fail(-EFAULT, "%s: cannot write guest memory at 0x%" PRIx64, g->target, address);
 	return err;
-}
-
-/* ---- vCPUs ---- */
-
-/* "m1,2,3" and further "m..." until "l"; ids may be "pPID.TID". */
-static int thread_ids(struct gdb *g, char (*ids)[32], unsigned int *ret_nr)
-{
-	int err = ask_text(g, "qfThreadInfo");
-
-	*ret_nr = 0;
-	while (!err && *answer(g) == 'm' && *ret_nr < GDB_VCPUS_MAX) {
-		for (const char *p = answer(g) + 1; *p; p += strcspn(p, ","), p += *p == ',') {
-			if (*ret_nr == GDB_VCPUS_MAX)
-				break;
-			snprintf(ids[(*ret_nr)++], sizeof(*ids), "%.*s", (int)strcspn(p, ","), p);
-		}
-		err = ask_text(g, "qsThreadInfo");
-	}
-	return err;
-}
-
-static int registers_read(struct gdb *g, const char *id, struct gdb_vcpu *ret)
-{
-	uint8_t bytes[FS_BASE_OFFSET + 8];
-	size_t len;
-	char text[48];
-	int err;
-
-	snprintf(text, sizeof(text), "Hg%s", id);
-	err = ask_text(g, text);
-	if (!err)
-		err = ask_text(g, "g");
-	if (err)
-		return err;
-	len = g->parser.len / 2 < sizeof(bytes) ? sizeof(ret->reg) : sizeof(bytes);
-	if (g->parser.len < 2 * len || !gdb_hex_bytes(answer(g), 2 * len, bytes, len))
-		return fail(-EPROTO, "%s: the registers are not those of an x86-64 CPU", g->target);
-	memcpy(ret->reg, bytes, sizeof(ret->reg));
-	if (len == sizeof(bytes))
-		memcpy(&ret->fs_base, bytes + FS_BASE_OFFSET, 8);
-	return 0;
-}
-
-int gdb_vcpus(struct gdb *g, struct gdb_vcpu **ret, unsigned int *ret_nr)
-{
-	char (*ids)[32] = calloc(GDB_VCPUS_MAX, sizeof(*ids));
-	struct gdb_vcpu *v = NULL;
-	unsigned int nr = 0;
-	int err = ids ? thread_ids(g, ids, &nr) : fail(-ENOMEM, "out of memory");
-
-	if (!err && !(v = calloc(nr + 1u, sizeof(*v))))
-		err = fail(-ENOMEM, "out of memory");
-	for (unsigned int i = 0; i < nr && !err; i++)
-		err = registers_read(g, ids[i], &v[i]);
-	if (!err && nr)
-		err = ask_text(g, "Hg0");
-	free(ids);
-	if (err) {
-		free(v);
-		return err;
-	}
-	*ret = v;
-	*ret_nr = nr;
-	return 0;
 }

@@ -14,8 +14,8 @@ elf=$BUILD/osvguest.elf
 "${QEMU:-qemu-system-x86_64}" --version >version
 major=$(sed -n 's/^QEMU emulator version \([0-9]*\)\..*/\1/p' version)
 
-real_gdb() {
-	timeout 100 gdb -nx -batch -ex "target remote ${gdb#unix:}" -ex detach >gdb.out 2>&1
+real_gdb() { # COMMAND...
+	timeout 100 gdb -nx -batch -ex "target remote ${gdb#unix:}" "${@/#/-ex=}" -ex detach >gdb.out 2>&1
 }
 
 # ask COMMAND ARGS
@@ -157,7 +157,7 @@ by_terminal() {
 	rm hold
 }
 
-plan 96
+plan 106
 
 # ---- each command ----
 vm '' unix:gdb.sock
@@ -167,6 +167,11 @@ is "$? $(status)" "0 running" "gdb connects and detaches" gdb.out
 commands "after gdb"
 real_gdb
 is "$? $(status)" "0 running" "gdb can connect again" gdb.out
+real_gdb "maint packet Qqemu.PhyMemMode:1"
+is "$? $(status) $(grep -c 'received: "OK"' gdb.out)" "0 running 1" "gdb has physical addresses read" gdb.out
+commands "after gdb read physical memory"
+real_gdb "maint packet qqemu.PhyMemMode" "maint packet Qqemu.PhyMemMode:0"
+is "$? $(grep -c 'received: "1"' gdb.out)" "0 1" "... which it finds as it was" gdb.out
 
 # ---- a small stack ----
 for command in virtio "threads --no-location" "extract -o t" threads leaks "extract --symbols -o t"; do
