@@ -117,7 +117,7 @@ static int connect_tcp(struct gdb *g, const char *text)
 	int err;
 
 	if (!colon || !colon[1] || colon - text >= (int)sizeof(host))
-		return fail(-EINVAL, "invalid gdb stub address '%s' (expected HOST:PORT or unix:PATH)", text);
+		return fail(-EINVAL, "gdb stub address '%s' is not HOST:PORT or unix:PATH", text);
 	snprintf(host, sizeof(host), "%.*s", (int)(colon - text), text);
 	if (*host == '[' && host[strlen(host) - 1] == ']') {
 		host[strlen(host) - 1] = 0;
@@ -550,6 +550,7 @@ int gdb_write(struct gdb *g, uint64_t address, const void *data, size_t len)
 		n += snprintf(text + n, sizeof(text) - (size_t)n, "%02x", p[i]);
 	err = ask(g, text, (size_t)n);
 	if (!err && strcmp(answer(g), "OK"))
-		err = fail(-EFAULT, "%s: cannot write guest memory at 0x%" PRIx64, g->target, address);
+		err = fail(-EFAULT, "%s: cannot write guest memory at 0x%" PRIx64, g->target,
+			   address);
 	return err;
 }

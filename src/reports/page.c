@@ -321,7 +321,8 @@ static json_t *why_missing(const struct section *s)
  */
 static bool belongs_to_page(int err)
 {
-	return err == -ENODATA || err == -EINVAL || err == -ENOENT || err == -EOPNOTSUPP;
+	return err == -ENODATA || err == -EINVAL || err == -ENOENT || err == -EOPNOTSUPP ||
+	       err == -E2BIG; /* more than a limit of its own */
 }
 
 /* Its answer, a new reference; or why there is none. 0, or -errno with the error message set for the whole page. */

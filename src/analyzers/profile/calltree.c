@@ -64,9 +64,13 @@ void calltree_close(struct calltree *t)
 
 int calltree_frame(struct calltree *t, const char *text, uint32_t *ret)
 {
+	static const char beyond[] = "[beyond the first 1048575 functions and addresses]";
 	struct known_text *known = hash_find_text(&t->by_text, text);
-	int err = known ? 0 : bounded_room(t->text, t->nr_texts, CALLTREE_TEXTS_MAX);
+	int err;
 
+	if (!known && t->nr_texts >= CALLTREE_TEXTS_MAX - 1 && text != beyond)
+		return calltree_frame(t, beyond, ret);
+	err = known ? 0 : bounded_room(t->text, t->nr_texts, CALLTREE_TEXTS_MAX);
 	if (err)
 		return err;
 	if (!known) {

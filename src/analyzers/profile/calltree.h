@@ -119,7 +119,8 @@ DEFINE_CLEANUP(calltree, struct calltree *, calltree_close);
  * All of these return 0, -ENOMEM, or -E2BIG beyond the limits above, with the error message set.
  *
  * The number of a frame's text, of a path of such frames, of a new root. Several roots make groups, printed one after
- * another, each under its title ("Thread worker (0x..)"; NULL: none).
+ * another, each under its title ("Thread worker (0x..)"; NULL: none). All texts beyond CALLTREE_TEXTS_MAX are one
+ * frame, which says so.
  */
 int calltree_frame(struct calltree *t, const char *text, uint32_t *ret);
 int calltree_path(struct calltree *t, const uint32_t *frames, uint32_t nr, uint32_t *ret);
