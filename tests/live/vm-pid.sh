@@ -31,7 +31,7 @@ stranger_start() {
 	return 1
 }
 
-plan 13
+plan 15
 vmm_start 100
 first=$vmm
 first_waiter=$vmm_waiter
@@ -80,6 +80,47 @@ is "$again $(grep -c '^outb 50' again.out)" "$vmm 1" "another VM gets the pid of
 kill -s CONT $stopped
 wait "$recorder_waiter"
 is "$("$HOSTRACE" list --wide -i one.hrt --event kvm_pio 2>list.err | grep -c kvm_pio)" 101 "nothing of that VM is recorded" list.err
+
+# The exporter, which does not see in time that a VM has ended: the VM that got its pid is exported.
+. "$ROOT/tests/live/exporter-lib.inc"
+# exported NAME: scrapes for up to a minute until the VM with this pid has this name
+exported() {
+	for _ in $(seq 60); do
+		scrape
+		grep -q "vm=\"$1\",pid=\"$vmm\"" page && return
+		sleep 1
+	done
+	return 1
+}
+
+vmm_start 100
+exporter_start --listen 127.0.0.1:0
+exported minivmm
+is $? 0 "the exporter has the VM" page
+stopped="$exporter $(pgrep -P "$exporter" | tr '\n' ' ')"
+# shellcheck disable=SC2086 # several
+kill -s STOP $stopped
+vmm_go
+vmm_end
+cp "$BUILD/minivmm" successor
+mkfifo successor.go
+exec 5<>successor.go
+for _ in $(seq 200); do
+	echo $((vmm - 1)) >/proc/sys/kernel/ns_last_pid
+	./again "$vmm" ./successor outb=50 inb=0 mmio=0 hlt=0 linger <&5 >again.out 2>&1 &
+	again=$!
+	[ "$again" != "$vmm" ] || break
+	wait "$again"
+done
+until_line '^outb 50' again.out
+# shellcheck disable=SC2086 # several
+kill -s CONT $stopped
+exported successor
+is $? 0 "the VM that got its pid is exported" page
+echo end >&5
+exec 5>&-
+wait "$again"
+exporter_end
 
 # Between the two looks of stuck: it ends with an error, not with a report about the other process.
 # reused_while WHAT: the VM ends, and another process gets its pid

@@ -125,12 +125,23 @@ static int strangers_look(struct top_vms *t, struct top_model *m)
 	return err;
 }
 
+/* The next process with the pid may be a VM, too: what was noted of it is not told from what this one did. */
+static int ended_unwatch(struct top_vms *t, struct top_model *m, unsigned int i)
+{
+	pid_t pid = t->vm[i].vm.pid;
+
+	unwatch(t, i); /* the model still has its last figures */
+	return t->only ? 0 : look_at(t, m, pid);
+}
+
 int top_vms_look(struct top_vms *t, struct top_model *m)
 {
-	for (unsigned int i = t->nr; i--;)
+	int err = 0;
+
+	for (unsigned int i = t->nr; i-- && !err;)
 		if (top_vm_has_ended(&t->vm[i]))
-			unwatch(t, i); /* the model still has its last figures */
-	return t->only ? 0 : strangers_look(t, m);
+			err = ended_unwatch(t, m, i);
+	return err || t->only ? err : strangers_look(t, m);
 }
 
 int top_vms_scan(struct top_vms *t)
