@@ -96,6 +96,9 @@ const json_t *quota_of(const struct found *f, uint64_t tid);
 /* How much of the time for which this row of sched was ready without a CPU is due to it. */
 uint64_t throttled_ns(const struct found *f, const json_t *thread);
 
+/* Of the VM with this name, or of the only one; 0: unknown. */
+uint64_t vm_pid(const struct found *f, const char *vm_name);
+
 /* "8:0 rbps=1048576": limits on the I/O of the VM's cgroup; "": none are known. */
 const char *io_limits_of(const struct found *f, const char *vm_name);
 

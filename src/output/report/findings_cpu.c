@@ -6,6 +6,7 @@
 #include "output/report/findings.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/units.h"
@@ -47,6 +48,20 @@ static bool is_vcpu_name(const char *name)
 	return !strncmp(name, "CPU ", 4) && (strstr(name, "/KVM (") || strstr(name, "/TCG ("));
 }
 
+/*
+ * The process that a thread of the kernel works for, by its name: "kvm-pit/4711 (4720)", "vhost-4711 (4721)",
+ * "kvm-nx-lpage-recovery-4711 (4722)". 0: none.
+ */
+static uint64_t works_for(const char *name)
+{
+	static const char *const names[] = {"kvm-pit/", "vhost-", "kvm-nx-lpage-recovery-"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strncmp(name, names[i], strlen(names[i])))
+			return strtoull(name + strlen(names[i]), NULL, 10);
+	return 0;
+}
+
 static bool is_recorder(const struct found *f, const json_t *tid)
 {
 	const json_t *info = json_object_get(data_of(f->sections, "info"), "result");
@@ -61,6 +76,7 @@ static enum ran ran_of(const struct found *f, const json_t *row, const json_t *t
 						  [RAN_OWN] = "own",
 						  [RAN_HOST] = "host"};
 	const json_t *tid = json_object_get(task, "task_tid"), *other;
+	uint64_t pid;
 
 	for (enum ran ran = 0; ran < NR_RAN; ran++)
 		if (names[ran] && !strcmp(text_of(task, "ran"), names[ran]))
@@ -74,6 +90,9 @@ static enum ran ran_of(const struct found *f, const json_t *row, const json_t *t
 	other = thread_row(f, json_integer_value(tid));
 	if (other)
 		return strcmp(text_of(other, "vm"), text_of(row, "vm")) ? RAN_OTHER_VM : RAN_OWN;
+	pid = works_for(text_of(task, "task"));
+	if (pid)
+		return pid == vm_pid(f, text_of(row, "vm")) ? RAN_OWN : RAN_OTHER_VM;
 	return is_vcpu_name(text_of(task, "task")) ? RAN_OTHER_VM : RAN_HOST;
 }
 

@@ -117,8 +117,7 @@ void findings_host(struct found *f)
 				 share_print(f, ns, share, sizeof(share))));
 }
 
-/* Of the VM with this name, or of the only one; 0: unknown. */
-static uint64_t pid_of(const struct found *f, const char *vm_name)
+uint64_t vm_pid(const struct found *f, const char *vm_name)
 {
 	const json_t *info = json_object_get(data_of(f->sections, "info"), "result"), *vm;
 	uint64_t pid = 0;
@@ -133,7 +132,7 @@ static uint64_t pid_of(const struct found *f, const char *vm_name)
 
 const char *io_limits_of(const struct found *f, const char *vm_name)
 {
-	uint64_t pid = pid_of(f, vm_name);
+	uint64_t pid = vm_pid(f, vm_name);
 	const json_t *group;
 	size_t i;
 
@@ -146,7 +145,7 @@ const char *io_limits_of(const struct found *f, const char *vm_name)
 /* The VM's cgroup that reached its memory limit most often; NULL: none did. */
 static const json_t *memory_limit_of(const struct found *f, const char *vm_name)
 {
-	uint64_t pid = pid_of(f, vm_name);
+	uint64_t pid = vm_pid(f, vm_name);
 	const json_t *group, *most = NULL;
 	size_t i;
 
