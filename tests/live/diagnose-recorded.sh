@@ -8,4 +8,4 @@ live_needs_root
 live_needs_tools qemu-system-x86_64 qemu-nbd
 live_build "$BUILD/countguest.bin"
 exec "$ROOT/tests/diagnose/bench.py" "$BUILD" --hostrace "$HOSTRACE" --variations 1 --recorded \
-	--tap --kinds idle,paused,stopped-by-signal,frozen-by-cgroup,no-kick,masked-interrupt,nbd-server-stopped,throttled-iops,throttled-to-a-stop
+	--tap --kinds paused,stopped-by-signal,frozen-by-cgroup,no-kick,masked-interrupt,nbd-server-stopped,throttled-iops,throttled-to-a-stop

@@ -69,7 +69,9 @@ static void from_leaks(struct found *f)
 	if (!leaked || !oldest)
 		return;
 	/* Before every share of the time: they were never returned. */
-	finding_add(f, "leak", "request-lost", "leaks", 1 + (double)leaked,
+	finding_add(f, "leak",
+		    is_throttled(f, text_of(oldest, "device")) ? "disk-throttled" : "request-lost",
+		    "leaks", 1 + (double)leaked,
 		    json_sprintf("%llu request%s taken by a device and never returned; the oldest, "
 				 "in %s%s%s, is "
 				 "out for %s at the end.",

@@ -60,6 +60,20 @@ static bool is_same_device(const char *a, const char *b)
 	return !strcmp(path_print(a, one, sizeof(one)), path_print(b, other, sizeof(other)));
 }
 
+/* A member of the queue's row of virtio. */
+static uint64_t queue_number(const struct found *f, const json_t *finding, const char *key)
+{
+	const json_t *row;
+	uint64_t sum = 0;
+	size_t i;
+
+	json_array_foreach (rows_of(f, "virtio"), i, row)
+		if (number(row, "queue") == number(finding, "queue") &&
+		    is_same_device(text_of(row, "device"), text_of(finding, "device")))
+			sum += number(row, key);
+	return sum;
+}
+
 /* Requests of this queue that were returned during the recording. */
 static uint64_t returned(const struct found *f, const char *device, uint64_t queue)
 {
@@ -158,10 +172,24 @@ static enum since since_of(bool recorded, bool seen)
 	return seen ? WENT_ON : recorded ? STANDS : UNCLEAR;
 }
 
+/*
+ * A request that was popped before is returned without its pop, and the guest notified; one that the device did not
+ * have is popped. Of throttled ones each waits for long, although they are returned in the end.
+ */
+static bool queue_moved(const struct found *f, const json_t *finding)
+{
+	const char *cause = cause_of(finding)->cause;
+	bool throttled = !strcmp(cause, "disk-throttled"),
+	     popped = throttled || !strcmp(cause, "request-lost");
+
+	return returned(f, text_of(finding, "device"), number(finding, "queue")) ||
+	       (!popped && queue_number(f, finding, "count")) ||
+	       (!throttled && queue_number(f, finding, "notifications"));
+}
+
 static enum since queue_since(const struct found *f, const json_t *finding)
 {
-	return since_of(is_recorded(f, "virtqueue_pop"),
-			returned(f, text_of(finding, "device"), number(finding, "queue")));
+	return since_of(is_recorded(f, "virtqueue_pop"), queue_moved(f, finding));
 }
 
 /* A thread that tries to connect runs; the VM's requests show whether it succeeded. */
