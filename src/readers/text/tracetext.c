@@ -124,6 +124,8 @@ enum text_line_kind tracetext_line(struct tracetext *t)
 		}
 		if (t->scanned && !tracetext_is_kept(t, t->lines.record))
 			continue;
+		if (t->head.skip && t->lines.number == 1)
+			continue;
 		t->is_odd = !t->scanned && !t->lines.paste && (paste_is_odd(s, end) ||
 							      paste_has_cut_mark(s, end));
 		t->kind = !t->lines.signature	     ? line_parse(t, s, end)
@@ -133,8 +135,10 @@ enum text_line_kind tracetext_line(struct tracetext *t)
 			t->line.timeless = true;
 		if (t->kind == TEXT_EVENT && t->line.timeless)
 			t->line.time = t->lines.record;
-		if (t->kind == TEXT_EVENT)
+		if (t->kind == TEXT_EVENT) {
+			tracetext_head_learn(t, s);
 			thread_guess(t);
+		}
 		if (t->kind == TEXT_UNKNOWN && !t->unknown.nr)
 			snprintf(t->unknown_line, sizeof(t->unknown_line), "%.*s", (int)(end - s),
 				 s);
@@ -506,7 +510,7 @@ int tracetext_new(const char *path, struct tracetext **ret)
 }
 
 static int tracetext_try(const char *path, const struct read_hint *hint, bool pasted,
-			 struct text_unit unit, struct tracetext **ret)
+			 bool skip_first, struct text_unit unit, struct tracetext **ret)
 {
 	struct tracetext *t = NULL;
 	int err = tracetext_new(path, &t);
@@ -514,6 +518,7 @@ static int tracetext_try(const char *path, const struct read_hint *hint, bool pa
 	if (err)
 		return err;
 	t->unit = unit;
+	t->head.skip = skip_first;
 	err = tracetext_begin(t, path, hint, pasted);
 	if (err)
 		tracetext_close(&t->reader);
@@ -540,23 +545,29 @@ static int tracetext_open(const char *path, const struct read_hint *hint, struct
 {
 	struct tracetext *t;
 	struct text_unit unit = {0};
-	int err = tracetext_try(path, hint, false, unit, &t);
+	bool skip = false;
+	int err = tracetext_try(path, hint, false, skip, unit, &t);
 	/* babeltrace's broken lines are skipped, and counted */
 	bool pasted = !err && t->is_pasted && !t->lines.babeltrace;
 
 	if (pasted) {
 		tracetext_close(&t->reader);
-		err = tracetext_try(path, hint, true, unit, &t);
+		err = tracetext_try(path, hint, true, skip, unit, &t);
+	}
+	if (!err && t->head.is_cut) {
+		skip = true;
+		tracetext_close(&t->reader);
+		err = tracetext_try(path, hint, pasted, skip, unit, &t);
 	}
 	if (!err && t->other_unit.nr > t->reader.info.nr_events) { /* the first line is the odd one */
 		unit = t->other;
 		tracetext_close(&t->reader);
-		err = tracetext_try(path, hint, pasted, unit, &t);
+		err = tracetext_try(path, hint, pasted, skip, unit, &t);
 	}
 	if (!err && has_differences(t)) {
 		unit = (struct text_unit){.known = true, .timeless = true, .differences = true};
 		tracetext_close(&t->reader);
-		err = tracetext_try(path, hint, pasted, unit, &t);
+		err = tracetext_try(path, hint, pasted, skip, unit, &t);
 	}
 	if (!err && (err = tracetext_check(t)))
 		tracetext_close(&t->reader);

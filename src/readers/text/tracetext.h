@@ -176,6 +176,11 @@ struct tracetext {
 	char unknown_line[TRACETEXT_UNKNOWN_BYTES]; /* the first one's beginning */
 	uint64_t overrun, uncounted; /* events overwritten before the first; losses of unknown size */
 	struct text_seam seam; /* what is missing after the newest event; set by the first pass */
+	struct text_head { /* of the text's first line, if it is an event: `tail -c` may have cut it */
+		bool is_first, has_task, has_cpu, timeless;
+		bool is_cut; /* it lacks what the next event has: set by the first pass */
+		bool skip;   /* set before it */
+	} head;
 	bool scanned;	    /* the first pass is over: what it counted is final */
 	uint8_t *kept;	    /* a bit for each line number; owned */
 	size_t kept_bytes;
@@ -199,6 +204,9 @@ enum text_line_kind tracetext_line(struct tracetext *t);
 
 /* The name of the current line; NULL: too many names. `hint` is NULL after open(). */
 struct text_name *tracetext_name(struct tracetext *t, const struct read_hint *hint);
+
+/* Of the current line, which is an event and begins at `line`: sets t->head. */
+void tracetext_head_learn(struct tracetext *t, const char *line);
 
 /* Has the current line's time another unit than the file? Counts it. */
 bool tracetext_other_unit(struct tracetext *t);

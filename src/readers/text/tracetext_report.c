@@ -94,6 +94,9 @@ void tracetext_report(struct tracetext *t)
 {
 	struct trace_info *info = &t->reader.info;
 
+	if (t->head.skip)
+		trace_info_caveat(info, "%s: line 1 was skipped: its beginning is missing",
+				  info->file);
 	pasted_report(t);
 	parts_report(t);
 	if (info->late)

@@ -488,6 +488,26 @@ static void meta_set(struct scan *s, uint64_t tsc_khz)
 				  info->file, t->overrun);
 }
 
+/* Does the first line lack the task, the CPU or the time that the next event has? Its other values may be half. */
+void tracetext_head_learn(struct tracetext *t, const char *line)
+{
+	struct text_head *h = &t->head, now = *h;
+
+	if (t->scanned || h->is_cut || h->skip || (t->lines.number > 1 && !h->is_first))
+		return;
+	now.has_task = t->line.comm.len || strchr("<:", *text_skip_quote(line));
+	now.has_cpu = t->line.have_cpu;
+	now.timeless = t->line.timeless;
+	if (t->lines.number == 1) {
+		now.is_first = true;
+		*h = now;
+		return;
+	}
+	h->is_first = false;
+	h->is_cut = (!h->has_task && now.has_task) || (!h->has_cpu && now.has_cpu) ||
+		    (h->timeless && !now.timeless);
+}
+
 int tracetext_error(const struct tracetext *t)
 {
 	int err = t->lines.err;
