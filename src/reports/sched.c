@@ -35,8 +35,26 @@ static int sched_feed(void *state, const struct event *ev)
 	return sched_event(state, ev);
 }
 
+/* The metadata of a recording has them; a vCPU that stays in the VMM has no event of KVM's. */
+static void vcpus_learn(struct sched *s, const struct input_set *in, uint16_t source)
+{
+	json_t *vm, *vcpu;
+	size_t i, k;
+
+	json_array_foreach (json_object_get(in->input[source].reader->info.meta, "vms"), i, vm)
+		json_array_foreach (json_object_get(vm, "vcpus"), k, vcpu) {
+			json_int_t tid = json_integer_value(json_object_get(vcpu, "tid")),
+				   index = json_integer_value(json_object_get(vcpu, "index"));
+
+			if (tid > 0 && tid <= UINT32_MAX && index >= 0 && index < RECORD_NO_VCPU)
+				sched_vcpu_learn(s, source, (uint32_t)tid, (uint16_t)index);
+		}
+}
+
 static int sched_finish(struct result *r)
 {
+	for (unsigned int i = 0; i < r->in->nr_hosts; i++)
+		vcpus_learn(r->state, r->in, (uint16_t)i);
 	return sched_end(r->state, input_set_host_end_ns(r->in));
 }
 

@@ -289,6 +289,14 @@ static void first_move(const struct sched *s, struct follow *t)
 	t->t.time[ran ? SCHED_RUNS : SCHED_SLEEPS] += took;
 }
 
+void sched_vcpu_learn(struct sched *s, uint16_t source, uint32_t tid, uint16_t vcpu)
+{
+	struct model_thread *m = model_thread_find(&s->model, source, tid);
+
+	if (m && m->vcpu == RECORD_NO_VCPU)
+		m->vcpu = vcpu;
+}
+
 int sched_end(struct sched *s, uint64_t ns)
 {
 	struct model_thread *m;

@@ -125,6 +125,9 @@ void sched_set_foreign(struct sched *s);
 int sched_event(struct sched *s, const struct event *ev);
 int sched_end(struct sched *s, uint64_t ns);
 
+/* Before sched_end(): the thread runs this vCPU, if no event of it says so. */
+void sched_vcpu_learn(struct sched *s, uint16_t source, uint32_t tid, uint16_t vcpu);
+
 /* As struct read_hint has it. */
 bool sched_wants(const char *event, void *arg);
 
