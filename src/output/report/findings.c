@@ -183,6 +183,8 @@ static uint64_t stopped_ns(const struct found *f, const char *vm)
 	return sum;
 }
 
+static double asleep_most(const struct found *f, const char *vm);
+
 static void from_group(struct found *f, const json_t *largest, const json_t *group, bool has_sched)
 {
 	const json_t *of = json_object_get(group, "causes");
@@ -262,6 +264,25 @@ static void from_sleep(struct found *f, const json_t *row)
 	}
 }
 
+/*
+ * What it serves waits while the main loop sleeps in a system call that is not for events, as a command of the monitor
+ * that writes to a file: kicks, interrupts, other commands. For most of the time, it explains what else stands still.
+ */
+static void from_main_loop(struct found *f, const json_t *row)
+{
+	uint64_t ns = number(row, "syscall_ns");
+	double share = share_of(f, ns), asleep = asleep_most(f, text_of(row, "vm"));
+	bool is_most = share > 0.5 && asleep > 0.5;
+	char of[SHARE_BYTES];
+
+	share = share < asleep ? share : asleep;
+	finding_add(f, "main-loop", is_most ? "vmm-blocked" : "vmm-syscall", "sched",
+		    is_most ? 2 * FINDING_FIRST : share,
+		    json_sprintf("%s's main loop slept in system calls for %s; devices and "
+				 "commands of the monitor that it serves wait for it.",
+				 f->vmm, share_print(f, ns, of, sizeof(of))));
+}
+
 static void from_sched(struct found *f)
 {
 	const json_t *row;
@@ -270,6 +291,8 @@ static void from_sched(struct found *f)
 	json_array_foreach (rows_of(f, "sched"), i, row)
 		if (!strcmp(text_of(row, "kind"), "vcpu"))
 			from_sleep(f, row);
+		else if (!strcmp(text_of(row, "kind"), "main-loop"))
+			from_main_loop(f, row);
 }
 
 /* The reason with the longest total. */
