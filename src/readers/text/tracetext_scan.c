@@ -488,7 +488,7 @@ static void meta_set(struct scan *s, uint64_t tsc_khz)
 				  info->file, t->overrun);
 }
 
-/* Does the first line lack the task, the CPU or the time that the next event has? Its other values may be half. */
+/* Does the first line lack the task or the CPU that the next event has? Its other values may be half. */
 void tracetext_head_learn(struct tracetext *t, const char *line)
 {
 	struct text_head *h = &t->head, now = *h;
@@ -504,8 +504,8 @@ void tracetext_head_learn(struct tracetext *t, const char *line)
 		return;
 	}
 	h->is_first = false;
-	h->is_cut = (!h->has_task && now.has_task) || (!h->has_cpu && now.has_cpu) ||
-		    (h->timeless && !now.timeless);
+	h->is_cut = h->timeless == now.timeless && /* else it has another unit */
+		    ((!h->has_task && now.has_task) || (!h->has_cpu && now.has_cpu));
 }
 
 int tracetext_error(const struct tracetext *t)
