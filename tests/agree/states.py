@@ -47,7 +47,7 @@ KINDS = ("whole", "scheduler", "kvm", "any", "gap", "missing")
 READY = ("preempted", "runqueue")
 CLASSES = {"preempted": "preempted", "runqueue": "runqueue", "halted": "asleep", "blocked": "asleep", "lock": "asleep",
 	   "syscall": "asleep", "fault": "asleep", "global-mutex": "asleep", "handover": "asleep", "stopped": "asleep"}
-ASLEEP = ("poll_ns", "mutex_ns", "lock_ns", "syscall_ns", "halted_ns", "fault_ns", "sleep_ns")
+ASLEEP = ("poll_ns", "mutex_ns", "lock_ns", "syscall_ns", "halted_ns", "fault_ns", "sleep_ns", "stopped_ns")
 
 
 class Machine:

@@ -179,7 +179,8 @@ rule "examples run" "$(
 		# The shell evaluates quotes in the example.
 		(cd "$dir" && eval "timeout 60 '$program' $line" >out 2>err </dev/null)
 		status=$?
-		[ $status = 0 ] || [ $status = 3 ] || echo "hostrace $line: status $status: $(head -n 1 "$dir/err")"
+		# 3: something was found; 1 is also what diagnose says of a recording that cannot show all causes
+		[ $status = 0 ] || [ $status = 3 ] || grep -q 'the recording cannot show all causes' "$dir/err" || echo "hostrace $line: status $status: $(head -n 1 "$dir/err")"
 	done
 	rm -rf "$dir"
 )"
