@@ -58,7 +58,8 @@ const struct cause causes[] = {
 	{"cpu-host-steal", "cpu", "a host that is a VM and has too few CPUs itself",
 	 "give the host's own VM CPUs of its own, or more of their time"},
 	{"cpu-wait", "cpu", "something else on the same CPU",
-	 "record with --for sched, or perf record -a, what it is; see hostrace sched --by task"},
+	 "find out what it is: hostrace record --for sched, or perf record -a, and hostrace sched "
+	 "--by task"},
 
 	{"exits-port", "vmm", "port I/O that the VMM handles",
 	 "see hostrace ports; let the guest use a paravirtual clock or device, or poll less often"},
