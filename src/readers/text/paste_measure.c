@@ -9,26 +9,47 @@ enum {
 	CUT_LINES_MIN = 2,  /* of equal length, that a screen cut */
 };
 
+/* Lines of one sort. Of those that end at the width, a copy from a screen may have dropped a blank. */
+struct measured {
+	uint64_t all, full, trimmed; /* at the width, and without one blank at their end */
+};
+
 /* What is counted in all lines. */
 struct measure {
-	uint64_t broken, longest,
-		trimmed;	   /* lines that go on; those of the width, and of one blank less */
-	uint64_t hard, soft;	   /* those that are one record only without a blank, with one */
-	uint64_t cut, cut_longest; /* lines that lack their end; those of the width */
-	uint64_t half, half_longest,
-		other_longest; /* PASTE_HALF; those of the width, and others of it */
+	struct measured broken;	 /* they go on */
+	uint64_t hard, soft;	 /* those that are one record only without a blank, with one */
+	struct measured cut;	 /* they lack their end */
+	struct measured half;	 /* PASTE_HALF */
+	struct measured other;
 	uint64_t half_kinds;
 	bool goes_on; /* as quoted-printable text does */
 };
+
+static void measured_add(const struct paste *p, struct measured *m)
+{
+	m->all++;
+	m->full += p->now.width == p->width;
+	m->trimmed += p->now.width + PASTE_TRIMMED_MAX == p->width;
+}
+
+/* A longer line comes. */
+static void measured_grow(struct measured *m, size_t by)
+{
+	m->trimmed = by == PASTE_TRIMMED_MAX ? m->full : 0;
+	m->full = 0;
+}
+
+static uint64_t at_width(const struct measured *m)
+{
+	return m->full + m->trimmed;
+}
 
 /* The current line is an event and the next one is none. */
 static void measure_broken(struct paste *p, struct measure *m, const struct physical *next)
 {
 	struct paste_joins join = {JOIN_NONE, JOIN_NONE};
 
-	m->broken++;
-	m->longest += p->now.width == p->width;
-	m->trimmed += p->now.width + PASTE_TRIMMED_MAX == p->width;
+	measured_add(p, &m->broken);
 	paste_join_both(p, next, &join);
 	m->hard += join.no_blank > join.blank;
 	m->soft += join.blank > join.no_blank && (!p->now.flowed || p->now.width < p->width);
@@ -43,12 +64,9 @@ static void measure_unbroken(struct paste *p, struct measure *m)
 	if (p->grammar->ends)
 		end = p->grammar->ends(p->now.at, p->now.end, false, &key);
 	p->has_whole |= end >= PASTE_OPEN;
-	m->cut += end == PASTE_CUT;
-	m->half += end == PASTE_HALF;
-	if (p->now.width == p->width)
-		++*(end == PASTE_CUT	? &m->cut_longest
-		    : end == PASTE_HALF ? &m->half_longest
-					: &m->other_longest);
+	measured_add(p, end == PASTE_CUT    ? &m->cut
+			: end == PASTE_HALF ? &m->half
+					    : &m->other);
 	if (end == PASTE_HALF) {
 		unsigned int i = paste_half_slot(p, key);
 
@@ -99,8 +117,10 @@ static void measure_line(struct paste *p, struct measure *m, const struct physic
 	if (is_event)
 		paste_sources_line(&p->sources, next->source, next->number);
 	if ((is_event || next->class == PASTE_HEAD) && next->width > p->width) {
-		m->trimmed = next->width == p->width + PASTE_TRIMMED_MAX ? m->longest : 0;
-		m->longest = m->cut_longest = m->half_longest = m->other_longest = 0;
+		measured_grow(&m->broken, next->width - p->width);
+		measured_grow(&m->cut, next->width - p->width);
+		measured_grow(&m->half, next->width - p->width);
+		measured_grow(&m->other, next->width - p->width);
 		p->width = next->width;
 	}
 	measure_printable(p, m, next);
@@ -112,12 +132,12 @@ static void measure_line(struct paste *p, struct measure *m, const struct physic
  */
 static bool is_cut_at_width(const struct measure *m)
 {
-	uint64_t cut = m->cut, longest = m->cut_longest;
+	uint64_t cut = m->cut.all, longest = at_width(&m->cut);
 
-	if (m->half_longest == m->half &&
-	    (m->cut_longest || m->half_kinds > 1 || m->other_longest >= CUT_LINES_MIN)) {
-		cut += m->half;
-		longest += m->half;
+	if (at_width(&m->half) == m->half.all &&
+	    (longest || m->half_kinds > 1 || at_width(&m->other) >= CUT_LINES_MIN)) {
+		cut += m->half.all;
+		longest += m->half.all;
 	}
 	return longest >= CUT_LINES_MIN && longest + 1 >= cut && cut > m->hard + m->soft;
 }
@@ -129,7 +149,7 @@ static bool is_cut_at_width(const struct measure *m)
 static void measure_once(struct text_lines *t)
 {
 	struct paste *p = t->paste;
-	struct measure m = {.broken = 0};
+	struct measure m = {.hard = 0};
 	struct physical *next = &p->ahead[0];
 
 	p->now.class = PASTE_OTHER;
@@ -139,7 +159,7 @@ static void measure_once(struct text_lines *t)
 		measure_unbroken(p, &m);
 	p->hard = m.hard || m.soft
 			  ? m.hard > m.soft
-			  : m.longest >= HARD_LINES_MIN && m.longest + m.trimmed == m.broken;
+			  : m.broken.full >= HARD_LINES_MIN && at_width(&m.broken) == m.broken.all;
 	if (is_cut_at_width(&m))
 		p->cut_width = p->counts.width = p->width;
 }
