@@ -174,6 +174,7 @@ struct tracetext {
 	} steps; /* of the times, as the lines have them; set by the first pass */
 	struct text_skipped unknown, other_unit, calls, other_part;
 	char unknown_line[TRACETEXT_UNKNOWN_BYTES]; /* the first one's beginning */
+	uint64_t back_line; /* where a CPU's times go back to the beginning, or by a second; 0: nowhere */
 	uint64_t overrun, uncounted; /* events overwritten before the first; losses of unknown size */
 	struct text_seam seam; /* what is missing after the newest event; set by the first pass */
 	struct text_head { /* of the text's first line, if it is an event: `tail -c` may have cut it */

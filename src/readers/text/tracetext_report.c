@@ -102,6 +102,12 @@ void tracetext_report(struct tracetext *t)
 	if (info->late)
 		trace_info_caveat(info, "%s: %" PRIu64 " events are out of order", info->file,
 				  info->late);
+	if (t->back_line)
+		trace_info_caveat(info,
+				  "%s: a CPU's times go back at line %" PRIu64
+				  ": two recordings, one twice, or lines that were sorted count "
+				  "as one",
+				  info->file, t->back_line);
 	if (t->uncounted)
 		trace_info_caveat(info,
 				  "%s: an unknown number of events is missing in %" PRIu64

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/order.h"
 #include "readers/ftrace/tracedat_file.h"
@@ -307,6 +308,20 @@ static void step_learn(struct text_steps *s, uint64_t time, bool begun)
 	s->max = time > s->max ? time : s->max;
 }
 
+/*
+ * A recording's events of one CPU are in their order, but for a clock that is set back a little. A text that goes back
+ * to its beginning, or far, is another recording's, or the same again.
+ */
+static void back_learn(struct scan *s, const struct text_line *l)
+{
+	struct tracetext *t = s->t;
+	uint64_t last = l->cpu < CPUS ? s->last_ns[l->cpu] : 0;
+
+	if (last > l->time && !t->back_line &&
+	    (l->time <= t->reader.info.start_ns || last - l->time >= NS_PER_S))
+		t->back_line = t->lines.number;
+}
+
 static int event_learn(struct scan *s, const struct read_hint *hint)
 {
 	struct tracetext *t = s->t;
@@ -346,6 +361,7 @@ static int event_learn(struct scan *s, const struct read_hint *hint)
 		keep(t);
 	if (l->decimals < t->decimals)
 		t->decimals = l->decimals;
+	back_learn(s, l);
 	if (l->cpu < CPUS) {
 		if (s->open_hole[l->cpu])
 			t->hole[s->open_hole[l->cpu] - 1].until_ns = l->time;
