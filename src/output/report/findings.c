@@ -183,8 +183,6 @@ static uint64_t stopped_ns(const struct found *f, const char *vm)
 	return sum;
 }
 
-static double asleep_most(const struct found *f, const char *vm);
-
 static void from_group(struct found *f, const json_t *largest, const json_t *group, bool has_sched)
 {
 	const json_t *of = json_object_get(group, "causes");
@@ -264,17 +262,57 @@ static void from_sleep(struct found *f, const json_t *row)
 	}
 }
 
+/* Halts of all vCPUs, as a share of the time of one; 1 if exits are not recorded. */
+static double halted(const struct found *f)
+{
+	const json_t *row, *rows = rows_of(f, "exits");
+	uint64_t sum = 0;
+	size_t i;
+
+	json_array_foreach (rows, i, row)
+		if (exit_reason_is_idle(text_of(row, "reason")))
+			sum += number(row, "total_ns");
+	return json_array_size(rows) && share_of(f, sum) < 1 ? share_of(f, sum) : 1;
+}
+
+/*
+ * The share of time in which the VM's vCPUs were asleep, in waits for the global mutex or not: of the one that was so
+ * most; 1 if that is not recorded.
+ */
+static double asleep_most(const struct found *f, const char *vm, bool with_mutex)
+{
+	const json_t *row, *asleep;
+	double most = 0, share;
+	bool any = false;
+	size_t i;
+
+	json_array_foreach (rows_of(f, "sched"), i, row) {
+		asleep = json_object_get(row, "asleep");
+		if (strcmp(text_of(row, "kind"), "vcpu") != 0 || !json_is_number(asleep) ||
+		    strcmp(text_of(row, "vm"), vm) != 0)
+			continue;
+		any = true;
+		share = json_number_value(asleep) / 100 -
+			(with_mutex ? 0 : share_of(f, number(row, "mutex_ns")));
+		most = share > most ? share : most;
+	}
+	return any ? most : halted(f);
+}
+
 /*
  * What it serves waits while the main loop sleeps in a system call that is not for events, as a command of the monitor
  * that writes to a file: kicks, interrupts, other commands. For most of the time, it explains what else stands still.
+ * vCPUs that wait for the global mutex meanwhile say so themselves, or the look at the VM does.
  */
 static void from_main_loop(struct found *f, const json_t *row)
 {
 	uint64_t ns = number(row, "syscall_ns");
-	double share = share_of(f, ns), asleep = asleep_most(f, text_of(row, "vm"));
+	double share = share_of(f, ns), asleep = asleep_most(f, text_of(row, "vm"), false);
 	bool is_most = share > 0.5 && asleep > 0.5;
 	char of[SHARE_BYTES];
 
+	if (finding_is_there(f, "qemu-mutex"))
+		return;
 	share = share < asleep ? share : asleep;
 	finding_add(f, "main-loop", is_most ? "vmm-blocked" : "vmm-syscall", "sched",
 		    is_most ? 2 * FINDING_FIRST : share,
@@ -390,39 +428,6 @@ static bool waits_outside(const json_t *row)
 	return !array_any(sizeof(served) / sizeof(*served), i, !strcmp(kind, served[i]));
 }
 
-/* Halts of all vCPUs, as a share of the time of one; 1 if exits are not recorded. */
-static double halted(const struct found *f)
-{
-	const json_t *row, *rows = rows_of(f, "exits");
-	uint64_t sum = 0;
-	size_t i;
-
-	json_array_foreach (rows, i, row)
-		if (exit_reason_is_idle(text_of(row, "reason")))
-			sum += number(row, "total_ns");
-	return json_array_size(rows) && share_of(f, sum) < 1 ? share_of(f, sum) : 1;
-}
-
-/* The share of time in which the VM's vCPUs were asleep: of the one that was so most; 1 if that is not recorded. */
-static double asleep_most(const struct found *f, const char *vm)
-{
-	const json_t *row, *asleep;
-	double most = 0;
-	bool any = false;
-	size_t i;
-
-	json_array_foreach (rows_of(f, "sched"), i, row) {
-		asleep = json_object_get(row, "asleep");
-		if (strcmp(text_of(row, "kind"), "vcpu") != 0 || !json_is_number(asleep) ||
-		    strcmp(text_of(row, "vm"), vm) != 0)
-			continue;
-		any = true;
-		most = json_number_value(asleep) / 100 > most ? json_number_value(asleep) / 100
-							      : most;
-	}
-	return any ? most : halted(f);
-}
-
 /* "; the slowest stage is push-notify with 3.1ms; its cgroup limits I/O (8:0 riops=20)". */
 static const char *queue_more_print(const struct found *f, const json_t *row, char *buf,
 				    size_t size)
@@ -447,7 +452,7 @@ static const char *queue_more_print(const struct found *f, const json_t *row, ch
 static void queue_add(struct found *f, const json_t *row, const char *cause, uint64_t ns)
 {
 	const json_t *device = json_object_get(json_object_get(row, "stages"), "pop-push");
-	double share = share_of(f, ns), asleep = asleep_most(f, text_of(row, "vm"));
+	double share = share_of(f, ns), asleep = asleep_most(f, text_of(row, "vm"), true);
 	uint64_t busy = number(json_object_get(row, "in_flight"), "busy_ns");
 	char who[WHO_BYTES], of[SHARE_BYTES], p50[16], p99[16], more[WHO_BYTES];
 

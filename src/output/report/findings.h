@@ -77,6 +77,9 @@ enum { WHO_BYTES = 320, SHARE_BYTES = 96, CANDIDATES_MAX = 4096 };
 void finding_add(struct found *f, const char *kind, const char *cause, const char *section,
 		 double share, json_t *sentence);
 
+/* Has a finding with this cause been added? */
+bool finding_is_there(const struct found *f, const char *cause);
+
 double share_of(const struct found *f, uint64_t ns);
 
 /* "31.2 % of the recording (5.6s)". */

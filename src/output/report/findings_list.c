@@ -29,6 +29,17 @@ void finding_add(struct found *f, const char *kind, const char *cause, const cha
 						 json_sanitized(sentence)));
 }
 
+bool finding_is_there(const struct found *f, const char *cause)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach (f->list, i, one)
+		if (!strcmp(text_of(one, "cause"), cause))
+			return true;
+	return false;
+}
+
 double share_of(const struct found *f, uint64_t ns)
 {
 	return f->span_ns ? (double)ns / (double)f->span_ns : 0;
