@@ -19,12 +19,24 @@ END
 chmod +x stranger
 mkfifo fifo
 
+# next_pid PID: the next process gets it if it is free. later_pids: those after it get others again: programs that run beside
+# this one may still remember, and end, processes that had the pids after it.
+next_pid() {
+	read -r newest </proc/sys/kernel/ns_last_pid
+	echo $(($1 - 1)) >/proc/sys/kernel/ns_last_pid
+}
+
+later_pids() {
+	echo "$newest" >/proc/sys/kernel/ns_last_pid
+}
+
 # stranger_start PID: other processes may take the pid first, then again. The wrong one ends by itself: bash's new child
 # would run the trap of this script, which removes its directory, if it were killed before it runs the program.
 stranger_start() {
 	for _ in $(seq 200); do
-		echo $(($1 - 1)) >/proc/sys/kernel/ns_last_pid
+		next_pid "$1"
 		./stranger "$1" &
+		later_pids
 		[ $! != "$1" ] || return 0
 		wait $!
 	done
@@ -69,9 +81,10 @@ kill -s STOP $stopped
 vmm_go
 vmm_end
 for _ in $(seq 200); do
-	echo $((vmm - 1)) >/proc/sys/kernel/ns_last_pid
+	next_pid "$vmm"
 	./again "$vmm" "$BUILD/minivmm" outb=50 inb=0 mmio=0 hlt=0 >again.out 2>&1 &
 	again=$!
+	later_pids
 	wait "$again"
 	[ "$again" != "$vmm" ] || break
 done
@@ -106,9 +119,10 @@ cp "$BUILD/minivmm" successor
 mkfifo successor.go
 exec 5<>successor.go
 for _ in $(seq 200); do
-	echo $((vmm - 1)) >/proc/sys/kernel/ns_last_pid
+	next_pid "$vmm"
 	./again "$vmm" ./successor outb=50 inb=0 mmio=0 hlt=0 linger <&5 >again.out 2>&1 &
 	again=$!
+	later_pids
 	[ "$again" != "$vmm" ] || break
 	wait "$again"
 done
