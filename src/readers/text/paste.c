@@ -83,6 +83,12 @@ static char *now_append(struct paste *p, const struct physical *more, bool blank
 	return old;
 }
 
+/* "4217@1764230400.103017:" is the beginning of a record of QEMU, after whatever number a line above ends in. */
+static bool begins_with_thread(const struct physical *x)
+{
+	return x->at[strspn(x->at, "0123456789")] == '@';
+}
+
 /* "CPU-12 [001] 5.465404:", or without the time: is it an event together with 1 or 2 of the next lines? */
 static bool head_join_so(struct text_lines *t, bool blank)
 {
@@ -92,7 +98,8 @@ static bool head_join_so(struct text_lines *t, bool blank)
 	for (unsigned int n = 0; n < 2; n++) {
 		const struct physical *more = ahead_get(t, n);
 
-		bool timed = !n && more && more->class == PASTE_EVENT && text_is_digit(*more->at);
+		bool timed = !n && more && more->class == PASTE_EVENT &&
+			     text_is_digit(*more->at) && !begins_with_thread(more);
 
 		if (!more ||
 		    (!timed && more->class != PASTE_UNKNOWN && more->class != PASTE_TIMELESS))
