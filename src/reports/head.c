@@ -76,6 +76,37 @@ static void caveat_budget(json_t *list, const struct trace_info *info)
 	}
 }
 
+/* Why an input has lost events: a text only says that they are missing. */
+static const char *lost_reason_of(const struct trace_info *info, const struct loss_sums *losses)
+{
+	static const struct {
+		const char *kind, *reason;
+	} reasons[] = {
+		{"ftrace text", "the text says so"},
+		{"QEMU log", "the text says so"},
+		{"CTF", "the tracer discarded them, or parts of the file cannot be read"},
+		{"Perfetto", "the tracer discarded them, or parts of the file cannot be read"},
+	};
+
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++)
+		if (!strcmp(info->kind, reasons[i].kind))
+			return reasons[i].reason;
+	return losses_reason(losses);
+}
+
+static const char *lost_reason(const struct input_set *set, const struct loss_sums *losses)
+{
+	const char *reason = NULL;
+
+	for (unsigned int i = 0; i < input_set_nr(set); i++) {
+		const struct trace_info *info = &set->input[i].reader->info;
+		const char *other = info->lost ? lost_reason_of(info, losses) : reason;
+
+		reason = !reason || !strcmp(reason, other) ? other : "the inputs say so";
+	}
+	return reason ? reason : losses_reason(losses);
+}
+
 /* Of our own recordings also what was lost, and where. */
 static void caveat_lost(json_t *list, const struct input_set *set)
 {
@@ -88,7 +119,7 @@ static void caveat_lost(json_t *list, const struct input_set *set)
 	else
 		losses_print(&losses, info->start_ns, text, sizeof(text));
 	caveat_add(list, "%" PRIu64 " events were lost: %s%s%s%s", info->lost,
-		   losses_reason(&losses), *text ? " (" : "", text, *text ? ")" : "");
+		   lost_reason(set, &losses), *text ? " (" : "", text, *text ? ")" : "");
 }
 
 static json_t *caveats_json(const struct input_set *set, const json_t *more)
