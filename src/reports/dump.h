@@ -1,29 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The report on a dump of record --trigger. */
+/* What a dump of record --trigger shows: its report, and what that is made of. */
 #ifndef HOSTRACE_REPORTS_DUMP_H
 #define HOSTRACE_REPORTS_DUMP_H
 
-#include "trigger/watch.h"
+#include "output/dump_report.h"
 
-enum { DUMP_MORE_MAX = 16 }; /* further triggers listed in a report */
-
-/* What a dump is made for. */
-struct dump_cause {
-	struct trigger_culprit culprit;
-	const char *name;			    /* part of the file names: "exit-latency" */
-	uint64_t min_ns;			    /* its limit; 0: it has none */
-	struct trigger_culprit more[DUMP_MORE_MAX]; /* others, up to the dump */
-	uint64_t nr_more;
-	uint64_t suppressed; /* triggers without a dump so far */
-	uint64_t before_ns, after_ns;
-};
-
-/* The report on a dump, next to it: NAME.txt. In `line`: what happened, in one line. */
+/* The report on a dump, in the new file `path`. In `line`: what happened. -errno with the error message set. */
 int dump_report(const char *dump, const char *path, const struct dump_cause *cause, char *line,
 		size_t size);
-
-/* The command to run on the dump, up to "-i". */
-const char *dump_next(const struct dump_cause *cause);
 
 /* ---- unusual.c: what differs from the time before split_ns ---- */
 
@@ -37,6 +21,7 @@ void unusual_free(struct unusual *u);
 int unusual_event(struct unusual *u, const struct event *ev);
 int unusual_end(struct unusual *u);
 
-void unusual_write(struct unusual *u, FILE *f);
+/* Sets what was compared, and what of it was unusual. -ENOMEM with the error message set. */
+int unusual_find(struct unusual *u, struct dump_findings *f);
 
 #endif

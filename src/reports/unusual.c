@@ -7,18 +7,16 @@
  */
 #include <errno.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/order.h"
-#include "base/units.h"
 #include "pairing/pair.h"
 #include "reports/dump.h"
 
 enum {
 	UNUSUAL_ROWS_MAX = 4096, /* keys of all kinds; further ones are ignored */
-	LINES_MAX = 15,
-	KEY_BYTES = 160,
-	FEW = 10, /* fewer events say nothing about a rate */
+	FEW = 10,		 /* fewer events say nothing about a rate */
 };
 
 static const double SIGMAS =
@@ -37,7 +35,7 @@ struct side {
 struct row {
 	uint64_t key[3];     /* kind, two labels; KINDS: an event type */
 	struct side side[2]; /* before and after the split */
-	char text[KEY_BYTES];
+	char text[DUMP_WHAT_BYTES];
 };
 
 struct kind {
@@ -153,9 +151,9 @@ int unusual_end(struct unusual *u)
 	return err;
 }
 
-/* ---- the lines ---- */
+/* ---- the rows ---- */
 
-struct line {
+struct candidate {
 	const struct row *row;
 	double score;
 };
@@ -193,52 +191,43 @@ static double score(const struct unusual *u, const struct row *row)
 
 static int by_score(const void *a, const void *b)
 {
-	const struct line *x = a, *y = b;
+	const struct candidate *x = a, *y = b;
 
 	int order = order_double(y->score, x->score);
 
 	return order ? order : strcmp(x->row->text, y->row->text);
 }
 
-static void line_write(const struct unusual *u, const struct row *row, FILE *f)
+static void side_fill(const struct row *row, bool after, double s, struct dump_side *ret)
 {
-	double before = seconds(u->first_ns, u->split_ns), after = seconds(u->split_ns, u->last_ns);
-	char a[16] = "-", b[16] = "-";
-
-	if (row->key[0] < KINDS && row->side[0].nr)
-		duration_print(row->side[0].max_ns, a, sizeof(a));
-	if (row->key[0] < KINDS && row->side[1].nr)
-		duration_print(row->side[1].max_ns, b, sizeof(b));
-	fprintf(f, "  %10.1f %10.1f  %8s  %8s  %s\n",
-		before > 0 ? (double)row->side[0].nr / before : 0,
-		after > 0 ? (double)row->side[1].nr / after : 0, a, b, row->text);
+	*ret = (struct dump_side){.per_second = s > 0 ? (double)row->side[after].nr / s : 0,
+				  .has_longest = row->key[0] < KINDS && row->side[after].nr,
+				  .longest_ns = row->side[after].max_ns};
 }
 
-void unusual_write(struct unusual *u, FILE *f)
+static void row_fill(const struct unusual *u, const struct row *row, struct dump_unusual *ret)
 {
-	struct line *list = calloc(u->rows.nr + 1, sizeof(*list));
+	side_fill(row, false, seconds(u->first_ns, u->split_ns), &ret->before);
+	side_fill(row, true, seconds(u->split_ns, u->last_ns), &ret->since);
+	snprintf(ret->what, sizeof(ret->what), "%s", row->text);
+}
+
+int unusual_find(struct unusual *u, struct dump_findings *f)
+{
+	_cleanup_free_ struct candidate *list = calloc(u->rows.nr + 1, sizeof(*list));
 	const struct row *row;
 	uint32_t at = 0;
-	size_t nr = 0;
 
-	if (!list || u->first_ns >= u->split_ns) {
-		fputs("compared with the time before: nothing, the dump has none of it\n", f);
-		free(list);
-		return;
-	}
+	if (!list)
+		return fail(-ENOMEM, "out of memory");
+	f->compared = u->first_ns < u->split_ns;
+	if (!f->compared)
+		return 0;
 	while ((row = hash_next(&u->rows, &at)))
 		if (score(u, row) >= SIGMAS)
-			list[nr++] = (struct line){row, score(u, row)};
-	qsort(list, nr, sizeof(*list), by_score);
-	if (nr)
-		fputs("unusual from the culprit on, compared with the time before:\n"
-		      "    before/s    since/s  longest     since  what\n",
-		      f);
-	else
-		fputs("nothing else was unusual, compared with the time before\n", f);
-	for (size_t i = 0; i < nr && i < LINES_MAX; i++)
-		line_write(u, list[i].row, f);
-	if (nr > LINES_MAX)
-		fprintf(f, "  # %zu more\n", nr - LINES_MAX);
-	free(list);
+			list[f->nr_unusual++] = (struct candidate){row, score(u, row)};
+	qsort(list, f->nr_unusual, sizeof(*list), by_score);
+	for (size_t i = 0; i < f->nr_unusual && i < DUMP_UNUSUAL_MAX; i++)
+		row_fill(u, list[i].row, &f->unusual[i]);
+	return 0;
 }

@@ -6,7 +6,6 @@
 #include <errno.h>
 
 #include "base/error.h"
-#include "base/units.h"
 #include "event/records.h"
 #include "trigger/watch.h"
 
@@ -112,41 +111,16 @@ void culprit_stacks_event(struct culprit_stacks *s, const struct event *ev)
 	}
 }
 
-void stack_frames_write(const char *stack, FILE *f)
-{
-	while (*stack) {
-		size_t len = strcspn(stack, ";");
-
-		fprintf(f, "  %.*s\n", (int)len, stack);
-		stack += len + (stack[len] == ';');
-	}
-}
-
-static const struct stack_time *longest_of(const struct culprit_stacks *s)
+const char *culprit_stacks_longest(struct culprit_stacks *s, uint64_t *ns)
 {
 	const struct stack_time *longest = NULL;
 
+	last_end(s, s->c->end_ns);
 	for (unsigned int i = 0; i < s->nr; i++)
 		if (!longest || s->stack[i].ns > longest->ns)
 			longest = &s->stack[i];
-	return longest && longest->ns * SHARE >= s->c->end_ns - s->c->start_ns ? longest : NULL;
-}
-
-void culprit_stacks_write(struct culprit_stacks *s, FILE *f)
-{
-	const struct stack_time *longest;
-	char text[16];
-
-	last_end(s, s->c->end_ns);
-	longest = longest_of(s);
-	if (longest) {
-		fprintf(f, "stack of its thread (tid %u) for %s of that time:\n", s->c->tid,
-			duration_print(longest->ns, text, sizeof(text)));
-		stack_frames_write(longest->text, f);
-	} else {
-		fputs("no stack of its thread for a tenth of that time: recorded are those of "
-		      "threads that hold\n"
-		      "QEMU's global mutex (--for blame) and of event loops (--for sched)\n",
-		      f);
-	}
+	if (!longest || longest->ns * SHARE < s->c->end_ns - s->c->start_ns)
+		return NULL;
+	*ns = longest->ns;
+	return longest->text;
 }

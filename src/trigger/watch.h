@@ -12,7 +12,6 @@
 #define HOSTRACE_TRIGGER_WATCH_H
 
 #include <stdint.h>
-#include <stdio.h>
 
 #include "base/cleanup.h"
 #include "event/event.h"
@@ -77,10 +76,10 @@ void culprit_stacks_free(struct culprit_stacks *s);
 /* All events in order of time. */
 void culprit_stacks_event(struct culprit_stacks *s, const struct event *ev);
 
-/* Frames one a line, innermost first; or, if no stack lasted for a tenth of the span, which ones are recorded. */
-void culprit_stacks_write(struct culprit_stacks *s, FILE *f);
-
-/* "a;b" as "  a", "  b". */
-void stack_frames_write(const char *stack, FILE *f);
+/*
+ * "inner;outer", and for how much of the culprit's time its thread had it. NULL: none lasted for a tenth of that.
+ * Valid as long as `s`.
+ */
+const char *culprit_stacks_longest(struct culprit_stacks *s, uint64_t *ns);
 
 #endif

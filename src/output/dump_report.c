@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What was found in a dump, as text: the culprit, its causes, stacks, and what was unusual since it. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "output/dump_report.h"
+
+const char *dump_line_print(const struct dump_cause *cause, char *buf, size_t size)
+{
+	const struct trigger_culprit *c = &cause->culprit;
+	char length[16], limit[16], vcpu[24] = "";
+
+	if (!cause->min_ns) {
+		snprintf(buf, size, "%s", cause->name);
+		return buf;
+	}
+	if (c->vcpu != RECORD_NO_VCPU)
+		snprintf(vcpu, sizeof(vcpu), "vCPU %u ", c->vcpu);
+	snprintf(buf, size, "%s %s%s > %s: %s(pid %u, tid %u) %s", cause->name,
+		 duration_print(c->end_ns - c->start_ns, length, sizeof(length)),
+		 c->open ? " so far" : "", duration_print(cause->min_ns, limit, sizeof(limit)),
+		 vcpu, c->pid, c->tid, c->labels);
+	return buf;
+}
+
+const char *dump_next(const struct dump_cause *cause)
+{
+	static const char *const of_vcpus[] = {"exit-latency", "userspace-exit", "bql-wait",
+					       "bql-hold"};
+
+	for (size_t i = 0; i < sizeof(of_vcpus) / sizeof(of_vcpus[0]); i++)
+		if (!strcmp(cause->name, of_vcpus[i]))
+			return "blame --list";
+	if (!strcmp(cause->name, "request-age") || !strcmp(cause->name, "virtqueue"))
+		return cause->culprit.open ? "leaks" : "list-spans virtqueue";
+	return cause->min_ns ? "timeline" : "exits";
+}
+
+static void head_write(const struct dump_findings *d, FILE *f)
+{
+	const struct dump_cause *cause = d->cause;
+	const struct trigger_culprit *c = &cause->culprit;
+	uint64_t after = d->last_ns > c->end_ns ? d->last_ns - c->end_ns : 0;
+	char a[16], b[16];
+
+	if (!cause->min_ns)
+		return;
+	if (c->start_ns < d->first_ns) {
+		fprintf(f,
+			"in the dump: from %s after the culprit began until %s after the trigger\n"
+			"note: --ring is too small: it has not kept the culprit's beginning, so "
+			"reports do not know that it is open\n",
+			duration_print(d->first_ns - c->start_ns, a, sizeof(a)),
+			duration_print(after, b, sizeof(b)));
+		return;
+	}
+	fprintf(f, "in the dump: from %s before the culprit until %s after the trigger\n",
+		duration_print(c->start_ns - d->first_ns, a, sizeof(a)),
+		duration_print(after, b, sizeof(b)));
+	if (c->start_ns - d->first_ns < cause->before_ns)
+		fprintf(f,
+			"note: --before %s was asked for: the recording had just begun, or --ring "
+			"is too small\n",
+			duration_print(cause->before_ns, a, sizeof(a)));
+}
+
+static void more_write(const struct dump_cause *cause, FILE *f)
+{
+	if (cause->nr_more)
+		fprintf(f, "%" PRIu64 " further triggers until the dump:\n", cause->nr_more);
+	for (uint64_t i = 0; i < cause->nr_more && i < DUMP_MORE_MAX; i++) {
+		const struct trigger_culprit *c = &cause->more[i];
+		char length[16];
+
+		fprintf(f, "  tid %u %s %s\n", c->tid,
+			duration_print(c->end_ns - c->start_ns, length, sizeof(length)), c->labels);
+	}
+	if (cause->suppressed)
+		fprintf(f, "%" PRIu64 " earlier triggers were suppressed (--keep, --max-disk)\n",
+			cause->suppressed);
+}
+
+static void cause_line(const struct dump_findings *d, const char *name, const char *who,
+		       uint64_t ns, FILE *f)
+{
+	char text[16];
+
+	fprintf(f, "  %-13s %5.1f%%  %8s  %s\n", name, (double)ns * 100 / (double)d->all_ns,
+		duration_print(ns, text, sizeof(text)), who);
+}
+
+static void now_write(const struct dump_part *now, FILE *f)
+{
+	char text[16];
+
+	if (!now->ns)
+		return;
+	fprintf(f, "it has not ended in this dump, and has been here for the last %s: %s%s%s\n",
+		duration_print(now->ns, text, sizeof(text)), blame_cause_names[now->cause],
+		*now->who ? " " : "", now->who);
+}
+
+static void causes_write(const struct dump_findings *d, FILE *f)
+{
+	const struct trigger_culprit *c = &d->cause->culprit;
+
+	if (!d->all_ns) {
+		fputs(c->open && c->vcpu != RECORD_NO_VCPU
+			      ? "causes of the culprit: unknown, its begin is not in this dump\n"
+			      : "causes of the culprit: its thread had no exits in that time\n",
+		      f);
+		return;
+	}
+	fputs("causes of the culprit (hostrace blame):\n", f);
+	for (unsigned int i = 0; i < d->nr_parts; i++)
+		cause_line(d, blame_cause_names[d->part[i].cause], d->part[i].who, d->part[i].ns,
+			   f);
+	if (d->other_ns)
+		cause_line(d, "other", "", d->other_ns, f);
+	now_write(&d->now, f);
+}
+
+/* "a;b" as "  a", "  b": frames one a line, innermost first. */
+static void stack_frames_write(const char *stack, FILE *f)
+{
+	while (*stack) {
+		size_t len = strcspn(stack, ";");
+
+		fprintf(f, "  %.*s\n", (int)len, stack);
+		stack += len + (stack[len] == ';');
+	}
+}
+
+static void stack_write(const struct dump_findings *d, FILE *f)
+{
+	char text[16];
+
+	if (!d->stack) {
+		fputs("no stack of its thread for a tenth of that time: recorded are those of "
+		      "threads that hold\n"
+		      "QEMU's global mutex (--for blame) and of event loops (--for sched)\n",
+		      f);
+		return;
+	}
+	fprintf(f, "stack of its thread (tid %u) for %s of that time:\n", d->cause->culprit.tid,
+		duration_print(d->stack_ns, text, sizeof(text)));
+	stack_frames_write(d->stack, f);
+}
+
+/* What the holder of the global mutex did in the longest wait for it. */
+static void held_write(const struct dump_findings *d, FILE *f)
+{
+	char text[16];
+
+	if (!d->held_stack)
+		return;
+	fprintf(f, "stack of the holder of the global mutex for %s of that time (%s):\n",
+		duration_print(d->held.ns, text, sizeof(text)), d->held.who);
+	stack_frames_write(d->held_stack, f);
+}
+
+static const char *longest_print(const struct dump_side *s, char *buf, size_t size)
+{
+	return s->has_longest ? duration_print(s->longest_ns, buf, size) : "-";
+}
+
+static void unusual_write(const struct dump_findings *d, FILE *f)
+{
+	if (!d->compared) {
+		fputs("compared with the time before: nothing, the dump has none of it\n", f);
+		return;
+	}
+	if (d->nr_unusual)
+		fputs("unusual from the culprit on, compared with the time before:\n"
+		      "    before/s    since/s  longest     since  what\n",
+		      f);
+	else
+		fputs("nothing else was unusual, compared with the time before\n", f);
+	for (size_t i = 0; i < d->nr_unusual && i < DUMP_UNUSUAL_MAX; i++) {
+		const struct dump_unusual *u = &d->unusual[i];
+		char a[16], b[16];
+
+		fprintf(f, "  %10.1f %10.1f  %8s  %8s  %s\n", u->before.per_second,
+			u->since.per_second, longest_print(&u->before, a, sizeof(a)),
+			longest_print(&u->since, b, sizeof(b)), u->what);
+	}
+	if (d->nr_unusual > DUMP_UNUSUAL_MAX)
+		fprintf(f, "  # %zu more\n", d->nr_unusual - DUMP_UNUSUAL_MAX);
+}
+
+void dump_report_write(const struct dump_findings *d, const char *dump, FILE *f)
+{
+	char line[512];
+
+	fprintf(f, "%s\n", dump_line_print(d->cause, line, sizeof(line)));
+	head_write(d, f);
+	more_write(d->cause, f);
+	if (d->cause->min_ns) {
+		causes_write(d, f);
+		stack_write(d, f);
+		held_write(d, f);
+		unusual_write(d, f);
+	}
+	fprintf(f, "next: hostrace %s -i %s\n", dump_next(d->cause), dump);
+}
