@@ -272,7 +272,7 @@ def paused(bench, v):
 @kind("throttled-to-a-stop", "disk-throttled", still=True)
 def throttled_to_a_stop(bench, v):
     """A request takes minutes."""
-    vm = DiskVm(bench, "web", options=f",throttling.bps-total={choose(v, 60, 20, 40)}")
+    vm = DiskVm(bench, "web", options=f",throttling.bps-total={choose(v, 6, 2, 4)}")
     time.sleep(2)
     return vm, None
 

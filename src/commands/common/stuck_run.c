@@ -22,7 +22,7 @@
 #include "base/process.h"
 #include "output/stuck_kept.h"
 
-enum { ANSWER_MAX = 16 << 20, ERROR_BYTES = 256, STATUS_FOUND = 3, CHILD_NICE = 10 };
+enum { ANSWER_MAX = 16 << 20, ERROR_BYTES = 256, STATUS_FOUND = 3, CHILD_NICE = 5 };
 
 static void run_close(struct stuck_run *s)
 {
@@ -36,8 +36,7 @@ static void run_close(struct stuck_run *s)
 int stuck_run_start(struct stuck_run *s, pid_t vm)
 {
 	char self[PATH_MAX], pid[16];
-	char *argv[] = {self_path(self), "stuck", "--vm", pid,	  "--timeout",
-			"10s",		 "-q",	  "-f",	  "json", NULL};
+	char *argv[] = {self_path(self), "stuck", "--vm", pid, "-q", "-f", "json", NULL};
 
 	snprintf(pid, sizeof(pid), "%d", (int)vm);
 	*s = (struct stuck_run){.out = memfd_create("stuck", MFD_CLOEXEC),

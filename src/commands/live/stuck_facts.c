@@ -36,9 +36,9 @@ static int done_wait(int fd, uint64_t timeout_ns)
 			return fail(-EINTR, "interrupted");
 		if (monotonic_ns() >= until_ns)
 			return fail(-ETIMEDOUT,
-				    "the VM could not be read within %s: a file system, a swap "
-				    "device or a user-space pager does not answer; try a longer "
-				    "--timeout",
+				    "the VM could not be read within %s: the host's CPUs are "
+				    "busy, or a file system, a swap device or a user-space pager "
+				    "does not answer; try a longer --timeout",
 				    duration_print(timeout_ns, text, sizeof(text)));
 	}
 	return 0;
