@@ -57,6 +57,21 @@ static int refuse(const char *path, const char *what, const char *instead)
 			 instead);
 }
 
+/* " kvm:kvm_exit:vcpu 0 reason HLT ..." of perf 4.x, where other tools have a blank after the name */
+static bool is_perf_trace_event(const char *p)
+{
+	static const char name[] = "abcdefghijklmnopqrstuvwxyz_0123456789";
+	size_t system, event;
+
+	p += strspn(p, " ");
+	system = strspn(p, name);
+	if (!system || p[system] != ':')
+		return false;
+	p += system + 1;
+	event = strspn(p, name);
+	return event && p[event] == ':' && p[event + 1] && !strchr(" \n", p[event + 1]);
+}
+
 /* A line of perf trace: "     0.020 ( 0.110 ms): qemu/5001 ioctl(...) = 0"; an event has blanks in the parentheses. */
 static bool is_perf_trace_line(const char *p, const char *end)
 {
@@ -66,8 +81,11 @@ static bool is_perf_trace_line(const char *p, const char *end)
 	memcpy(line, p, left < sizeof(line) - 1 ? left : sizeof(line) - 1);
 	p = line + strspn(line, " ");
 	n = strspn(p, "0123456789");
-	if (!n || p[n] != '.' || strspn(p + n + 1, "0123456789") != 3 ||
-	    strncmp(p + n + 4, " (", 2) != 0)
+	if (!n || p[n] != '.' || strspn(p + n + 1, "0123456789") != 3)
+		return false;
+	if (is_perf_trace_event(p + n + 4))
+		return true;
+	if (strncmp(p + n + 4, " (", 2) != 0)
 		return false;
 	p += n + 6;
 	p += strspn(p, " 0123456789.");
@@ -108,7 +126,7 @@ int other_format_refuse(const char *path, struct open_files *files, const uint8_
 			return refuse(path, f->what, f->instead);
 	}
 	if (is_perf_trace((const char *)head, len))
-		return refuse(path, "text of perf trace (system calls)", perf_trace_instead);
+		return refuse(path, "text of perf trace", perf_trace_instead);
 	return perfdata_part_refuse(path, head, len);
 }
 

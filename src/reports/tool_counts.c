@@ -74,6 +74,33 @@ static void halts_note(const struct tool_table *t, json_t *list)
 	}
 }
 
+/* What the table lacks, by its own words or by its form. */
+static void missing_note(const struct tool_table *t, json_t *list)
+{
+	if (t->parts)
+		caveat_add(list,
+			   "lines skipped that look like parts of rows: %" PRIu64
+			   ", the first is '%s'",
+			   t->parts, t->first_part);
+	if (t->cut)
+		caveat_add(list,
+			   "the last line has no newline, and may be cut: '%s' at its end is not "
+			   "read",
+			   t->cut_value);
+	if (t->losses)
+		caveat_add(list, "the table says that events are missing: '%s'", t->first_loss);
+	if (t->total_differs)
+		caveat_add(list,
+			   "the rows add up to %" PRIu64 ", the table's total is %" PRIu64
+			   ": rows are missing, or cut",
+			   t->sum, t->total);
+	if (t->rounded)
+		caveat_add(list, "counts are rounded in this table, such as 1.2K");
+	if (*t->no_counts)
+		caveat_add(list, "the values of %s are shown as counts, and may be others",
+			   t->no_counts);
+}
+
 void tool_counts_caveats(const struct tool_table *t, json_t *list)
 {
 	bool durations = array_any(t->nr, i, t->row[i].mean_ns != TOOL_TABLE_UNKNOWN);
@@ -99,6 +126,7 @@ void tool_counts_caveats(const struct tool_table *t, json_t *list)
 			   "lines skipped that look like rows, but have no name of an event or "
 			   "exit reason: %" PRIu64 ", the first is '%s'",
 			   t->odd, t->first_odd);
+	missing_note(t, list);
 	halts_note(t, list);
 	caveat_count(list, "rows dropped, the table has too many", t->dropped);
 }

@@ -76,6 +76,7 @@ static const char *words_skip(const char *s, const char *words)
 /* The columns after the names, of which one is the count. */
 static bool columns_parse(struct tool_lines *l, const struct tool_heading *h, const char *s)
 {
+	const char *all = s;
 	bool counts = false;
 
 	l->nr_columns = 0;
@@ -91,6 +92,8 @@ static bool columns_parse(struct tool_lines *l, const struct tool_heading *h, co
 								   columns[i].of == COLUMN_TOTAL)};
 		if (!end || l->nr_columns + 1 >= sizeof(l->column) / sizeof(*l->column))
 			return counts;
+		if (counts && c->of == COLUMN_COUNT)
+			tool_columns_note(l->table, all);
 		counts |= c->of == COLUMN_COUNT;
 		s = tool_blanks_skip(end);
 		close = *s == '(' ? strchr(s, ')') : NULL;
@@ -116,6 +119,15 @@ static bool columns_take(struct tool_lines *l, const struct tool_heading *h, con
 	return false;
 }
 
+/* Two tables side by side. */
+static bool is_again(const char *s, const char *name)
+{
+	for (s = strstr(s, name); s; s = strstr(s + 1, name))
+		if (strchr(" \t|", s[-1]) && words_skip(s, name))
+			return true;
+	return false;
+}
+
 static bool heading_parse(struct tool_lines *l, const char *text)
 {
 	for (size_t i = 0; i < sizeof(headings) / sizeof(*headings); i++) {
@@ -129,6 +141,8 @@ static bool heading_parse(struct tool_lines *l, const char *text)
 
 			if (end && columns_take(l, h, end)) {
 				l->heading = h;
+				if (is_again(end, h->name))
+					tool_columns_note(l->table, text);
 				return true;
 			}
 		}
@@ -175,8 +189,11 @@ int tool_row_flush(struct tool_lines *l)
 			break;
 		}
 	}
-	if (!counted || !l->heading || !strcmp(l->row.name, "Total") || nr < l->heading->least)
+	if (!counted || !l->heading || !strcmp(l->row.name, "Total") || nr < l->heading->least) {
+		if (nr && l->heading && strcmp(l->row.name, "Total") != 0)
+			tool_missing_row(l, l->row.name);
 		return 0;
+	}
 	if (l->heading->keys)
 		l->table->keys = l->heading->keys;
 	return tool_row_put(l, l->heading->tool, l->heading->of, l->row.name, &r);
@@ -227,7 +244,7 @@ static bool is_value(const struct tool_words *w, unsigned int i)
 {
 	double v;
 
-	return tool_value_parse(w->word[i], 1, &v) ||
+	return tool_value_parse(w->word[i], 1, &v) || tool_is_rounded(w->word[i]) ||
 	       (i && tool_unit_parse(w->word[i], strlen(w->word[i])) > 0 &&
 		tool_value_parse(w->word[i - 1], 1, &v));
 }
@@ -258,7 +275,7 @@ static int guest_row(struct tool_lines *l, const struct tool_words *w)
 static bool name_fits(const struct tool_lines *l, const char *name)
 {
 	if (l->heading->of == ROW_OF_EVENT)
-		return tool_is_kvm_event(name);
+		return tool_is_kvm_event(name) || tool_is_child(name);
 	if (!strcmp(l->heading->tool, "kvmexit"))
 		return exit_reason_known(name) || strstr(name, "EXIT_");
 	return !l->heading->keys || strcmp(l->heading->keys, "port") || strchr(name, 'x') ||
@@ -273,11 +290,24 @@ static bool lacks_percent(const struct tool_lines *l, const struct tool_words *w
 	       (first + 1 >= w->nr || !strchr(w->word[first + 1], '.'));
 }
 
+/* kvm_stat's "Total 200 100" */
+static int total_row(struct tool_lines *l, const struct tool_words *w)
+{
+	uint64_t total;
+	int err = tool_row_flush(l);
+
+	if (w->nr > 1 && tool_count_parse(w->word[1], &total))
+		tool_missing_total(l, total);
+	return err ? err : 1;
+}
+
 int tool_heading_row(struct tool_lines *l, const struct tool_words *w)
 {
 	unsigned int first = w->nr; /* of the numbers up to the line's end */
 	int err;
 
+	if (!strcmp(w->word[0], "Total") && l->heading->running)
+		return total_row(l, w);
 	if (l->heading->keys && !strcmp(l->heading->keys, "guest"))
 		return guest_row(l, w);
 
@@ -306,6 +336,7 @@ int tool_heading_row(struct tool_lines *l, const struct tool_words *w)
 	/* a command's line ("sleep 10") is no row */
 	if (l->row.nr < (l->nr_columns > 1 ? 2 : 1) || (l->nr_columns == 1 && first < 2))
 		l->row.nr = 0;
+	l->rows += l->row.nr > 0;
 	return 0;
 }
 
@@ -357,6 +388,7 @@ int tool_heading_line(struct tool_lines *l, const char *text)
 	err = tool_row_flush(l);
 	l->table->others |= !l->heading->again && !l->heading->running && !l->live && l->seen;
 	l->seen = true;
+	l->headings += !l->heading->running;
 	snprintf(l->header, sizeof(l->header), "%s", text);
 	l->header_open = true;
 	tool_names_clear(l);

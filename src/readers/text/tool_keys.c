@@ -39,6 +39,13 @@ static int key_put(struct tool_lines *l, const char *tool, const char *text, uin
 	return err ? err : 1;
 }
 
+void tool_map_end(struct tool_lines *l)
+{
+	if (l->map_empty)
+		tool_missing_row(l, l->map);
+	l->map_empty = false;
+}
+
 /* "[2, 4)     1200 |@@@@@@@@@|" of the map above */
 static int bucket_line(struct tool_lines *l, const char *text)
 {
@@ -50,9 +57,23 @@ static int bucket_line(struct tool_lines *l, const char *text)
 		return 0;
 	at += 1 + strspn(at + 1, " ");
 	at = tool_number_parse(at, &v, &count);
-	return at && strchr(at, '|') && count != TOOL_TABLE_UNKNOWN
-		       ? key_put(l, "bpftrace", l->map, count, false)
-		       : 0;
+	if (!at || !strchr(at, '|') || count == TOOL_TABLE_UNKNOWN)
+		return 0;
+	int done = key_put(l, "bpftrace", l->map, count, l->map_empty);
+
+	l->map_empty = false;
+	return done;
+}
+
+/* A histogram whose buckets follow. That of another one, without a bucket, was cut. */
+static int map_begin(struct tool_lines *l, const char *key)
+{
+	tool_map_end(l);
+	snprintf(l->map, sizeof(l->map), "%s", key);
+	l->map_empty = l->keyed = true;
+	if (!l->table->tool)
+		l->table->tool = "bpftrace";
+	return 1;
 }
 
 /* "@name[key]: 12", "@name: 12", "@[key]: count 12, average 3, total 36". A map printed again has
@@ -62,7 +83,6 @@ static int bpftrace_line(struct tool_lines *l, const char *text)
 	const char *close = NULL, *at;
 	char key[128];
 	uint64_t count;
-	double v;
 
 	if (*text != '@')
 		return bucket_line(l, text);
@@ -72,14 +92,13 @@ static int bpftrace_line(struct tool_lines *l, const char *text)
 	if (*at != ':')
 		return 0;
 	snprintf(key, sizeof(key), "%.*s", (int)(at - text), text);
-	if (!at[1 + strspn(at + 1, " ")]) { /* a histogram's buckets follow */
-		snprintf(l->map, sizeof(l->map), "%s", key);
-		return key_put(l, "bpftrace", key, 0, true);
-	}
+	if (!at[1 + strspn(at + 1, " ")])
+		return map_begin(l, key);
 	at += 1 + strspn(at + 1, " ");
+	l->plain_values |= strncmp(at, "count ", 6) != 0;
 	at = !strncmp(at, "count ", 6) ? at + 6 : at;
-	at = tool_number_parse(at, &v, &count);
-	if (!at || (*at && *at != ',') || count == TOOL_TABLE_UNKNOWN)
+	at = tool_count_read(at, &count);
+	if (!at || (*at && *at != ','))
 		return 0;
 	return key_put(l, "bpftrace", key, count, true);
 }
@@ -234,7 +253,45 @@ static enum tool_row_of key_kind(struct key *k, const struct numbers *n, char *b
 	return tool_is_event(buf, strlen(buf)) ? ROW_OF_EVENT : ROW_OF_OTHER;
 }
 
-static int row_sort(struct tool_lines *l, const struct tool_row *row, const struct numbers *n)
+/* Rows of two maps are not of one table: "@n[HLT]: 12" and "@ns[HLT]: 4012345". */
+static void map_see(struct tool_table *t, const char *name)
+{
+	int len = (int)strcspn(name, "[");
+	char map[sizeof(t->maps[0])];
+
+	snprintf(map, sizeof(map), "%.*s", len, name);
+	if (!*t->maps[0])
+		memcpy(t->maps[0], map, sizeof(map));
+	else if (strcmp(t->maps[0], map) != 0)
+		memcpy(t->maps[1], map, sizeof(map));
+}
+
+/* "@ns", "@avg_us", "@latency": what is counted is not how many there are. */
+static bool names_durations(const char *map)
+{
+	static const char *const words[] = {"ns",  "us",  "ms",	  "avg", "max",	  "min",
+					    "lat", "time", "dur", "sum", "total", "bytes"};
+	char text[64];
+
+	snprintf(text, sizeof(text), "%s", map);
+	for (char *next = text, *word; (word = strsep(&next, "@_."));)
+		if (array_any(sizeof(words) / sizeof(*words), i,
+			      !strncmp(word, words[i], strlen(words[i]))))
+			return true;
+	return false;
+}
+
+static bool has_several_maps(const struct tool_row *row, size_t nr)
+{
+	size_t len = nr ? strcspn(row->name, "[") : 0;
+
+	return array_any(nr, i,
+			 *row[i].name == '@' && (strcspn(row[i].name, "[") != len ||
+						 strncmp(row[i].name, row->name, len) != 0));
+}
+
+static int row_sort(struct tool_lines *l, const struct tool_row *row, const struct numbers *n,
+		    bool several)
 {
 	struct key k = key_split(row->name);
 	char name[160];
@@ -243,6 +300,10 @@ static int row_sort(struct tool_lines *l, const struct tool_row *row, const stru
 	if (row->of != ROW_OF_OTHER || !strchr("@{", *row->name))
 		return tool_row_put(l, l->table->tool, of, row->name, row);
 	of = key_kind(&k, n, name, sizeof(name));
+	if (of != ROW_OF_OTHER && *row->name == '@')
+		map_see(l->table, row->name);
+	else if (of == ROW_OF_OTHER && several)
+		snprintf(name, sizeof(name), "%s", row->name);
 	if (of == ROW_OF_OTHER)
 		l->table->keys = "key";
 	else if (of == ROW_OF_REASON && k.is_number)
@@ -254,6 +315,7 @@ int tool_keys_end(struct tool_lines *l)
 {
 	struct tool_row *row = l->table->row;
 	size_t nr = l->table->nr;
+	bool several = l->keyed && has_several_maps(row, nr);
 	struct numbers n = numbers_judge(row, l->keyed ? nr : 0);
 	int err = 0;
 
@@ -263,9 +325,11 @@ int tool_keys_end(struct tool_lines *l)
 	l->table->nr = 0;
 	hash_clear(&l->table->names);
 	for (size_t i = 0; i < nr; i++) {
-		err = err ? err : row_sort(l, &row[i], &n);
+		err = err ? err : row_sort(l, &row[i], &n, several);
 		free(row[i].name);
 	}
 	free(row);
+	if (l->plain_values && names_durations(l->table->maps[0]))
+		memcpy(l->table->no_counts, l->table->maps[0], sizeof(l->table->no_counts));
 	return err;
 }

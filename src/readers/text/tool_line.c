@@ -69,11 +69,14 @@ int tool_row_put(struct tool_lines *l, const char *tool, enum tool_row_of of, co
 		name += sizeof(exit) - 1;
 		len -= sizeof(exit);
 	}
+	if (of == ROW_OF_EVENT && tool_is_child(name))
+		of = ROW_OF_REASON;
 	if (l->table->tool && strcmp(l->table->tool, tool) && is_certain(l->table->tool) &&
 	    is_certain(tool)) {
 		l->table->also = tool;
 		return 0;
 	}
+	l->rows++;
 	nr = l->table->nr;
 	to = tool_row_get(l->table, of, name, len);
 	if (!l->table->tool)
@@ -287,6 +290,8 @@ static int once_line(struct tool_lines *l, const struct tool_words *w)
 		return 0;
 	l->certain |= is_kvm_name(w->word[w->nr - 3]);
 	tool_block_once(l, w->word[w->nr - 3]);
+	if (!l->table->nr && tool_columns_precede(l))
+		tool_columns_note(l->table, l->above);
 	int err = tool_row_put(l, "kvm_stat", ROW_OF_EVENT, w->word[w->nr - 3], &r);
 
 	if (!err && l->table->nr)
@@ -444,8 +449,19 @@ static int line_of_text(struct tool_lines *l, const char *text)
 	return done;
 }
 
-int tool_line_add(struct tool_lines *l, char *text)
+/* "1.2K" in a line, which is no bucket of a histogram: "[1K, 2K)" */
+static bool has_rounded(const char *text)
 {
+	for (const char *p = strpbrk(text, "KkMGT"); p && !strchr("[(", *text);
+	     p = strpbrk(p + 1, "KkMGT"))
+		if (p > text && isdigit((unsigned char)p[-1]) && strchr(" \t,|", p[1]))
+			return true;
+	return false;
+}
+
+static int line_take(struct tool_lines *l, char *text)
+{
+	char whole[sizeof(l->above)];
 	struct tool_words w;
 	bool is_text;
 	int done;
@@ -465,6 +481,7 @@ int tool_line_add(struct tool_lines *l, char *text)
 	if (!strncasecmp(text, "timestamp,", 10) || l->csv)
 		for (char *p = strchr(text, ','); p; p = strchr(p, ','))
 			*p = ' ';
+	snprintf(whole, sizeof(whole), "%s", text);
 	parentheses_cut(text);
 	tool_words_split(text, &w);
 	if (!w.nr)
@@ -476,9 +493,23 @@ int tool_line_add(struct tool_lines *l, char *text)
 		done = tool_heading_row(l, &w);
 		done = done ? done : l->row.nr > 0;
 	}
+	if (!done) {
+		tool_missing_part(l, &w);
+		memcpy(l->above, whole, sizeof(whole));
+	}
 	if (!done && is_text)
 		tool_block_text(l);
 	return done < 0 ? done : 0;
+}
+
+int tool_line_add(struct tool_lines *l, char *text)
+{
+	bool rounded = has_rounded(text);
+	uint64_t rows = l->rows;
+	int err = line_take(l, text);
+
+	l->table->rounded |= rounded && l->rows > rows;
+	return err;
 }
 
 /* How long kvm_stat printed lines. */
@@ -501,7 +532,12 @@ int tool_lines_end(struct tool_lines *l)
 	lines_span(l);
 	if (!err && (!l->certain || (l->is_other && l->table->nr && l->table->row[0].maybe)))
 		tool_rows_drop(l->table);
-	return err ? err : tool_keys_end(l);
+	tool_map_end(l);
+	if (l->has_number && l->table->tool && !strcmp(l->table->tool, "perf stat"))
+		tool_missing_row(l, "a count without an event");
+	err = err ? err : tool_keys_end(l);
+	tool_missing_end(l);
+	return err;
 }
 
 void tool_lines_init(struct tool_lines *l, struct tool_table *t)

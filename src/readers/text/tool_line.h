@@ -54,6 +54,7 @@ struct tool_lines {
 	char file[128];	 /* of debugfs, whose figure follows */
 	unsigned int debugfs; /* whose figures rows are: enum debugfs_level */
 	char map[128];	 /* of bpftrace, whose buckets follow */
+	bool map_empty;	 /* none of them was seen */
 	bool keyed;	 /* there are rows of tool_keys.c */
 	bool intervals;	 /* perf stat -I printed rows */
 	char cgroup[128]; /* of perf stat's first row; "": none */
@@ -63,6 +64,12 @@ struct tool_lines {
 	struct hash_table identities, totals; /* of rows: tool_block.c */
 	unsigned int block;		      /* texts between rows */
 	bool text_since;		      /* the last row */
+	uint64_t rows;			      /* that were recognized */
+	uint64_t width;			      /* of the last row's line: tool_missing.c */
+	unsigned int headings, stated;	      /* tables, and those that state a total */
+	bool is_cut;			      /* the line's last word was dropped */
+	char above[128];		      /* the last line that was no row */
+	bool plain_values;		      /* bpftrace printed numbers, not how many */
 };
 
 /*
@@ -92,6 +99,25 @@ void tool_block_row(struct tool_lines *l, struct tool_row *row, bool is_new);
 void tool_block_again(struct tool_lines *l);
 void tool_block_total(struct tool_lines *l, const struct tool_row *row);
 void tool_blocks_end(struct tool_lines *l);
+
+struct tool_words;
+
+/* ---- what a table lacks, tool_missing.c: for notes, so that no row is dropped without a word ---- */
+
+/* The file's last line has no newline: what may be half of a word is cut off. Returns its new end. */
+char *tool_missing_open(struct tool_lines *l, char *s, char *end);
+/* Where the line ends. */
+uint64_t tool_missing_width(const char *s, const char *end);
+/* A line that is no row: if it says that events are missing, or if it is a part of a row, it is noted. */
+void tool_missing_part(struct tool_lines *l, const struct tool_words *w);
+void tool_missing_row(struct tool_lines *l, const char *name); /* it lacks what a row needs */
+/* A total that a table states: of "Total 200 100", or of such a line. */
+void tool_missing_total(struct tool_lines *l, uint64_t total);
+void tool_missing_total_see(struct tool_lines *l, const char *text);
+/* Is the last line that was no row a heading of columns? */
+bool tool_columns_precede(const struct tool_lines *l);
+void tool_columns_note(struct tool_table *t, const char *heading);
+void tool_missing_end(struct tool_lines *l);
 
 /* The text ends with '\0', and is changed. 0 or -ENOMEM. */
 int tool_line_add(struct tool_lines *l, char *text);
@@ -126,6 +152,10 @@ const char *tool_number_parse(const char *s, double *ret, uint64_t *ret_integer)
 bool tool_value_parse(const char *word, double unit_ns, double *ret);
 bool tool_count_parse(const char *word, uint64_t *ret);
 
+/* An integer at s, also "1.2K", and its end; NULL: there is none. */
+const char *tool_count_read(const char *s, uint64_t *ret);
+bool tool_is_rounded(const char *word);
+
 /* A row whose name is no event's or exit reason's is not taken: it is counted. */
 void tool_row_odd(struct tool_lines *l, const char *name);
 
@@ -134,6 +164,7 @@ void tool_row_odd(struct tool_lines *l, const char *name);
 bool tool_is_name(const char *s);
 bool tool_is_kvm_event(const char *s); /* of kvm_stat and KVM's debugfs */
 bool tool_is_event(const char *s, size_t len);
+bool tool_is_child(const char *s); /* an exit reason below kvm_exit, as some print those of kvm_stat */
 
 /* ---- kinds of lines. 1: it was one; 0; -ENOMEM. ---- */
 
@@ -141,6 +172,7 @@ int tool_heading_line(struct tool_lines *l, const char *text);
 int tool_heading_row(struct tool_lines *l, const struct tool_words *w);
 int tool_row_flush(struct tool_lines *l); /* ends the last row */
 int tool_keys_line(struct tool_lines *l, const char *text);
+void tool_map_end(struct tool_lines *l);
 int tool_keys_end(struct tool_lines *l); /* after the last line */
 int tool_perf_line(struct tool_lines *l, const char *text);
 int tool_perf_stat_row(struct tool_lines *l, const struct tool_words *w);

@@ -83,6 +83,7 @@ int tool_perf_stat_row(struct tool_lines *l, const struct tool_words *w)
 	uint64_t count, integer;
 	bool has_number = l->has_number && w->nr;
 	double s;
+	int done = 0;
 
 	l->has_number = false;
 	if (l->intervals && (l->summary || (w->nr && !strcmp(w->word[0], "summary"))))
@@ -94,22 +95,21 @@ int tool_perf_stat_row(struct tool_lines *l, const struct tool_words *w)
 		return err ? err : 1;
 	}
 	l->has_number = w->nr && count_before(w, w->nr, &l->number, &first) && !first;
-	for (unsigned int i = 1; i < w->nr; i++) {
+	for (unsigned int i = 1; i < w->nr && done >= 0; i++) {
 		if (!tool_is_event(w->word[i], strlen(w->word[i])) ||
 		    !count_before(w, i, &count, &first))
 			continue;
-		const char *end = first ? tool_number_parse(w->word[0], &s, &integer) : NULL;
+		const char *end =
+			first && !done ? tool_number_parse(w->word[0], &s, &integer) : NULL;
 
 		if (end && !*end && strpbrk(w->word[0], ".,"))
 			span_seen(l, s);
 		if (i + 1 < w->nr)
 			cgroup_seen(l, w->word[i + 1]);
-		words_once(l, w, first, i);
-		int err = tool_count_put(l, "perf stat", ROW_OF_EVENT, w->word[i], count);
-
-		return err ? err : 1;
+		words_once(l, w, done ? 0 : first, i);
+		done = tool_count_put(l, "perf stat", ROW_OF_EVENT, w->word[i], count) ?: 1;
 	}
-	return 0;
+	return done;
 }
 
 /* "4.012820135 +- 0.002 seconds time elapsed"; several runs follow each other. */

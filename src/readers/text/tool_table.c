@@ -119,6 +119,8 @@ void tool_table_clear(struct tool_table *t)
 	for (size_t i = 0; i < t->nr; i++)
 		free(t->row[i].name);
 	t->nr = 0;
+	t->has_total = false;
+	t->total = 0;
 }
 
 void tool_table_again(struct tool_table *t)
@@ -223,6 +225,19 @@ const char *tool_table_probe(const char *text, size_t len)
 	return tool;
 }
 
+static int line_read(struct tool_lines *l, const struct text_lines *lines, char *s, char *end)
+{
+	uint64_t width = tool_missing_width(s, end), rows = l->rows;
+	int err;
+
+	if (lines->unended && lines->at >= lines->end)
+		end = tool_missing_open(l, s, end);
+	err = line_add(l, s, end);
+	if (l->rows > rows || l->held_lines)
+		l->width = width;
+	return err;
+}
+
 static int lines_read(const char *path, struct open_files *files, struct tool_table *ret,
 		      uint64_t most)
 {
@@ -235,7 +250,7 @@ static int lines_read(const char *path, struct open_files *files, struct tool_ta
 	tool_lines_init(&l, ret);
 	err = text_lines_open(&lines, path, files);
 	for (uint64_t left = most; !err && left && (s = text_line_next(&lines, &end)); left--)
-		err = lines.signature ? 0 : line_add(&l, s, end);
+		err = lines.signature ? 0 : line_read(&l, &lines, s, end);
 	if (!err && lines.err)
 		err = fail(lines.err, "%s: %s", path, strerror(-lines.err));
 	if (!err)
@@ -248,6 +263,16 @@ static int lines_read(const char *path, struct open_files *files, struct tool_ta
 			   "belongs together is not certain: paste it as it was printed, or as a "
 			   "file",
 			   path);
+	if (!err && *ret->columns && most == UINT64_MAX)
+		err = fail(-EINVAL,
+			   "%s has several columns of counts (%s): put each in a file of its "
+			   "own, which diff compares",
+			   path, ret->columns);
+	if (!err && *ret->maps[1] && most == UINT64_MAX)
+		err = fail(-EINVAL,
+			   "%s holds several maps of bpftrace (%.40s and %.40s): put each in a "
+			   "file of its own, which diff compares",
+			   path, ret->maps[0], ret->maps[1]);
 	if (!err && !ret->nr)
 		err = fail(-EINVAL, "%s: no row of a table was recognized", path);
 	if (!err && ret->also && most == UINT64_MAX)

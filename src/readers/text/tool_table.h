@@ -52,6 +52,19 @@ struct tool_table {
 	uint64_t dropped;  /* rows beyond TOOL_TABLE_ROWS_MAX */
 	uint64_t odd;	   /* lines like rows, whose names are no events or exit reasons */
 	char first_odd[32];
+	uint64_t parts;	   /* lines that are parts of rows */
+	char first_part[48];
+	uint64_t losses;   /* lines that say that events are missing */
+	char first_loss[80];
+	bool cut;	   /* the last line has no newline, and its last value may be half: */
+	char cut_value[32];
+	uint64_t total;	   /* of all rows, as the table states it */
+	uint64_t sum;	   /* of the rows, if that is another */
+	bool has_total, total_differs;
+	bool rounded;	   /* counts such as "1.2K" */
+	char columns[48];  /* the heading of counts of several recordings, side by side; "": none */
+	char maps[2][64];  /* of bpftrace, whose values would be added up; "": none */
+	char no_counts[64]; /* a map whose values may be durations; "": none */
 	struct hash_table names;
 };
 

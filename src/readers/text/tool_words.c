@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Words and numbers of tables of other tools. Thousands may be separated by what the locale has,
- * and a decimal point may be a comma: an integer is what has groups of three digits, of other
- * numbers the last separator is the point.
+ * Words and numbers of tables of other tools. Thousands may be separated by what the locale has, and a decimal point
+ * may be a comma: an integer is what has groups of three digits, or those of India ("12,34,567"); of other numbers the
+ * last separator is the point. People round: "1.2K".
  */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/saturate.h"
+#include "event/exit_reason.h"
 #include "readers/text/lines.h"
 #include "readers/text/tool_line.h"
 
@@ -30,6 +32,30 @@ double tool_unit_parse(const char *s, size_t len)
 	return 0;
 }
 
+static size_t digits_of(const char *s)
+{
+	return strspn(s, "0123456789");
+}
+
+/* Is it an integer: without separators, or with one kind of them, between groups? */
+static bool is_grouped(const char *s, const char *end)
+{
+	size_t len = digits_of(s);
+	const char sep = s[len];
+	bool thousands = len <= 3, lakhs = len <= 2;
+
+	if (s + len == end)
+		return true;
+	for (s += len; s < end; s += len) {
+		if (*s++ != sep)
+			return false;
+		len = digits_of(s);
+		thousands &= len == 3;
+		lakhs &= len == (s + len == end ? 3 : 2);
+	}
+	return thousands || lakhs;
+}
+
 /* The number at s: ret_integer with all separators dropped, *ret with the last one as the decimal
  * point. */
 const char *tool_number_parse(const char *s, double *ret, uint64_t *ret_integer)
@@ -37,7 +63,7 @@ const char *tool_number_parse(const char *s, double *ret, uint64_t *ret_integer)
 	char digits[64];
 	size_t nr = 0;
 	const char *end = s, *point = NULL;
-	bool groups = true;
+	unsigned int separators = 0;
 
 	if (!isdigit((unsigned char)*s))
 		return NULL;
@@ -45,15 +71,17 @@ const char *tool_number_parse(const char *s, double *ret, uint64_t *ret_integer)
 	       (strchr(".,'", *end) && *end && isdigit((unsigned char)end[1]));
 	     end++) {
 		if (!isdigit((unsigned char)*end)) {
-			groups &= strspn(end + 1, "0123456789") == 3;
+			separators++;
 			point = end;
 		} else if (nr < sizeof(digits) - 1) {
 			digits[nr++] = *end;
 		}
 	}
 	digits[nr] = '\0';
-	*ret_integer = groups ? strtoull(digits, NULL, 10) : TOOL_TABLE_UNKNOWN;
+	*ret_integer = is_grouped(s, end) ? strtoull(digits, NULL, 10) : TOOL_TABLE_UNKNOWN;
 	*ret = strtod(digits, NULL);
+	if (separators > 1 && *ret_integer != TOOL_TABLE_UNKNOWN)
+		point = NULL;
 	for (const char *d = point ? point + 1 : end; d < end; d++)
 		*ret /= 10;
 	return end;
@@ -76,12 +104,39 @@ bool tool_value_parse(const char *word, double unit_ns, double *ret)
 	return unit_ns > 0;
 }
 
-bool tool_count_parse(const char *word, uint64_t *ret)
+/* "K" of "1.2K", 0: it is no such letter. */
+static double scale_of(char c)
+{
+	return c == 'K' || c == 'k' ? 1e3 : c == 'M' ? 1e6 : c == 'G' ? 1e9 : c == 'T' ? 1e12 : 0;
+}
+
+const char *tool_count_read(const char *s, uint64_t *ret)
 {
 	double real;
-	const char *end = tool_number_parse(word, &real, ret);
+	const char *end = tool_number_parse(s, &real, ret);
+	double scale = end ? scale_of(*end) : 0;
 
-	return end && !*end && *ret != TOOL_TABLE_UNKNOWN &&
+	if (!scale || isalnum((unsigned char)end[1]))
+		return end && *ret != TOOL_TABLE_UNKNOWN ? end : NULL;
+	if (memchr(s, ',', (size_t)(end - s)) && *ret != TOOL_TABLE_UNKNOWN)
+		real = (double)*ret; /* "1,234K"; "1.234K" has a point */
+	*ret = uint64_of_double(real * scale + 0.5);
+	return end + 1;
+}
+
+bool tool_is_rounded(const char *word)
+{
+	uint64_t count;
+	const char *end = tool_count_read(word, &count);
+
+	return end && scale_of(end[-1]);
+}
+
+bool tool_count_parse(const char *word, uint64_t *ret)
+{
+	const char *end = tool_count_read(word, ret);
+
+	return end && !*end &&
 	       (*word != '0' || !text_is_digit(word[1])); /* "089" is of a telephone number */
 }
 
@@ -127,9 +182,15 @@ bool tool_is_kvm_event(const char *s)
 	return false;
 }
 
+bool tool_is_child(const char *s)
+{
+	return isupper((unsigned char)*s) && exit_reason_known(s);
+}
+
 /* "kvm:kvm_exit", "sched:sched_switch:u" */
 bool tool_is_event(const char *s, size_t len)
 {
+	static const char modifiers[] = "ukhGHIpPSDWeb";
 	const char *colon = len ? memchr(s, ':', len) : NULL;
 
 	if (!colon || colon == s || colon[1] == ':' || colon + 2 >= s + len ||
@@ -138,5 +199,7 @@ bool tool_is_event(const char *s, size_t len)
 	for (size_t i = 0; i < len; i++)
 		if (!isalnum((unsigned char)s[i]) && !strchr("_:-", s[i]))
 			return false;
-	return true;
+	s += len;
+	colon = memchr(colon + 1, ':', (size_t)(s - colon - 1));
+	return !colon || (colon + 1 < s && strspn(colon + 1, modifiers) >= (size_t)(s - colon - 1));
 }
