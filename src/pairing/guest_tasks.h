@@ -7,7 +7,7 @@
 #include "event/event.h"
 
 enum {
-	GUEST_TASKS_MAX = 1 << 20,   /* different ones; further ones are unknown */
+	GUEST_TASKS_MAX = 1 << 17,   /* different ones; further ones are unknown */
 	GUEST_THREADS_MAX = 1 << 16, /* vCPU threads */
 	GUEST_TASK_TEXT = 16,
 };

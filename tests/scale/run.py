@@ -8,7 +8,7 @@ For each dimension of dimensions.py each command reads a trace of 4 N, and, if t
 the larger one may cost FACTOR times as much CPU time. What the command costs with a trace of few events is subtracted.
 CPU time is that of the process and its helpers (getrusage), the least of several runs where the limit is exceeded; wall
 time is not looked at. Beyond it, a pair of four times the size decides, where a start and other work weigh less.
-Commands of WITH_MEMORY also read the traces of dimensions.memory, and their text form. --table prints the worst commands of each dimension for doc/testing.md.
+Commands of MEMORY_MIB also read the traces of dimensions.memory, and their text form. --table prints the worst commands of each dimension for doc/testing.md.
 """
 import argparse
 import concurrent.futures
@@ -31,9 +31,9 @@ TRIES = 6
 JOBS = int(os.environ.get("SCALE_JOBS", "2"))
 SMALL_S = 0.06  # below it, or twice the start, what another process leaves in the caches matters
 LIMIT_S = 60  # of CPU time
-MEMORY_KIB = 64 * 1024
-ORDER_KIB = 32 * 1024  # more for the text form, whose events are put in order (PENDING_BYTES_MAX)
-WITH_MEMORY = {"exits", "list", "blame", "sched", "virtio", "info"}
+ORDER_MIB = 32  # more for the text form, whose events are put in order (PENDING_BYTES_MAX)
+MEMORY_MIB = dict.fromkeys(["exits", "list", "blame", "sched", "virtio", "info", "profile", "prof", "prof-wait", "downtime"], 64)
+MEMORY_MIB["report"] = 192  # all of them at once, three profiles among them
 
 # A process of few pages starts the programs: what is resident at their exec() counts, too. For each line, the words of a
 # command with a NUL between them, it prints seconds, KiB and status.
@@ -184,7 +184,7 @@ class Result:
             yield "wrong usage: CALLS needs an entry"
         elif self.is_suspect():
             yield f"{self.factor():.1f} times the time: {self.small.seconds:.2f} and {self.large.seconds:.2f} s"
-        if self.call.split()[0] in WITH_MEMORY and kib > MEMORY_KIB:
+        if kib >> 10 > MEMORY_MIB.get(self.call.split()[0], sys.maxsize):
             yield f"{kib // 1024} MiB of memory"
 
     def row(self):
@@ -208,13 +208,13 @@ def measure(name, n, starts, pool, work):
 
 def measure_memory(name, starts, pool, work):
     path = write_traces(work, name, dimensions.memory[name])[0]
-    used = [call for call in starts if call.split()[0] in WITH_MEMORY]
+    used = [call for call in starts if call.split()[0] in MEMORY_MIB]
     forms = [call + form for call in used for form in ("", " TEXT")]
     costs = pool.map(lambda call: run(call, path, None, work), forms)
     kib = {call: cost.kib - starts[call.removesuffix(" TEXT")].kib for call, cost in zip(forms, costs)}
     remove(path)
     return [f"{call}: {n // 1024} MiB of memory" for call, n in kib.items()
-            if n > MEMORY_KIB + ORDER_KIB * call.endswith(" TEXT")]
+            if n >> 10 > MEMORY_MIB[call.split()[0]] + ORDER_MIB * call.endswith(" TEXT")]
 
 
 def least_start(call, trace, work):

@@ -17,7 +17,7 @@
 #include "event/virtio_ids.h"
 #include "model/threads.h"
 
-enum { ELEMENTS_MAX = 1 << 20 };
+enum { ELEMENTS_MAX = 1 << 17 };
 
 #define NAME(id, name) name,
 const char *const wait_cause_names[CAUSES] = {WAIT_CAUSES(NAME)};

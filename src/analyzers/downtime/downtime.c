@@ -12,7 +12,7 @@
 
 enum {
 	VMS_MAX = 1 << 14,
-	STOPS_MAX = 1 << 20,
+	STOPS_MAX = 1 << 16,
 	NO_STOP = UINT32_MAX,
 };
 

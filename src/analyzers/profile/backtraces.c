@@ -25,6 +25,8 @@ struct backtraces {
 	struct stack *stack;
 	uint32_t nr;
 	struct hash_index by_hash; /* in `stack` */
+	uint64_t beyond; /* the one frame of all backtraces beyond the limits */
+	size_t bytes;	 /* of copies */
 	char **name;
 	uint32_t nr_names;
 	struct hash_table by_name;
@@ -38,6 +40,7 @@ int backtraces_open(struct backtraces **ret)
 		return fail(-ENOMEM, "out of memory");
 	b->by_hash = HASH_INDEX(BACKTRACES_MAX);
 	b->by_name = HASH_TABLE_OF_TEXTS(struct known_name, BACKTRACE_NAMES_MAX);
+	b->beyond = backtrace_address(b, "[beyond the memory limit of backtraces]") + 1;
 	*ret = b;
 	return 0;
 }
@@ -60,8 +63,6 @@ void backtraces_close(struct backtraces *b)
 
 static int stack_add(struct backtraces *b, const struct sample *s, uint64_t hash)
 {
-	if (b->nr == BACKTRACES_MAX)
-		return fail(-E2BIG, "more than %d different backtraces", BACKTRACES_MAX);
 	if (array_room(b->stack, b->nr))
 		return -ENOMEM;
 	if (!hash_index_add(&b->by_hash, hash, b->nr))
@@ -70,42 +71,72 @@ static int stack_add(struct backtraces *b, const struct sample *s, uint64_t hash
 	return 1;
 }
 
-int backtrace_number(struct backtraces *b, const struct sample *s, uint32_t *ret)
+/* BACKTRACE_NONE: it is new. */
+static uint32_t stack_find(const struct backtraces *b, const struct sample *s, uint64_t hash)
 {
 	size_t len = 8ul * s->nr_backtrace;
-	uint64_t hash = hash_keyed_bytes(s->backtrace, len);
+	uint32_t i;
 
-	for (uint64_t probe = 0;
-	     (*ret = hash_index_next(&b->by_hash, hash, &probe)) != HASH_NONE;) {
-		const struct stack *x = &b->stack[*ret];
+	for (uint64_t probe = 0; (i = hash_index_next(&b->by_hash, hash, &probe)) != HASH_NONE;) {
+		const struct stack *x = &b->stack[i];
 
 		if (x->nr == s->nr_backtrace && !memcmp(x->raw, s->backtrace, len))
-			return 0;
+			return i;
 	}
+	return BACKTRACE_NONE;
+}
+
+int backtrace_number(struct backtraces *b, const struct sample *s, uint32_t *ret)
+{
+	uint64_t hash = hash_keyed_bytes(s->backtrace, 8ul * s->nr_backtrace);
+
+	*ret = stack_find(b, s, hash);
+	if (*ret != BACKTRACE_NONE)
+		return 0;
+	if (b->nr == BACKTRACES_MAX)
+		return 1;
 	*ret = b->nr;
 	return stack_add(b, s, hash);
 }
 
+static int copy_add(struct backtraces *b, struct sample *s, uint64_t hash)
+{
+	size_t len = 8ul * s->nr_backtrace;
+	uint8_t *copy = malloc(len);
+	int r;
+
+	if (!copy)
+		return fail(-ENOMEM, "out of memory");
+	s->backtrace = memcpy(copy, s->backtrace, len);
+	r = stack_add(b, s, hash);
+	if (r < 0) {
+		free(copy);
+		return r;
+	}
+	b->stack[b->nr - 1].is_copy = true;
+	b->bytes += len;
+	return 0;
+}
+
 int backtrace_set(struct backtraces *b, struct sample *to, const uint64_t *address, unsigned int nr)
 {
-	struct sample given = {.backtrace = (const uint8_t *)address, .nr_backtrace = nr};
-	uint32_t number;
-	int r = nr ? backtrace_number(b, &given, &number) : 0;
+	struct sample s = {.backtrace = (const uint8_t *)address, .nr_backtrace = nr};
+	uint64_t hash = hash_keyed_bytes(address, 8ul * nr);
+	uint32_t number = nr ? stack_find(b, &s, hash) : BACKTRACE_NONE;
+	int err = 0;
 
-	if (r < 0 || !nr)
-		return r;
-	if (r) {
-		uint8_t *copy = malloc(nr * sizeof(*address));
-
-		if (!copy) {
-			b->stack[number].nr = 0; /* it is found by no sample */
-			return fail(-ENOMEM, "out of memory");
-		}
-		memcpy(copy, address, nr * sizeof(*address));
-		b->stack[number] = (struct stack){copy, nr, true};
-	}
-	to->backtrace = b->stack[number].raw;
-	to->nr_backtrace = nr;
+	if (!nr)
+		return 0;
+	if (number != BACKTRACE_NONE)
+		s.backtrace = b->stack[number].raw;
+	else if (b->nr == BACKTRACES_MAX || b->bytes + 8ul * nr > BACKTRACE_BYTES_MAX)
+		s = (struct sample){.backtrace = (const uint8_t *)&b->beyond, .nr_backtrace = 1};
+	else
+		err = copy_add(b, &s, hash);
+	if (err)
+		return err;
+	to->backtrace = s.backtrace;
+	to->nr_backtrace = s.nr_backtrace;
 	return 0;
 }
 

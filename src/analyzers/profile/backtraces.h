@@ -9,7 +9,13 @@
 
 #include "event/sample.h"
 
-enum { BACKTRACES_MAX = 1 << 20, BACKTRACE_NAMES_MAX = 1 << 18 };
+enum {
+	BACKTRACES_MAX = 1 << 17,
+	BACKTRACE_NAMES_MAX = 1 << 16,
+	BACKTRACE_BYTES_MAX = 16 << 20, /* of copies */
+};
+
+#define BACKTRACE_NONE UINT32_MAX
 
 struct backtraces;
 
@@ -19,11 +25,14 @@ DEFINE_CLEANUP(backtraces, struct backtraces *, backtraces_close);
 
 /*
  * The number of the sample's backtrace: 1 if it is new, 0 if it was seen before, -errno with the error message set. Its
- * bytes must live as long as this.
+ * bytes must live as long as this. All beyond BACKTRACES_MAX are new each time, with number BACKTRACE_NONE.
  */
 int backtrace_number(struct backtraces *b, const struct sample *s, uint32_t *ret);
 
-/* Sets the sample's backtrace to a copy that lives as long as this. Addresses as in a ring: return addresses. */
+/*
+ * Sets the sample's backtrace to a copy that lives as long as this; all beyond the limits have one frame, whose name
+ * says so. Addresses as in a ring: return addresses.
+ */
 int backtrace_set(struct backtraces *b, struct sample *to, const uint64_t *address,
 		  unsigned int nr);
 

@@ -14,6 +14,10 @@
 
 enum { LISTED_MAX = 4 }; /* children that are found in their list: nearly always all */
 
+/* Bytes of memory, with those of the hash tables; arrays and tables are half used on average. */
+enum { TEXT_COST = 128, PATH_COST = 48, SUM_COST = 240 /* with up to two nodes */ };
+enum { ALLOCATIONS_MIB_MAX = 256 };
+
 const char *const allocators[ALLOCATORS] = {"kmalloc", "large", "mempool", "page", "slab"};
 
 struct known_text {
@@ -33,6 +37,7 @@ int calltree_open(const struct calltree_options *opt, struct calltree **ret)
 	if (!t)
 		return fail(-ENOMEM, "out of memory");
 	t->opt = *opt;
+	t->max_bytes = (opt->allocations ? (size_t)ALLOCATIONS_MIB_MAX : CALLTREE_MIB_MAX) << 20;
 	t->by_text = HASH_TABLE_OF_TEXTS(struct known_text, CALLTREE_TEXTS_MAX);
 	t->by_frames = HASH_INDEX(CALLTREE_PATHS_MAX);
 	t->by_path = HASH_INDEX(CALLTREE_SUMS_MAX);
@@ -62,13 +67,25 @@ void calltree_close(struct calltree *t)
 
 /* ---- frames and paths ---- */
 
+static const char beyond[] = "[beyond the memory limit of a profile]";
+
+/* False, and nothing is reserved: that is beyond the limit. */
+static bool memory_reserve(struct calltree *t, size_t bytes)
+{
+	bool fits = bytes <= t->max_bytes - t->bytes;
+
+	t->bytes += fits ? bytes : 0;
+	return fits;
+}
+
 int calltree_frame(struct calltree *t, const char *text, uint32_t *ret)
 {
-	static const char beyond[] = "[beyond the first 1048575 functions and addresses]";
 	struct known_text *known = hash_find_text(&t->by_text, text);
 	int err;
 
-	if (!known && t->nr_texts >= CALLTREE_TEXTS_MAX - 1 && text != beyond)
+	if (!known && text != beyond &&
+	    (t->nr_texts >= CALLTREE_TEXTS_MAX - 1 ||
+	     !memory_reserve(t, TEXT_COST + strlen(text))))
 		return calltree_frame(t, beyond, ret);
 	err = known ? 0 : bounded_room(t->text, t->nr_texts, CALLTREE_TEXTS_MAX);
 	if (err)
@@ -88,7 +105,24 @@ int calltree_frame(struct calltree *t, const char *text, uint32_t *ret)
 	return 0;
 }
 
-static int path_add(struct calltree *t, const uint32_t *frames, uint32_t nr, uint64_t hash)
+static uint64_t path_hash(const uint32_t *frames, uint32_t nr)
+{
+	return hash_keyed_bytes(frames, nr * sizeof(*frames));
+}
+
+static bool path_find(const struct calltree *t, const uint32_t *frames, uint32_t nr, uint32_t *ret)
+{
+	uint64_t hash = path_hash(frames, nr);
+
+	for (uint64_t probe = 0;
+	     (*ret = hash_index_next(&t->by_frames, hash, &probe)) != HASH_NONE;)
+		if (t->path[*ret].nr == nr &&
+		    !memcmp(t->step + t->path[*ret].at, frames, nr * sizeof(*frames)))
+			return true;
+	return false;
+}
+
+static int path_add(struct calltree *t, const uint32_t *frames, uint32_t nr, uint32_t *ret)
 {
 	const struct calltree_path path = {.at = t->nr_steps, .nr = nr};
 	int err = bounded_room(t->path, t->nr_paths, CALLTREE_PATHS_MAX);
@@ -98,38 +132,55 @@ static int path_add(struct calltree *t, const uint32_t *frames, uint32_t nr, uin
 		if (!err)
 			t->step[t->nr_steps++] = frames[i];
 	}
-	if (!err && !hash_index_add(&t->by_frames, hash, t->nr_paths))
+	if (!err && !hash_index_add(&t->by_frames, path_hash(frames, nr), t->nr_paths))
 		err = fail(-ENOMEM, "out of memory");
+	*ret = t->nr_paths;
 	if (!err)
 		t->path[t->nr_paths++] = path;
 	return err;
 }
 
-int calltree_path(struct calltree *t, const uint32_t *frames, uint32_t nr, uint32_t *ret)
+static int path_beyond(struct calltree *t, uint32_t *ret)
 {
-	size_t len = nr * sizeof(*frames);
-	uint64_t hash = hash_keyed_bytes(frames, len);
+	uint32_t frame;
+	int err = calltree_frame(t, beyond, &frame);
 
-	for (uint64_t probe = 0;
-	     (*ret = hash_index_next(&t->by_frames, hash, &probe)) != HASH_NONE;)
-		if (t->path[*ret].nr == nr && !memcmp(t->step + t->path[*ret].at, frames, len))
-			return 0;
-	*ret = t->nr_paths;
-	return path_add(t, frames, nr, hash);
+	return err || path_find(t, &frame, 1, ret) ? err : path_add(t, &frame, 1, ret);
 }
 
-/* The number of the sum of this path below this root; a new one if it has none. */
-static int sum_of(struct calltree *t, uint32_t root, uint32_t path, uint32_t *ret)
+int calltree_path(struct calltree *t, const uint32_t *frames, uint32_t nr, uint32_t *ret)
+{
+	if (path_find(t, frames, nr, ret))
+		return 0;
+	return memory_reserve(t, PATH_COST + nr * sizeof(*frames)) ? path_add(t, frames, nr, ret)
+								   : path_beyond(t, ret);
+}
+
+static bool sum_find(const struct calltree *t, uint32_t root, uint32_t path, uint32_t *ret)
 {
 	uint64_t hash = hash_keyed_pair(root, path);
 
 	for (uint64_t probe = 0;
 	     (*ret = hash_index_next(&t->by_path, hash, &probe)) != HASH_NONE;)
 		if (t->sum[*ret].root == root && t->sum[*ret].path == path)
-			return 0;
-	int err = bounded_room(t->sum, t->nr_sums, CALLTREE_SUMS_MAX);
+			return true;
+	return false;
+}
 
-	if (!err && !hash_index_add(&t->by_path, hash, t->nr_sums))
+/* The number of the sum of this path below this root; a new one if it has none. */
+static int sum_of(struct calltree *t, uint32_t root, uint32_t path, uint32_t *ret)
+{
+	int err = 0;
+
+	if (sum_find(t, root, path, ret))
+		return 0;
+	if (!memory_reserve(t, SUM_COST)) {
+		err = path_beyond(t, &path);
+		if (err || sum_find(t, root, path, ret))
+			return err;
+	}
+	err = err ? err : bounded_room(t->sum, t->nr_sums, CALLTREE_SUMS_MAX);
+	if (!err && !hash_index_add(&t->by_path, hash_keyed_pair(root, path), t->nr_sums))
 		err = fail(-ENOMEM, "out of memory");
 	if (err)
 		return err;
@@ -140,18 +191,18 @@ static int sum_of(struct calltree *t, uint32_t root, uint32_t path, uint32_t *re
 
 int calltree_weigh(struct calltree *t, uint32_t root, uint32_t path, uint64_t hits, double time_ns)
 {
-	struct calltree_path *p = &t->path[path];
+	uint32_t known = t->path[path].sum;
 
-	if (!p->sum || t->sum[p->sum - 1].root != root) {
+	if (!known || t->sum[known - 1].root != root) {
 		uint32_t i;
 		int err = sum_of(t, root, path, &i);
 
 		if (err)
 			return err;
-		p->sum = i + 1;
+		known = t->path[path].sum = i + 1; /* the path may be another place: one was added */
 	}
-	t->sum[p->sum - 1].hits += hits;
-	t->sum[p->sum - 1].time_ns += time_ns;
+	t->sum[known - 1].hits += hits;
+	t->sum[known - 1].time_ns += time_ns;
 	return 0;
 }
 

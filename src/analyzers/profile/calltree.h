@@ -7,6 +7,10 @@
  * sample. calltree_finish() makes the tree of these sums. Allocations are different only in having groups by key
  * between the root and their paths, and bytes (calltree_allocation).
  *
+ * A compressed recording of some kilobytes can hold a million different paths, and the length of texts and paths is the
+ * guest's choice: so memory is limited by an estimate of bytes. All frames and paths beyond are one, which says so and
+ * has their hits.
+ *
  * A node of the tree holds all the frames that its samples share, not one frame: a guest that allocates many sizes at
  * many call sites would have millions of nodes, nearly all of them the only child of their parent.
  */
@@ -25,6 +29,7 @@ enum {
 	CALLTREE_PATHS_MAX = 4 << 20,
 	CALLTREE_STEPS_MAX = 1 << 28, /* frames of all paths */
 	CALLTREE_SUMS_MAX = 8 << 20,
+	CALLTREE_MIB_MAX = 48, /* of a profile of samples; that of allocations has a limit of its own */
 };
 
 #define CALLTREE_NONE UINT32_MAX
@@ -109,6 +114,7 @@ struct calltree {
 	uint32_t *root;		    /* by weight once the tree is finished */
 	unsigned int nr_roots;
 	struct calltree_options opt;
+	size_t bytes, max_bytes; /* an estimate of the memory used; its limit */
 };
 
 int calltree_open(const struct calltree_options *opt, struct calltree **ret);
@@ -119,8 +125,8 @@ DEFINE_CLEANUP(calltree, struct calltree *, calltree_close);
  * All of these return 0, -ENOMEM, or -E2BIG beyond the limits above, with the error message set.
  *
  * The number of a frame's text, of a path of such frames, of a new root. Several roots make groups, printed one after
- * another, each under its title ("Thread worker (0x..)"; NULL: none). All texts beyond CALLTREE_TEXTS_MAX are one
- * frame, which says so.
+ * another, each under its title ("Thread worker (0x..)"; NULL: none). All texts and paths beyond the limit of memory
+ * are one frame, which says so.
  */
 int calltree_frame(struct calltree *t, const char *text, uint32_t *ret);
 int calltree_path(struct calltree *t, const uint32_t *frames, uint32_t nr, uint32_t *ret);

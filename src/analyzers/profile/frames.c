@@ -261,6 +261,10 @@ int frames_path(struct frames *f, const struct sample *s, uint32_t *ret)
 	uint32_t id;
 	int r = backtrace_number(f->stacks, s, &id);
 
+	if (r > 0 && id == BACKTRACE_NONE) {
+		r = path_make(f, s, ret);
+		return r ? r : *ret != CALLTREE_NONE;
+	}
 	if (r > 0) {
 		r = array_room(f->path, id);
 		if (!r)

@@ -60,7 +60,7 @@ struct host_profile {
 	int err;
 };
 
-enum { PENDING_MAX = 1 << 16, PATHS_MAX = 1 << 20, LATE_NS = 1000000 };
+enum { PENDING_MAX = 1 << 16, PATHS_MAX = 1 << 16, LATE_NS = 1000000 };
 
 /* Of hits without callers, where there is one tree: their sums, which host_profile_end() adds to the tree's. */
 struct rip_path {

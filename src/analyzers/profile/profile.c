@@ -10,7 +10,7 @@
 #include "base/order.h"
 #include "base/saturate.h"
 
-enum { GROUPS_MAX = 65536, CPUS_MAX = 4096, WAITING_MAX = 1 << 20 };
+enum { GROUPS_MAX = 65536, CPUS_MAX = 4096, WAITING_MAX = 1 << 17 };
 
 struct group {
 	uint64_t id;

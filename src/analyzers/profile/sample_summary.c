@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/order.h"
 
-enum { CPUS_MAX = 65536, DURATIONS_MAX = 64 << 20 };
+enum { CPUS_MAX = 65536, DURATIONS_MAX = 16 << 20 };
 
 /* State while reading: the index of each CPU and name. */
 struct making {

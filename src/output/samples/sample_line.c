@@ -17,6 +17,7 @@ enum {
 	PIECES_MAX = 2 * SAMPLE_ARGS_MAX + 1,
 	ARGS_TEXT_MAX = 384 << 10,
 	BACKTRACE_TEXT_MAX = 64 << 10,
+	BACKTRACES_BYTES_MAX = 16 << 20, /* of texts in memory */
 	THREADS = 256, /* whose columns are kept as text */
 };
 
@@ -58,8 +59,10 @@ struct sample_lines {
 	uint32_t nr_plans;
 	struct symbols *symbols;
 	struct backtraces *stacks;
-	struct text *backtrace; /* by number of the stack */
+	struct text *backtrace; /* by number of the stack; without text: not in memory */
 	uint32_t nr_backtraces;
+	size_t backtrace_bytes; /* of those in memory */
+	struct text once;	/* the last one beyond BACKTRACES_BYTES_MAX */
 	char *args; /* ARGS_TEXT_MAX */
 	bool has_padded_names;
 	struct thread thread[THREADS]; /* a cache: threads displace each other */
@@ -101,6 +104,7 @@ void sample_lines_close(struct sample_lines *l)
 	for (uint32_t i = 0; i < l->nr_backtraces; i++)
 		free(l->backtrace[i].text);
 	free(l->backtrace);
+	free(l->once.text);
 	free(l->plan);
 	free(l->args);
 	backtraces_close(l->stacks);
@@ -357,13 +361,10 @@ static int backtrace_text(struct sample_lines *l, const struct sample *s, FILE *
 	return 0;
 }
 
-static int backtrace_make(struct sample_lines *l, const struct sample *s, uint32_t number)
+static int backtrace_make(struct sample_lines *l, const struct sample *s, struct text *ret)
 {
 	size_t len = 0;
 	char *text = NULL;
-
-	if (array_room(l->backtrace, number))
-		return -ENOMEM;
 	FILE *f = open_memstream(&text, &len);
 	int err = f ? backtrace_text(l, s, f) : 0;
 
@@ -371,22 +372,47 @@ static int backtrace_make(struct sample_lines *l, const struct sample *s, uint32
 		return fail(-ENOMEM, "out of memory");
 	if (len > BACKTRACE_TEXT_MAX)
 		len = BACKTRACE_TEXT_MAX;
-	l->backtrace[number] = (struct text){text, (uint32_t)len};
-	l->nr_backtraces = number + 1;
+	*ret = (struct text){text, (uint32_t)len};
+	return err;
+}
+
+/* The text of the sample's backtrace, which is kept in memory while there is space, as most are there often. */
+static int backtrace_of(struct sample_lines *l, const struct sample *s, const struct text **ret)
+{
+	struct text *known, made = {0};
+	uint32_t number;
+	int err = backtrace_number(l->stacks, s, &number);
+
+	if (err > 0 && number != BACKTRACE_NONE) {
+		err = array_room(l->backtrace, number);
+		if (!err)
+			l->backtrace[l->nr_backtraces++] = (struct text){0};
+	}
+	if (err < 0)
+		return err;
+	known = number == BACKTRACE_NONE ? NULL : &l->backtrace[number];
+	*ret = known;
+	if (known && known->text)
+		return 0;
+	err = backtrace_make(l, s, &made);
+	if (!known || l->backtrace_bytes + made.len > BACKTRACES_BYTES_MAX) {
+		free(l->once.text);
+		known = &l->once;
+	} else {
+		l->backtrace_bytes += made.len;
+	}
+	*known = made;
+	*ret = known;
 	return err;
 }
 
 char *sample_put_backtrace(struct sample_lines *l, char *p, const struct sample *s)
 {
-	uint32_t number;
-	int r;
+	const struct text *text;
 
 	if (!l->opt.backtrace || !s->nr_backtrace)
 		return p;
-	r = backtrace_number(l->stacks, s, &number);
-	if (r > 0)
-		r = backtrace_make(l, s, number);
-	return r < 0 ? NULL : put_bytes(p, l->backtrace[number].text, l->backtrace[number].len);
+	return backtrace_of(l, s, &text) ? NULL : put_bytes(p, text->text, text->len);
 }
 
 json_t *sample_backtrace_json(struct sample_lines *l, const struct sample *s)
