@@ -6,130 +6,10 @@
  * There are three programs for kvm_exit, one of which is attached: AMD's and Intel's use the tracepoint's own argument,
  * the third the formatted record.
  */
+#include "stat_ready.bpf.h"
 #include "stat_slots.bpf.h"
 #include "stat_task.bpf.h"
-
-const volatile hr_u32 stat_cells = 2; /* per vCPU, set before loading */
-const volatile bool stat_details = false; /* causes, ports, since when an exit is open */
-const volatile bool stat_tasks = false;	  /* guest tasks; only with details */
-hr_u64 stat_missed = 0;		      /* exits of vCPUs not in the map: hot-plugged later */
-
-/* Processes that ran vCPUs that are not in the map, at their number modulo the size; 0: none. */
-hr_u32 stat_strangers[STAT_STRANGERS] = {};
-
-/* The real value size is set before loading: struct stat_vcpu and its cells. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__uint(key_size, sizeof(hr_u32));
-	__uint(value_size, sizeof(struct stat_vcpu) + 2 * sizeof(struct stat_cell));
-	__uint(map_flags, BPF_F_MMAPABLE);
-} stat_vcpus SEC(".maps");
-
-/* Unless there is only_pid, whose vCPUs are all in the array: the VMs by process id. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, STAT_VMS_MAX);
-	__type(key, hr_u32);
-	__type(value, struct stat_vm);
-} stat_vms SEC(".maps");
-
-/* State of a thread that runs a vCPU. */
-struct stat_thread {
-	hr_u64 left_ns;
-	hr_u32 reason;
-	hr_u32 slot; /* in stat_vcpus, + 1 */
-	hr_u8 open;
-	hr_u8 delay_known;
-	hr_u64 delay_ns; /* how long it has waited for CPUs, as far as that is counted */
-	hr_u64 thief;	 /* the cgroup of the task that ran on its CPU until it did */
-	struct guest_look guest;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct stat_thread);
-} stat_threads SEC(".maps");
-
-static __always_inline struct stat_thread *stat_thread_of(struct task_struct *task, bool create)
-{
-	return bpf_task_storage_get(&stat_threads, task, NULL,
-				    create ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
-}
-
-static __always_inline struct stat_thread *stat_thread(bool create)
-{
-	return stat_thread_of(bpf_get_current_task_btf(), create);
-}
-
-static __always_inline void stat_stranger(hr_u32 pid)
-{
-	if (!only_pid)
-		stat_strangers[pid % STAT_STRANGERS] = pid;
-}
-
-/* Is it the process of a VM that is watched? Where its vCPUs are. */
-static __always_inline bool stat_vm_find(hr_u32 pid, struct stat_vm *vm)
-{
-	struct stat_vm *found;
-
-	vm->first = 0;
-	vm->nr = ~0u;
-	vm->guest_kernel = 1;
-	if (only_pid)
-		return pid == only_pid;
-	found = bpf_map_lookup_elem(&stat_vms, &pid);
-	if (!found)
-		return false;
-	*vm = *found;
-	return true;
-}
-
-static __always_inline bool stat_traced(hr_u64 id)
-{
-	struct stat_vm vm;
-
-	return stat_vm_find(id >> 32, &vm);
-}
-
-/* The same of the current process, which runs a vCPU. */
-static __always_inline bool stat_vm_here(struct stat_vm *vm)
-{
-	hr_u32 pid = bpf_get_current_pid_tgid() >> 32;
-
-	if (stat_vm_find(pid, vm))
-		return true;
-	stat_stranger(pid);
-	return false;
-}
-
-static __always_inline struct stat_vcpu *stat_vcpu(const struct stat_vm *vm, hr_u32 index,
-						   hr_u32 *slot)
-{
-	struct stat_vcpu *v = NULL;
-
-	*slot = vm->first + index;
-	if (index < vm->nr)
-		v = bpf_map_lookup_elem(&stat_vcpus, slot);
-	if (!v) {
-		__sync_fetch_and_add(&stat_missed, 1);
-		stat_stranger(bpf_get_current_pid_tgid() >> 32);
-	}
-	return v;
-}
-
-/* Of a thread that was seen to run a vCPU. */
-static __always_inline struct stat_vcpu *stat_vcpu_of(const struct stat_thread *thread)
-{
-	hr_u32 slot;
-
-	if (!thread || !thread->slot)
-		return NULL;
-	slot = thread->slot - 1;
-	return bpf_map_lookup_elem(&stat_vcpus, &slot);
-}
+#include "stat_vcpu.bpf.h"
 
 /* The cell of this reason, allocated if there is none yet; the last cell if all are in use. */
 static __always_inline struct stat_cell *stat_cell(struct stat_vcpu *v, hr_u32 reason)
@@ -426,9 +306,9 @@ static __always_inline void switched_out(struct task_struct *task, bool runnable
 	if (!v || !v->open)
 		return;
 	v->resumes = v->phase;
-	phase_change(v, runnable			? STAT_PREEMPTED
+	phase_change(v, runnable		  ? STAT_PREEMPTED
 			: v->phase == STAT_IN_VMM ? STAT_ASLEEP_IN_VMM
-							: STAT_ASLEEP_IN_KERNEL);
+						  : STAT_ASLEEP_IN_KERNEL);
 }
 
 static __always_inline void switched_in(struct task_struct *task)
@@ -465,9 +345,11 @@ int BPF_PROG(stat_wakeup, struct task_struct *task)
 
 	if (!stat_vm_find(task->tgid, &vm))
 		return 0;
+	v = stat_vcpu_in_kvm(&vm, task);
+	if (v)
+		v->ready_ns = bpf_ktime_get_ns();
 	v = stat_vcpu_of(stat_thread_of(task, false));
-	if (v && v->open &&
-	    (v->phase == STAT_ASLEEP_IN_KERNEL || v->phase == STAT_ASLEEP_IN_VMM))
+	if (v && v->open && (v->phase == STAT_ASLEEP_IN_KERNEL || v->phase == STAT_ASLEEP_IN_VMM))
 		phase_change(v, STAT_PREEMPTED);
 	return 0;
 }
@@ -523,6 +405,34 @@ int BPF_PROG(stat_steal, bool preempt, struct task_struct *prev, struct task_str
 		steal_end(prev);
 	if (stat_vm_find(next->tgid, &vm))
 		steal_begin(next, prev);
+	return 0;
+}
+
+/* ---- which tasks have the CPU that vCPUs wait for ---- */
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(stat_ready, bool preempt, struct task_struct *prev, struct task_struct *next,
+	     unsigned int prev_state)
+{
+	hr_u64 now = bpf_ktime_get_ns();
+	struct stat_vcpu *v = NULL;
+	struct stat_vm vm;
+	hr_u32 pid = 0;
+
+	if (stat_vm_find(next->tgid, &vm)) {
+		pid = next->tgid;
+		v = stat_vcpu_in_kvm(&vm, next);
+	} else if (next->tgid == stat_recorder) {
+		pid = stat_recorder;
+	}
+	if (v)
+		preemptors_add(v, now);
+	ran_begin(next, pid, now);
+	v = NULL;
+	if (stat_vm_find(prev->tgid, &vm))
+		v = stat_vcpu_in_kvm(&vm, prev);
+	if (v)
+		v->ready_ns = preempt || !prev_state ? now : 0;
 	return 0;
 }
 

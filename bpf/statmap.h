@@ -28,18 +28,19 @@ enum {
 	STAT_SUB = 1 << STAT_SUB_BITS,
 	STAT_BITS_MAX = 40, /* 18 minutes; longer ones share the last bucket */
 	STAT_BUCKETS = (STAT_BITS_MAX - STAT_SUB_BITS + 1) * STAT_SUB,
-	STAT_KEYS = 512,      /* see stat_key() */
-	STAT_CELLS_MAX = 32,  /* reasons of a vCPU, the last cell included */
+	STAT_KEYS = 512,     /* see stat_key() */
+	STAT_CELLS_MAX = 32, /* reasons of a vCPU, the last cell included */
 	STAT_CELLS_MIN = 12,
-	STAT_PORT_SLOTS = 256, /* ports of a vCPU */
+	STAT_PORT_SLOTS = 256,		  /* ports of a vCPU */
 	STAT_PORTS = STAT_PORT_SLOTS + 1, /* in the last one all other ports */
-	STAT_PAGE_SLOTS = 64, /* pages of MMIO of a vCPU */
+	STAT_PAGE_SLOTS = 64,		  /* pages of MMIO of a vCPU */
 	STAT_PAGES = STAT_PAGE_SLOTS + 1,
 	STAT_PAGE_SHIFT = 12,
 	STAT_STEAL_SLOTS = 32, /* cgroups that a vCPU waits for */
 	STAT_STEALS = STAT_STEAL_SLOTS + 1,
+	STAT_PREEMPTOR_SLOTS = 64, /* names of tasks that ran while a vCPU waited */
 	STAT_TRIES = 8, /* slots in a row in which a port, page, cgroup or task is looked for */
-	STAT_TASK_SLOTS = 64, /* guest tasks of a vCPU that are counted one by one */
+	STAT_TASK_SLOTS = 64,		     /* guest tasks of a vCPU that are counted one by one */
 	STAT_TASK_UNKNOWN = STAT_TASK_SLOTS, /* this slot: exits of no known task */
 	STAT_TASKS,
 	STAT_VMS_MAX = 1024,
@@ -89,6 +90,24 @@ struct stat_steal {
 	hr_u64 ns;
 };
 
+struct stat_task_name {
+	hr_u64 comm[2]; /* as text, filled up with zeros */
+	hr_u32 pid;	/* its process, if that is a VM or hostrace; 0: another one */
+	hr_u32 pad;
+};
+
+/*
+ * How long tasks with this name ran on the CPU that the vCPU waited for. A slot is given to another name when it is
+ * needed, and counts from 0 again; `begun` is odd while that happens.
+ */
+struct stat_preemptor {
+	struct stat_task_name name;
+	hr_u32 tid; /* the last of them; 0: the CPU was idle */
+	hr_u32 begun;
+	hr_u64 ns;
+	hr_u64 last_ns; /* when it was last counted; 0: not in use */
+};
+
 /*
  * A guest's task. A slot is given to another task when it is needed; what the one before had counted is then added to
  * stat_vcpu.left. `begun` is odd while that happens.
@@ -98,7 +117,7 @@ struct stat_task {
 	hr_u32 begun;
 	char comm[GUEST_COMM_MAX];
 	hr_u64 count, total_ns; /* exits that ended */
-	hr_u64 last_ns; /* end of the last one */
+	hr_u64 last_ns;		/* end of the last one */
 };
 
 /* Of tasks that have lost their slots. */
@@ -117,16 +136,18 @@ struct stat_vcpu {
 	hr_u8 cell_of[STAT_KEYS]; /* index + 1; 0: none yet */
 
 	/* details */
-	hr_u64 mark_ns; /* since when the thread is in this phase */
+	hr_u64 mark_ns;		      /* since when the thread is in this phase */
 	hr_u64 cause_ns[STAT_CAUSES]; /* of the open exit, up to mark_ns */
-	hr_u8 phase; /* enum stat_cause */
+	hr_u8 phase;		      /* enum stat_cause */
 	hr_u8 resumes; /* the phase after STAT_ASLEEP_IN_KERNEL, STAT_ASLEEP_IN_VMM and STAT_PREEMPTED */
-	hr_u16 in_port; /* index + 1: the open exit accessed it */
+	hr_u16 in_port;	 /* index + 1: the open exit accessed it */
 	hr_u16 task_now; /* index + 1: the task of the last exit, which is that of the open one */
 	hr_u16 pad2;
 	struct stat_port port[STAT_PORTS];
 	struct stat_page page[STAT_PAGES];
 	struct stat_steal steal[STAT_STEALS];
+	hr_u64 ready_ns; /* since when the thread waits for a CPU; 0: it does not */
+	struct stat_preemptor preemptor[STAT_PREEMPTOR_SLOTS];
 	struct stat_task task[STAT_TASKS];
 	struct stat_tasks_left left;
 };

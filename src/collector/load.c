@@ -158,6 +158,7 @@ static int skel_open(struct collector *c, struct hostrace **ret)
 		return err;
 	bpf_map__set_autocreate(skel->maps.stat_vcpus, false);
 	bpf_map__set_autocreate(skel->maps.stat_threads, false);
+	bpf_map__set_autocreate(skel->maps.stat_cpus, false);
 	skel->rodata->ring_mask = c->ring_bytes - 1;
 	skel->rodata->ring_secret = c->secret;
 	skel->rodata->blk_requests = c->wants[EV_blk_request];
@@ -166,8 +167,7 @@ static int skel_open(struct collector *c, struct hostrace **ret)
 	if (c->guest_tasks)
 		bpf_map__set_max_entries(skel->maps.guest_kernels, c->max_targets);
 	skel->rodata->sample_svm = c->sample_svm;
-	skel->rodata->only_pid =
-		c->nr_targets == 1 && !c->follow ? (uint32_t)c->targets[0].pid : 0;
+	skel->rodata->only_pid = c->nr_targets == 1 && !c->follow ? (uint32_t)c->targets[0].pid : 0;
 	if (c->follow)
 		bpf_map__set_max_entries(skel->maps.vms, FOLLOWED_MAX);
 	else

@@ -47,14 +47,16 @@ enum detail {
 	DETAIL_SWITCH,
 	DETAIL_WAKEUP,
 	DETAIL_RUN,
+	DETAIL_READY,
 	DETAIL_STEAL,
 	NR_DETAILS
 };
-#define DETAILS_ALL   ((1u << NR_DETAILS) - 1)
-#define DETAILS_OLD    (DETAILS_ALL & ~(1u << DETAIL_STEAL))
+#define DETAILS_ALL    ((1u << NR_DETAILS) - 1)
+#define DETAILS_OLD    (DETAILS_ALL & ~(1u << DETAIL_STEAL | 1u << DETAIL_READY))
 #define DETAILS_PLACES (1u << DETAIL_PORTS | 1u << DETAIL_PAGES)
 
 static const unsigned int detail_sets[] = {DETAILS_ALL,
+					   DETAILS_ALL & ~(1u << DETAIL_READY),
 					   DETAILS_OLD,
 					   DETAILS_OLD & ~(1u << DETAIL_PAGES),
 					   DETAILS_OLD & ~DETAILS_PLACES,
@@ -63,12 +65,11 @@ static const unsigned int detail_sets[] = {DETAILS_ALL,
 					   0};
 
 static const char *const details[NR_DETAILS] = {
-	[DETAIL_PORTS] = "stat_pio",
-	[DETAIL_PAGES] = "stat_mmio", /* if requested */
-	[DETAIL_SWITCH] = "stat_switch",
-	[DETAIL_WAKEUP] = "stat_wakeup",
+	[DETAIL_PORTS] = "stat_pio",	 [DETAIL_PAGES] = "stat_mmio", /* if requested */
+	[DETAIL_SWITCH] = "stat_switch", [DETAIL_WAKEUP] = "stat_wakeup",
 	[DETAIL_RUN] = "stat_phase_run", /* for STAT_EXIT_TO_ENTRY */
-	[DETAIL_STEAL] = "stat_steal", /* if requested */
+	[DETAIL_READY] = "stat_ready",	 /* if requested */
+	[DETAIL_STEAL] = "stat_steal",	 /* if requested */
 };
 
 _Static_assert(STAT_LINKS + NR_DETAILS <= STAT_PROBES_MAX, "stat_probes() has an element for each");
@@ -78,8 +79,8 @@ struct stat {
 	struct hostrace *skel;
 	struct bpf_link *link[STAT_LINKS], *detail[NR_DETAILS];
 	const struct way *way;
-	unsigned int details; /* a bit for each that is loaded */
-	bool tasks; /* guest tasks are counted */
+	unsigned int details;	      /* a bit for each that is loaded */
+	bool tasks;		      /* guest tasks are counted */
 	struct guest_kernel *kernels; /* then mapped: of request.nr_kernels VMs */
 	unsigned int nr_vcpus, nr_cells;
 	size_t stride, bytes;
@@ -100,6 +101,7 @@ static bool detail_wanted(const struct stat *s, unsigned int set, const struct w
 {
 	return set & 1u << d && (d != DETAIL_RUN || way->span == STAT_EXIT_TO_ENTRY) &&
 	       (d != DETAIL_PAGES || s->request.pages) &&
+	       (d != DETAIL_READY || s->request.preemptors) &&
 	       (d != DETAIL_STEAL || s->request.steals);
 }
 
@@ -114,6 +116,7 @@ static int way_load(struct stat *s, const struct way *way, unsigned int set, boo
 	bpf_map__set_autocreate(skel->maps.stat_vcpus, true);
 	bpf_map__set_autocreate(skel->maps.stat_threads, true);
 	bpf_map__set_autocreate(skel->maps.stat_vms, true);
+	bpf_map__set_autocreate(skel->maps.stat_cpus, true);
 	for (unsigned int i = 0; i < STAT_LINKS && way->program[i]; i++) {
 		prog = bpf_object__find_program_by_name(skel->obj, way->program[i]);
 		if (prog)
@@ -127,6 +130,7 @@ static int way_load(struct stat *s, const struct way *way, unsigned int set, boo
 	skel->rodata->only_pid = (uint32_t)s->request.only;
 	skel->rodata->stat_cells = s->nr_cells;
 	skel->rodata->stat_details = set;
+	skel->rodata->stat_recorder = (uint32_t)getpid();
 	skel->rodata->stat_tasks = tasks;
 	bpf_map__set_autocreate(skel->maps.guest_kernels, tasks);
 	if (tasks)
@@ -201,8 +205,8 @@ static int programs_attach(struct stat *s)
 
 		if (!name)
 			continue;
-		s->link[i] = bpf_program__attach(
-			bpf_object__find_program_by_name(s->skel->obj, name));
+		s->link[i] =
+			bpf_program__attach(bpf_object__find_program_by_name(s->skel->obj, name));
 		if (!s->link[i])
 			return fail(-errno, "cannot attach %s: %s", name, strerror(errno));
 	}
@@ -274,8 +278,8 @@ int stat_vm_check(const struct vm *vm)
 
 int stat_open(const struct vm *vm, struct stat **ret)
 {
-	return stat_open_request(
-		&(struct stat_request){.only = vm->pid, .nr_vcpus = vm->nr_vcpus}, ret);
+	return stat_open_request(&(struct stat_request){.only = vm->pid, .nr_vcpus = vm->nr_vcpus},
+				 ret);
 }
 
 /* ---- VMs that come and go ---- */
@@ -324,8 +328,8 @@ unsigned int stat_strangers(struct stat *s, pid_t *ret)
 	unsigned int nr = 0;
 
 	for (unsigned int i = 0; i < STAT_STRANGERS; i++) {
-		uint32_t pid = __atomic_exchange_n(&s->skel->bss->stat_strangers[i], 0,
-						   __ATOMIC_RELAXED);
+		uint32_t pid =
+			__atomic_exchange_n(&s->skel->bss->stat_strangers[i], 0, __ATOMIC_RELAXED);
 
 		if (pid)
 			ret[nr++] = (pid_t)pid;

@@ -30,11 +30,12 @@ int stat_vm_check(const struct vm *vm);
 int stat_open(const struct vm *vm, struct stat **ret);
 
 struct stat_request {
-	pid_t only;	       /* the one VM to watch, with vCPUs 0 to nr_vcpus - 1; 0: those of stat_vm_add() */
-	unsigned int nr_vcpus; /* of all VMs together */
-	bool details;	       /* causes, ports and open exits: statmap.h */
-	bool pages;	       /* with details: also the pages of MMIO */
-	bool steals;	       /* with details: also which cgroups vCPUs wait for */
+	pid_t only; /* the one VM to watch, with vCPUs 0 to nr_vcpus - 1; 0: those of stat_vm_add() */
+	unsigned int nr_vcpus;	 /* of all VMs together */
+	bool details;		 /* causes, ports and open exits: statmap.h */
+	bool pages;		 /* with details: also the pages of MMIO */
+	bool steals;		 /* with details: also which cgroups vCPUs wait for */
+	bool preemptors;	 /* with details: also which tasks run meanwhile */
 	unsigned int nr_kernels; /* with details, guest tasks: of so many VMs */
 };
 
@@ -64,7 +65,7 @@ bool stat_has_tasks(const struct stat *s);
 struct guest_kernel *stat_guest_kernel(const struct stat *s, unsigned int number);
 
 /* The programs that were wanted, at most STAT_PROBES_MAX. Their number. */
-enum { STAT_PROBES_MAX = 9 };
+enum { STAT_PROBES_MAX = 10 };
 
 struct stat_probe {
 	const char *name;

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How often is the first cause that `hostrace diagnose --vm` names the one that was made?
 
-    bench.py BUILD [--hostrace PROGRAM] [--variations N] [--kinds A,B] [--seconds S] [-o DIR] [--recorded] [--tap]
+    bench.py BUILD [--hostrace PROGRAM] [--variations N] [--kinds A,B] [--seconds S] [-o DIR] [--recorded] [--views] [--tap]
 
 Makes faults of known kinds (kinds.py) in running VMs, asks `hostrace diagnose`, which sees only the VM, and prints what was
 named first and second for each kind: the confusion matrix, and how many are right. -o: matrix.md and trials.json. --tap: as a
-test. --recorded: a recording with what `hostrace record` records by default is diagnosed instead. Status 1: one was wrong.
+test. --recorded: a recording with what `hostrace record` records by default is diagnosed instead. --views: what `hostrace
+top` and `hostrace exporter` name first must be right, too. Status 1: one was wrong.
 """
 import argparse
 import json
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 from kinds import KINDS, STILL
 from vm import ACCEL, Absent, Bench, Failed
@@ -78,6 +80,38 @@ def diagnose(program, vm, options):
     return [c["id"] for c in wrong] or ["healthy"], wrong[0]["share"] if wrong else 0, took
 
 
+def top_first(program, vm, seconds):
+    """What `hostrace top` names, of the last whole interval."""
+    out = subprocess.run([program, "top", "--batch", "--vm", str(vm.pid), "--interval", f"{seconds}s",
+                          "--duration", f"{2.5 * seconds}s"], capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                         timeout=120, check=False).stdout
+    pages = out.split("hostrace top ")[1:]
+    named = re.search(rf"^{vm.pid} \S+: (\S+) [0-9.]+ %", pages[1], re.M) if len(pages) > 1 else None
+    return named.group(1) if named else "healthy"
+
+
+def exporter_first(program, vm, seconds):
+    """What `hostrace exporter` has counted most time for; it judges 10 s, for the first time 1 s after its start."""
+    with subprocess.Popen([program, "exporter", "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True,
+                          stdin=subprocess.DEVNULL) as p:
+        try:
+            address = next(m[1] for m in (re.search(r"listening on ([^;\s]+)", line) for line in p.stderr) if m)
+            time.sleep(max(2.5, seconds))
+            with urllib.request.urlopen(f"http://{address}/metrics", timeout=60) as f:
+                page = f.read().decode()
+        finally:
+            p.terminate()
+    lost = {m[1]: float(m[2]) for m in re.finditer(
+        rf'^hostrace_vm_cause_seconds_total{{.*pid="{vm.pid}".*cause="(.*?)".*}} (\S+)', page, re.M)}
+    return max(lost, key=lost.get) if lost else "healthy"
+
+
+def views_wrong(program, vm, seconds, expected):
+    """What the other views name first, where it is none of these."""
+    first = {"top": top_first(program, vm, seconds), "exporter": exporter_first(program, vm, seconds)}
+    return [f"{view}: {cause}" for view, cause in first.items() if cause not in expected or cause == "cpu-wait"]
+
+
 def trial(options, name, variation):
     make, causes = KINDS[name]
     with tempfile.TemporaryDirectory(prefix="hostrace-bench.", dir="/var/tmp") as directory:
@@ -90,6 +124,7 @@ def trial(options, name, variation):
             contention = Contention(bench)
             named, share, took = diagnose(program, vm, options)
             beside = contention.causes() if name not in STILL else ()
+            views = views_wrong(program, vm, options.seconds, (causes or ("healthy",)) + beside) if options.views else []
         except (Failed, OSError, subprocess.SubprocessError) as e:
             return {"kind": name, "variation": variation, "skipped": str(e), "absent": isinstance(e, Absent)}
         finally:
@@ -98,7 +133,8 @@ def trial(options, name, variation):
     expected = (causes or ("healthy",)) + beside
     ids = list(dict.fromkeys(named))
     return {"kind": name, "variation": variation, "expected": list(expected), "named": ids, "contended": bool(beside),
-            "lost": lost, "share": share, "seconds": round(took, 2), "first": ids[0] in expected,
+            "lost": lost, "share": share, "seconds": round(took, 2),
+            "views": views, "first": ids[0] in expected and not views,
             "second": bool(set(ids[:2]) & set(expected)),
             "attributed": None if lost in (None, 0) or share is None or beside else abs(share - lost) <= 0.1}
 
@@ -143,7 +179,7 @@ def summary(trials):
 
 
 def trial_print(t, number, tap):
-    named = t.get("skipped") or ", ".join(t["named"])
+    named = t.get("skipped") or ", ".join(t["named"] + t["views"])
     if not tap:
         verdict = "not run" if "skipped" in t else "right" if t["first"] else "WRONG"
         print(f"{verdict:8} {t['kind']} {t['variation']}: {named}", flush=True)
@@ -164,6 +200,7 @@ def main():
     a.add_argument("--seconds", type=float, default=2)
     a.add_argument("-o", "--output")
     a.add_argument("--recorded", action="store_true")
+    a.add_argument("--views", action="store_true")
     a.add_argument("--tap", action="store_true")
     options = a.parse_args()
     trials = []

@@ -109,13 +109,13 @@ static void test_outside(void **state)
 	begin(f);
 	interval(f, S);
 	list = causes_of(f, json_pack("{s:[{s:i,s:i,s:i,s:i}],s:{s:[{s:[i],s:s,s:f,s:i,s:i}],s:i},"
-				      "s:[{s:i,s:s,s:s,s:i},{s:i,s:s,s:s,s:i}]}",
+				      "s:[{s:i,s:s,s:i,s:i},{s:i,s:s,s:i,s:i}]}",
 				      "threads", "vcpu", 0, "tid", 55, "ready_ns", S / 2 + S / 8,
 				      "waits", 10, "limits", "cgroups", "tids", 55, "path", "/web",
 				      "cpus", .5, "throttled", 5, "throttled_ns", S / 4, "ns", S,
-				      "tasks", "tid", 55, "task", "/build", "ran", "host",
-				      "time_ns", S / 4 + S / 8, "tid", 55, "task", "idle", "ran",
-				      "idle", "time_ns", S / 4));
+				      "tasks", "tid", 55, "task", "cc1 (77)", "task_tid", 77,
+				      "time_ns", S / 4 + S / 8, "tid", 55, "task", "idle",
+				      "task_tid", 0, "time_ns", S / 4));
 	assert_int_equal(json_array_size(list), 2);
 	assert_string_equal(id_of(list, 0), "cpu-host-task");
 	assert_int_equal(lost_of(list, 0), S / 4 + S / 8);
@@ -124,8 +124,42 @@ static void test_outside(void **state)
 	assert_string_equal(
 		text_of(json_array_get(list, 0), "text"),
 		"vCPU 0 was ready to run without a CPU for 37.5 % of the interval (375ms); ran "
-		"instead: /build, 375ms.");
+		"instead: cc1 (77), 375ms.");
 	json_decref(list);
+}
+
+/* What had the CPU: the process says it, or the name does. */
+static void test_tasks(void **state)
+{
+	static const struct {
+		const char *task, *ran, *cause;
+		int pid;
+	} of[] = {{"worker (71)", "own", "cpu-own-threads", PID},
+		  {"CPU 0/KVM (72)", "own", "cpu-own-threads", PID},
+		  {"qemu-kvm (73)", "other-vm", "cpu-other-vm", 5},
+		  {"CPU 0/KVM (74)", NULL, "cpu-other-vm", 0},
+		  {"kvm-pit/4711 (75)", NULL, "cpu-own-threads", 0},
+		  {"kvm-pit/99 (76)", NULL, "cpu-other-vm", 0},
+		  {"stress (77)", NULL, "cpu-host-task", 0},
+		  {"hostrace (78)", NULL, NULL, 78}};
+	struct fixture *f = *state;
+	json_t *list;
+
+	begin(f);
+	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+		interval(f, S);
+		list = causes_of(f, json_pack("{s:[{s:i,s:i,s:i,s:i}],s:[{s:i}],s:{s:i},"
+					      "s:[{s:i,s:s,s:i,s:i,s:s*,s:i}]}",
+					      "threads", "vcpu", 0, "tid", 55, "ready_ns", S / 2,
+					      "waits", 10, "vms", "pid", PID, "recorder", "pid", 78,
+					      "tasks", "tid", 55, "task", of[i].task, "task_tid",
+					      71 + (int)i, "task_pid", of[i].pid, "ran", of[i].ran,
+					      "time_ns", S / 2));
+		assert_int_equal(json_array_size(list), of[i].cause ? 1 : 0);
+		if (of[i].cause)
+			assert_string_equal(id_of(list, 0), of[i].cause);
+		json_decref(list);
+	}
 }
 
 /* Without latencies cells have no buckets, in memory neither; halts have their average. */
@@ -158,11 +192,8 @@ static void test_no_latencies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_healthy),
-		TEST(test_since_start),
-		TEST(test_exits),
-		TEST(test_outside),
-		TEST(test_no_latencies),
+		TEST(test_healthy), TEST(test_since_start), TEST(test_exits),
+		TEST(test_outside), TEST(test_tasks),	    TEST(test_no_latencies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

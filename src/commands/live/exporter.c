@@ -69,19 +69,19 @@ static const struct option_row options[] = {
 };
 /* clang-format on */
 
-enum { CAUSES_S = 10 };
+enum { CAUSES_S = 10, CAUSES_FIRST_S = 1 }; /* the first answer is soon after the start */
 enum { LOOK_MS = 1000, SCAN_S = 5, LABELLED_MAX = 256, DEVICES_MAX = 1024, SERIES_MAX = 10000000 };
 
 struct exporter {
 	struct top_vms vms;
 	struct top_causes *causes;
-	struct top_model model; /* for the causes */
+	struct top_model model;		/* for the causes */
 	struct cgroup_names *cgroups;	/* NULL: not measured */
 	struct exporter_events *events; /* NULL: none are wanted */
 	struct exported_dumps *dumps;	/* the same */
 	struct exported_vm *vm;
 	unsigned int nr, max;
-	struct exporter_push *push;	/* the same */
+	struct exporter_push *push; /* the same */
 	struct export_pushes pushes;
 	struct helper httpd;
 	struct exporter_socket socket;
@@ -182,8 +182,7 @@ static int causes_read(struct exporter *x)
 		const struct top_node *vm =
 			top_node_find(&x->model.host, TOP_VMS, (uint64_t)x->vm[i].pid);
 
-		if (vm)
-			exported_vm_lost_add(&x->vm[i], vm->causes);
+		exported_vm_lost_add(&x->vm[i], vm ? vm->causes : NULL);
 	}
 	return 0;
 }
@@ -210,12 +209,12 @@ static int vms_read(struct exporter *x)
 		const struct top_watched *w = watched_find(x, x->vm[i].number);
 		void *arg[] = {x, (void *)w};
 
-		err = exported_vm_read(&x->vm[i], &w->vm,
-				       &(struct exported_counters){
-					       .nr_vcpus = w->at.nr,
-					       .nr_cells = stat_nr_cells(x->vms.stat),
-					       .vcpu = vcpu_at,
-					       .arg = arg});
+		err = exported_vm_read(
+			&x->vm[i], &w->vm,
+			&(struct exported_counters){.nr_vcpus = w->at.nr,
+						    .nr_cells = stat_nr_cells(x->vms.stat),
+						    .vcpu = vcpu_at,
+						    .arg = arg});
 		if (x->events)
 			watched_read(x->events, &x->vm[i]);
 	}
@@ -322,13 +321,14 @@ static void scan(struct exporter *x)
  */
 static int look(struct exporter *x)
 {
+	uint64_t pause_s = x->model.now_ns > x->model.before_ns ? CAUSES_S : CAUSES_FIRST_S;
 	int err = 0;
 
 	if (x->dumps && monotonic_ns() - x->dumps_scanned_ns >= SCAN_S * NS_PER_S) {
 		err = exported_dumps_scan(x->dumps);
 		x->dumps_scanned_ns = monotonic_ns();
 	}
-	if (!err && monotonic_ns() - x->model.now_ns >= CAUSES_S * NS_PER_S)
+	if (!err && monotonic_ns() - x->model.now_ns >= pause_s * NS_PER_S)
 		err = causes_read(x);
 	if (!err && opt.downtime && monotonic_ns() - x->scanned_ns >= SCAN_S * NS_PER_S)
 		scan(x);
@@ -418,8 +418,7 @@ static const char *exit_name(uint32_t reason)
 static int causes_open(struct exporter *x)
 {
 	bool userspace = stat_span(x->vms.stat) == STAT_USERSPACE_EXIT;
-	int err = top_model_open(&x->model, userspace ? userspace_reason_name : exit_name,
-				 false);
+	int err = top_model_open(&x->model, userspace ? userspace_reason_name : exit_name, false);
 
 	x->model.has_causes = stat_has_causes(x->vms.stat);
 	return err ? err : top_causes_open(&x->vms, &x->causes);
@@ -554,8 +553,8 @@ static int run(int argc, char **argv)
 }
 
 static const struct option_rule rules[] = {
-	{"max-devices", .with = "queues"},	{"otlp-interval", .with = "otlp"},
-	{"otlp-cacert", .with = "otlp"},	{"otlp-headers", .with = "otlp"},
+	{"max-devices", .with = "queues"},    {"otlp-interval", .with = "otlp"},
+	{"otlp-cacert", .with = "otlp"},      {"otlp-headers", .with = "otlp"},
 	{"otlp-exponential", .with = "otlp"}, {0},
 };
 
@@ -568,8 +567,8 @@ static int check(void)
 	if (hosts_has(&(struct hosts){0}, s->listen, &(struct sockaddr){0}))
 		return options_unused_check("insecure", "on a loopback address");
 	return s->cert && s->key && s->passwords
-		       ? options_unused_check(
-				 "insecure", "with --tls-cert, --tls-key and --password-file")
+		       ? options_unused_check("insecure",
+					      "with --tls-cert, --tls-key and --password-file")
 		       : 0;
 }
 

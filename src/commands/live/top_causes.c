@@ -2,34 +2,28 @@
 /*
  * What the counters of VMs do not have, for the causes of `top` and `exporter` (views/top/causes.h): the time for which
  * vCPUs were ready without a CPU and what had it meanwhile, and what limits the VM.
- *
- * What had the CPU is known by its cgroup: it is another VM's if it is the one of that VM, or below it. If two VMs are
- * in one, or a VM is in that of everything, it is not known whose it is.
  */
 #include <errno.h>
-#include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/error.h"
 #include "commands/live/top.h"
+#include "event/event.h"
 #include "output/table.h"
 #include "views/top/causes.h"
-#include "vm/cgroup_names.h"
-#include "vm/proc.h"
 #include "vm/waits.h"
 
 struct followed {
 	uint64_t number; /* struct top_watched */
 	pid_t pid;
-	char cgroup[PATH_MAX];
 	struct vm_waits *waits;
 	unsigned int nr; /* vCPUs */
-	struct stat_steal (*before)[STAT_STEALS];
+	struct stat_preemptor (*before)[STAT_PREEMPTOR_SLOTS];
 };
 
 struct top_causes {
-	struct cgroup_names *cgroups; /* NULL: what had the CPU is not counted */
 	struct followed *vm;
 	unsigned int nr;
 };
@@ -40,18 +34,6 @@ static void followed_free(struct followed *f)
 {
 	vm_waits_close(f->waits);
 	free(f->before);
-}
-
-/* libvirt has cgroups for the threads of a VM, below one for the VM. */
-static void cgroup_read(pid_t pid, char *buf, size_t size)
-{
-	static const char of_threads[] = "/emulator";
-	size_t len;
-
-	proc_cgroup(pid, buf, size);
-	len = strlen(buf);
-	if (len > strlen(of_threads) && !strcmp(buf + len - strlen(of_threads), of_threads))
-		buf[len - strlen(of_threads)] = '\0';
 }
 
 /* One VM is read without the right to open files; of many, there are not enough descriptors for all of theirs. */
@@ -71,7 +53,6 @@ static int followed_add(struct top_causes *c, const struct top_watched *w, bool 
 		followed_free(f);
 		return fail(-ENOMEM, "out of memory");
 	}
-	cgroup_read(f->pid, f->cgroup, sizeof(f->cgroup));
 	c->nr++;
 	return 0;
 }
@@ -103,59 +84,52 @@ int top_causes_follow(struct top_causes *c, const struct top_vms *vms)
 
 /* ---- what had the CPU ---- */
 
-static bool is_within(const char *path, const char *cgroup)
+/* Whose thread that is, if that is known without its name; NULL: the findings look at the name. */
+static const char *ran_name(const struct top_causes *c, const struct followed *f, uint32_t pid)
 {
-	size_t len = strlen(cgroup);
-
-	return !strcmp(cgroup, "/") ||
-	       (len && !strncmp(path, cgroup, len) && (!path[len] || path[len] == '/'));
+	if (pid == (uint32_t)f->pid)
+		return "own";
+	return array_any(c->nr, i, c->vm[i].pid == (pid_t)pid) ? "other-vm" : NULL;
 }
 
-/* NULL: it is not known. */
-static const char *ran_name(const struct top_causes *c, const struct followed *f, uint64_t id,
-			    const char *path)
+static json_t *task_make(const struct top_causes *c, const struct followed *f, int tid,
+			 const struct stat_preemptor *p, uint64_t ns)
 {
-	unsigned int others = 0;
-	bool own = is_within(path, f->cgroup);
+	char comm[sizeof(p->name.comm) + 1] = "";
 
-	if (!id)
-		return "idle";
-	if (*path != '/')
-		return NULL;
-	for (unsigned int i = 0; i < c->nr; i++)
-		others += &c->vm[i] != f && is_within(path, c->vm[i].cgroup);
-	if (others + own > 1 || (own && !strcmp(f->cgroup, "/")))
-		return NULL;
-	return own ? "own" : others ? "other-vm" : "host";
+	memcpy(comm, p->name.comm, sizeof(p->name.comm));
+	text_sanitize(comm);
+	return json_pack("{s:i,s:o,s:I,s:I,s:s*,s:I}", "tid", tid, "task",
+			 p->tid ? json_sprintf("%s (%u)", comm, p->tid) : json_string("idle"),
+			 "task_tid", (json_int_t)p->tid, "task_pid", (json_int_t)p->name.pid, "ran",
+			 ran_name(c, f, p->name.pid), "time_ns", (json_int_t)ns);
 }
 
-static void task_add(const struct top_causes *c, const struct followed *f, json_t *tasks, int tid,
-		     uint64_t id, uint64_t ns)
+/* False: it is not in use, or being given to another task. */
+static bool slot_read(const struct stat_preemptor *slot, struct stat_preemptor *ret)
 {
-	char buf[256];
-	const char *path = cgroup_name(c->cgroups, id, buf, sizeof(buf)),
-		   *ran = ran_name(c, f, id, path);
+	uint32_t begun = __atomic_load_n(&slot->begun, __ATOMIC_ACQUIRE);
 
-	if (ran)
-		json_array_append_new(tasks,
-				      json_pack("{s:i,s:s,s:s,s:I}", "tid", tid, "task", path,
-						"ran", ran, "time_ns", (json_int_t)ns));
+	memcpy(ret, slot, sizeof(*ret));
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return ret->last_ns && !(begun & 1) &&
+	       __atomic_load_n(&slot->begun, __ATOMIC_RELAXED) == begun;
 }
 
-/* Of one vCPU, since the last reading. The last slot is of all other cgroups. */
-static void tasks_add(struct top_causes *c, struct followed *f, const struct stat_vcpu *v,
+/* Of one vCPU, since the last reading. */
+static void tasks_add(const struct top_causes *c, struct followed *f, const struct stat_vcpu *v,
 		      unsigned int vcpu, int tid, json_t *tasks)
 {
-	for (unsigned int i = 0; i < STAT_STEAL_SLOTS; i++) {
-		const struct stat_steal now = v->steal[i];
-		uint64_t ns = now.ns - f->before[vcpu][i].ns;
+	for (unsigned int i = 0; i < STAT_PREEMPTOR_SLOTS; i++) {
+		struct stat_preemptor *was = &f->before[vcpu][i], now;
+		uint64_t ns;
 
-		f->before[vcpu][i] = now;
-		if (!now.key || !ns)
+		if (!slot_read(&v->preemptor[i], &now))
 			continue;
-		cgroup_names_want(c->cgroups, now.key - 1);
-		cgroup_names_read(c->cgroups);
-		task_add(c, f, tasks, tid, now.key - 1, ns);
+		ns = now.ns - (now.begun == was->begun ? was->ns : 0);
+		*was = now;
+		if (ns)
+			json_array_append_new(tasks, task_make(c, f, tid, &now, ns));
 	}
 }
 
@@ -169,7 +143,7 @@ static json_t *tasks_make(struct top_causes *c, struct followed *f, const struct
 		json_int_t vcpu = json_integer_value(json_object_get(thread, "vcpu")),
 			   tid = json_integer_value(json_object_get(thread, "tid"));
 
-		if (c->cgroups && vcpu < (json_int_t)f->nr)
+		if (vcpu < (json_int_t)f->nr)
 			tasks_add(c, f, stat_vcpu(vms->stat, w->at.first + (unsigned int)vcpu),
 				  (unsigned int)vcpu, (int)tid, tasks);
 	}
@@ -190,7 +164,9 @@ static void vm_read(struct top_causes *c, const struct top_vms *vms, const struc
 		return;
 	json_object_set_new(outside, "tasks",
 			    tasks_make(c, f, vms, w, json_object_get(outside, "threads")));
-	json_object_set_new(outside, "vms", json_pack("[{s:s*}]", "exe", w->vm.exe));
+	json_object_set_new(outside, "vms",
+			    json_pack("[{s:s*,s:i}]", "exe", w->vm.exe, "pid", (int)w->vm.pid));
+	json_object_set_new(outside, "recorder", json_pack("{s:i}", "pid", (int)getpid()));
 	node->causes = top_causes_make(m, node, outside);
 	json_decref(outside);
 }
@@ -209,17 +185,11 @@ void top_causes_read(struct top_causes *c, const struct top_vms *vms, struct top
 int top_causes_open(const struct top_vms *vms, struct top_causes **ret)
 {
 	struct top_causes *c = calloc(1, sizeof(*c));
-	char root[PATH_MAX];
-	int err = 0;
 
 	if (!c)
 		return fail(-ENOMEM, "out of memory");
 	*ret = c;
-	if (stat_has_steals(vms->stat)) {
-		c->cgroups = cgroup_names_new(cgroup_root_find(root, sizeof(root)) ? root : NULL);
-		err = c->cgroups ? 0 : error_code();
-	}
-	return err ? err : top_causes_follow(c, vms);
+	return top_causes_follow(c, vms);
 }
 
 void top_causes_close(struct top_causes *c)
@@ -229,6 +199,5 @@ void top_causes_close(struct top_causes *c)
 	for (unsigned int i = 0; i < c->nr; i++)
 		followed_free(&c->vm[i]);
 	free(c->vm);
-	cgroup_names_free(c->cgroups);
 	free(c);
 }

@@ -217,7 +217,7 @@ const char *top_vms_note(const struct top_vms *t, char *buf, size_t size)
 
 static int open_one(struct top_vms *t, const char *selected, bool tasks)
 {
-	struct stat_request request = {.details = true, .steals = true, .nr_kernels = tasks};
+	struct stat_request request = {.details = true, .preemptors = true, .nr_kernels = tasks};
 	struct vm vm = {0};
 	int err = vm_find_given(selected, &vm);
 
@@ -238,7 +238,8 @@ static int open_one(struct top_vms *t, const char *selected, bool tasks)
 
 static int open_all(struct top_vms *t, bool pages, bool tasks)
 {
-	struct stat_request request = {.details = true, .pages = pages, .steals = true};
+	struct stat_request request = {
+		.details = true, .pages = pages, .steals = pages, .preemptors = true};
 	struct vm *vms = NULL;
 	unsigned int nr = 0, kernels = 0, left = 0;
 	int err = vm_scope_given(&t->scope);

@@ -62,31 +62,29 @@ static uint64_t works_for(const char *name)
 	return 0;
 }
 
-static bool is_recorder(const struct found *f, const json_t *tid)
+/* Counters have the task's process, recordings its thread. */
+static bool is_recorder(const struct found *f, const json_t *task)
 {
-	const json_t *info = json_object_get(data_of(f->sections, "info"), "result");
+	const json_t *info = json_object_get(data_of(f->sections, "info"), "result"),
+		     *pid = json_object_get(task, "task_pid");
 
-	return json_equal(json_object_get(json_object_get(info, "recorder"), "pid"), tid);
+	return json_equal(json_object_get(json_object_get(info, "recorder"), "pid"),
+			  pid ? pid : json_object_get(task, "task_tid"));
 }
 
 static enum ran ran_of(const struct found *f, const json_t *row, const json_t *task)
 {
-	static const char *const names[NR_RAN] = {[RAN_NOTHING] = "idle",
-						  [RAN_OTHER_VM] = "other-vm",
-						  [RAN_OWN] = "own",
-						  [RAN_HOST] = "host"};
 	const json_t *tid = json_object_get(task, "task_tid"), *other;
 	uint64_t pid;
 
-	for (enum ran ran = 0; ran < NR_RAN; ran++)
-		if (names[ran] && !strcmp(text_of(task, "ran"), names[ran]))
-			return ran;
 	if (!json_is_integer(tid))
 		return RAN_UNKNOWN;
 	if (!json_integer_value(tid))
 		return RAN_NOTHING;
-	if (is_recorder(f, tid))
+	if (is_recorder(f, task))
 		return RAN_RECORDER;
+	if (*text_of(task, "ran"))
+		return strcmp(text_of(task, "ran"), "own") ? RAN_OTHER_VM : RAN_OWN;
 	other = thread_row(f, json_integer_value(tid));
 	if (other)
 		return strcmp(text_of(other, "vm"), text_of(row, "vm")) ? RAN_OTHER_VM : RAN_OWN;
@@ -148,12 +146,10 @@ static void throttled_move(const struct found *f, const json_t *row, struct stea
 
 static const char *ran_cause(const json_t *row, enum ran ran)
 {
-	static const char *const causes[] = {[RAN_THROTTLED] = "cpu-quota",
-					     [RAN_OTHER_VM] = "cpu-other-vm",
-					     [RAN_OWN] = "cpu-own-threads",
-					     [RAN_HOST] = "cpu-host-task",
-					     [RAN_RECORDER] = "recorder",
-					     [RAN_UNKNOWN] = "cpu-wait"};
+	static const char *const causes[] = {
+		[RAN_THROTTLED] = "cpu-quota", [RAN_OTHER_VM] = "cpu-other-vm",
+		[RAN_OWN] = "cpu-own-threads", [RAN_HOST] = "cpu-host-task",
+		[RAN_RECORDER] = "recorder",   [RAN_UNKNOWN] = "cpu-wait"};
 	uint64_t waits = number(row, "waits");
 
 	if (ran != RAN_NOTHING)

@@ -11,6 +11,9 @@
 #include "output/report/page.h"
 #include "output/table.h"
 
+/* Time without a CPU is counted at its end: less would be mostly of waits that began before it. */
+enum { INTERVAL_MIN_NS = 50000000 };
+
 /* ---- exits ---- */
 
 static json_t *exits_row(const struct top_model *m, const struct top_node *n)
@@ -163,9 +166,11 @@ static json_t *sections_make(const struct top_model *m, const struct top_node *v
 	json_t *sections = json_object();
 
 	section_add(sections, "info",
-		    json_pack("{s:{s:I,s:b,s:O*,s:O*}}", "result", "span_ns", (json_int_t)span_ns,
-			      "interval", 1, "limits", json_object_get(outside, "limits"), "vms",
-			      json_object_get(outside, "vms")));
+		    json_pack("{s:{s:I,s:b,s:O*,s:O*,s:O*}}", "result", "span_ns",
+			      (json_int_t)span_ns, "interval", 1, "limits",
+			      json_object_get(outside, "limits"), "vms",
+			      json_object_get(outside, "vms"), "recorder",
+			      json_object_get(outside, "recorder")));
 	section_add(sections, "exits", json_pack("{s:o}", "rows", exits_rows(m, vm)));
 	section_add(sections, "exits_by_vcpu", json_pack("{s:o}", "rows", vcpus_rows(vm)));
 	section_add(sections, "blame_by_vcpu", blame_make(m, vm));
@@ -181,7 +186,7 @@ json_t *top_causes_make(const struct top_model *m, const struct top_node *vm, co
 	json_t *sections, *findings, *result, *one;
 	size_t i;
 
-	if (m->since_start || !span_ns)
+	if (m->since_start || span_ns < INTERVAL_MIN_NS)
 		return json_null();
 	sections = sections_make(m, vm, outside);
 	findings = findings_make(sections);

@@ -18,11 +18,11 @@
  * [{"id": a cause of doc/causes.md, "share": of the time of the vCPU that lost most, "lost_ns": the same, "text"}], the
  * largest first, without what is no fault. `outside`: of this interval, what vm_waits_next() (vm/waits.h) has, and
  *
- *	"vms": [{"exe"}]
- *	"tasks": [{"tid": the vCPU's, "time_ns", "task": what had the CPU meanwhile, "ran": "idle", "own", "other-vm",
- *		   "host"}]
+ *	"vms": [{"exe", "pid"}], "recorder": {"pid": ours}
+ *	"tasks": rows as those of `sched --by task`, of what had the CPU meanwhile: {"tid": the vCPU's, "time_ns",
+ *		  "task", "task_tid", "task_pid": its process, "ran": "own", "other-vm"; absent: see the name}
  *
- * null if the figures are not those of an interval. A new reference.
+ * null if the figures are not those of an interval, or of one shorter than 50 ms. A new reference.
  */
 json_t *top_causes_make(const struct top_model *m, const struct top_node *vm,
 			const json_t *outside);
