@@ -141,7 +141,9 @@ static void test_tasks(void **state)
 		  {"kvm-pit/4711 (75)", NULL, "cpu-own-threads", 0},
 		  {"kvm-pit/99 (76)", NULL, "cpu-other-vm", 0},
 		  {"stress (77)", NULL, "cpu-host-task", 0},
-		  {"hostrace (78)", NULL, NULL, 78}};
+		  {"top (78)", NULL, NULL, 78},
+		  {"hostrace (79)", NULL, NULL, 0},
+		  {"hostracer (80)", NULL, "cpu-host-task", 0}};
 	struct fixture *f = *state;
 	json_t *list;
 

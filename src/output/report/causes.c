@@ -114,7 +114,7 @@ const struct cause causes[] = {
 	 "look at its backing file or server, at io.max of the VM's cgroup, and, in a recording, "
 	 "at QEMU's throttling, which hostrace stuck names"},
 	{"disk-busy", "disk", "requests of its disk", NULL},
-	{"recorder", "cpu", "the process that made the recording", NULL},
+	{"recorder", "cpu", "hostrace itself, which made the recording", NULL},
 	{"event", "", "", NULL},
 	{NULL},
 };

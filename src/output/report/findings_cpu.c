@@ -20,7 +20,7 @@ enum ran {
 	RAN_OTHER_VM,
 	RAN_OWN,
 	RAN_HOST,
-	RAN_RECORDER, /* the process that made the recording: without it, the VM does not wait for that */
+	RAN_RECORDER, /* hostrace: without it, the VM does not wait for that */
 	RAN_UNKNOWN,
 	NR_RAN
 };
@@ -62,12 +62,17 @@ static uint64_t works_for(const char *name)
 	return 0;
 }
 
-/* Counters have the task's process, recordings its thread. */
+/*
+ * Counters have the task's process, recordings its thread. The recorder has child processes, as the one that looks what
+ * stands still when the recording starts; these are known by their name.
+ */
 static bool is_recorder(const struct found *f, const json_t *task)
 {
 	const json_t *info = json_object_get(data_of(f->sections, "info"), "result"),
 		     *pid = json_object_get(task, "task_pid");
 
+	if (!strncmp(text_of(task, "task"), "hostrace (", 10))
+		return true;
 	return json_equal(json_object_get(json_object_get(info, "recorder"), "pid"),
 			  pid ? pid : json_object_get(task, "task_tid"));
 }
