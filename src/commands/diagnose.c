@@ -172,7 +172,7 @@ static int diagnosis_put(double threshold, struct output *out)
 	fail_hint(fail(-ENODATA, "%s", diagnosis_is_unknown(diagnosis)
 					       ? "nothing could be diagnosed"
 					       : "the recording cannot show all causes"),
-		  "record with --for blame,sched,virtio,leaks");
+		  "record with --for diagnose");
 	return command_failed();
 }
 

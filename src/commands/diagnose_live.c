@@ -52,8 +52,8 @@ int diagnose_record(const char *name, uint64_t duration_ns, const char *path, js
 		return status;
 	snprintf(pid, sizeof(pid), "%d", (int)vm.pid);
 	snprintf(duration, sizeof(duration), "%" PRIu64 "ns", duration_ns);
-	status = run_self((char *[]){"record", "--vm", pid, "--for", "blame,sched,virtio,leaks",
-				     "--duration", duration, "-o", (char *)path, "-q", NULL});
+	status = run_self((char *[]){"record", "--vm", pid, "--for", "diagnose", "--duration",
+				     duration, "-o", (char *)path, "-q", NULL});
 	if (!stuck_run_start(&stuck, vm.pid))
 		*ret_stuck = stuck_run_end(&stuck, true);
 	vm_free(&vm);

@@ -52,4 +52,5 @@ void reports_recorded_print(FILE *out)
 		}
 		fputc('\n', out);
 	}
+	fprintf(out, "diagnose: the events of " REPORTS_OF_DIAGNOSE "\n");
 }

@@ -90,6 +90,9 @@ const struct report_ops *report_recorded(const char *name);
 /* Is the event of this id one of them? */
 bool report_records(const struct report_ops *ops, unsigned int id);
 
+/* What `hostrace diagnose` is made of: `record --for diagnose` records the events of all of them. */
+#define REPORTS_OF_DIAGNOSE "blame,sched,virtio,leaks"
+
 /* "NAME: EVENT, EVENT": a line for each. */
 void reports_recorded_print(FILE *out);
 

@@ -26,9 +26,9 @@ struct event_set {
 
 /* Not kvm_emulate_insn: one record per emulated instruction is a flood of little use. */
 static const struct event_set sets[] = {
-	{"default",
-	 GLOBS("kvm_*", "-kvm_emulate_insn", NO_APIC, NO_MORE, "sched_switch", "sched_wakeup",
-	       "virtqueue_*", "virtio_*", "vm_state", "vhost_start", "qemu_pio")},
+	{"default", GLOBS("kvm_*", "-kvm_emulate_insn", NO_APIC, NO_MORE, "sched_switch",
+			  "sched_wakeup", "sched_block", "sched_ran", "virtqueue_*", "virtio_*",
+			  "vm_state", "vhost_start", "qemu_pio")},
 	{"kvm", GLOBS("kvm_*", "-kvm_emulate_insn")},
 	{"sched", GLOBS("sched_switch", "sched_wakeup")},
 	{"waits", GLOBS("sched_switch", "sched_block", "sched_ran", "sched_woken", "sched_holder")},
@@ -86,14 +86,15 @@ static bool choose_set(const char *name, bool on, bool wants[EV_LIMIT])
 	return false;
 }
 
-/* Other names of reports: of an analyzer, or a list of events. */
+/* Other names of reports: of an analyzer, a list of events, or several reports. */
 static const struct {
-	const char *report, *analyzer, *events;
+	const char *report, *analyzer, *events, *reports;
 } others[] = {
-	{"exits", "exit-latency", NULL},
-	{"ports", "pio", NULL},
-	{"msrs", "msr", NULL},
-	{"timeline", NULL, "default"},
+	{"exits", "exit-latency", NULL, NULL},
+	{"ports", "pio", NULL, NULL},
+	{"msrs", "msr", NULL, NULL},
+	{"timeline", NULL, "default", NULL},
+	{"diagnose", NULL, NULL, REPORTS_OF_DIAGNOSE},
 };
 
 enum { NR_OTHERS = sizeof(others) / sizeof(others[0]) };
@@ -123,6 +124,8 @@ static int choose_report(const char *name, bool wants[EV_LIMIT])
 			continue;
 		if (others[i].events)
 			return events_choose(others[i].events, wants);
+		if (others[i].reports)
+			return events_choose_for(others[i].reports, wants);
 		name = others[i].analyzer;
 		break;
 	}
@@ -203,7 +206,7 @@ int events_choose_for(const char *list, bool wants[EV_LIMIT])
 
 int events_choose_exact(bool wants[EV_LIMIT])
 {
-	if (!wants[EV_sched_block])
+	if (!wants[EV_sched_holder])
 		return fail_usage(-EINVAL, "--exact requires --for blame");
 	wants[EV_bql_locked] = wants[EV_bql_unlock] = true;
 	return 0;
