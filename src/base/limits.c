@@ -4,8 +4,10 @@
  * replaced by one of our own (makecontext(3)) in the same thread, since privileges are given up by thread.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
-#include <stdint.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <ucontext.h>
@@ -14,6 +16,7 @@
 #include "base/limits.h"
 
 enum { STACK_MIN = 1 << 20, STACK_BYTES = 8 << 20 };
+enum { STACKS_BYTES = 32 * STACK_BYTES }; /* of all threads; with less memory one may not start (EAGAIN) */
 
 int limits_files_raise(unsigned int min)
 {
@@ -38,6 +41,66 @@ int limits_files_check(unsigned int min)
 	return getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur >= min ? 0
 									 : limits_files_raise(min);
 }
+
+/* ---- which one was too low ---- */
+
+static uint64_t limit_now(int which)
+{
+	struct rlimit now;
+
+	return getrlimit(which, &now) || now.rlim_cur == RLIM_INFINITY ? UINT64_MAX : now.rlim_cur;
+}
+
+/* The lower one of the two. */
+static bool memory_limit(uint64_t below, char *buf, size_t size)
+{
+	uint64_t space = limit_now(RLIMIT_AS), data = limit_now(RLIMIT_DATA);
+
+	if (space >= below && data >= below)
+		return false;
+	if (space <= data)
+		snprintf(buf, size,
+			 "the limit of the address space is %" PRIu64
+			 " KiB (ulimit -v, LimitAS= of systemd)", space / 1024);
+	else
+		snprintf(buf, size,
+			 "the limit of data is %" PRIu64 " KiB (ulimit -d, LimitDATA= of systemd)",
+			 data / 1024);
+	return true;
+}
+
+const char *limits_of_error(int err, char *buf, size_t size)
+{
+	uint64_t files = limit_now(RLIMIT_NOFILE), processes = limit_now(RLIMIT_NPROC);
+
+	*buf = 0;
+	if (err == -EMFILE)
+		snprintf(buf, size, "the limit of open files is %" PRIu64
+			 " (ulimit -n, LimitNOFILE= of systemd)", files);
+	else if (err == -ENOMEM)
+		memory_limit(UINT64_MAX, buf, size);
+	else if (err == -EAGAIN && !memory_limit(STACKS_BYTES, buf, size) &&
+		 processes != UINT64_MAX)
+		snprintf(buf, size,
+			 "the limit of processes and threads is %" PRIu64
+			 " (ulimit -u, LimitNPROC= of systemd)", processes);
+	return buf;
+}
+
+int limits_memory_check(unsigned int mib)
+{
+	size_t bytes = (size_t)mib << 20;
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		return fail(-ENOMEM, "out of memory: less than the %u MiB that hostrace needs for "
+				     "the kernel's type information", mib);
+	munmap(p, bytes);
+	return 0;
+}
+
+/* ---- the stack ---- */
 
 static bool stack_is_small(void)
 {

@@ -42,7 +42,13 @@ static int targets_make(struct collector *c, const struct vm *vms, unsigned int 
 /* BPF knows processes by the pids of the first namespace. */
 #define PID_NAMESPACE_INIT 0xeffffffcu /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 
-enum { FILES_MIN = 64 }; /* some 25 descriptors per VM, and those of the programs and maps */
+enum { FILES_MIN = 96 }; /* some 25 descriptors per VM, and those of the programs and maps */
+enum { MEMORY_MIN_MIB = 24 }; /* for libbpf */
+
+int collector_memory_check(void)
+{
+	return limits_memory_check(MEMORY_MIN_MIB);
+}
 
 /* What no capability can help with. */
 int collector_kernel_check(void)
@@ -62,7 +68,9 @@ int collector_kernel_check(void)
 			    clock_own()->err == -ESTALE
 				    ? ": its children are in another one; try: unshare --fork"
 				    : " (/proc/self/timens_offsets)");
-	return limits_files_raise(FILES_MIN);
+	int err = limits_files_raise(FILES_MIN);
+
+	return err ? err : collector_memory_check();
 }
 
 int collector_open(const struct vm *vms, unsigned int nr_vms, const struct collector_options *opt,

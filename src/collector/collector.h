@@ -206,6 +206,9 @@ void collector_close(struct collector *c);
  */
 int privileges_check(void);
 
+/* Can this process have the memory that libbpf needs? -ENOMEM with the error message set. */
+int collector_memory_check(void);
+
 /*
  * features.c: the kernel's BPF features, tested by loading programs. Needs CAP_BPF and CAP_PERFMON, else both return
  * false. Programs on tracepoints with typed arguments ("tp_btf", Linux 5.5); storage per thread (Linux 5.11).

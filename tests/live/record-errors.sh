@@ -20,7 +20,7 @@ refuses() {
 	is "$(grep -cE "$regexp" record.err)" 1 "$name: the error message" record.err
 }
 
-plan 36
+plan 70
 refuses 1 'no process' "a pid that is not there" "$HOSTRACE" record --vm 999999999
 refuses 1 'not a virtual machine' "a pid that is not a VM" "$HOSTRACE" record --vm $$
 refuses 1 'no VM named' "a name that nobody has" "$HOSTRACE" record --vm no-such-vm-name
@@ -45,6 +45,17 @@ refuses 1 'cap_bpf.*cap_perfmon.*setcap.*hostrace' "without capabilities" \
 	setpriv --bounding-set=-all --inh-caps=-all "$HOSTRACE" record --vm "$vmm" -o x.hrt
 refuses 1 'limit of open files is 5.*ulimit -n' "few open files" \
 	sh -c 'ulimit -n 5; exec "$@"' sh "$HOSTRACE" record --vm "$vmm" -o x.hrt
+refuses 1 'limit of open files is 64.*ulimit -n' "open files for few probes" \
+	sh -c 'ulimit -n 64; exec "$@"' sh "$HOSTRACE" record --vm "$vmm" -o x.hrt
+refuses 1 'cannot start a thread.*limit of processes and threads is 1 .ulimit -u' "no threads" \
+	prlimit --nproc=1 "$HOSTRACE" record --vm "$vmm" -d 1s -o x.hrt
+# Libraries call it a kernel without BTF, or events that the host lacks.
+for limit in as=20480000 as=28672000 as=34816000 data=4096000 data=9216000; do
+	for command in "record -d 1s -o x.hrt" "stat -d 1s" doctor; do
+		refuses 1 'out of memory.*the limit of .* is [0-9]* KiB .ulimit -[vd]' "${command%% *} with $limit" \
+			prlimit --$limit "$HOSTRACE" $command --vm "$vmm"
+	done
+done
 # Its set-up waits for a monitor that accepts and says nothing, for five seconds; a signal ends it before.
 cat >silent.sh <<'END'
 until [ -s waiter ]; do sleep .05; done

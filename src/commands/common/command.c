@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What all commands share: the options that each has, and how they print messages. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/memory.h"
 #include "base/progress.h"
 #include "commands/common/command.h"
@@ -36,7 +38,7 @@ bool color_wanted(FILE *out)
 	return isatty(fileno(out)) && !(no && *no) && term && strcmp(term, "dumb");
 }
 
-enum { ERROR_TEXT_BYTES = 1024, NOTE_BYTES = 8192 };
+enum { ERROR_TEXT_BYTES = 1024, NOTE_BYTES = 8192, LIMIT_BYTES = 256 };
 
 int command_failed(void)
 {
@@ -44,16 +46,17 @@ int command_failed(void)
 		return command_usage("%s", error_text());
 	progress_end();
 
-	char text[ERROR_TEXT_BYTES];
-	bool noted;
+	char text[ERROR_TEXT_BYTES], limit[LIMIT_BYTES] = "";
+	bool noted, memory;
 
 	snprintf(text, sizeof(text), "%s", error_text());
 	text_sanitize(text);
-	noted = strstr(text, "out of memory");
-
-	/* Libraries report it as something else. */
-	fprintf(stderr, "hostrace: %s: %s%s\n", command_now->name, text,
-		memory_failures() && !noted ? " (out of memory)" : "");
+	noted = strstr(text, "out of memory") || strstr(text, strerror(ENOMEM));
+	memory = noted || memory_failures(); /* libraries report it as something else */
+	if (memory || strstr(text, strerror(-error_code())))
+		limits_of_error(memory ? -ENOMEM : error_code(), limit, sizeof(limit));
+	fprintf(stderr, "hostrace: %s: %s%s%s%s\n", command_now->name, text,
+		memory && !noted ? " (out of memory)" : "", *limit ? "; " : "", limit);
 	return EXIT_FAILED;
 }
 

@@ -79,6 +79,8 @@ static int run(int argc, char **argv)
 		return command_usage("unexpected argument '%s'; select a VM with --vm",
 				     argc ? argv[0] : "--");
 	each_event |= common.verbose;
+	if (collector_memory_check())
+		return command_failed();
 	if (vm_option ? vm_find_given(vm_option, &one) : vm_list_given(&vms, &nr))
 		return command_failed();
 	if (output_open("text json", &out)) {
