@@ -104,6 +104,7 @@ int guest_symbols(int argc, char **argv)
 		err = linux_guest_find(&g, monotonic_ns() + GUEST_LINUX_FIND_NS);
 	if (!err && linux_modules_add(&g))
 		without = strdup(error_text());
+	err = linux_guest_check(&g, err);
 	if (!err)
 		err = symbols_print(&g);
 	if (!err)

@@ -28,16 +28,22 @@ int guest_linux_list(const char *action, int argc, char **argv, int (*print)(str
 		err = linux_guest_find(&g, monotonic_ns() + GUEST_LINUX_FIND_NS);
 	if (!err)
 		err = linux_types_read(&g, &types);
+	err = linux_guest_check(&g, err);
 	if (!err)
 		err = output_open("text json", &out);
 	if (!err) {
 		output_unwrap(&out);
 		l.out = out.file;
 		l.rows = output_is("json") ? json_array() : NULL;
-		err = print(&l);
-		if (l.rows)
+		err = linux_guest_check(&g, print(&l));
+		if (l.rows && err != -ESRCH)
 			guest_json_write(out.file, action, "rows", l.rows, NULL);
-		err = output_close(&out) ? -EIO : err;
+		else
+			json_decref(l.rows);
+		if (err == -ESRCH)
+			output_cancel(&out);
+		else
+			err = output_close(&out) ? -EIO : err;
 	}
 	if (g.torn)
 		command_note("%" PRIu64 " structures changed while they were read", g.torn);

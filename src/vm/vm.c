@@ -120,6 +120,8 @@ static int cmdline_fill(struct vm *vm, bool is_qemu, bool fds_seen, unsigned int
 	unsigned int nr = 0;
 	int err = proc_cmdline(vm->pid, &text, &words, &nr);
 
+	if (err == -ENOENT || err == -ESRCH)
+		return fail(-ESRCH, "process %d has exited", vm->pid);
 	if (err)
 		return fail(err, "process %d: cannot read its command line: %s", vm->pid,
 			    strerror(-err));

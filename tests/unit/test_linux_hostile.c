@@ -8,6 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "base/error.h" /* before cmocka, which makes fail() a macro */
 #include "linux_image.h"
 
@@ -337,6 +343,29 @@ static void token_tables(void **state)
 	kallsyms_deinit(&g.symbols);
 }
 
+/* Its memory is that of no other system, and what was read of it may be a part only. */
+static void vm_ended(void **state)
+{
+	pid_t pid = fork();
+	struct linux_guest g = {.pid = pid, .ram.pagemap = -1};
+
+	(void)state;
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	assert_int_equal(linux_guest_check(&g, -EPERM), -EPERM); /* it could not be opened */
+	assert_int_equal(memory_open(pid, 0, &g.memory), 0);
+	assert_int_equal(linux_guest_check(&g, 0), 0);
+	assert_int_equal(linux_guest_check(&g, -ENOENT), -ENOENT);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(linux_guest_check(&g, -ENOENT), -ESRCH);
+	assert_non_null(strstr(error_text(), "ended while its memory was read"));
+	assert_int_equal(linux_guest_check(&g, 0), -ESRCH);
+	linux_guest_close(&g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -350,6 +379,7 @@ int main(void)
 		cmocka_unit_test(offsets_add_up),
 		cmocka_unit_test(vmcoreinfo_pages),
 		cmocka_unit_test(token_tables),
+		cmocka_unit_test(vm_ended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,10 +80,12 @@ static int child_run(const struct vm *vm, const char *path)
 	if (!err)
 		err = child_confine(path);
 	if (!err)
-		err = linux_guest_find(&g, monotonic_ns() + NS_PER_S);
+		err = linux_guest_check(&g, linux_guest_find(&g, monotonic_ns() + NS_PER_S));
 	if (err)
 		return err;
-	err = linux_modules_add(&g);
+	err = linux_guest_check(&g, linux_modules_add(&g));
+	if (err == -ESRCH)
+		return err;
 	err = err == -ENOMEM ? err : symbols_write(&g, path);
 	if (!err)
 		dprintf(CHILD_FD, "%zu symbols, %.60s", g.symbols.nr, g.banner);

@@ -86,6 +86,13 @@ void linux_guest_close(struct linux_guest *g)
 	*g = (struct linux_guest){.ram.pagemap = -1};
 }
 
+int linux_guest_check(struct linux_guest *g, int err)
+{
+	if (!g->memory.maps || memory_reread(&g->memory) != -ESRCH)
+		return err;
+	return fail(-ESRCH, "the VM (process %d) ended while its memory was read", (int)g->pid);
+}
+
 /* ---- reading ---- */
 
 void linux_reads_begin(struct linux_guest *g)

@@ -53,6 +53,12 @@ struct linux_guest {
  */
 int linux_guest_open(const struct vm *vm, const struct kvm_vm *kvm, const char *qmp,
 		     uint64_t timeout_ns, struct linux_guest *ret);
+/*
+ * After reading, `err` being what it returned: what is read of the memory of a VM that has ended is not mapped, which
+ * looks like another system, or a shorter list. -ESRCH with the error message set in this case, also where err is 0.
+ */
+int linux_guest_check(struct linux_guest *g, int err);
+
 void linux_guest_close(struct linux_guest *g);
 
 /*
