@@ -152,6 +152,18 @@ uint64_t text_certain(const struct kernel_event *kind, const struct text_reasons
 	return present;
 }
 
+struct text_slice text_sure(struct text_slice text, bool open)
+{
+	if (!open)
+		return text;
+	while (text.len && text.at[text.len - 1] == ' ')
+		text.len--;
+	text.len -= last_word(text).len;
+	while (text.len && text.at[text.len - 1] == ' ')
+		text.len--;
+	return text;
+}
+
 bool text_is_cut(const struct text_line *l)
 {
 	struct half h = half_make(l->system, l->name, l->text);
@@ -162,7 +174,9 @@ bool text_is_cut(const struct text_line *l)
 
 bool text_is_open(const struct text_line *l)
 {
-	return text_end_of(l->name, text_plugin_skip(l->text)) == END_OPEN;
+	enum text_end ends = text_end_of(l->name, text_plugin_skip(l->text));
+
+	return ends == END_OPEN || ends == END_UNKNOWN;
 }
 
 /* False: it is no event. */

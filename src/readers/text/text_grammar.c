@@ -116,6 +116,8 @@ static enum text_end value_match(struct attempt *a, const char *p, const char *s
 		most++;
 	if (most < v.min)
 		return s + most == a->end ? END_WITHIN : END_UNKNOWN;
+	if (v.kind == 'b' && s + most == a->end && most % 3 == 1)
+		best = END_WITHIN; /* half a byte */
 	for (unsigned int n = is_number ? most : v.min; n <= most && best < END_OPEN && a->work;
 	     n++) {
 		if (n) /* "[x]" is one task's name */

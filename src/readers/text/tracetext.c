@@ -342,7 +342,8 @@ static void event_make(struct tracetext *t, struct text_name *n, struct event *e
 		type = n->plain;
 		hdr.size = type->size;
 		hdr.type = type->id;
-		text_put(type, n->is_stack ? stack_read(t) : l->text, to);
+		text_put(type, n->is_stack ? stack_read(t) : text_sure(l->text, t->lines.open_end),
+			 to);
 	}
 	memcpy(to, &hdr, sizeof(hdr));
 	*ev = (struct event){.time_ns = hdr.time, .type = type, .data = to, .tid = hdr.tid,

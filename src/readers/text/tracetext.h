@@ -59,6 +59,8 @@ const struct event_type *text_form_type(const struct kernel_text *form, bool gue
 bool text_form_fill(const struct kernel_text *form, struct text_slice text, uint8_t *record);
 
 /* text_cut.c: may the text of a line lack its end, or the end of its last value? */
+/* Without its last word, if that may be half. */
+struct text_slice text_sure(struct text_slice text, bool open);
 bool text_is_cut(const struct text_line *l);
 bool text_is_open(const struct text_line *l);
 
