@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Writes the page: its parts in a template, each escaped for its place. See page.h for what may be where. */
 #include "base/json_text.h"
+#include "output/report/causes.h"
 #include "output/report/page.h"
 
 #include <errno.h>
@@ -29,9 +30,13 @@ static void put_list(FILE *f, const char *tag, const json_t *texts, const char *
 	fprintf(f, "<%s>\n", tag);
 	json_array_foreach (texts, i, one) {
 		const char *text = json_string_value(key ? json_object_get(one, key) : one);
-		const char *section = json_string_value(json_object_get(one, "section"));
+		const char *section = json_string_value(json_object_get(one, "section")),
+			   *cause = text_of(one, "cause");
 
 		fputs("<li>", f);
+		if (cause_find(cause) &&
+		    *cause_find(cause)->what) /* the id is a name of this program, too */
+			fprintf(f, "%s: ", cause);
 		if (section) /* a name of this program, not of the recording */
 			fprintf(f, "<a href=\"#%s\">", section);
 		put_markup(f, text ? text : "");

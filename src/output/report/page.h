@@ -2,7 +2,7 @@
 /*
  * The page: one HTML file with the data as JSON, one script and one style, and nothing from elsewhere.
  *
- *	{"version", "findings": [{"kind", "section", "text", "share"}], "notes": [text],
+ *	{"version", "findings": [{"kind", "cause", "section", "text", "share"}], "notes": [text],
  *	 "sections": {KEY: {"command", "data": the command's JSON, "error", "cut": [..]}}}
  *
  * Text of a recording is untrusted. The page has it in two places only: in the JSON, in which everything that could end
