@@ -169,10 +169,13 @@ static int diagnosis_put(double threshold, struct output *out)
 	if (!partial || status)
 		return status;
 	/* what did not look at everything has not found that nothing is wrong */
-	fail_hint(fail(-ENODATA, "%s", diagnosis_is_unknown(diagnosis)
-					       ? "nothing could be diagnosed"
-					       : "the recording cannot show all causes"),
-		  "record with --for diagnose");
+	fail_hint(fail(-ENODATA, "%s",
+		       diagnosis_is_unknown(diagnosis) ? "nothing could be diagnosed"
+						       : "the recording cannot show all causes"),
+		  json_array_size(
+			  json_object_get(json_object_get(diagnosis, "result"), "not_recorded"))
+			  ? "record with --for diagnose"
+			  : "see what is not known");
 	return command_failed();
 }
 
@@ -210,7 +213,9 @@ const struct command diagnose_command = {
 	.examples = "  hostrace diagnose --vm web1\n  hostrace diagnose vm.hrt -f json",
 	.options = options,
 	.unused = "limit wide guest no-guest clock event reason tid",
-	.rules = (const struct option_rule[]){
-	{"duration", .with = "vm"}, {"vm-user", .with = "vm"}, {"tcg", .with = "vm"}, {0}},
+	.rules = (const struct option_rule[]){{"duration", .with = "vm"},
+					      {"vm-user", .with = "vm"},
+					      {"tcg", .with = "vm"},
+					      {0}},
 	.run = run,
 };

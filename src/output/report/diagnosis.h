@@ -22,10 +22,12 @@ struct diagnosis_query {
  *	{"hostrace", "inputs", "clock", "caveats", "result": {"title", "verdict", "threshold", "known_ns", "guest":
  *	 {"in_guest", "halted"}, "causes": [{"id", "wrong", "share", "lost_ns", "text", "command", "cure", "more",
  *	 "more_share"}], "ruled_out": [{"kind", "text", "share"}],
- *	 "not_known": [{"kind", "text", "why", "recordable"}], "not_recorded": [{"kind", "text", "record"}]}}
+ *	 "not_known": [{"kind", "text", "why", "recordable", "present"}],
+ *	 "not_recorded": [{"kind", "text", "record"}]}}
  *
  * verdict: "wrong"; "healthy": all kinds of causes were recorded; "nothing-found": some were not, or are not known;
- * "unknown": the recording answers nothing. recordable: false: no recording of this VM shows it. share, lost_ns: null
+ * "unknown": the recording answers nothing. recordable: false: no recording of this VM shows it; present: true: the VM
+ * has what cannot be seen, and is not called healthy. share, lost_ns: null
  * if the cause has none. New reference.
  */
 json_t *diagnosis_make(const struct diagnosis_query *q);

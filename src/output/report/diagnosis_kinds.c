@@ -3,12 +3,14 @@
  * A kind of causes without a cause is ruled out only if one would have been seen. Three things may hide it: its events
  * were not recorded; they were, but some are missing, or leave it open what they are of; or no recording of this VM
  * shows it, as with exits of a KVM that reports none, and devices that are not virtio. The last does not change the
- * verdict, as nothing can be done about it.
+ * verdict, as nothing can be done about it, unless the VM is known to have such a disk.
  */
 #include "output/report/diagnosis_kinds.h"
 
 #include <string.h>
 
+#include "base/array.h"
+#include "output/report.h"
 #include "output/report/causes.h"
 #include "output/report/findings.h"
 #include "output/report/page.h"
@@ -286,6 +288,73 @@ static void still_add(json_t *result, const json_t *sections)
 			      json_incref((json_t *)one));
 }
 
+/* ---- other disks ---- */
+
+/* Of the VM's command line: "ide-hd,drive=d0", "drive,file=web.img,if=ide"; libvirt writes the first. */
+static bool is_other_disk(const char *device)
+{
+	static const char *const models[] = {"ide-hd", "nvme", "usb-storage", "usb-uas", "sd-card"};
+	size_t len = strcspn(device, ",");
+
+	if (!strncmp(device, "drive,", 6))
+		return !strstr(device, ",if=pflash") && !strstr(device, ",media=cdrom") &&
+		       !strstr(device, ",if=floppy");
+	return array_any(sizeof(models) / sizeof(*models), i,
+			 len == strlen(models[i]) && !strncmp(device, models[i], len));
+}
+
+static const char *other_disk_of(const json_t *vm)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach (json_object_get(vm, "devices"), i, one) {
+		const char *device = json_is_string(one) ? json_string_value(one) : "";
+
+		/* without if= the machine chooses: "virt" virtio */
+		if (!strncmp(device, "drive,", 6) && !strstr(device, ",if=") &&
+		    strstr(text_of(vm, "machine"), "virt"))
+			continue;
+		if (is_other_disk(device))
+			return device;
+	}
+	return strstr(text_of(vm, "cmdline"), " -hda ") ? "-hda" : NULL;
+}
+
+static bool is_throttled_by_option(const json_t *vm)
+{
+	static const char *const words[] = {"throttling.", ",iops", ",bps", "throttle-group"};
+
+	return array_any(sizeof(words) / sizeof(*words), i,
+			 strstr(text_of(vm, "cmdline"), words[i]));
+}
+
+/* A disk that is there and cannot be seen may be what the guest waits for: the VM is not called healthy. */
+static void other_disks_add(json_t *result, const json_t *sections)
+{
+	const json_t *vm;
+	size_t i;
+
+	json_array_foreach (json_object_get(diagnosis_info(sections), "vms"), i, vm) {
+		const char *disk = other_disk_of(vm);
+
+		if (!disk)
+			continue;
+		json_array_append_new(
+			json_object_get(result, "not_known"),
+			json_pack("{s:s,s:s,s:o,s:b,s:b}", "kind", "other-disk", "text",
+				  "disks that are not virtio", "why",
+				  json_sanitized(json_sprintf(
+					  "requests of %s cannot be seen%s: see info block -v and "
+					  "info blockstats of QEMU's monitor",
+					  disk,
+					  is_throttled_by_option(vm)
+						  ? ", and QEMU's command line throttles I/O"
+						  : "")),
+				  "recordable", 0, "present", 1));
+	}
+}
+
 void diagnosis_kinds_add(json_t *result, const struct diagnosis_query *q)
 {
 	const json_t *causes_found = json_object_get(result, "causes");
@@ -299,6 +368,7 @@ void diagnosis_kinds_add(json_t *result, const struct diagnosis_query *q)
 		    !kind_share(causes_found, k->id, &share))
 			kind_add(result, q, k, share);
 	still_add(result, q->sections);
+	other_disks_add(result, q->sections);
 }
 
 bool diagnosis_kinds_known(const json_t *result)
@@ -307,7 +377,8 @@ bool diagnosis_kinds_known(const json_t *result)
 	size_t i;
 
 	json_array_foreach (json_object_get(result, "not_known"), i, one)
-		if (!json_is_false(json_object_get(one, "recordable")))
+		if (!json_is_false(json_object_get(one, "recordable")) ||
+		    json_is_true(json_object_get(one, "present")))
 			return false;
 	return !json_array_size(json_object_get(result, "not_recorded"));
 }
