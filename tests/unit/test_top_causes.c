@@ -143,7 +143,9 @@ static void test_tasks(void **state)
 		  {"stress (77)", NULL, "cpu-host-task", 0},
 		  {"top (78)", NULL, NULL, 78},
 		  {"hostrace (79)", NULL, NULL, 0},
-		  {"hostracer (80)", NULL, "cpu-host-task", 0}};
+		  {"hostrace-httpd (80)", NULL, NULL, 0},
+		  {"hostrace-demo (81)", NULL, "cpu-host-task", 0},
+		  {"hostracer (82)", NULL, "cpu-host-task", 0}};
 	struct fixture *f = *state;
 	json_t *list;
 

@@ -68,11 +68,14 @@ static uint64_t works_for(const char *name)
  */
 static bool is_recorder(const struct found *f, const json_t *task)
 {
+	static const char *const names[] = {"hostrace (", "hostrace-decode (", "hostrace-http (",
+					    "hostrace-httpd ("};
 	const json_t *info = json_object_get(data_of(f->sections, "info"), "result"),
 		     *pid = json_object_get(task, "task_pid");
 
-	if (!strncmp(text_of(task, "task"), "hostrace (", 10))
-		return true;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strncmp(text_of(task, "task"), names[i], strlen(names[i])))
+			return true;
 	return json_equal(json_object_get(json_object_get(info, "recorder"), "pid"),
 			  pid ? pid : json_object_get(task, "task_tid"));
 }
