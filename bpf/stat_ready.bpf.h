@@ -69,8 +69,9 @@ static __always_inline void preemptor_begin(struct stat_preemptor *p, const stru
 	p->begun++;
 }
 
-static __attribute__((noinline)) int preemptor_add(struct stat_vcpu *v, const struct stat_ran *ran,
-						   hr_u64 ns, hr_u64 now)
+/* Not static: the verifier checks it once, and not for each turn of the loop that calls it. */
+__attribute__((noinline)) int stat_preemptor_add(struct stat_vcpu *v, const struct stat_ran *ran,
+						 hr_u64 ns, hr_u64 now)
 {
 	hr_u64 at;
 
@@ -106,7 +107,7 @@ static __always_inline void preemptors_add(struct stat_vcpu *v, hr_u64 now)
 			break;
 		start = cpu->ran[at].start_ns > from ? cpu->ran[at].start_ns : from;
 		if (end > start)
-			preemptor_add(v, &cpu->ran[at], end - start, now);
+			stat_preemptor_add(v, &cpu->ran[at], end - start, now);
 		end = start;
 	}
 }

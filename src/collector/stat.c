@@ -149,9 +149,10 @@ static int way_try(struct stat *s, const struct way *way)
 {
 	int err = -ENOTSUP;
 
-	if (s->request.nr_kernels && !way_load(s, way, DETAILS_ALL, true)) {
-		s->tasks = true;
-		return 0;
+	for (size_t i = 0; i < 2 && s->request.nr_kernels; i++) {
+		s->tasks = !way_load(s, way, detail_sets[i], true);
+		if (s->tasks)
+			return 0;
 	}
 	for (size_t i = 0; i < sizeof(detail_sets) / sizeof(*detail_sets) && err; i++)
 		if (s->request.details || !detail_sets[i])
