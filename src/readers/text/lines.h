@@ -37,6 +37,7 @@ struct text_lines {
 	size_t quote_depth;
 	char cut;      /* the byte at which a line that is too long was cut; 0: it was not */
 	bool unended;  /* there is no newline at the end */
+	uint64_t open_from; /* lines from this one on may be cut, as one without a newline; 0: none */
 	bool open_end; /* the current record may lack its end, and what is missing may change its last value */
 	int err; /* -errno of the read that failed */
 };

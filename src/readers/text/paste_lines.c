@@ -140,6 +140,7 @@ bool paste_line_read(struct text_lines *t, struct physical *x)
 	else
 		physical_split(t, x, s, end);
 	x->last |= t->unended && t->at == t->end && !x->ended;
+	x->last |= t->open_from && x->number >= t->open_from;
 	x->end = paste_clean(x->at, x->end);
 	x->flowed = x->end - x->at >= 2 && x->end[-1] == ' ' && x->end[-2] != ' ';
 	*x->end = '\n';

@@ -478,6 +478,7 @@ int tracetext_begin(struct tracetext *t, const char *path, const struct read_hin
 {
 	int err = t->lines.source ? 0 : text_lines_open(&t->lines, path, hint ? hint->files : NULL);
 
+	t->lines.open_from = t->tail.open_from;
 	if (!err && pasted)
 		err = paste_begin(&t->lines, hint && hint->guest ? &text_paste_guest_grammar
 								 : &text_paste_grammar) ?:
@@ -511,7 +512,8 @@ int tracetext_new(const char *path, struct tracetext **ret)
 }
 
 static int tracetext_try(const char *path, const struct read_hint *hint, bool pasted,
-			 bool skip_first, struct text_unit unit, struct tracetext **ret)
+			 bool skip_first, uint64_t open_from, struct text_unit unit,
+			 struct tracetext **ret)
 {
 	struct tracetext *t = NULL;
 	int err = tracetext_new(path, &t);
@@ -520,6 +522,7 @@ static int tracetext_try(const char *path, const struct read_hint *hint, bool pa
 		return err;
 	t->unit = unit;
 	t->head.skip = skip_first;
+	t->tail.open_from = open_from;
 	err = tracetext_begin(t, path, hint, pasted);
 	if (err)
 		tracetext_close(&t->reader);
@@ -546,29 +549,36 @@ static int tracetext_open(const char *path, const struct read_hint *hint, struct
 {
 	struct tracetext *t;
 	struct text_unit unit = {0};
+	uint64_t open_from = 0;
 	bool skip = false;
-	int err = tracetext_try(path, hint, false, skip, unit, &t);
+	int err = tracetext_try(path, hint, false, skip, 0, unit, &t);
 	/* babeltrace's broken lines are skipped, and counted */
 	bool pasted = !err && t->is_pasted && !t->lines.babeltrace;
 
 	if (pasted) {
 		tracetext_close(&t->reader);
-		err = tracetext_try(path, hint, true, skip, unit, &t);
+		err = tracetext_try(path, hint, true, skip, 0, unit, &t);
 	}
 	if (!err && t->head.is_cut) {
 		skip = true;
 		tracetext_close(&t->reader);
-		err = tracetext_try(path, hint, pasted, skip, unit, &t);
+		err = tracetext_try(path, hint, pasted, skip, open_from, unit, &t);
+	}
+	if (!err && t->tail.is_cut) {
+		pasted = true;
+		open_from = t->tail.line;
+		tracetext_close(&t->reader);
+		err = tracetext_try(path, hint, pasted, skip, open_from, unit, &t);
 	}
 	if (!err && t->other_unit.nr > t->reader.info.nr_events) { /* the first line is the odd one */
 		unit = t->other;
 		tracetext_close(&t->reader);
-		err = tracetext_try(path, hint, pasted, skip, unit, &t);
+		err = tracetext_try(path, hint, pasted, skip, open_from, unit, &t);
 	}
 	if (!err && has_differences(t)) {
 		unit = (struct text_unit){.known = true, .timeless = true, .differences = true};
 		tracetext_close(&t->reader);
-		err = tracetext_try(path, hint, pasted, skip, unit, &t);
+		err = tracetext_try(path, hint, pasted, skip, open_from, unit, &t);
 	}
 	if (!err && (err = tracetext_check(t)))
 		tracetext_close(&t->reader);

@@ -111,6 +111,10 @@ struct text_name {
 	char *key; /* owned: "kvm_exit" or "kvm:kvm_exit", without NUL */
 	uint32_t len;
 	uint64_t nr; /* events in the file */
+	struct text_ends { /* of the texts of all events but the last */
+		uint64_t nr;
+		uint32_t digits_min, digits_max, words_min, words_max;
+	} ends;
 	bool wanted;
 	bool is_stack; /* "<stack trace>": its functions are the lines below */
 	bool is_lost;  /* perf's record of lost events */
@@ -179,6 +183,11 @@ struct tracetext {
 	uint64_t back_line; /* where a CPU's times go back to the beginning, or by a second; 0: nowhere */
 	uint64_t overrun, uncounted; /* events overwritten before the first; losses of unknown size */
 	struct text_seam seam; /* what is missing after the newest event; set by the first pass */
+	struct {
+		uint64_t line; /* of the last event */
+		uint64_t open_from; /* of struct text_lines: set before the first pass */
+		bool is_cut; /* it is shorter than others, or the first line is cut, too: set by the first pass */
+	} tail;
 	struct text_head { /* of the text's first line, if it is an event: `tail -c` may have cut it */
 		bool is_first, has_task, has_cpu, timeless;
 		bool is_cut; /* it lacks what the next event has: set by the first pass */
@@ -209,6 +218,15 @@ enum text_line_kind tracetext_line(struct tracetext *t);
 struct text_name *tracetext_name(struct tracetext *t, const struct read_hint *hint);
 
 /* Of the current line, which is an event and begins at `line`: sets t->head. */
+/* text_tail.c: was the text's last event cut, though there is a newline? */
+struct text_tail {
+	struct text_name *name; /* of the newest event; NULL: none */
+	uint32_t digits, words; /* of its text */
+};
+
+void tracetext_tail_learn(struct tracetext *t, struct text_tail *tail, struct text_name *name);
+void tracetext_tail_end(struct tracetext *t, const struct text_tail *tail);
+
 void tracetext_head_learn(struct tracetext *t, const char *line);
 
 /* Has the current line's time another unit than the file? Counts it. */

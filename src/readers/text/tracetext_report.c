@@ -81,8 +81,11 @@ static void pasted_report(struct tracetext *t)
 	if (counts->open && !counts->width)
 		trace_info_caveat(info,
 				  "%s: line %" PRIu64
-				  " has no newline, and may be cut: its last value is not recorded",
-				  info->file, counts->first_open);
+				  " %s may be cut: its last value is not recorded",
+				  info->file, counts->first_open,
+				  !t->lines.open_from ? "has no newline, and"
+						      : "is shorter than others, or the first line "
+							"is cut, so it");
 	else if (counts->open)
 		trace_info_caveat(info,
 				  "%s: %" PRIu64 " records, the first is line %" PRIu64

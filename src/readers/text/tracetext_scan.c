@@ -42,6 +42,7 @@ struct scan {
 	json_t *threads;
 	unsigned int isa_tries;
 	bool too_many_names; /* more than META_THREADS_MAX threads */
+	struct text_tail tail;
 	struct tick_rate rate; /* of a host's times in ticks */
 	char last[LAST_BYTES + TEXT_LINE_SLACK]; /* the newest event's name and text */
 	struct text_line last_line;		 /* ... in it */
@@ -355,6 +356,7 @@ static int event_learn(struct scan *s, const struct read_hint *hint)
 	if (!s->begun)
 		start_learn(s, l);
 	name->nr++;
+	tracetext_tail_learn(t, &s->tail, name);
 	time_learn(s, l->time);
 	s->in_stack = name->wanted && name->is_stack;
 	if (name->wanted)
@@ -550,6 +552,7 @@ int tracetext_scan(struct tracetext *t, const struct read_hint *hint)
 	if (!err && t->seam.stated)
 		err = seam_learn(s, UINT64_MAX);
 	t->is_pasted |= last_is_cut(s);
+	tracetext_tail_end(t, &s->tail);
 	err = err ? err : tracetext_error(t);
 	if (!err)
 		meta_set(s, hint ? hint->tsc_khz : 0);
