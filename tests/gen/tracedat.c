@@ -21,6 +21,8 @@
  *   lost CPU COUNT                     so does this, and the page says that COUNT events were lost before it (0: some)
  *   drop CPU                           ends the page; what follows of this CPU is not written, as if pages were lost,
  *   keep CPU                           ... until here
+ *   pages CPU COUNT                    ends the page; so many empty ones follow
+ *   chunk COUNT                        version 7: so many pages of a CPU are packed together
  *   words CPU WORD...                  32-bit words in the page, as they are: padding, an absolute time, damage
  *   TIME CPU TID EVENT VALUE...        an event, in time order of its CPU
  */
@@ -80,7 +82,7 @@ struct trace {
 	struct bytes comms, options;
 	struct formats formats;
 	struct cpu cpu[CPUS];
-	unsigned int nr_cpus;
+	unsigned int nr_cpus, chunk_pages;
 };
 
 /* ---- pages ---- */
@@ -112,6 +114,14 @@ static void page_end(struct trace *t, struct cpu *c)
 	memcpy(c->page + 8, &commit, 8);
 	fwrite(c->page, 1, t->page_size, c->pages.f);
 	c->open = c->missed = false;
+}
+
+static void pages_add(struct trace *t, struct cpu *c, uint64_t nr)
+{
+	page_end(t, c);
+	memset(c->page, 0, t->page_size);
+	for (uint64_t i = 0; i < nr; i++)
+		fwrite(c->page, 1, t->page_size, c->pages.f);
 }
 
 static void page_begin(struct trace *t, struct cpu *c, uint64_t time)
@@ -283,6 +293,10 @@ static void line_read(struct trace *t, char *line)
 	} else if (!strcmp(word[0], "words") && nr > 2 && cpu_get(t, number(word[1]))->open) {
 		for (int i = 2; i < nr; i++)
 			word_add(cpu_get(t, number(word[1])), (uint32_t)number(word[i]));
+	} else if (!strcmp(word[0], "pages") && nr == 3) {
+		pages_add(t, cpu_get(t, number(word[1])), number(word[2]));
+	} else if (!strcmp(word[0], "chunk") && nr == 2) {
+		t->chunk_pages = (unsigned int)number(word[1]);
 	} else if (!strcmp(word[0], "lost") && nr == 3) {
 		page_lose(t, cpu_get(t, number(word[1])), number(word[2]));
 	} else {
@@ -391,7 +405,7 @@ static uint64_t section_put(const struct trace *t, FILE *f, int id, const struct
 
 static void pages_pack(const struct trace *t, const struct bytes *pages, FILE *f)
 {
-	size_t step = (size_t)CHUNK_PAGES * t->page_size;
+	size_t step = (size_t)(t->chunk_pages ? t->chunk_pages : CHUNK_PAGES) * t->page_size;
 
 	put(f, (pages->len + step - 1) / step, 4);
 	for (size_t at = 0; at < pages->len; at += step) {

@@ -10,7 +10,10 @@
 enum {
 	TRACEDAT_CPUS_MAX = 4096,
 	TRACEDAT_SECTION_MAX = 64 << 20, /* bytes of one section of metadata, unpacked */
-	TRACEDAT_CHUNK_MAX = 16 << 20,	 /* bytes of one chunk of pages, unpacked */
+	/* Of one chunk of pages, unpacked: trace-cmd packs 10 pages; larger ones up to 1 MiB, and of all CPUs. */
+	TRACEDAT_CHUNK_PAGES_MAX = 16,
+	TRACEDAT_CHUNK_MAX = 1 << 20,
+	TRACEDAT_CHUNKS_MAX = 256 << 20,
 	TRACEDAT_KEPT_MAX = 32 << 20,	 /* bytes of unpacked chunks that are kept for the next pass */
 	TRACEDAT_OPTIONS_MAX = 1 << 16,
 	TRACEDAT_TEXT_MAX = 4096,

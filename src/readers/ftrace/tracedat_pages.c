@@ -137,8 +137,19 @@ static bool kept_take(struct tracedat_pages *p)
 	return true;
 }
 
+/* One of each CPU is in memory, and one of zeros is packed to a ten thousandth. */
+static uint64_t chunk_max(const struct tracedat_file *f)
+{
+	uint64_t pages = (uint64_t)TRACEDAT_CHUNK_PAGES_MAX * f->page_size,
+		 max = pages > TRACEDAT_CHUNK_MAX ? pages : TRACEDAT_CHUNK_MAX,
+		 share = TRACEDAT_CHUNKS_MAX / (f->nr_cpus ? f->nr_cpus : 1);
+
+	return max < share ? max : share;
+}
+
 static int chunk_read(struct tracedat_pages *p)
 {
+	const uint64_t max = chunk_max(p->file);
 	uint32_t head[2];
 	int err;
 
@@ -149,9 +160,10 @@ static int chunk_read(struct tracedat_pages *p)
 	p->data = NULL;
 	if (err)
 		return err;
-	if (head[0] > TRACEDAT_CHUNK_MAX || head[1] > TRACEDAT_CHUNK_MAX)
-		return fail(-EBADMSG, "%s: offset %" PRIu64 ": invalid chunk size %u",
-			    p->file->path, p->at, head[0] > head[1] ? head[0] : head[1]);
+	if (head[0] > max || head[1] > max)
+		return fail(-EBADMSG,
+			    "%s: offset %" PRIu64 ": invalid chunk size %u (at most %" PRIu64 ")",
+			    p->file->path, p->at, head[0] > head[1] ? head[0] : head[1], max);
 	err = room_make(&p->packed, &p->packed_room, head[0]);
 	if (!err)
 		err = room_make(&p->buf, &p->buf_room, head[1]);
@@ -297,7 +309,7 @@ static int chunks_split(struct tracedat_pieces *to, struct tracedat_file *f,
 		err = take(p, head, sizeof(head));
 		if (err)
 			break;
-		if (head[0] > TRACEDAT_CHUNK_MAX || head[0] > p->left)
+		if (head[0] > chunk_max(f) || head[0] > p->left)
 			p->chunks = 1;
 		piece.bytes = (uint32_t)sizeof(head) +
 			      (head[0] < p->left ? head[0] : (uint32_t)p->left);
