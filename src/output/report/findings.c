@@ -27,19 +27,6 @@ static uint64_t info_span(const json_t *sections)
 	return number(json_object_get(data_of(sections, "info"), "result"), "span_ns");
 }
 
-/* ---- sentences ---- */
-
-/* "queue 0 of disk". */
-static const char *queue_print(const json_t *row, char *buf, size_t size)
-{
-	char path[128];
-
-	snprintf(buf, size, "queue %" JSON_INTEGER_FORMAT " of %s",
-		 json_integer_value(json_object_get(row, "queue")),
-		 path_print(text_of(row, "device"), path, sizeof(path)));
-	return buf;
-}
-
 /* ---- what each section says ---- */
 
 static void broken_add(struct found *f, const json_t *row)
@@ -47,9 +34,10 @@ static void broken_add(struct found *f, const json_t *row)
 	char who[WHO_BYTES];
 
 	finding_add(f, "broken-device", "device-broken", "leaks", 1,
-	    json_sprintf("The device of %s stopped itself after an error, with requests that it "
-			 "does not return.",
-			 queue_print(row, who, sizeof(who))));
+		    json_sprintf(
+			    "The device of %s stopped itself after an error, with requests that it "
+			    "does not return.",
+			    queue_print(row, who, sizeof(who))));
 }
 
 static void from_leaks(struct found *f)
@@ -83,8 +71,8 @@ static void from_leaks(struct found *f)
 
 struct cause_words {
 	const char *cause, *did, *id; /* id: NULL: group_cause() has it */
-	bool is_steal; /* sched has it, with more than the exits */
-	bool by_vmm;   /* followed by the VMM's name */
+	bool is_steal;		      /* sched has it, with more than the exits */
+	bool by_vmm;		      /* followed by the VMM's name */
 };
 
 static const struct cause_words cause_words[] = {
@@ -149,8 +137,7 @@ static const char *group_cause(const struct found *f, const struct cause_words *
 {
 	if (w->id)
 		return w->id;
-	return w->by_vmm ? device_cause(text_of(one, "what"))
-			 : kernel_cause(f);
+	return w->by_vmm ? device_cause(text_of(one, "what")) : kernel_cause(f);
 }
 
 /* What a vCPU did for so long. Why pages of its memory were not there is known from outside the recording's events. */
@@ -191,8 +178,8 @@ static void from_group(struct found *f, const json_t *largest, const json_t *gro
 	for (size_t i = 0; i < sizeof(cause_words) / sizeof(*cause_words); i++) {
 		const struct cause_words *w = &cause_words[i];
 		uint64_t ns = number(of, w->cause);
-		const json_t *one = json_object_get(
-			largest, cause_key(group, w->cause, who, sizeof(who)));
+		const json_t *one =
+			json_object_get(largest, cause_key(group, w->cause, who, sizeof(who)));
 
 		if (w->is_steal && has_sched)
 			continue;
@@ -249,9 +236,9 @@ static uint64_t blamed_ns(const struct found *f, const json_t *row, const char *
 static void from_sleep(struct found *f, const json_t *row)
 {
 	static const char *const uses[][2] = {{"mutex_ns", "global-mutex"},
-						{"syscall_ns", "syscall"},
-						{"fault_ns", "fault"},
-						{"stopped_ns", "stopped"}};
+					      {"syscall_ns", "syscall"},
+					      {"fault_ns", "fault"},
+					      {"stopped_ns", "stopped"}};
 
 	for (size_t i = 0; i < sizeof(uses) / sizeof(*uses); i++) {
 		const struct cause_words *w = words_of(uses[i][1]);
@@ -260,43 +247,6 @@ static void from_sleep(struct found *f, const json_t *row)
 		if (blamed_ns(f, row, w->cause) < ns - ns / 4)
 			words_add(f, w, w->id, "sched", row, ns, "");
 	}
-}
-
-/* Halts of all vCPUs, as a share of the time of one; 1 if exits are not recorded. */
-static double halted(const struct found *f)
-{
-	const json_t *row, *rows = rows_of(f, "exits");
-	uint64_t sum = 0;
-	size_t i;
-
-	json_array_foreach (rows, i, row)
-		if (exit_reason_is_idle(text_of(row, "reason")))
-			sum += number(row, "total_ns");
-	return json_array_size(rows) && share_of(f, sum) < 1 ? share_of(f, sum) : 1;
-}
-
-/*
- * The share of time in which the VM's vCPUs were asleep, in waits for the global mutex or not: of the one that was so
- * most; 1 if that is not recorded.
- */
-static double asleep_most(const struct found *f, const char *vm, bool with_mutex)
-{
-	const json_t *row, *asleep;
-	double most = 0, share;
-	bool any = false;
-	size_t i;
-
-	json_array_foreach (rows_of(f, "sched"), i, row) {
-		asleep = json_object_get(row, "asleep");
-		if (strcmp(text_of(row, "kind"), "vcpu") != 0 || !json_is_number(asleep) ||
-		    strcmp(text_of(row, "vm"), vm) != 0)
-			continue;
-		any = true;
-		share = json_number_value(asleep) / 100 -
-			(with_mutex ? 0 : share_of(f, number(row, "mutex_ns")));
-		most = share > most ? share : most;
-	}
-	return any ? most : halted(f);
 }
 
 /*
@@ -346,16 +296,17 @@ static void from_exits(struct found *f, bool explained)
 			most = row;
 	if (!most || explained)
 		return;
-	finding_add(f, "exits", reason_cause(f, text_of(most, "reason")), "exits",
-	    share_of(f, number(most, "total_ns")),
-	    json_sprintf(
-		    "Exits for %s took %s of all vCPUs: %llu exits, median %s, 99th percentile "
-		    "%s.",
-		    text_of(most, "reason"),
-		    share_print(f, number(most, "total_ns"), share, sizeof(share)),
-		    (unsigned long long)number(most, "count"),
-		    duration_print(number(most, "p50_ns"), p50, sizeof(p50)),
-		    duration_print(number(most, "p99_ns"), p99, sizeof(p99))));
+	finding_add(
+		f, "exits", reason_cause(f, text_of(most, "reason")), "exits",
+		share_of(f, number(most, "total_ns")),
+		json_sprintf(
+			"Exits for %s took %s of all vCPUs: %llu exits, median %s, 99th percentile "
+			"%s.",
+			text_of(most, "reason"),
+			share_print(f, number(most, "total_ns"), share, sizeof(share)),
+			(unsigned long long)number(most, "count"),
+			duration_print(number(most, "p50_ns"), p50, sizeof(p50)),
+			duration_print(number(most, "p99_ns"), p99, sizeof(p99))));
 }
 
 /* Counters without a histogram have the average only. */
@@ -385,111 +336,17 @@ static void from_halts(struct found *f)
 		if (!exit_reason_is_idle(text_of(row, "reason")) || rate < EXIT_HALT_STORM ||
 		    median >= EXIT_IDLE_MIN_NS)
 			continue;
-		finding_add(f, "halt-storm", "halts-not-idle", "exits",
-		    share_of(f, n * median / (vcpus ? vcpus : 1)),
-		    json_sprintf("vCPUs halted %.0f times a second (%s), half of these for at most "
-				 "%s: a vCPU that halts so briefly is busy, not idle; something is "
-				 "pending at each halt, as a page of an async page fault, or halt "
-				 "polling finds it.",
-				 rate, text_of(row, "reason"),
-				 duration_print(median, p50, sizeof(p50))));
+		finding_add(
+			f, "halt-storm", "halts-not-idle", "exits",
+			share_of(f, n * median / (vcpus ? vcpus : 1)),
+			json_sprintf(
+				"vCPUs halted %.0f times a second (%s), half of these for at most "
+				"%s: a vCPU that halts so briefly is busy, not idle; something is "
+				"pending at each halt, as a page of an async page fault, or halt "
+				"polling finds it.",
+				rate, text_of(row, "reason"),
+				duration_print(median, p50, sizeof(p50))));
 	}
-}
-
-/* The stage of the largest 99th percentile. */
-static const char *slowest_stage(const json_t *stages, uint64_t *ret_p99)
-{
-	const char *key, *found = "";
-	json_t *one;
-
-	*ret_p99 = 0;
-	json_object_foreach ((json_t *)stages, key, one)
-		if (number(one, "p99_ns") > *ret_p99) {
-			*ret_p99 = number(one, "p99_ns");
-			found = key;
-		}
-	return found;
-}
-
-/*
- * Do requests of this queue wait for something outside, as a packet, a key or a connection? That they are in flight is
- * no delay then. Where the recording does not have the device's type: does one wait at the end?
- */
-static bool waits_outside(const json_t *row)
-{
-	static const char *const served[] = {"virtio-blk", "virtio-9p", "virtio-crypto",
-					     "vhost-user-fs", "virtio-pmem"};
-	const char *kind = text_of(row, "kind");
-
-	if (!*kind)
-		return number(json_object_get(row, "in_flight"), "end");
-	if (!strcmp(kind, "virtio-scsi")) /* control, events, requests: virtio 1.2, 5.6.2 */
-		return number(row, "queue") < 2;
-	return !array_any(sizeof(served) / sizeof(*served), i, !strcmp(kind, served[i]));
-}
-
-/* "; the slowest stage is push-notify with 3.1ms; its cgroup limits I/O (8:0 riops=20)". */
-static const char *queue_more_print(const struct found *f, const json_t *row, char *buf,
-				    size_t size)
-{
-	uint64_t p99;
-	const char *stage = slowest_stage(json_object_get(row, "stages"), &p99),
-		   *limits = io_limits_of(f, text_of(row, "vm"));
-	bool elsewhere = strcmp(stage, "pop-push") != 0;
-	char worst[16];
-
-	snprintf(buf, size, "%s%s%s%s%s%s%s", elsewhere ? "; the slowest stage is " : "",
-		 elsewhere ? stage : "", elsewhere ? " with " : "",
-		 elsewhere ? duration_print(p99, worst, sizeof(worst)) : "",
-		 *limits ? "; its cgroup limits I/O (" : "", limits, *limits ? ")" : "");
-	return buf;
-}
-
-/*
- * Requests that were in flight for `ns`: all, or the slow ones. A guest that waits for its device sleeps: it can have
- * lost to it no more than the time for which it did.
- */
-static void queue_add(struct found *f, const json_t *row, const char *cause, uint64_t ns)
-{
-	const json_t *device = json_object_get(json_object_get(row, "stages"), "pop-push");
-	double share = share_of(f, ns), asleep = asleep_most(f, text_of(row, "vm"), true);
-	uint64_t busy = number(json_object_get(row, "in_flight"), "busy_ns");
-	char who[WHO_BYTES], of[SHARE_BYTES], p50[16], p99[16], more[WHO_BYTES];
-
-	finding_add(f, "queue", cause, "virtio", share < asleep ? share : asleep,
-		    json_sprintf("Requests of %s%s were in flight for %s%s; each took the device "
-				 "%s (median) and %s (99th percentile)%s.",
-				 queue_print(row, who, sizeof(who)),
-				 ns < busy ? " that took 10ms or more" : "",
-				 share_print(f, ns, of, sizeof(of)),
-				 share > asleep ? ", longer than vCPUs slept" : "",
-				 duration_print(number(device, "p50_ns"), p50, sizeof(p50)),
-				 duration_print(number(device, "p99_ns"), p99, sizeof(p99)),
-				 queue_more_print(f, row, more, sizeof(more))));
-}
-
-/* Whatever most requests take: a disk that is slow for a part of the time is slow for that part. */
-static void from_queue(struct found *f, const json_t *row)
-{
-	const json_t *flight = json_object_get(row, "in_flight"),
-		     *device = json_object_get(json_object_get(row, "stages"), "pop-push");
-	uint64_t busy = number(flight, "busy_ns"),
-		 slow = *text_of(row, "kind") ? number(flight, "slow_ns") : 0;
-
-	if (waits_outside(row) || !number(device, "count"))
-		return;
-	queue_add(f, row, slow_cause(f, row), slow < busy ? slow : busy);
-	if (slow < busy / 2)
-		queue_add(f, row, "disk-busy", busy);
-}
-
-static void from_virtio(struct found *f)
-{
-	const json_t *row;
-	size_t i;
-
-	json_array_foreach (rows_of(f, "virtio"), i, row)
-		from_queue(f, row);
 }
 
 /* Times for which a VM was stopped, in sum: of the one with the longest. Nothing is known of its vCPUs meanwhile. */
@@ -537,11 +394,10 @@ static void from_events(struct found *f)
 		unsigned long long n = number(events, note->event);
 
 		if (n && note->where & NOTE_SUMMARY && json_array_size(f->list) < CANDIDATES_MAX)
-			json_array_append_new(
-				f->list,
-				json_pack("{s:s,s:s,s:s,s:f,s:o}", "kind", note->event, "cause",
-					  "event", "section", "info", "share", 0.0, "text",
-					  note_print(note, n)));
+			json_array_append_new(f->list, json_pack("{s:s,s:s,s:s,s:f,s:o}", "kind",
+								 note->event, "cause", "event",
+								 "section", "info", "share", 0.0,
+								 "text", note_print(note, n)));
 	}
 }
 
@@ -573,13 +429,12 @@ uint64_t findings_span(const json_t *sections)
 
 json_t *findings_make(const json_t *sections)
 {
-	struct found f = {
-		.list = json_array(), .sections = sections, .vmm = vmm_name(sections)};
+	struct found f = {.list = json_array(), .sections = sections, .vmm = vmm_name(sections)};
 
 	f.span_ns = findings_span(sections);
 	f.is_part = f.span_ns < info_span(sections);
-	f.is_interval = json_is_true(json_object_get(
-		json_object_get(data_of(sections, "info"), "result"), "interval"));
+	f.is_interval = json_is_true(
+		json_object_get(json_object_get(data_of(sections, "info"), "result"), "interval"));
 	findings_stuck(&f);
 	from_leaks(&f);
 
@@ -588,7 +443,7 @@ json_t *findings_make(const json_t *sections)
 	from_sched(&f);
 	from_exits(&f, explained);
 	from_halts(&f);
-	from_virtio(&f);
+	findings_queues(&f);
 	from_downtime(&f);
 	findings_host(&f);
 	from_events(&f);

@@ -4,9 +4,11 @@
  *
  *	findings.c	 what each section of the page has to say, with its share of the recording's time
  *	findings_cpu.c	 ... those of the scheduler
+ *	findings_queue.c ... those of virtqueues
  *	findings_limits.c what limited the VM from outside
  *	findings_stuck.c what stood still when the VM was looked at
  *	findings_cause.c which cause (causes.h) that is
+ *	findings_rows.c	 what they read of the rows of more than one section
  *	findings_list.c	 the largest of each kind, in order; the page's notes and title
  */
 #ifndef HOSTRACE_REPORT_FINDINGS_H
@@ -90,6 +92,29 @@ const char *vcpu_print(const json_t *row, char *buf, size_t size);
 
 /* Time of vCPUs' threads without a CPU, in exits or not. True: the recording has it. */
 bool findings_cpu(struct found *f);
+
+/* ---- virtqueues ---- */
+
+void findings_queues(struct found *f);
+
+/* ---- rows ---- */
+
+/* "queue 0 of disk0", of a row of virtio or leaks. */
+const char *queue_print(const json_t *row, char *buf, size_t size);
+
+bool queue_waits_outside(const json_t *row);
+
+/* For how long requests that a device can serve at once were in flight: of the queue with the longest time. */
+uint64_t queues_busy_ns(const struct found *f, const char *vm);
+
+/* A row of sched of a thread that serves devices. */
+bool thread_is_server(const json_t *row);
+
+/* For how long the threads of this VM that serve devices waited for a CPU: of the one that did so most. */
+uint64_t servers_ready_ns(const struct found *f, const char *vm);
+
+/* The share of time in which the VM's vCPUs were asleep. */
+double asleep_most(const struct found *f, const char *vm, bool with_mutex);
 
 /* ---- limits ---- */
 

@@ -195,6 +195,13 @@ static const char *instead_print(const struct steal *s, enum ran ran, char *buf,
 	return buf;
 }
 
+static const char *why_print(const struct found *f, const json_t *row, const struct steal *s,
+			     enum ran ran, char *buf, size_t size)
+{
+	return ran == RAN_THROTTLED ? quota_print(f, row, buf, size)
+				    : instead_print(s, ran, buf, size);
+}
+
 /* ", at most 31ms at a time"; "": counters do not have it. */
 static const char *max_print(const json_t *row, char *buf, size_t size)
 {
@@ -216,9 +223,30 @@ static void steal_add(struct found *f, const json_t *row, const struct steal *s,
 				 vcpu_print(row, who, sizeof(who)),
 				 share_print(f, s->ns[ran], share, sizeof(share)),
 				 max_print(row, max, sizeof(max)),
-				 ran == RAN_THROTTLED
-					 ? quota_print(f, row, instead, sizeof(instead))
-					 : instead_print(s, ran, instead, sizeof(instead))));
+				 why_print(f, row, s, ran, instead, sizeof(instead))));
+}
+
+/* A guest waits for a thread that has no CPU only while it has a request, and while it sleeps. */
+static void server_add(struct found *f, const json_t *row)
+{
+	const char *vm = text_of(row, "vm");
+	double most = share_of(f, queues_busy_ns(f, vm)), asleep = asleep_most(f, vm, true);
+	char share[SHARE_BYTES], instead[WHO_BYTES];
+	struct steal s;
+
+	most = asleep < most ? asleep : most;
+	steal_sum(f, row, &s);
+	throttled_move(f, row, &s);
+	for (enum ran ran = RAN_THROTTLED; ran < NR_RAN; ran++) {
+		double part = share_of(f, s.ns[ran]);
+
+		finding_add(f, "server", ran_cause(row, ran), "sched", part < most ? part : most,
+			    json_sprintf("%s's thread %s, which serves devices, was ready to run "
+					 "without a CPU for %s%s.",
+					 f->vmm, text_of(row, "thread"),
+					 share_print(f, s.ns[ran], share, sizeof(share)),
+					 why_print(f, row, &s, ran, instead, sizeof(instead))));
+	}
 }
 
 bool findings_cpu(struct found *f)
@@ -229,6 +257,8 @@ bool findings_cpu(struct found *f)
 	size_t i;
 
 	json_array_foreach (rows_of(f, "sched"), i, row) {
+		if (thread_is_server(row))
+			server_add(f, row);
 		if (strcmp(text_of(row, "kind"), "vcpu") != 0 ||
 		    !json_is_integer(json_object_get(row, "ready_ns")))
 			continue;

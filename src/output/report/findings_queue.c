@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Requests of virtqueues: how long they were in flight, and why so long. Where the threads that serve them waited for a
+ * CPU meanwhile, it was not the disk: that time is what ran instead (findings_cpu.c).
+ */
+#include "output/report/findings.h"
+
+#include <string.h>
+
+#include "base/array.h"
+#include "base/units.h"
+
+/* The stage of the largest 99th percentile. */
+static const char *slowest_stage(const json_t *stages, uint64_t *ret_p99)
+{
+	const char *key, *found = "";
+	json_t *one;
+
+	*ret_p99 = 0;
+	json_object_foreach ((json_t *)stages, key, one)
+		if (number(one, "p99_ns") > *ret_p99) {
+			*ret_p99 = number(one, "p99_ns");
+			found = key;
+		}
+	return found;
+}
+
+/* "; the slowest stage is push-notify with 3.1ms; its cgroup limits I/O (8:0 riops=20)". */
+static const char *queue_more_print(const struct found *f, const json_t *row, char *buf,
+				    size_t size)
+{
+	uint64_t p99;
+	const char *stage = slowest_stage(json_object_get(row, "stages"), &p99),
+		   *limits = io_limits_of(f, text_of(row, "vm"));
+	bool elsewhere = strcmp(stage, "pop-push") != 0;
+	char worst[16];
+
+	snprintf(buf, size, "%s%s%s%s%s%s%s", elsewhere ? "; the slowest stage is " : "",
+		 elsewhere ? stage : "", elsewhere ? " with " : "",
+		 elsewhere ? duration_print(p99, worst, sizeof(worst)) : "",
+		 *limits ? "; its cgroup limits I/O (" : "", limits, *limits ? ")" : "");
+	return buf;
+}
+
+/* Of this time of slow requests, that in which their threads waited for a CPU: as much as of all time in flight. */
+static uint64_t unserved_ns(const struct found *f, const json_t *row, uint64_t ns)
+{
+	uint64_t busy = number(json_object_get(row, "in_flight"), "busy_ns"),
+		 ready = servers_ready_ns(f, text_of(row, "vm"));
+
+	if (!busy || ready >= busy)
+		return busy ? ns : 0;
+	return (uint64_t)((double)ns * (double)ready / (double)busy);
+}
+
+/* ", for about 310ms of it without a CPU for QEMU's threads"; "": for less than 1 ms. */
+static const char *unserved_print(uint64_t ns, char *buf, size_t size)
+{
+	char time[16];
+
+	*buf = '\0';
+	if (ns >= 1000000)
+		snprintf(buf, size, ", for about %s of it without a CPU for QEMU's threads",
+			 duration_print(ns, time, sizeof(time)));
+	return buf;
+}
+
+/*
+ * Requests that were in flight for `ns`: all, or the slow ones. A guest that waits for its device sleeps: it can have
+ * lost to it no more than the time for which it did.
+ */
+static void queue_add(struct found *f, const json_t *row, const char *cause, uint64_t ns)
+{
+	const json_t *device = json_object_get(json_object_get(row, "stages"), "pop-push");
+	double share = share_of(f, ns), asleep = asleep_most(f, text_of(row, "vm"), true);
+	uint64_t busy = number(json_object_get(row, "in_flight"), "busy_ns"),
+		 unserved = strcmp(cause, "disk-busy") ? unserved_ns(f, row, ns) : 0;
+	char who[WHO_BYTES], of[SHARE_BYTES], p50[16], p99[16], more[WHO_BYTES], without[96];
+	double lost = share_of(f, ns - unserved);
+
+	finding_add(f, "queue", cause, "virtio", lost < asleep ? lost : asleep,
+		    json_sprintf("Requests of %s%s were in flight for %s%s%s; each took the device "
+				 "%s (median) and %s (99th percentile)%s.",
+				 queue_print(row, who, sizeof(who)),
+				 ns < busy ? " that took 10ms or more" : "",
+				 share_print(f, ns, of, sizeof(of)),
+				 share > asleep ? ", longer than vCPUs slept" : "",
+				 unserved_print(unserved, without, sizeof(without)),
+				 duration_print(number(device, "p50_ns"), p50, sizeof(p50)),
+				 duration_print(number(device, "p99_ns"), p99, sizeof(p99)),
+				 queue_more_print(f, row, more, sizeof(more))));
+}
+
+/* Whatever most requests take: a disk that is slow for a part of the time is slow for that part. */
+static void from_queue(struct found *f, const json_t *row)
+{
+	const json_t *flight = json_object_get(row, "in_flight"),
+		     *device = json_object_get(json_object_get(row, "stages"), "pop-push");
+	uint64_t busy = number(flight, "busy_ns"),
+		 slow = *text_of(row, "kind") ? number(flight, "slow_ns") : 0;
+
+	if (queue_waits_outside(row) || !number(device, "count"))
+		return;
+	slow = slow < busy ? slow : busy;
+	queue_add(f, row, slow_cause(f, row), slow);
+	if (slow < busy / 2)
+		queue_add(f, row, "disk-busy", busy);
+}
+
+void findings_queues(struct found *f)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach (rows_of(f, "virtio"), i, row)
+		from_queue(f, row);
+}

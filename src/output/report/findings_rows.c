@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the findings read of the rows of more than one section: queues, their threads, and how long vCPUs slept. */
+#include "output/report/findings.h"
+
+#include <string.h>
+
+#include "base/array.h"
+#include "event/exit_reason.h"
+#include "output/table.h"
+
+/* ---- queues ---- */
+
+/* "queue 0 of disk". */
+const char *queue_print(const json_t *row, char *buf, size_t size)
+{
+	char path[128];
+
+	snprintf(buf, size, "queue %" JSON_INTEGER_FORMAT " of %s",
+		 json_integer_value(json_object_get(row, "queue")),
+		 path_print(text_of(row, "device"), path, sizeof(path)));
+	return buf;
+}
+
+/*
+ * Do requests of this queue wait for something outside, as a packet, a key or a connection? That they are in flight is
+ * no delay then. Where the recording does not have the device's type: does one wait at the end?
+ */
+bool queue_waits_outside(const json_t *row)
+{
+	static const char *const served[] = {"virtio-blk", "virtio-9p", "virtio-crypto",
+					     "vhost-user-fs", "virtio-pmem"};
+	const char *kind = text_of(row, "kind");
+
+	if (!*kind)
+		return number(json_object_get(row, "in_flight"), "end");
+	if (!strcmp(kind, "virtio-scsi")) /* control, events, requests: virtio 1.2, 5.6.2 */
+		return number(row, "queue") < 2;
+	return !array_any(sizeof(served) / sizeof(*served), i, !strcmp(kind, served[i]));
+}
+
+uint64_t queues_busy_ns(const struct found *f, const char *vm)
+{
+	const json_t *row;
+	uint64_t most = 0, busy;
+	size_t i;
+
+	json_array_foreach (rows_of(f, "virtio"), i, row) {
+		busy = number(json_object_get(row, "in_flight"), "busy_ns");
+		if (!strcmp(text_of(row, "vm"), vm) && !queue_waits_outside(row) && busy > most)
+			most = busy;
+	}
+	return most;
+}
+
+/* ---- threads ---- */
+
+bool thread_is_server(const json_t *row)
+{
+	return strcmp(text_of(row, "kind"), "vcpu") != 0 &&
+	       json_is_integer(json_object_get(row, "ready_ns"));
+}
+
+uint64_t servers_ready_ns(const struct found *f, const char *vm)
+{
+	const json_t *row;
+	uint64_t most = 0;
+	size_t i;
+
+	json_array_foreach (rows_of(f, "sched"), i, row)
+		if (thread_is_server(row) && !strcmp(text_of(row, "vm"), vm) &&
+		    number(row, "ready_ns") > most)
+			most = number(row, "ready_ns");
+	return most;
+}
+
+/* Halts of all vCPUs, as a share of the time of one; 1 if exits are not recorded. */
+static double halted(const struct found *f)
+{
+	const json_t *row, *rows = rows_of(f, "exits");
+	uint64_t sum = 0;
+	size_t i;
+
+	json_array_foreach (rows, i, row)
+		if (exit_reason_is_idle(text_of(row, "reason")))
+			sum += number(row, "total_ns");
+	return json_array_size(rows) && share_of(f, sum) < 1 ? share_of(f, sum) : 1;
+}
+
+/*
+ * The share of time in which the VM's vCPUs were asleep, in waits for the global mutex or not: of the one that was so
+ * most; 1 if that is not recorded.
+ */
+double asleep_most(const struct found *f, const char *vm, bool with_mutex)
+{
+	const json_t *row, *asleep;
+	double most = 0, share;
+	bool any = false;
+	size_t i;
+
+	json_array_foreach (rows_of(f, "sched"), i, row) {
+		asleep = json_object_get(row, "asleep");
+		if (strcmp(text_of(row, "kind"), "vcpu") != 0 || !json_is_number(asleep) ||
+		    strcmp(text_of(row, "vm"), vm) != 0)
+			continue;
+		any = true;
+		share = json_number_value(asleep) / 100 -
+			(with_mutex ? 0 : share_of(f, number(row, "mutex_ns")));
+		most = share > most ? share : most;
+	}
+	return any ? most : halted(f);
+}
