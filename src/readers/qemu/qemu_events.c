@@ -188,6 +188,23 @@ bool qemu_event_is_known(struct text_slice name)
 	return known_find(name);
 }
 
+static bool is_part(struct text_slice name, const char *known, bool end)
+{
+	size_t len = strlen(known);
+
+	return len > name.len && !memcmp(known + (end ? len - name.len : 0), name.at, name.len);
+}
+
+bool qemu_event_is_part(struct text_slice name, bool end)
+{
+	if (known_find(name) || special_find(name))
+		return false;
+	return array_any(sizeof(known_events) / sizeof(known_events[0]), i,
+			 is_part(name, known_events[i].name, end)) ||
+	       array_any(sizeof(special_events) / sizeof(special_events[0]), i,
+			 is_part(name, special_events[i].name, end));
+}
+
 /* ---- names ---- */
 
 static bool word_is(struct text_slice text, const char *word)

@@ -51,6 +51,8 @@ void qemu_tid_learn(struct qemu_events *e, uint32_t tid, struct text_slice args)
 
 /* Is it an event that becomes one of ours? */
 bool qemu_event_is_known(struct text_slice name);
+/* Is it the beginning of a known event's name, or its end? */
+bool qemu_event_is_part(struct text_slice name, bool end);
 
 /*
  * How many of the arguments that are read of this event its line has, and how many QEMU prints; none of an event that

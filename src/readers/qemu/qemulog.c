@@ -30,9 +30,10 @@ struct qemulog {
 	struct qemu_events events;
 	enum qemu_form form; /* of all lines */
 	uint64_t time_ns;    /* of the newest line */
+	uint64_t last_line;  /* the last event's */
 	struct skipped {
 		uint64_t nr, first_line;
-	} unknown, cut;
+	} unknown, cut, head; /* head: the first line, if its beginning is missing */
 	struct qemu_two two;
 	struct text_seam seam; /* what is missing after the newest event */
 	uint64_t uncounted;    /* losses of unknown size */
@@ -56,6 +57,20 @@ static void line_skip(const struct qemulog *q, struct skipped *s)
 		s->first_line = q->lines.number;
 }
 
+/* "vm_run_exit cpu_index 0, reason 2", the first line of a paste */
+static bool head_is_cut(const struct qemulog *q, const struct qemu_line *l)
+{
+	return l->form == QEMU_LOG_BARE && q->lines.number == 1 &&
+	       qemu_event_is_part(l->name, true);
+}
+
+/* "virtio_q", the last one */
+static bool tail_is_cut(const struct qemulog *q, const struct qemu_line *l)
+{
+	return q->lines.number == q->last_line && !l->args.len &&
+	       qemu_event_is_part(l->name, false);
+}
+
 /* The next line that is an event; false at the end. */
 static bool line_next(struct qemulog *q, struct qemu_line *l)
 {
@@ -71,7 +86,11 @@ static bool line_next(struct qemulog *q, struct qemu_line *l)
 				line_skip(q, &q->unknown);
 			continue;
 		}
-		if (qemu_line_is_cut(l)) {
+		if (head_is_cut(q, l)) {
+			line_skip(q, &q->head);
+			continue;
+		}
+		if (qemu_line_is_cut(l) || tail_is_cut(q, l)) {
 			line_skip(q, &q->cut);
 			continue;
 		}
@@ -107,6 +126,7 @@ static bool form_find(struct qemulog *q)
 			q->decimals = l.time.decimals < q->decimals ? l.time.decimals : q->decimals;
 			q->no_year |= l.time.no_year;
 		}
+		q->last_line = form ? q->lines.number : q->last_line;
 		if (form)
 			qemu_tid_learn(&q->events, l.head.tid, l.args);
 		nr[form] += qemu_line_is_likely(&l) && !q->lines.signature;
@@ -181,6 +201,7 @@ static void end_report(struct qemulog *q)
 		trace_info_caveat(info, "%s: %" PRIu64 " events are out of order", info->file,
 				  info->late);
 	skipped_report(q, &q->unknown, "not recognized");
+	skipped_report(q, &q->head, "its beginning is missing");
 	cut_report(q, counts);
 }
 
@@ -331,7 +352,7 @@ static int qemulog_begin(struct qemulog *q, const char *path, struct open_files 
 	if (!err && line_next(q, &l))
 		info->start_ns = info->end_ns = l.head.time_ns;
 	describe(q);
-	q->unknown = q->cut = (struct skipped){0};
+	q->unknown = q->cut = q->head = (struct skipped){0};
 	q->seam = (struct text_seam){0};
 	return err ? err : text_lines_rewind(&q->lines);
 }
