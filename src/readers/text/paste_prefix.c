@@ -73,10 +73,14 @@ static const char *date_skip(const char *s)
 {
 	const char *p = pattern_skip(s, "dddd-dd-dd"), *time;
 
-	if (p && (*p == 'T' || *p == ' '))
+	if (p && (*p == 'T' || *p == ' ')) {
 		time = pattern_skip(p + 1, "dd:dd:dd");
-	else
+	} else {
 		time = pattern_skip(s, "dd:dd:dd");
+		p = time ? fraction_skip(time) : NULL;
+		if (p && pattern_skip(p - 5, "-dddd")) /* thread 2001, whose name is a time */
+			return NULL;
+	}
 	if (time)
 		return fraction_skip(time);
 	p = text_is_digit(*s) ? number_skip(s) : NULL;
@@ -170,7 +174,7 @@ static const char *line_number_skip(const char *s)
 {
 	const char *p = number_skip(s);
 
-	if (p == s)
+	if (p == s || pattern_skip(s, "dd:dd:dd"))
 		return NULL;
 	if ((*p == '.' || *p == ')') && p[1] == ' ')
 		return p + 1;
