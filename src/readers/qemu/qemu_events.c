@@ -188,6 +188,11 @@ bool qemu_event_is_known(struct text_slice name)
 	return known_find(name);
 }
 
+bool qemu_event_is_read(struct text_slice name)
+{
+	return known_find(name) || special_find(name);
+}
+
 static bool is_part(struct text_slice name, const char *known, bool end)
 {
 	size_t len = strlen(known);
@@ -197,7 +202,7 @@ static bool is_part(struct text_slice name, const char *known, bool end)
 
 bool qemu_event_is_part(struct text_slice name, bool end)
 {
-	if (known_find(name) || special_find(name))
+	if (qemu_event_is_read(name))
 		return false;
 	return array_any(sizeof(known_events) / sizeof(known_events[0]), i,
 			 is_part(name, known_events[i].name, end)) ||

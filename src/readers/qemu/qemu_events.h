@@ -51,6 +51,7 @@ void qemu_tid_learn(struct qemu_events *e, uint32_t tid, struct text_slice args)
 
 /* Is it an event that becomes one of ours? */
 bool qemu_event_is_known(struct text_slice name);
+bool qemu_event_is_read(struct text_slice name); /* or has a meaning without a type of ours */
 /* Is it the beginning of a known event's name, or its end? */
 bool qemu_event_is_part(struct text_slice name, bool end);
 

@@ -85,6 +85,38 @@ static bool is_plain_iso(const char *s, const char *name)
 	return name - s == 28 && s[10] == 'T' && s[26] == 'Z';
 }
 
+static bool has_event_name(const struct qemu_line *l)
+{
+	return memchr(l->name.at, '_', l->name.len);
+}
+
+/*
+ * -msg timestamp=on,guest-name=on: the guest's name, of several words, precedes the event, or its thread and time.
+ * True: the event is behind it. Names of events have a '_', those of guests may have one before an event that is known.
+ */
+static bool guest_skip(struct qemu_line *l, const char *s, const char *end)
+{
+	enum { WORDS = 6 };
+	bool is_name = l->name.len && !has_event_name(l);
+	struct qemu_line after = *l;
+
+	for (unsigned int n = 0; n < WORDS && (s = memchr(s, ' ', (size_t)(end - s))); n++) {
+		s = text_skip_blanks(s);
+		bool stamped = stamped_parse(&after, s, end) != QEMU_NO_EVENT;
+
+		if (!stamped && (!event_parse(&after, s, end) || !has_event_name(&after) ||
+				 !has_args(&after)))
+			continue;
+		if (stamped || is_name || qemu_event_is_read(after.name)) {
+			after.head = l->head;
+			*l = after;
+			l->loose = true;
+			return true;
+		}
+	}
+	return false;
+}
+
 /* With a head of other logs, or of QEMU's messages, any text may look like an event. */
 static enum qemu_form headed_parse(struct qemu_line *l, const char *s, const char *end)
 {
@@ -97,8 +129,14 @@ static enum qemu_form headed_parse(struct qemu_line *l, const char *s, const cha
 	l->time = head.time;
 	l->source = head.source;
 	l->loose = !head.has_time || !is_plain_iso(s, p);
-	if (!event_parse(l, p, end) ||
-	    (l->loose && (!memchr(l->name.at, '_', l->name.len) || !has_args(l))))
+	bool parsed = event_parse(l, p, end);
+
+	if (!parsed)
+		l->name = (struct text_slice){p, 0};
+	if (!l->loose && (!parsed || !qemu_event_is_read(l->name)) && !guest_skip(l, p, end) &&
+	    !has_event_name(l))
+		return QEMU_NO_EVENT;
+	if (!l->name.len || (l->loose && (!has_event_name(l) || !has_args(l))))
 		return QEMU_NO_EVENT;
 	return !head.has_time ? QEMU_LOG_BARE : head.time.monotonic ? QEMU_LOG_MONO : QEMU_LOG_ISO;
 }
