@@ -5,16 +5,47 @@
 
 #include "readers/text/paste_clean.h"
 
+static bool has(const char *s, const char *end, const char *mark)
+{
+	return memmem(s, (size_t)(end - s), mark, strlen(mark));
+}
+
+/*
+ * "rip 0xffff[...]6a18", where a person left something out: what is beside it may be half. Not "<...>-2001", a thread
+ * whose name the kernel has forgotten, and "(...)" after the first of kvm_pio's values.
+ */
+static bool has_mark_within(const char *s, const char *end)
+{
+	const char *dots = memmem(s, (size_t)(end - s), "...", 3);
+
+	if (has(s, end, "\xe2\x80\xa6") || has(s, end, "[snip]"))
+		return true;
+	for (; dots; dots = memmem(dots + 3, (size_t)(end - dots - 3), "...", 3)) {
+		char before = dots > s ? dots[-1] : ' ', after = dots + 3 < end ? dots[3] : ' ';
+
+		if (before == '[' && after == ']')
+			return true;
+		if (before == '<' && after == '>' && dots - s > 2 && dots[-2] != '=' &&
+		    memchr(s, ':', (size_t)(dots - s)))
+			return true;
+	}
+	return false;
+}
+
 bool paste_has_cut_mark(const char *s, const char *end)
 {
 	static const char *const texts[] = {"print: ", "puts: ", "mark_write: "};
 	const char *open;
 
-	if (end - s < 4 || (end[-1] != '>' && memcmp(end - 3, "...", 3) != 0))
+	bool within = has_mark_within(s, end);
+
+	if (end - s < 4 || (!within && end[-1] != '>' && memcmp(end - 3, "...", 3) != 0))
 		return false;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
 		if (memmem(s, (size_t)(end - s), texts[i], strlen(texts[i])))
 			return false;
+	if (within)
+		return true;
 	open = memrchr(s, '<', (size_t)(end - s)); /* "<stack trace>" */
 	if (end[-1] == '>' && open && memchr(open, '>', (size_t)(end - open)) == end - 1)
 		return false;
