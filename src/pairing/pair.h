@@ -12,7 +12,7 @@
 
 enum {
 	OPEN_SPANS_MAX = 65536, /* spans open at once */
-	INTERNED_MAX = 65536,	/* distinct texts among labels (device paths) */
+	INTERNED_MAX = 16384,	/* distinct texts among labels (device paths): as many as groups */
 };
 
 /* One key that spans are grouped by. */

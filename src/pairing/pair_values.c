@@ -187,12 +187,17 @@ void pair_device_learn(struct pairing *p, const struct event *ev)
 	RECORD(virtio_device, r, ev);
 	uint64_t known = device_number(p, ev->pid, r->vdev);
 	char path[EVENT_NAME_MAX];
+	struct text_key *k;
 
 	if (!record_has(ev, virtio_device, path))
 		return;
 	RECORD_TEXT(r, path, path);
-	if (!known || strcmp(p->text[known - 1].text, path))
-		text_keep(p, ev->pid, r->vdev, path);
+	if ((known && !strcmp(p->text[known - 1].text, path)) ||
+	    text_keep(p, ev->pid, r->vdev, path))
+		return;
+	k = hash_find_words(&p->text_keys, (uint64_t[]){ev->pid, r->vdev});
+	if (k)
+		k->newest = 0; /* the device that was there before has another name */
 }
 
 /* A text of an event itself: found by its hash, then compared as a whole. */
