@@ -3,6 +3,9 @@
  * An ELF file with DWARF, as given for a guest: names of addresses, and the layout of structures. elfutils reads the
  * file; what it returns is used here.
  */
+/* Names that libdw makes: the C library keeps no frame pointer, so that vasprintf()'s callers are not found. */
+#define LSAN_MORE "\nleak:vasprintf"
+
 #include "fetch/layout.h"
 #include "lsan.h"
 #include "symbols/symbols.h"

@@ -6,11 +6,15 @@
 #ifndef HOSTRACE_FUZZ_LSAN_H
 #define HOSTRACE_FUZZ_LSAN_H
 
+#ifndef LSAN_MORE /* of one target only */
+#define LSAN_MORE ""
+#endif
+
 const char *__lsan_default_suppressions(void);
 
 const char *__lsan_default_suppressions(void)
 {
-	return "leak:libtraceevent\nleak:libdw";
+	return "leak:libtraceevent\nleak:libdw" LSAN_MORE;
 }
 
 #endif
