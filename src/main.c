@@ -83,7 +83,7 @@ static void print_help(const struct command *c)
 		printf("\nExamples\n%s\n", c->examples);
 }
 
-static const struct command *find(const char *name)
+static const struct command *command_find(const char *name)
 {
 	for (const struct command *const *c = commands; *c; c++)
 		if (!strcmp((*c)->name, name))
@@ -140,7 +140,7 @@ static int help_command(const char *name)
 		print_overview(stdout);
 		return EXIT_FINE;
 	}
-	command_now = find(name);
+	command_now = command_find(name);
 	if (!command_now)
 		return unknown_command(name);
 	open_manual(name);
@@ -229,7 +229,7 @@ static int run_instead(const char *words, int argc, char **argv)
 	while (nr < WORDS_MAX && (all[nr] = strsep(&next, " ")))
 		nr++;
 	memcpy(all + nr, argv, (size_t)argc * sizeof(*all));
-	return run_command(find(all[0]), nr + argc, all);
+	return run_command(command_find(all[0]), nr + argc, all);
 }
 
 /* Has the reader of stdout closed it, as in `hostrace list | head`? */
@@ -253,7 +253,7 @@ static int stdout_finish(int status)
 	return EXIT_FAILED;
 }
 
-static int run(int argc, char **argv)
+static int command_start(int argc, char **argv)
 {
 	bool version = false;
 	const struct option_row version_option[] = {
@@ -278,7 +278,7 @@ static int run(int argc, char **argv)
 	}
 	if (!strcmp(name, "help"))
 		return help(argc - at - 1, argv + at + 1);
-	const struct command *c = find(name);
+	const struct command *c = command_find(name);
 	const char *instead = c && c->instead && argv[at + 1] ? c->instead(argv[at + 1]) : NULL;
 
 	if (instead)
@@ -305,5 +305,5 @@ int main(int argc, char **argv)
 			"ordinary user, see 'hostrace doctor'\n");
 		return EXIT_FAILED;
 	}
-	return stdout_finish(limits_stack_run(run, argc, argv));
+	return stdout_finish(limits_stack_run(command_start, argc, argv));
 }

@@ -114,7 +114,7 @@ static uint64_t *slot_of(const struct hash_table *t, uint64_t hash, const void *
 	return slot;
 }
 
-static bool grow(struct hash_table *t)
+static bool hash_grow(struct hash_table *t)
 {
 	struct hash_table more = *t;
 
@@ -144,7 +144,7 @@ static uint64_t hash_of(const struct hash_table *t, const void *key)
 				 : bytes_by(t->seed, key, strlen(key)));
 }
 
-static void *add(struct hash_table *t, const void *key, bool *ret_new)
+static void *hash_add(struct hash_table *t, const void *key, bool *ret_new)
 {
 	bool full = !t->slots || t->nr * 2ul > t->mask;
 	uint64_t hash, *slot;
@@ -156,7 +156,7 @@ static void *add(struct hash_table *t, const void *key, bool *ret_new)
 	*ret_new = false;
 	if (slot && *slot)
 		return slot + 1;
-	if (t->nr >= t->max || (full && !grow(t))) {
+	if (t->nr >= t->max || (full && !hash_grow(t))) {
 		t->refused++;
 		return NULL;
 	}
@@ -186,7 +186,7 @@ void *hash_find_text(const struct hash_table *t, const char *key)
 void *hash_add_words(struct hash_table *t, const uint64_t *key, bool *ret_new)
 {
 	bool fresh;
-	void *e = add(t, key, &fresh);
+	void *e = hash_add(t, key, &fresh);
 
 	if (ret_new)
 		*ret_new = fresh;
@@ -208,7 +208,7 @@ void *hash_add_u64(struct hash_table *t, uint64_t key, bool *ret_new)
 void *hash_add_text(struct hash_table *t, const char *key, bool *ret_new)
 {
 	bool fresh;
-	void *e = add(t, key, &fresh);
+	void *e = hash_add(t, key, &fresh);
 
 	if (ret_new)
 		*ret_new = fresh;

@@ -242,7 +242,7 @@ int stream_flush(FILE *file)
 }
 
 /* Writes the rest and closes: 0 or an errno. */
-static int finish(FILE *file, bool sync)
+static int new_file_finish(FILE *file, bool sync)
 {
 	int err = stream_flush(file);
 
@@ -254,7 +254,7 @@ static int finish(FILE *file, bool sync)
 int new_file_close(struct new_file *f, int err)
 {
 	bool replaces = f->temporary && !access(f->at, F_OK);
-	int failed = f->file ? finish(f->file, replaces && !err) : 0;
+	int failed = f->file ? new_file_finish(f->file, replaces && !err) : 0;
 
 	/* The reader of a pipe has seen enough: `hostrace list -o pipe` and `head` reads it. */
 	if (!err && failed && (f->temporary || failed != EPIPE))

@@ -39,8 +39,8 @@ static int question_send(struct helper *h, const struct decode_question *q, cons
 }
 
 /* Of the code, at most `max` bytes are needed. */
-static int ask(struct helper *h, const struct decode_question *q, const uint8_t *code, size_t len,
-	       size_t max, struct decode_answer *ret)
+static int decoder_ask(struct helper *h, const struct decode_question *q, const uint8_t *code,
+		       size_t len, size_t max, struct decode_answer *ret)
 {
 	uint8_t reply[HELPER_MESSAGE_MAX];
 	struct helper_head head;
@@ -65,7 +65,7 @@ int decoder_place(struct helper *h, const uint8_t *code, size_t len, unsigned in
 {
 	const struct decode_question q = {.what = DECODE_PLACE, .arg = nr_args};
 	struct decode_answer a;
-	int err = ask(h, &q, code, len, DECODE_FUNCTION_MAX + 1, &a);
+	int err = decoder_ask(h, &q, code, len, DECODE_FUNCTION_MAX + 1, &a);
 
 	if (!err)
 		*ret = a.at;
@@ -76,7 +76,7 @@ int decoder_at(struct helper *h, const uint8_t *code, size_t len, struct decoded
 {
 	const struct decode_question q = {.what = DECODE_AT};
 	struct decode_answer a;
-	int err = ask(h, &q, code, len, DECODE_INSN_MAX, &a);
+	int err = decoder_ask(h, &q, code, len, DECODE_INSN_MAX, &a);
 
 	if (!err)
 		*ret = a.at;
@@ -88,7 +88,7 @@ int decoder_member(struct helper *h, const uint8_t *code, size_t len, unsigned i
 {
 	const struct decode_question q = {.what = DECODE_MEMBER, .arg = arg, .bytes = bytes};
 	struct decode_answer a;
-	int err = ask(h, &q, code, len, DECODE_PROLOGUE_MAX, &a);
+	int err = decoder_ask(h, &q, code, len, DECODE_PROLOGUE_MAX, &a);
 
 	if (!err)
 		*ret = a.member;
@@ -102,7 +102,8 @@ unsigned int decoder_variables(struct helper *h, const uint8_t *code, size_t len
 		.what = DECODE_VARIABLES, .arg = arg, .address = address};
 	struct decode_answer a;
 
-	if (ask(h, &q, code, len, DECODE_FUNCTION_MAX, &a) || a.nr_variables > DECODE_VARIABLES_MAX)
+	if (decoder_ask(h, &q, code, len, DECODE_FUNCTION_MAX, &a) ||
+	    a.nr_variables > DECODE_VARIABLES_MAX)
 		return 0;
 	memcpy(ret, a.variable, a.nr_variables * sizeof(*ret));
 	return a.nr_variables;

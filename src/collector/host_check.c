@@ -53,7 +53,7 @@ static void caps_effective_set(uint64_t caps)
 	syscall(SYS_capset, &head, data);
 }
 
-static bool has(uint64_t caps, unsigned int cap)
+static bool caps_has(uint64_t caps, unsigned int cap)
 {
 	return caps >> cap & 1;
 }
@@ -82,10 +82,10 @@ int privileges_check(void)
 	size_t len = 0;
 
 	for (unsigned int i = 0; i < NR_NEEDS; i++)
-		if (!has(caps, needs[i].cap) && !has(caps, needs[i].instead))
+		if (!caps_has(caps, needs[i].cap) && !caps_has(caps, needs[i].instead))
 			len += snprintf(missing + len, sizeof(missing) - len, "%s%s (%s)",
 					len ? ", " : "", needs[i].name, needs[i].what);
-	if (admin && !has(caps, CAP_SYS_ADMIN))
+	if (admin && !caps_has(caps, CAP_SYS_ADMIN))
 		len += snprintf(missing + len, sizeof(missing) - len, "%scap_sys_admin (%s)",
 				len ? ", " : "", "type information of the kvm module");
 	if (!len)

@@ -78,7 +78,7 @@ static uint64_t kept(void)
 	return output_limit() ? output_limit() : min_ns ? BLAME_KEPT_MAX : EXITS_LISTED;
 }
 
-static int run(int argc, char **argv)
+static int cmd_blame(int argc, char **argv)
 {
 	_cleanup_(addresses_cleanup_) struct addresses *symbols = NULL;
 	bool stacks = output_is("folded") || output_is("flame") || output_is("pprof");
@@ -150,5 +150,5 @@ const struct command blame_command = {
 	.options = options,
 	.rules = blame_rules,
 	.check = blame_check,
-	.run = run,
+	.run = cmd_blame,
 };

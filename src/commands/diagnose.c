@@ -179,7 +179,7 @@ static int diagnosis_put(double threshold, struct output *out)
 	return command_failed();
 }
 
-static int run(int argc, char **argv)
+static int cmd_diagnose(int argc, char **argv)
 {
 	struct output out;
 	double threshold;
@@ -217,5 +217,5 @@ const struct command diagnose_command = {
 					      {"vm-user", .with = "vm"},
 					      {"tcg", .with = "vm"},
 					      {0}},
-	.run = run,
+	.run = cmd_diagnose,
 };

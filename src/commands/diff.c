@@ -30,7 +30,7 @@ static const struct option_row diff_options[] = {
 static const struct option_row *const options[] = {input_rows, output_file_options, diff_options,
 						   NULL};
 
-static int run(int argc, char **argv)
+static int cmd_diff(int argc, char **argv)
 {
 	struct diff_query q = {.command = command_now->name,
 			       .input = &input_given,
@@ -93,5 +93,5 @@ const struct command diff_command = {
 	.options = options,
 	.unused = "no-guest",
 	.rules = diff_rules,
-	.run = run,
+	.run = cmd_diff,
 };

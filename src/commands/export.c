@@ -70,7 +70,7 @@ struct declared {
 	const struct event_type *now[EVENT_TYPES_MAX]; /* what the name means, by the namesake's index */
 };
 
-static void declare(struct declared *d, const struct event_type *type, FILE *f)
+static void export_declare(struct declared *d, const struct event_type *type, FILE *f)
 {
 	const struct event_type *ours = event_type_ours(type->id), **now;
 
@@ -103,7 +103,7 @@ static int write_text(const struct input_set *in, FILE *f)
 	while ((more = reader_next(r, batch)) > 0)
 		for (unsigned int i = 0; i < batch->nr; i++) {
 			placed += lost_record_count(&batch->ev[i]);
-			declare(d, batch->ev[i].type, f);
+			export_declare(d, batch->ev[i].type, f);
 			textfile_print(&batch->ev[i], f);
 			fputc('\n', f);
 		}
@@ -198,7 +198,7 @@ static int schema_print(struct destination *to, int nr_files)
 	return destination_close(to, err) ? command_failed() : EXIT_FINE;
 }
 
-static int run(int argc, char **argv)
+static int cmd_export(int argc, char **argv)
 {
 	_cleanup_input_set_ struct input_set *in = NULL;
 	struct destination to = {.format = argc ? argv[0] : NULL};
@@ -264,6 +264,6 @@ const struct command export_command = {
 		    "  hostrace export ctf vm.hrt -o vm.ctf; babeltrace2 vm.ctf\n"
 		    "  hostrace export clickhouse vm.hrt -o vm.rows",
 	.options = options,
-	.run = run,
+	.run = cmd_export,
 	.instead = command_of,
 };

@@ -361,7 +361,7 @@ static json_t *trace_row(const struct target *t, const struct input_set *in)
 			 "hostrace", HOSTRACE_VERSION);
 }
 
-static int finish(struct target *t, const struct input_set *in)
+static int clickhouse_finish(struct target *t, const struct input_set *in)
 {
 	json_auto_t *row = t->file ? NULL : trace_row(t, in);
 
@@ -399,7 +399,7 @@ static int rows_send(struct target *t, const struct input_set *in)
 	if (!err)
 		err = chunk_end(t, &t->spans);
 	if (!err)
-		err = finish(t, in);
+		err = clickhouse_finish(t, in);
 	if (err || t->file)
 		return err;
 	id_print(t);

@@ -102,7 +102,7 @@ int guest_json_write(FILE *out, const char *action, const char *key, json_t *val
 	return EXIT_FINE;
 }
 
-static int run(int argc, char **argv)
+static int cmd_guest(int argc, char **argv)
 {
 	if (command_rest)
 		return command_usage("unexpected argument '--'");
@@ -154,10 +154,9 @@ const struct command guest_command = {
 		    "  hostrace guest extract -r localhost:1234 -e loader.elf -o guest.trace\n"
 		    "  hostrace guest download https://10.0.0.7:8000/ --cacert ca.pem \\\n"
 		    "      --cert client.pem --key client.key -o guest.trace",
-	.options = (const struct option_row *const[]){rest_options, memory_options,
-						      vm_user_options, vm_tcg_options,
-						      output_file_options, NULL},
+	.options = (const struct option_row *const[]){rest_options, memory_options, vm_user_options,
+						      vm_tcg_options, output_file_options, NULL},
 	.unused = "limit wide",
 	.rules = (const struct option_rule[]){{"debug", .unless = "exe"}, {0}},
-	.run = run,
+	.run = cmd_guest,
 };

@@ -207,8 +207,8 @@ static void modules_note(const struct osv_extracted *x, json_t *caveats)
 	json_array_append_new(caveats, json_string(text));
 }
 
-static int answer(const struct osv_extracted *x, const char *file, const struct osv_pause *pause,
-		  uint64_t nr_symbols)
+static int extract_answer(const struct osv_extracted *x, const char *file,
+			  const struct osv_pause *pause, uint64_t nr_symbols)
 {
 	json_t *caveats = json_array();
 	char paused[160], text[160];
@@ -289,7 +289,7 @@ int guest_extract(int argc, char **argv)
 	err = osv_extract(&opt, &x, &pause);
 	if (!err && (err = files_write(&opt, &x, file, &nr_symbols)))
 		osv_pause_fail(&pause, err);
-	status = err ? command_failed() : answer(&x, file, &pause, nr_symbols);
+	status = err ? command_failed() : extract_answer(&x, file, &pause, nr_symbols);
 	osv_extracted_deinit(&x);
 	return status;
 }

@@ -116,7 +116,7 @@ static int convert(const struct input_set *in, const char *path, struct written 
 	return err;
 }
 
-static int run(int argc, char **argv)
+static int cmd_import(int argc, char **argv)
 {
 	_cleanup_input_set_ struct input_set *in = NULL;
 	_cleanup_free_ char *made = NULL;
@@ -155,5 +155,5 @@ const struct command import_command = {
 	.examples = "  hostrace import trace.txt -o trace.hrt\n"
 		    "  hostrace import vm.hrt --zstd -o small.hrt --since 1s --until 2s",
 	.options = options,
-	.run = run,
+	.run = cmd_import,
 };

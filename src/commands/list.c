@@ -101,7 +101,7 @@ static int symbols_check(void)
 	return has_field ? 0 : options_unused_check(of_names, "on --columns without a field");
 }
 
-static int run(int argc, char **argv)
+static int cmd_list(int argc, char **argv)
 {
 	_cleanup_(addresses_cleanup_) struct addresses *symbols = NULL;
 	_cleanup_input_set_ struct input_set *in = NULL;
@@ -160,7 +160,7 @@ const struct command list_command = {
 		    "  hostrace list vm.hrt -f json | jq '.rows[] | select(.event == \"kvm_pio\")'",
 	.options = options,
 	.unused = "no-header",
-	.rules = (const struct option_rule[]){
-		{"wide", .formats = "text", .unless = "columns"}, {0}},
-	.run = run,
+	.rules =
+		(const struct option_rule[]){{"wide", .formats = "text", .unless = "columns"}, {0}},
+	.run = cmd_list,
 };

@@ -203,7 +203,7 @@ static int vms_read(struct vm **ret, unsigned int *ret_nr, json_t *caveats)
 	return err;
 }
 
-static int run(int argc, char **argv)
+static int cmd_ps(int argc, char **argv)
 {
 	struct output out;
 	struct vm *vms;
@@ -251,5 +251,5 @@ const struct command ps_command = {
 		    "  sudo hostrace ps -f json",
 	.options = (const struct option_row *const[]){vm_user_options, vm_tcg_options,
 						      output_options, NULL},
-	.run = run,
+	.run = cmd_ps,
 };

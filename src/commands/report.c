@@ -70,7 +70,7 @@ static int page_put(const struct output *out, bool *lost)
 					    : page_write(page, out->file);
 }
 
-static int run(int argc, char **argv)
+static int cmd_report(int argc, char **argv)
 {
 	struct output out;
 
@@ -102,5 +102,5 @@ const struct command report_command = {
 		    "  hostrace report vm.hrt --since 1s --period 5s -o moment.html",
 	.options = options,
 	.unused = "limit wide",
-	.run = run,
+	.run = cmd_report,
 };

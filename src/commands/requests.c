@@ -26,7 +26,7 @@ static bool path_is_filtered(void)
 	       input_given.reasons.nr;
 }
 
-static int run(int argc, char **argv)
+static int cmd_requests(int argc, char **argv)
 {
 	struct path_query q = {.waterfall = waterfall, .min_ns = min_ns};
 
@@ -63,5 +63,5 @@ const struct command requests_command = {
 					      {"stages", .unless = "waterfall"},
 					      {"min-latency", .with = "stages waterfall"},
 					      {0}},
-	.run = run,
+	.run = cmd_requests,
 };

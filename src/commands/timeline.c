@@ -26,7 +26,7 @@ static const struct option_row timeline_options[] = {
 static const struct option_row *const options[] = {input_rows, output_file_options,
 						   timeline_options, NULL};
 
-static int run(int argc, char **argv)
+static int cmd_timeline(int argc, char **argv)
 {
 	if (argc && (!strncmp(argv[0], "pair:", 5) || analyzer_find(argv[0], NULL))) {
 		if (input_add_args(argc - 1, argv + 1, OPTION_LIST_MAX))
@@ -55,5 +55,5 @@ const struct command timeline_command = {
 		    "  hostrace timeline exit-latency vm.hrt --by vcpu",
 	.options = options,
 	.rules = (const struct option_rule[]){{"limit", .formats = "text csv json"}, {0}},
-	.run = run,
+	.run = cmd_timeline,
 };

@@ -24,7 +24,7 @@ static const struct option_row state_options[] = {
 static const struct option_row *const options[] = {input_rows, output_file_options, state_options,
 						   vm_user_options, vm_tcg_options, NULL};
 
-static int run(int argc, char **argv)
+static int cmd_virtio(int argc, char **argv)
 {
 	if (input_add_args(argc, argv, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
@@ -63,5 +63,5 @@ const struct command virtio_command = {
 		    "  hostrace virtio --state --vm web1 --qmp /run/web1.qmp",
 	.options = options,
 	.rules = rules,
-	.run = run,
+	.run = cmd_virtio,
 };

@@ -111,7 +111,7 @@ static int path_read(const struct call *c, int dir, uint64_t address, char *ret)
 
 /* ---- answers ---- */
 
-static void answer(struct call *c, int64_t value)
+static void supervisor_answer(struct call *c, int64_t value)
 {
 	c->resp.val = value < 0 ? -1 : value;
 	c->resp.error = value < 0 ? (int)value : 0;
@@ -130,7 +130,7 @@ static void hand_over(struct call *c, int fd, int flags)
 					  .newfd_flags = (uint32_t)(flags & O_CLOEXEC)};
 	int there = ioctl(c->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
 
-	answer(c, there < 0 ? -errno : there);
+	supervisor_answer(c, there < 0 ? -errno : there);
 	close(fd);
 }
 
@@ -206,7 +206,7 @@ static void call_open(struct call *c, int dir, uint64_t address, int flags, mode
 	if (fd >= 0 && flags & O_CREAT && paths_allow_temporary(c->paths, path, true))
 		strcpy(c->temporary, path);
 	if (fd < 0)
-		answer(c, err ? err : -errno);
+		supervisor_answer(c, err ? err : -errno);
 	else
 		hand_over(c, fd, flags);
 }
@@ -219,9 +219,9 @@ static void call_stat(struct call *c, int dir, uint64_t address, uint64_t to, in
 	if (path_read(c, dir, address, path) || !paths_allow(c->paths, path, PATH_READ))
 		go_on(c);
 	else if (fstatat(AT_FDCWD, path, &st, flags & AT_SYMLINK_NOFOLLOW))
-		answer(c, -errno);
+		supervisor_answer(c, -errno);
 	else
-		answer(c, memory_write(c, to, &st, sizeof(st)));
+		supervisor_answer(c, memory_write(c, to, &st, sizeof(st)));
 }
 
 /* The effective user's rights are asked for: those of the confined process would be meant with access(2) itself. */
@@ -232,7 +232,7 @@ static void call_access(struct call *c, int dir, uint64_t address, int mode)
 	if (path_read(c, dir, address, path) || !paths_allow(c->paths, path, PATH_READ))
 		go_on(c);
 	else
-		answer(c, faccessat(AT_FDCWD, path, mode, AT_EACCESS) ? -errno : 0);
+		supervisor_answer(c, faccessat(AT_FDCWD, path, mode, AT_EACCESS) ? -errno : 0);
 }
 
 static void call_readlink(struct call *c, uint64_t address, uint64_t to, uint64_t size)
@@ -247,7 +247,7 @@ static void call_readlink(struct call *c, uint64_t address, uint64_t to, uint64_
 	}
 	n = readlink(path, link, size < sizeof(link) ? size : sizeof(link));
 	err = n < 0 ? -errno : memory_write(c, to, link, (size_t)n);
-	answer(c, err ? err : n);
+	supervisor_answer(c, err ? err : n);
 }
 
 static void call_rename(struct call *c, uint64_t from, uint64_t to)
@@ -261,7 +261,7 @@ static void call_rename(struct call *c, uint64_t from, uint64_t to)
 		err = -EACCES;
 	if (!err && safe_path_rename(path[0], path[1]))
 		err = -errno;
-	answer(c, err);
+	supervisor_answer(c, err);
 }
 
 static void call_unlink(struct call *c, uint64_t address)
@@ -274,7 +274,7 @@ static void call_unlink(struct call *c, uint64_t address)
 		err = -EACCES;
 	if (!err && safe_path_unlink(path))
 		err = -errno;
-	answer(c, err);
+	supervisor_answer(c, err);
 }
 
 static void call_rmdir(struct call *c, uint64_t address)
@@ -286,7 +286,7 @@ static void call_rmdir(struct call *c, uint64_t address)
 		err = -EACCES;
 	if (!err && safe_path_rmdir(path))
 		err = -errno;
-	answer(c, err);
+	supervisor_answer(c, err);
 }
 
 static void call_any(struct call *c)
@@ -319,7 +319,7 @@ static void call_any(struct call *c)
 		return call_rmdir(c, a[0]);
 #endif
 	default:
-		return answer(c, -ENOSYS);
+		return supervisor_answer(c, -ENOSYS);
 	}
 }
 

@@ -275,7 +275,7 @@ static bool bind_foreign(struct registry *r, struct event_type *t)
 	return true;
 }
 
-static void add(struct registry *r, struct event_type *t)
+static void event_type_insert(struct registry *r, struct event_type *t)
 {
 	t->index = (uint16_t)r->nr;
 	r->type[r->nr++] = t;
@@ -300,7 +300,7 @@ static struct registry *registry(void)
 	while (r->nr < NR_OURS) {
 		struct event_type *t = copy_ours(r, &ours[r->nr]);
 
-		add(r, t);
+		event_type_insert(r, t);
 		r->by_id[t->id] = t;
 	}
 	return r;
@@ -332,7 +332,7 @@ int event_type_register(const struct event_type *type, const struct event_type *
 	if (!bind_foreign(r, t))
 		return fail(-ENOMEM, "out of memory");
 	r->bytes += type_bytes(t);
-	add(r, t);
+	event_type_insert(r, t);
 	*ret = t;
 	return 0;
 }

@@ -177,8 +177,9 @@ uint32_t exit_reason_arm64(uint32_t ret, uint32_t esr_ec)
 	return EXIT_ARM64_RET | (ret <= IL ? ret : 0xff); /* HVC_STUB_ERR, 0xbadca11: HYP_GONE */
 }
 
-static bool find(const struct number_name *table, size_t nr, const char *name, size_t len,
-		 int (*compare)(const char *a, const char *b, size_t n), uint32_t *ret)
+static bool reason_table_find(const struct number_name *table, size_t nr, const char *name,
+			      size_t len, int (*compare)(const char *a, const char *b, size_t n),
+			      uint32_t *ret)
 {
 	for (size_t i = 0; i < nr; i++)
 		if (strlen(table[i].name) == len && !compare(table[i].name, name, len)) {
@@ -189,9 +190,9 @@ static bool find(const struct number_name *table, size_t nr, const char *name, s
 }
 
 #define FIND(table, compare)                                                                       \
-	find(table, sizeof(table) / sizeof(table[0]), name, len, compare, ret_reason)
+	reason_table_find(table, sizeof(table) / sizeof(table[0]), name, len, compare, ret_reason)
 
-static bool begins(const char *name, size_t len, const char *with)
+static bool reason_begins(const char *name, size_t len, const char *with)
 {
 	return len > strlen(with) && !memcmp(name, with, strlen(with));
 }
@@ -199,7 +200,9 @@ static bool begins(const char *name, size_t len, const char *with)
 /* Names that are not written as the kernel does. */
 static bool foreign_parse(const char *name, size_t len, uint32_t *ret_isa, uint32_t *ret_reason)
 {
-	size_t skip = begins(name, len, "EXIT_REASON_") ? 12 : begins(name, len, "EXIT_") ? 5 : 0;
+	size_t skip = reason_begins(name, len, "EXIT_REASON_") ? 12
+		      : reason_begins(name, len, "EXIT_")      ? 5
+							       : 0;
 	char exception[] = "xx excp"; /* EXIT_EXCP_PF is "PF excp" */
 
 	name += skip;

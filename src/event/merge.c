@@ -54,7 +54,7 @@ static void info_collect(struct merge *m)
 	}
 }
 
-static int refill(struct merge *m)
+static int merge_refill(struct merge *m)
 {
 	for (unsigned int i = 0; i < m->nr; i++) {
 		struct input *in = &m->inputs[i];
@@ -99,7 +99,7 @@ static struct input *oldest(struct merge *m, uint64_t *ret_limit)
 static int merge_next(struct reader *r, struct batch *batch)
 {
 	struct merge *m = (struct merge *)r;
-	int err = refill(m);
+	int err = merge_refill(m);
 
 	batch->nr = 0;
 	while (!err && batch->nr < BATCH_MAX) {

@@ -116,8 +116,8 @@ static void look_same(struct thread *t, uint64_t time_ns, enum shown shown)
 }
 
 /* When does the name in the metadata hold? */
-static void look(struct thread_names *names, const struct event *ev, uint32_t tid,
-		 const char *comm, enum shown shown)
+static void thread_names_scan(struct thread_names *names, const struct event *ev, uint32_t tid,
+			      const char *comm, enum shown shown)
 {
 	uint64_t id = thread_id(ev->source, tid);
 	struct thread *t = hash_find_u64(&names->threads, id);
@@ -255,7 +255,7 @@ bool thread_names_wants(const char *event, void *arg)
 void thread_names_look(struct thread_names *names, const struct event *ev)
 {
 	if (handlers_have(&handlers, ev))
-		handlers.on[ev->type->id](names, look, ev);
+		handlers.on[ev->type->id](names, thread_names_scan, ev);
 }
 
 void thread_names_looked(struct thread_names *names, unsigned int source)
@@ -286,7 +286,7 @@ void thread_names_event(struct thread_names *names, const struct event *ev)
 	if (!handlers_have(&handlers, ev))
 		return;
 	if (ev->source > UINT8_MAX || !names->looked[ev->source])
-		handlers.on[ev->type->id](names, look, ev);
+		handlers.on[ev->type->id](names, thread_names_scan, ev);
 	handlers.on[ev->type->id](names, learn, ev);
 }
 

@@ -107,7 +107,8 @@ static unsigned int bucket_of(uint64_t ns)
 	return export_bucket_of(ns > 1 ? 64u - (unsigned int)__builtin_clzll(ns - 1) : 0);
 }
 
-static void left(void *arg, const struct element *el, enum element_end how, const struct event *ev)
+static void device_element_left(void *arg, const struct element *el, enum element_end how,
+				const struct event *ev)
 {
 	struct exported_devices *d = arg;
 	struct exported_device *device;
@@ -206,7 +207,7 @@ struct exported_devices *exported_devices_new(unsigned int max)
 	}
 	d->max = max;
 	d->named = HASH_TABLE(struct named_device, 2, ELEMENT_DEVICES_MAX);
-	d->watch = (struct element_watch){.left = left, .arg = d};
+	d->watch = (struct element_watch){.left = device_element_left, .arg = d};
 	d->elements = elements_new();
 	if (!d->elements) {
 		free(d);

@@ -238,7 +238,7 @@ static int packet_get(struct gdb *g)
 	return err;
 }
 
-static const char *answer(const struct gdb *g)
+static const char *gdb_answer_text(const struct gdb *g)
 {
 	return g->parser.data;
 }
@@ -260,7 +260,7 @@ static bool is_stop(const char *text)
 }
 
 /* One command and its answer, which is then in g->parser.data. */
-static int ask(struct gdb *g, const char *data, size_t len)
+static int gdb_ask_for(struct gdb *g, const char *data, size_t len)
 {
 	int err, skipped = 0;
 
@@ -270,7 +270,7 @@ static int ask(struct gdb *g, const char *data, size_t len)
 	err = send_all(g, g->out, g->out_len);
 	if (!err)
 		err = packet_get(g);
-	while (!err && is_stop(answer(g)) && *data != '?' && skipped++ < SKIPPED_MAX) {
+	while (!err && is_stop(gdb_answer_text(g)) && *data != '?' && skipped++ < SKIPPED_MAX) {
 		g->stop_reported = true;
 		err = packet_get(g);
 	}
@@ -279,7 +279,7 @@ static int ask(struct gdb *g, const char *data, size_t len)
 
 int gdb_ask(struct gdb *g, const char *text)
 {
-	return ask(g, text, strlen(text));
+	return gdb_ask_for(g, text, strlen(text));
 }
 
 /* ---- attaching ---- */
@@ -300,10 +300,11 @@ static void monitor_ask(struct gdb *g, const char *command, char *ret, size_t si
 	size_t len = g->parser.len / 2 < size ? g->parser.len / 2 : size - 1;
 
 	memset(ret, 0, size);
-	if (!err && *answer(g) == 'O' &&
-	    !gdb_hex_bytes(answer(g) + 1, 2 * len, (uint8_t *)ret, len))
+	if (!err && *gdb_answer_text(g) == 'O' &&
+	    !gdb_hex_bytes(gdb_answer_text(g) + 1, 2 * len, (uint8_t *)ret, len))
 		*ret = '\0';
-	for (int i = 0; i < SKIPPED_MAX && !err && *answer(g) == 'O' && strcmp(answer(g), "OK");
+	for (int i = 0; i < SKIPPED_MAX && !err && *gdb_answer_text(g) == 'O' &&
+			strcmp(gdb_answer_text(g), "OK");
 	     i++)
 		err = packet_get(g);
 }
@@ -350,7 +351,7 @@ static int memory_make_virtual(struct gdb *g)
 {
 	int err = gdb_ask(g, "qqemu.PhyMemMode");
 
-	if (err || strcmp(answer(g), "1") != 0)
+	if (err || strcmp(gdb_answer_text(g), "1") != 0)
 		return err;
 	g->was_physical = true;
 	return gdb_ask(g, "Qqemu.PhyMemMode:0");
@@ -362,26 +363,26 @@ static int attach(struct gdb *g)
 
 	if (err)
 		return err;
-	packet_size_take(g, answer(g));
-	if (strstr(answer(g), "QStartNoAckMode+")) {
+	packet_size_take(g, gdb_answer_text(g));
+	if (strstr(gdb_answer_text(g), "QStartNoAckMode+")) {
 		err = gdb_ask(g, "QStartNoAckMode");
 		if (err)
 			return err;
-		g->no_ack = !strcmp(answer(g), "OK");
+		g->no_ack = !strcmp(gdb_answer_text(g), "OK");
 	}
 	/*
 	 * A roundtrip to QEMU costs a quarter of a millisecond, and its packets are small; but it takes a new command
 	 * for the confirmation of its last answer (gdb_read_byte()). Only it knows this query.
 	 */
 	err = gdb_ask(g, "qqemu.sstepbits");
-	g->several = !err && !strncmp(answer(g), "ENABLE=", 7);
+	g->several = !err && !strncmp(gdb_answer_text(g), "ENABLE=", 7);
 	if (!err && g->several)
 		err = memory_make_virtual(g);
 	if (!err)
 		err = gdb_ask(g, "?"); /* why it is stopped */
-	if (!err && !is_stop(answer(g)))
+	if (!err && !is_stop(gdb_answer_text(g)))
 		err = fail(-EPROTO, "%s: the VM did not stop (reply '%.16s')", g->target,
-			   answer(g));
+			   gdb_answer_text(g));
 	if (!err)
 		before_find(g);
 	return err;
@@ -467,10 +468,10 @@ static bool is_error(const char *text)
 
 static int memory_take(struct gdb *g, uint64_t address, uint8_t *ret, size_t len)
 {
-	if (is_error(answer(g)))
+	if (is_error(gdb_answer_text(g)))
 		return fail(-EFAULT, "%s: cannot read guest memory at 0x%" PRIx64, g->target,
 			    address);
-	if (!gdb_hex_bytes(answer(g), g->parser.len, ret, len))
+	if (!gdb_hex_bytes(gdb_answer_text(g), g->parser.len, ret, len))
 		return fail(-EPROTO, "%s: invalid reply to a read of %zu bytes", g->target, len);
 	return 0;
 }
@@ -548,8 +549,8 @@ int gdb_write(struct gdb *g, uint64_t address, const void *data, size_t len)
 	n = snprintf(text, sizeof(text), "M%" PRIx64 ",%zx:", address, len);
 	for (size_t i = 0; i < len; i++)
 		n += snprintf(text + n, sizeof(text) - (size_t)n, "%02x", p[i]);
-	err = ask(g, text, (size_t)n);
-	if (!err && strcmp(answer(g), "OK"))
+	err = gdb_ask_for(g, text, (size_t)n);
+	if (!err && strcmp(gdb_answer_text(g), "OK"))
 		err = fail(-EFAULT, "%s: cannot write guest memory at 0x%" PRIx64, g->target,
 			   address);
 	return err;

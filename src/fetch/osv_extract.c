@@ -56,7 +56,8 @@ void osv_names_close(struct osv_names *n)
 	free(n);
 }
 
-static bool find(struct elf_names *e, uint64_t address, enum osv_name what, struct frame *ret)
+static bool osv_name_find(struct elf_names *e, uint64_t address, enum osv_name what,
+			  struct frame *ret)
 {
 	struct frame frame[FRAME_INLINES_MAX];
 	unsigned int nr = elf_names_resolve(e, address, what == OSV_NAME_FRAME, frame);
@@ -73,11 +74,11 @@ static bool find(struct elf_names *e, uint64_t address, enum osv_name what, stru
 
 bool osv_names_find(struct osv_names *n, uint64_t address, enum osv_name what, struct frame *ret)
 {
-	if (find(n->kernel, address, what, ret))
+	if (osv_name_find(n->kernel, address, what, ret))
 		return true;
 	for (unsigned int i = n->modules->nr; i--;)
 		if (n->modules->module[i].base <= address)
-			return n->module[i] && find(n->module[i], address, what, ret);
+			return n->module[i] && osv_name_find(n->module[i], address, what, ret);
 	return false;
 }
 

@@ -136,7 +136,7 @@ static void give_up(struct guest_source *s)
 	snprintf(s->error, sizeof(s->error), "%s", error_text());
 }
 
-static int look(struct guest_source *s)
+static int source_look(struct guest_source *s)
 {
 	uint64_t now = monotonic_ms();
 	int err;
@@ -193,7 +193,7 @@ int guest_source_open(const char *text, pid_t pid, const char *to, bool must,
 	if (!err && s->ops->prepare)
 		err = s->ops->prepare(s);
 	if (!err) {
-		err = look(s);
+		err = source_look(s);
 		err = err == -EAGAIN && !must ? 0 : err;
 	}
 	if (err) {
@@ -216,7 +216,7 @@ void guest_source_limit(struct guest_source *s, uint64_t file_bytes)
 
 void guest_source_round(struct guest_source *s)
 {
-	int err = s->failed ? -EIO : s->there ? 0 : look(s);
+	int err = s->failed ? -EIO : s->there ? 0 : source_look(s);
 
 	if (err == -EAGAIN || s->failed)
 		return;

@@ -190,7 +190,7 @@ static bool is_cut(const struct input_set *set)
 	return set->is_trimmed;
 }
 
-static void put(const struct input_set *set, const char *key, uint64_t ns, json_t *meta)
+static void companion_put(const struct input_set *set, const char *key, uint64_t ns, json_t *meta)
 {
 	if (is_cut(set))
 		json_object_set_new(meta, key, json_integer((json_int_t)ns));
@@ -198,10 +198,10 @@ static void put(const struct input_set *set, const char *key, uint64_t ns, json_
 
 void input_set_put_start(const struct input_set *set, json_t *meta)
 {
-	put(set, "window_start_ns", input_set_start_ns(set), meta);
+	companion_put(set, "window_start_ns", input_set_start_ns(set), meta);
 }
 
 void input_set_put_end(const struct input_set *set, json_t *meta)
 {
-	put(set, "window_end_ns", input_set_end_ns(set), meta);
+	companion_put(set, "window_end_ns", input_set_end_ns(set), meta);
 }

@@ -64,7 +64,7 @@ uint64_t event_ctf_moved(const struct event_ctf *ctf)
 
 /* ---- the stream ---- */
 
-static void put(struct event_ctf *ctf, const void *data, size_t len)
+static void ctf_put(struct event_ctf *ctf, const void *data, size_t len)
 {
 	fwrite(data, 1, len, ctf->stream);
 	ctf->packet_bytes += len;
@@ -74,7 +74,7 @@ static void packet_begin(struct event_ctf *ctf, uint64_t lost)
 {
 	ctf->packet = (struct packet_head){.magic = 0xc1fc1fc1, .begin = ctf->time, .lost = lost};
 	ctf->packet_bytes = 0;
-	put(ctf, &ctf->packet, sizeof(ctf->packet));
+	ctf_put(ctf, &ctf->packet, sizeof(ctf->packet));
 }
 
 static int packet_end(struct event_ctf *ctf, uint64_t lost)
@@ -101,7 +101,7 @@ static int first_packet(struct event_ctf *ctf, uint64_t time)
 
 static void put_text(struct event_ctf *ctf, const char *text)
 {
-	put(ctf, text, strlen(text) + 1);
+	ctf_put(ctf, text, strlen(text) + 1);
 }
 
 static void put_fields(struct event_ctf *ctf, const struct event *ev)
@@ -117,7 +117,7 @@ static void put_fields(struct event_ctf *ctf, const struct event *ev)
 			continue;
 		}
 		v = event_u64(ev, f);
-		put(ctf, &v, f->size); /* little-endian, as this machine */
+		ctf_put(ctf, &v, f->size); /* little-endian, as this machine */
 	}
 }
 
@@ -153,13 +153,13 @@ int event_ctf_row(struct event_ctf *ctf, const struct event_row *row, uint64_t l
 	if (!ctf->packet_bytes)
 		packet_begin(ctf, lost);
 	ctf->used[id] = true;
-	put(ctf, &id, sizeof(id));
-	put(ctf, &ctf->time, sizeof(ctf->time));
-	put(ctf, &source, sizeof(source));
-	put(ctf, &cpu, sizeof(cpu));
-	put(ctf, &vcpu, sizeof(vcpu));
-	put(ctf, &ev->pid, sizeof(ev->pid));
-	put(ctf, &ev->tid, sizeof(ev->tid));
+	ctf_put(ctf, &id, sizeof(id));
+	ctf_put(ctf, &ctf->time, sizeof(ctf->time));
+	ctf_put(ctf, &source, sizeof(source));
+	ctf_put(ctf, &cpu, sizeof(cpu));
+	ctf_put(ctf, &vcpu, sizeof(vcpu));
+	ctf_put(ctf, &ev->pid, sizeof(ev->pid));
+	ctf_put(ctf, &ev->tid, sizeof(ev->tid));
 	snprintf(comm, sizeof(comm), "%s", row->comm);
 	put_text(ctf, comm);
 	put_fields(ctf, ev);

@@ -338,7 +338,7 @@ static void head_draw(const struct flames *f, unsigned int height, FILE *out)
 	fputs("</text>\n", out);
 }
 
-static void draw(const struct flames *f, FILE *out)
+static void flame_draw(const struct flames *f, FILE *out)
 {
 	unsigned int high = (f->deepest + 1) * ROW;
 
@@ -371,7 +371,7 @@ int flame_svg_put(char *folded, const struct flame_svg *how, FILE *out, uint64_t
 	if (!err)
 		err = frames_make(f);
 	if (!err) {
-		draw(f, out);
+		flame_draw(f, out);
 		*ret_nr = f->nr_stacks;
 	}
 	if (f) {

@@ -30,7 +30,7 @@ static void number_copy(json_t *to, const json_t *from, const char *key)
 		json_object_set(to, key, v);
 }
 
-static bool has(const json_t *o, const char *key)
+static bool kept_has(const json_t *o, const char *key)
 {
 	return json_object_get(o, key);
 }
@@ -47,7 +47,7 @@ static json_t *finding_keep(const json_t *from, bool *ret_lost)
 	number_copy(to, from, "queue");
 	number_copy(to, from, "tid");
 	number_copy(to, from, "age_ns");
-	if (has(to, "kind") && has(to, "text") && has(to, "age_ns"))
+	if (kept_has(to, "kind") && kept_has(to, "text") && kept_has(to, "age_ns"))
 		return to;
 	*ret_lost = true;
 	json_decref(to);
@@ -75,7 +75,7 @@ static json_t *vcpu_keep(const json_t *from, bool *ret_lost)
 	json_t *to = json_object();
 
 	number_copy(to, from, "tid");
-	if (has(to, "tid"))
+	if (kept_has(to, "tid"))
 		return to;
 	*ret_lost = true;
 	json_decref(to);

@@ -54,7 +54,7 @@ static const char *cell_print(const struct report *r, const struct column *c, co
 	return buf;
 }
 
-static void head(const struct report *r)
+static void text_head_write(const struct report *r)
 {
 	if (r->first_line)
 		fprintf(r->out->file, "%s\n", r->first_line);
@@ -213,7 +213,7 @@ static int text_table(const struct report *r, const struct table *t)
 	int width[TABLE_COLUMNS_MAX];
 	bool chosen[TABLE_COLUMNS_MAX], cut;
 
-	head(r);
+	text_head_write(r);
 	table_widths(r, t, width);
 	table_choose(r, t, width, chosen);
 	cut = table_narrow(r, t, width, chosen);
@@ -235,7 +235,7 @@ static int text_histogram(const struct report *r, const struct histogram *h)
 	char lo[16], hi[16];
 	uint64_t max = 1;
 
-	head(r);
+	text_head_write(r);
 	for (unsigned int i = h->first; i <= h->last && i < HISTOGRAM_ROWS; i++)
 		max = h->count[i] > max ? h->count[i] : max;
 	for (unsigned int i = h->first; i <= h->last && i < HISTOGRAM_ROWS; i++) {
@@ -338,7 +338,7 @@ static int text_heatmap(const struct report *r, const struct heatmap *h)
 	unsigned int columns = (h->nr_columns + left - 1) / left,
 		     rows = (h->nr_rows + PICTURE_ROWS - 1) / PICTURE_ROWS;
 
-	head(r);
+	text_head_write(r);
 	if (!h->total) {
 		report_empty(r);
 		foot(r);

@@ -12,7 +12,7 @@
 
 enum { COMMON_BYTES = 8, NAME_BYTES = EVENT_NAME_MAX + 8 };
 
-static bool begins(const char *name, const char *prefix)
+static bool format_begins(const char *name, const char *prefix)
 {
 	return !strncmp(name, prefix, strlen(prefix));
 }
@@ -28,9 +28,9 @@ static void identifier(const char *name, size_t len, char *to, size_t size)
 void tracedat_system(const struct event_type *type, char system[EVENT_NAME_MAX])
 {
 	const char *colon = strchr(type->name, ':');
-	const char *ours = begins(type->name, "kvm_")	  ? "kvm"
-			   : begins(type->name, "sched_") ? "sched"
-							  : "hostrace";
+	const char *ours = format_begins(type->name, "kvm_")	 ? "kvm"
+			   : format_begins(type->name, "sched_") ? "sched"
+								 : "hostrace";
 
 	if (colon)
 		identifier(type->name, (size_t)(colon - type->name), system, EVENT_NAME_MAX);
@@ -46,7 +46,7 @@ static const char *their_name(const struct event_type *type, const struct field 
 /* Our events of the kernel name their vCPU; kvm_write_tsc_offset and kvm_pvclock_update have it as a field. */
 static bool has_vcpu(const struct event_type *type)
 {
-	if (!type->id || !begins(type->name, "kvm_"))
+	if (!type->id || !format_begins(type->name, "kvm_"))
 		return false;
 	return !array_any(type->nr_fields, i,
 			  !strcmp(their_name(type, &type->fields[i]), "vcpu_id"));

@@ -38,7 +38,7 @@ void groups_deinit(struct groups *g)
 }
 
 /* The group of these labels, made if it is new; the last one, "(other)", if there are too many or memory is short. */
-static struct group *find(struct groups *g, const uint64_t *label)
+static struct group *group_slot_find(struct groups *g, const uint64_t *label)
 {
 	struct group_place key = {{0}};
 	bool is_new;
@@ -71,7 +71,7 @@ static struct group_near *find_near(struct groups *g, const uint64_t *label, uns
 
 	if (near->at && labels_equal(near->at->label, label, nr))
 		return near;
-	struct group *at = find(g, label);
+	struct group *at = group_slot_find(g, label);
 
 	*near = (struct group_near){label[0], at, at->ns.buffer};
 	return near;
@@ -183,7 +183,7 @@ int groups_merge(struct groups *g, struct groups *from)
 	if (from->group[GROUPS_MAX].other)
 		return -E2BIG;
 	for (unsigned int i = 0; i < from->nr && !err; i++) {
-		struct group *theirs = &from->group[i], *at = find(g, theirs->label);
+		struct group *theirs = &from->group[i], *at = group_slot_find(g, theirs->label);
 
 		if (at->other)
 			return -E2BIG;

@@ -105,7 +105,7 @@ void *open_newer(const struct open_table *t, const void *entry)
 /* ---- add, remove ---- */
 
 /* Memory for as many entries as the next power of two. */
-static bool grow(struct open_table *t)
+static bool open_table_grow(struct open_table *t)
 {
 	size_t nr = t->nr_used ? 2 * (size_t)t->nr_used : 64;
 	void *more;
@@ -129,7 +129,7 @@ static uint32_t number_new(struct open_table *t)
 		t->free = at(t, number)->below;
 		return number;
 	}
-	return grow(t) ? ++t->nr_used : 0;
+	return open_table_grow(t) ? ++t->nr_used : 0;
 }
 
 void *open_add_(struct open_table *t, const struct pair_key *key)

@@ -200,7 +200,7 @@ static bool is_screen(const struct recording *r)
 	return r->is_table && !strcmp(r->tool.tool, "kvm_stat");
 }
 
-static int compare(struct diff *d)
+static int diff_compare(struct diff *d)
 {
 	const struct recording *r = d->recording;
 	int err = 0;
@@ -257,7 +257,7 @@ int diff_run(const struct diff_query *q, struct diff **ret)
 		if (!err)
 			notes_add(&d->recording[i], q->command, d->notes);
 	}
-	return err ? err : compare(d);
+	return err ? err : diff_compare(d);
 }
 
 void diff_close(struct diff *d)

@@ -142,7 +142,7 @@ static enum tool_row_of rows_shown(const struct tool_table *t, bool events)
 					       : ROW_OF_OTHER;
 }
 
-static json_t *head(const struct report *r)
+static json_t *tool_counts_head(const struct report *r)
 {
 	json_t *h = json_pack("{s:{s:s, s:s}, s:O, s:O}", "hostrace", "version", HOSTRACE_VERSION,
 			      "command", r->command, "inputs", json_object_get(r->extra, "inputs"),
@@ -151,7 +151,7 @@ static json_t *head(const struct report *r)
 	return h;
 }
 
-static int draw(const struct tool_table *t, enum tool_row_of of, struct report *r)
+static int tool_counts_draw(const struct tool_table *t, enum tool_row_of of, struct report *r)
 {
 	const char *key = of == ROW_OF_REASON ? "reason" : of == ROW_OF_EVENT ? "event" : t->keys;
 	struct table table = {0};
@@ -180,7 +180,7 @@ int tool_counts_write(const struct tool_table *t, const char *path, const char *
 	struct report r = {.out = out,
 			   .command = command,
 			   .wide = out->wide,
-			   .head = head,
+			   .head = tool_counts_head,
 			   .foot = caveats_print,
 			   .note = out->note,
 			   .caveats = json_array()};
@@ -190,7 +190,7 @@ int tool_counts_write(const struct tool_table *t, const char *path, const char *
 	if (!events && of != ROW_OF_REASON)
 		caveat_add(r.caveats, "the table has no exit reasons");
 	tool_counts_caveats(t, r.caveats);
-	err = draw(t, of, &r);
+	err = tool_counts_draw(t, of, &r);
 	json_decref(r.caveats);
 	json_decref(inputs);
 	return err;

@@ -123,7 +123,7 @@ static const Dwfl_Callbacks callbacks = {
 };
 
 /* At the addresses in the file, or at the base address chosen by the guest's loader. */
-static bool report(struct elf_names *e, const char *path, const uint64_t *base)
+static bool elf_names_report(struct elf_names *e, const char *path, const uint64_t *base)
 {
 	return base ? dwfl_report_elf(e->dwfl, "module", path, -1, *base, true) != NULL
 		    : dwfl_report_offline(e->dwfl, "guest", path, -1) != NULL;
@@ -160,7 +160,7 @@ static int names_open(const char *path, const uint64_t *base, struct elf_names *
 		return unfit;
 	}
 	e->dwfl = dwfl_begin(&callbacks);
-	if (!e->dwfl || !report(e, path, base) || dwfl_report_end(e->dwfl, NULL, NULL)) {
+	if (!e->dwfl || !elf_names_report(e, path, base) || dwfl_report_end(e->dwfl, NULL, NULL)) {
 		int err = fail(-EINVAL, "%s: %s", path, dwfl_errmsg(-1));
 
 		elf_names_close(e);

@@ -83,7 +83,7 @@ static int by_address(const void *a, const void *b)
 	return order_u64(x->order, y->order);
 }
 
-static int add(struct symbol_map *m, const struct symbol *s)
+static int symbol_insert(struct symbol_map *m, const struct symbol *s)
 {
 	if (m->nr == SYMBOL_MAP_MAX)
 		return fail(-E2BIG, "more than %d symbols", SYMBOL_MAP_MAX);
@@ -123,7 +123,7 @@ static int map_from_text(char *text, const char *name, struct symbol_map **ret)
 		if (*next)
 			*next++ = '\0';
 		if (line_parse(line, &s))
-			err = add(m, &s);
+			err = symbol_insert(m, &s);
 	}
 	if (!err && !m->nr)
 		return fail_hint(fail(-EBADMSG, "%s: no code symbols found", name),

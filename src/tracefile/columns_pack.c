@@ -324,7 +324,7 @@ static void records_sort(struct columns_packer *p)
 
 /* ---- the directory ---- */
 
-static void put(struct columns_packer *p, uint64_t v)
+static void packer_put(struct columns_packer *p, uint64_t v)
 {
 	if (p->directory_end - p->to < VARINT_MAX)
 		p->full = true;
@@ -336,14 +336,14 @@ static void put_threads(struct columns_packer *p)
 {
 	uint64_t last = 0;
 
-	put(p, p->nr_threads);
+	packer_put(p, p->nr_threads);
 	for (uint32_t t = 0; t < p->nr_threads; t++) {
 		const struct pack_thread *th = &p->thread[t];
 
-		put(p, th->pid);
-		put(p, th->tid);
-		put(p, th->vcpu);
-		put(p, zigzag(th->first_ns - last));
+		packer_put(p, th->pid);
+		packer_put(p, th->tid);
+		packer_put(p, th->vcpu);
+		packer_put(p, zigzag(th->first_ns - last));
 		last = th->first_ns;
 	}
 }
@@ -354,12 +354,12 @@ static void put_runs(struct columns_packer *p)
 
 	for (uint32_t i = 0; i < p->nr; i++)
 		nr_runs += !i || p->thread_of[i] != p->thread_of[i - 1];
-	put(p, nr_runs);
+	packer_put(p, nr_runs);
 	for (uint32_t i = 0, n; i < p->nr; i += n) {
 		for (n = 1; i + n < p->nr && p->thread_of[i + n] == p->thread_of[i];)
 			n++;
-		put(p, p->thread_of[i]);
-		put(p, n);
+		packer_put(p, p->thread_of[i]);
+		packer_put(p, n);
 	}
 }
 
@@ -375,15 +375,15 @@ static void put_sequence(struct columns_packer *p)
 		if (next[last] == kind) {
 			hits++;
 		} else {
-			put(p, hits);
-			put(p, kind);
+			packer_put(p, hits);
+			packer_put(p, kind);
 			hits = 0;
 			next[last] = kind;
 		}
 		last = kind;
 	}
 	if (hits)
-		put(p, hits);
+		packer_put(p, hits);
 }
 
 static void put_bytes(struct columns_packer *p, uint32_t rows, unsigned int width)
@@ -409,22 +409,22 @@ static void put_column(struct columns_packer *p, const struct pack_column *c, bo
 	unsigned int log = (unsigned int)__builtin_ctz(c->size);
 	uint64_t limit = c->form.width == 8 ? UINT64_MAX : (1ull << 8 * c->form.width) - 1;
 
-	put(p, c->form.how | log << 2 | (uint64_t)c->form.width << 4);
+	packer_put(p, c->form.how | log << 2 | (uint64_t)c->form.width << 4);
 	if (!fixed)
-		put(p, c->offset);
-	put(p, c->form.base);
+		packer_put(p, c->offset);
+	packer_put(p, c->form.base);
 	if (c->form.how == COLUMN_LIKE)
-		put(p, c->form.like);
+		packer_put(p, c->form.like);
 	if (c->form.how == COLUMN_DICTIONARY) {
-		put(p, p->nr_words);
+		packer_put(p, p->nr_words);
 		for (uint32_t i = 0; i < p->nr_words; i++)
-			put(p, p->word[i] - (i ? p->word[i - 1] : 0));
+			packer_put(p, p->word[i] - (i ? p->word[i - 1] : 0));
 	}
-	put(p, c->form.exceptions);
+	packer_put(p, c->form.exceptions);
 	for (uint32_t i = 0, last = 0; c->form.exceptions && i < rows; i++)
 		if (p->number[i] > limit) {
-			put(p, i - last);
-			put(p, p->number[i]);
+			packer_put(p, i - last);
+			packer_put(p, p->number[i]);
 			p->number[i] = 0;
 			last = i;
 		}
@@ -503,13 +503,13 @@ static const struct event_type *type_of(const struct event_type *const *types, u
 
 static bool columns_put(struct columns_packer *p, const struct event_type *const *types)
 {
-	put(p, p->nr_kinds);
+	packer_put(p, p->nr_kinds);
 	for (unsigned int i = 0; i < p->nr_kinds; i++) {
 		if (!pieces_take(p, type_of(types, p->kind[i].type), p->kind[i].size))
 			return false;
-		put(p, p->kind[i].type);
-		put(p, p->kind[i].size / 8);
-		put(p, p->nr_pieces);
+		packer_put(p, p->kind[i].type);
+		packer_put(p, p->kind[i].size / 8);
+		packer_put(p, p->nr_pieces);
 	}
 	put_threads(p);
 	put_runs(p);

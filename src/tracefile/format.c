@@ -17,7 +17,7 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 	       "trace files are little-endian, and so is the code");
 
-static void put(uint8_t **p, const void *from, size_t len)
+static void format_copy(uint8_t **p, const void *from, size_t len)
 {
 	memcpy(*p, from, len);
 	*p += len;
@@ -45,13 +45,13 @@ void trace_header_encode(const struct trace_header *h, uint8_t out[TRACE_HEADER_
 	uint8_t *p = out;
 
 	memset(out, 0, TRACE_HEADER_SIZE);
-	put(&p, TRACE_MAGIC, 8);
-	put(&p, &version, 2);
-	put(&p, &size, 2);
+	format_copy(&p, TRACE_MAGIC, 8);
+	format_copy(&p, &version, 2);
+	format_copy(&p, &size, 2);
 	p += 4; /* flags: none yet */
-	put(&p, &h->start_monotonic_ns, 8);
-	put(&p, &h->start_realtime_ns, 8);
-	put(&p, h->id, 16);
+	format_copy(&p, &h->start_monotonic_ns, 8);
+	format_copy(&p, &h->start_realtime_ns, 8);
+	format_copy(&p, h->id, 16);
 	put_crc(out, TRACE_HEADER_SIZE);
 }
 
@@ -84,19 +84,19 @@ void chunk_header_encode(const struct chunk_header *h, uint8_t out[CHUNK_HEADER_
 {
 	uint8_t *p = out;
 
-	put(&p, CHUNK_MAGIC, 4);
-	put(&p, &h->kind, 1);
-	put(&p, &h->encoding, 1);
-	put(&p, &h->nr_counts, 2);
-	put(&p, &h->stored, 4);
-	put(&p, &h->raw, 4);
-	put(&p, &h->nr_records, 4);
-	put(&p, &h->counts_crc, 4);
-	put(&p, &h->first_ns, 8);
-	put(&p, &h->last_ns, 8);
-	put(&p, &h->watermark_ns, 8);
-	put(&p, &h->types_bloom, 8);
-	put(&p, &h->payload_crc, 4);
+	format_copy(&p, CHUNK_MAGIC, 4);
+	format_copy(&p, &h->kind, 1);
+	format_copy(&p, &h->encoding, 1);
+	format_copy(&p, &h->nr_counts, 2);
+	format_copy(&p, &h->stored, 4);
+	format_copy(&p, &h->raw, 4);
+	format_copy(&p, &h->nr_records, 4);
+	format_copy(&p, &h->counts_crc, 4);
+	format_copy(&p, &h->first_ns, 8);
+	format_copy(&p, &h->last_ns, 8);
+	format_copy(&p, &h->watermark_ns, 8);
+	format_copy(&p, &h->types_bloom, 8);
+	format_copy(&p, &h->payload_crc, 4);
 	put_crc(out, CHUNK_HEADER_SIZE);
 }
 
@@ -135,9 +135,9 @@ void trace_trailer_encode(const struct trace_trailer *t, uint8_t out[TRAILER_SIZ
 	uint8_t *p = out;
 
 	memset(out, 0, TRAILER_SIZE);
-	put(&p, TRAILER_MAGIC, 8);
-	put(&p, &t->index_offset, 8);
-	put(&p, &t->nr_index, 4);
+	format_copy(&p, TRAILER_MAGIC, 8);
+	format_copy(&p, &t->index_offset, 8);
+	format_copy(&p, &t->nr_index, 4);
 	put_crc(out, TRAILER_SIZE);
 }
 

@@ -78,7 +78,7 @@ static int read_header(struct tracefile *t)
 	return 0;
 }
 
-static int declare(struct tracefile *t, const json_t *json, uint64_t offset)
+static int tracefile_declare(struct tracefile *t, const json_t *json, uint64_t offset)
 {
 	const struct event_type *type;
 	char where[512];
@@ -113,7 +113,7 @@ static int take_schema(struct tracefile *t, const json_t *json, uint64_t offset)
 	json_array_foreach (json, i, type) {
 		if (err)
 			break;
-		err = declare(t, type, offset);
+		err = tracefile_declare(t, type, offset);
 	}
 	return err;
 }
@@ -320,7 +320,7 @@ static int load_chunk(struct tracefile *t, const struct chunk_ref *ref)
 }
 
 /* Loads chunks until something is ready: 1, or 0 at the end. */
-static int fill(struct tracefile *t)
+static int tracefile_fill(struct tracefile *t)
 {
 	struct pending *p = &t->pending;
 
@@ -347,7 +347,7 @@ static int fill(struct tracefile *t)
 }
 
 /* Missing data is reported once all is read. */
-static void finish(struct tracefile *t)
+static void tracefile_finish(struct tracefile *t)
 {
 	struct trace_info *info = &t->reader.info;
 
@@ -373,13 +373,13 @@ static void finish(struct tracefile *t)
 static int tracefile_next(struct reader *r, struct batch *batch)
 {
 	struct tracefile *t = (struct tracefile *)r;
-	int more = fill(t);
+	int more = tracefile_fill(t);
 
 	batch->nr = 0;
 	if (more > 0)
 		pending_batch(&t->pending, t->types, &r->info, batch);
 	else if (!more)
-		finish(t);
+		tracefile_finish(t);
 	return more;
 }
 

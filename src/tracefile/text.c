@@ -177,7 +177,7 @@ static int declare_type(struct textfile *t, const json_t *json)
 	return 0;
 }
 
-static int declare(struct textfile *t, const char *what, const char *text)
+static int tracetext_declare(struct textfile *t, const char *what, const char *text)
 {
 	json_error_t why;
 	json_t *json = json_text_load(text, strlen(text), 0, &why);
@@ -200,9 +200,9 @@ static int declare(struct textfile *t, const char *what, const char *text)
 static int take_comment(struct textfile *t, const char *line)
 {
 	if (!strncmp(line, "# type ", 7))
-		return declare(t, "type", line + 7);
+		return tracetext_declare(t, "type", line + 7);
 	if (!strncmp(line, "# meta ", 7))
-		return declare(t, "meta", line + 7);
+		return tracetext_declare(t, "meta", line + 7);
 	return 0;
 }
 
@@ -444,7 +444,7 @@ static int take_event(struct textfile *t, char *line)
 /* ---- the reader ---- */
 
 /* Reads lines until the end or until as much waits as may. */
-static int fill(struct textfile *t)
+static int tracetext_fill(struct textfile *t)
 {
 	int err = 0;
 
@@ -507,7 +507,7 @@ static int textfile_open(const char *path, const struct read_hint *hint, struct 
 		return fail(-errno, "%s: %s", path, strerror(errno));
 	err = check_version(t);
 	if (!err)
-		err = fill(t);
+		err = tracetext_fill(t);
 	if (err)
 		return err;
 	if (t->pending.nr)
@@ -526,7 +526,7 @@ static int textfile_next(struct reader *r, struct batch *batch)
 
 	batch->nr = 0;
 	if (t->pending.head == t->pending.ready && !t->end)
-		err = fill(t);
+		err = tracetext_fill(t);
 	if (err)
 		return err;
 	if (t->pending.head < t->pending.ready) {

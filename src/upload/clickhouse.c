@@ -185,7 +185,7 @@ static bool is_code(const char *body, const char *code)
 }
 
 /* A table or the database is missing: what to do. */
-static int refused(const struct clickhouse *c, const struct http_end *end, char *body)
+static int clickhouse_refused(const struct clickhouse *c, const struct http_end *end, char *body)
 {
 	int err;
 
@@ -226,7 +226,7 @@ static int transfer(struct clickhouse *c, const struct http_transfer *t, struct 
 		err = *end.why ? fail(end.err, "%s: %s", c->url, end.why)
 			       : fail(end.err, "%s", end.message);
 	if (!err && (end.status != 200 || a->exception))
-		err = refused(c, &end, a->reply.body);
+		err = clickhouse_refused(c, &end, a->reply.body);
 	return err;
 }
 

@@ -115,7 +115,7 @@ static int next_with(struct qmp *q, const char *key, const char *or_key, uint64_
 
 /* ---- commands ---- */
 
-static int refused(const struct qmp *q, const char *command, const json_t *error)
+static int qmp_refused(const struct qmp *q, const char *command, const json_t *error)
 {
 	const char *kind = json_string_value(json_object_get(error, "class"));
 	const char *desc = json_string_value(json_object_get(error, "desc"));
@@ -165,7 +165,7 @@ static int answer_of(struct qmp *q, const char *command, json_int_t id, json_t *
 		}
 		value = json_object_get(reply, "return");
 		if (!value)
-			err = refused(q, command, json_object_get(reply, "error"));
+			err = qmp_refused(q, command, json_object_get(reply, "error"));
 		else
 			*ret_value = json_incref(value);
 		json_decref(reply);

@@ -127,7 +127,7 @@ static unsigned int kvm_first(struct vm *vms, unsigned int nr)
 }
 
 /* A process has the name, and is not selected by it. */
-static int refused(const char *item, const struct vm *vm, const struct vm_scope *scope)
+static int select_refused(const char *item, const struct vm *vm, const struct vm_scope *scope)
 {
 	char label[VM_LABEL_TEXT];
 
@@ -169,7 +169,7 @@ static int none_selected(const char *item, const struct vm_scope *scope)
 		return err;
 	hits = matches_first(vms, nr, item, NULL);
 	if (hits) {
-		err = refused(item, likeliest(vms, hits), scope);
+		err = select_refused(item, likeliest(vms, hits), scope);
 	} else if (nr) {
 		vm_list_print(vms, scope->tcg ? nr : kvm_first(vms, nr), list, sizeof(list));
 		err = fail(-ESRCH, "no VM %s '%s'; running VMs: %s",

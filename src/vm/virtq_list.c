@@ -56,8 +56,8 @@ static bool between(uint16_t v, uint16_t from, uint16_t to)
 }
 
 /* `before` and `now` are of before and after the monitor's answer. */
-static enum virtq_agreement compare(const struct virtq_state *before, const struct virtq_state *now,
-				    const struct virtq_qmp *q)
+static enum virtq_agreement virtq_compare(const struct virtq_state *before,
+					  const struct virtq_state *now, const struct virtq_qmp *q)
 {
 	bool still = before->last_avail_idx == now->last_avail_idx &&
 		     before->used_idx == now->used_idx && before->inuse == now->inuse;
@@ -88,7 +88,7 @@ static void reread(struct virtq_list *list, const struct memory *m, const struct
 			if (row->in_memory && !strcmp(d[j].path, row->device) &&
 			    virtq_read(m, &d[j], row->queue, &now) > 0) {
 				if (row->in_qmp)
-					row->agree = compare(&row->state, &now, &row->qmp);
+					row->agree = virtq_compare(&row->state, &now, &row->qmp);
 				row->state = now;
 			}
 	}

@@ -74,6 +74,12 @@ printf '%s\n' "${C[@]}" | grep '\.c$' | xargs awk -v max=$FUNCTION_LINES_MAX '
 	/^\}/ && begin { if (FNR - begin - 1 > max) print FILENAME ":" begin ": " FNR - begin - 1 " lines"; begin = 0 }' |
 	rule "no function beyond $FUNCTION_LINES_MAX lines"
 
+# Who looks for the function that another calls should find one, not a dozen.
+printf '%s\n' "${C[@]}" | grep '^src/.*\.c$' | xargs grep -HoE '^static [a-z_0-9 *]*[ *][a-z0-9]+\(' |
+	sed -E 's/^([^:]+):.*[ *]([a-z0-9]+)\($/\2 \1/' | sort -u |
+	awk '{ nr[$1]++; files[$1] = files[$1] " " $2 } END { for (word in nr) if (nr[word] > 2) print word ":" files[word] }' |
+	rule "no static function whose name is one word in more than 2 files"
+
 # State is passed in structs: no variable that is not const at file scope, and no function-level static. Derived from the
 # object files: .data.rel.ro is const after relocation; .tbss belongs to the thread, as errno does. Exempt are the options
 # of commands and the file that has main(). A table that is process-wide by design is a function-level static named

@@ -52,7 +52,7 @@ void series_free(struct series_set *s)
 }
 
 /* *ret is NULL if there are too many. */
-static int find(struct series_set *s, const uint64_t *label, struct series **ret)
+static int series_find(struct series_set *s, const uint64_t *label, struct series **ret)
 {
 	uint64_t key[LABELS_MAX] = {0};
 	bool is_new;
@@ -99,7 +99,7 @@ int series_add(struct series_set *s, const uint64_t *label, uint64_t end_ns, uin
 {
 	uint64_t at = end_ns > s->start_ns ? end_ns - s->start_ns : 0;
 	struct series *to;
-	int err = find(s, label, &to);
+	int err = series_find(s, label, &to);
 
 	if (!err && !to)
 		s->refused += nr;
@@ -152,7 +152,7 @@ int series_merge(struct series_set *s, struct series_set *from)
 	for (unsigned int i = 0; i < from->nr && !err; i++) {
 		struct series *theirs = from->list[i], *to;
 
-		err = find(s, theirs->label, &to);
+		err = series_find(s, theirs->label, &to);
 		if (!err)
 			err = to ? series_sum(to, theirs) : -E2BIG;
 	}

@@ -135,7 +135,7 @@ static void open_key(uint64_t key[2], uint32_t pid, uint32_t head, uint64_t vq, 
 	key[1] = head == VIRTIO_NO_HEAD ? id : vq;
 }
 
-static void popped(void *arg, const struct event *ev)
+static void path_element_popped(void *arg, const struct event *ev)
 {
 	struct path *p = arg;
 	struct virtio_ids ids = virtio_ids_of(ev);
@@ -240,7 +240,8 @@ static void request_add(struct path *p, const struct element *el, const struct p
 	p->nr++;
 }
 
-static void left(void *arg, const struct element *el, enum element_end how, const struct event *ev)
+static void path_element_left(void *arg, const struct element *el, enum element_end how,
+			      const struct event *ev)
 {
 	struct path *p = arg;
 	struct path_open *o;
@@ -261,7 +262,7 @@ static void left(void *arg, const struct element *el, enum element_end how, cons
 		hash_remove(&p->open, o);
 }
 
-static void cleared(void *arg, const struct event *ev, uint64_t vdev, uint64_t index)
+static void path_element_cleared(void *arg, const struct event *ev, uint64_t vdev, uint64_t index)
 {
 	struct path *p = arg;
 	struct path_queue *q = NULL;
@@ -406,8 +407,10 @@ struct path *path_new(void)
 		path_free(p);
 		return NULL;
 	}
-	p->watch = (struct element_watch){
-		.popped = popped, .left = left, .cleared = cleared, .arg = p};
+	p->watch = (struct element_watch){.popped = path_element_popped,
+					  .left = path_element_left,
+					  .cleared = path_element_cleared,
+					  .arg = p};
 	elements_watch(p->elements, &p->watch);
 	return p;
 }

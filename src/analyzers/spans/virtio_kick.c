@@ -23,12 +23,12 @@ static void feed(struct pairing *p, const struct event *ev)
 		pairing_begin(p, ev, queue_of(ev));
 }
 
-static void popped(struct pairing *p, const struct event *ev)
+static void kick_popped(struct pairing *p, const struct event *ev)
 {
 	pairing_finish(p, ev, queue_of(ev));
 }
 
-static void cleared(struct pairing *p, const struct event *ev, uint64_t vdev, uint64_t queue)
+static void kick_cleared(struct pairing *p, const struct event *ev, uint64_t vdev, uint64_t queue)
 {
 	pairing_drop_all(p, ev, (struct pair_key){{ev->pid, vdev, queue}});
 }
@@ -42,7 +42,8 @@ const struct analyzer virtio_kick_analyzer = {
 	.feed = feed,
 	.by = "device,queue",
 	.ends_repeat = true,
-	.elements = &(const struct analyzer_elements){.popped = popped, .cleared = cleared},
+	.elements =
+		&(const struct analyzer_elements){.popped = kick_popped, .cleared = kick_cleared},
 	.caveat = "from a kick's arrival in QEMU to the next pop of an element; kicks that "
 		  "another kick or a reset follows before a pop are not counted",
 };

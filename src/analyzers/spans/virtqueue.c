@@ -8,15 +8,15 @@
 #include "pairing/elements.h"
 #include "pairing/pair.h"
 
-static void popped(struct pairing *p, const struct event *ev)
+static void virtqueue_element_popped(struct pairing *p, const struct event *ev)
 {
 	struct virtio_ids ids = virtio_ids_of(ev);
 
 	pairing_begin(p, ev, (struct pair_key){{ev->pid, ids.vq, ids.id}});
 }
 
-static void left(struct pairing *p, const struct element *el, enum element_end how,
-		 const struct event *ev)
+static void virtqueue_element_left(struct pairing *p, const struct element *el,
+				   enum element_end how, const struct event *ev)
 {
 	struct pair_key key = {{el->pid, el->vq, el->id}};
 
@@ -33,7 +33,8 @@ const struct analyzer virtqueue_analyzer = {
 	.end = "virtqueue_fill",
 	.needs = "virtio_device",
 	.by = "device,queue",
-	.elements = &(const struct analyzer_elements){.popped = popped, .left = left},
+	.elements = &(const struct analyzer_elements){.popped = virtqueue_element_popped,
+						      .left = virtqueue_element_left},
 	.caveat = "a span lasts from the return of virtqueue_pop to virtqueue_fill of the same "
 		  "element",
 };

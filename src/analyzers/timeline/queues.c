@@ -213,7 +213,7 @@ static void name_append(struct lane *lane, const char *what)
 	snprintf(name + len, sizeof(lane->run.name) - len, " %s", what);
 }
 
-static void popped(void *arg, const struct event *ev)
+static void timeline_element_popped(void *arg, const struct event *ev)
 {
 	struct timeline_queues *q = arg;
 	struct queue *queue = queue_get(q, ev, true);
@@ -245,7 +245,8 @@ static struct lane *lane_of(const struct queue *queue, uint64_t id)
 		     : NULL;
 }
 
-static void left(void *arg, const struct element *el, enum element_end how, const struct event *ev)
+static void timeline_element_left(void *arg, const struct element *el, enum element_end how,
+				  const struct event *ev)
 {
 	static const char *const why[] = {[ELEMENT_DETACHED] = "detached",
 					  [ELEMENT_UNPOPPED] = "put back",
@@ -416,7 +417,8 @@ struct timeline_queues *timeline_queues_new(struct timeline *t)
 		free(q);
 		return NULL;
 	}
-	q->watch = (struct element_watch){.popped = popped, .left = left, .arg = q};
+	q->watch = (struct element_watch){
+		.popped = timeline_element_popped, .left = timeline_element_left, .arg = q};
 	elements_watch(q->elements, &q->watch);
 	return q;
 }

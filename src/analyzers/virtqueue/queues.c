@@ -282,7 +282,7 @@ static void kick_end(struct queues *q, struct queue *n, const struct event *pop)
 		stage_add(q, n, STAGE_KICK_POP, n->kick.ns, pop->time_ns);
 }
 
-static void popped(void *arg, const struct event *ev)
+static void queue_element_popped(void *arg, const struct event *ev)
 {
 	struct queues *q = arg;
 	struct queue *n = queue_of_event(q, ev);
@@ -332,7 +332,8 @@ static void pushed(struct queues *q, struct queue *n, const struct element *el, 
 	queue_first(q, n);
 }
 
-static void left(void *arg, const struct element *el, enum element_end how, const struct event *ev)
+static void queue_element_left(void *arg, const struct element *el, enum element_end how,
+			       const struct event *ev)
 {
 	struct queues *q = arg;
 	struct queue *n = queues_of_element(q, el);
@@ -347,7 +348,7 @@ static void left(void *arg, const struct element *el, enum element_end how, cons
 }
 
 /* What a reset cuts has no end. */
-static void cleared(void *arg, const struct event *ev, uint64_t vdev, uint64_t index)
+static void queue_element_cleared(void *arg, const struct event *ev, uint64_t vdev, uint64_t index)
 {
 	struct queues *q = arg;
 	const struct place *p = place_find(q, ev->pid, vdev);
@@ -554,8 +555,10 @@ struct queues *queues_new(uint64_t start_ns)
 	q->notifying = HASH_TABLE(struct notifying, 1, NOTIFYING_MAX);
 	q->start_ns = start_ns;
 	q->column_ns = FIRST_COLUMN_NS;
-	q->watch = (struct element_watch){
-		.popped = popped, .left = left, .cleared = cleared, .arg = q};
+	q->watch = (struct element_watch){.popped = queue_element_popped,
+					  .left = queue_element_left,
+					  .cleared = queue_element_cleared,
+					  .arg = q};
 	if (!q->elements) {
 		queues_free(q);
 		return NULL;

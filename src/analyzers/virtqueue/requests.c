@@ -181,7 +181,8 @@ static void device_learn(struct requests *r, const struct event *ev)
 		RECORD_TEXT(device, path, r->device[i].path);
 }
 
-static void left(void *arg, const struct element *el, enum element_end how, const struct event *ev)
+static void request_element_left(void *arg, const struct element *el, enum element_end how,
+				 const struct event *ev)
 {
 	struct requests *r = arg;
 	struct element_times *to;
@@ -399,7 +400,7 @@ struct requests *requests_new(void)
 		free(r);
 		return NULL;
 	}
-	r->watch = (struct element_watch){.left = left, .arg = r};
+	r->watch = (struct element_watch){.left = request_element_left, .arg = r};
 	elements_watch(r->elements, &r->watch);
 	return r;
 }

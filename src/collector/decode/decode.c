@@ -73,7 +73,7 @@ static bool is_long_nop(const cs_insn *insn)
 	return insn->id == X86_INS_NOP && insn->size > 1;
 }
 
-static void describe(const cs_insn *insn, uint64_t offset, struct decoded *ret)
+static void insn_describe(const cs_insn *insn, uint64_t offset, struct decoded *ret)
 {
 	ret->offset = offset;
 	ret->emulated = is_emulated(insn->bytes, insn->size);
@@ -123,7 +123,7 @@ static bool place_search(csh cs, cs_insn *insn, const uint8_t *code, size_t len,
 
 	while (cs_disasm_iter(cs, &p, &left, &address, insn)) {
 		if (is_emulated(insn->bytes, insn->size) && !is_long_nop(insn)) {
-			describe(insn, insn->address, ret);
+			insn_describe(insn, insn->address, ret);
 			return true;
 		}
 		if (leaves_straight_line(cs, insn) || disturbs(cs, insn, nr_args))
@@ -158,7 +158,7 @@ static int decode_first(csh cs, cs_insn *insn, const uint8_t *code, size_t len, 
 
 	if (!cs_disasm_iter(cs, &code, &len, &address, insn))
 		return fail(-EINVAL, "not a valid instruction");
-	describe(insn, 0, ret);
+	insn_describe(insn, 0, ret);
 	if (is_long_nop(insn))
 		ret->emulated = false;
 	return 0;

@@ -31,7 +31,7 @@ static int decode(const struct decode_question *q, const uint8_t *code, size_t l
 	return -EPROTO;
 }
 
-static int answer(uint32_t kind, const uint8_t *data, size_t len)
+static int decode_request(uint32_t kind, const uint8_t *data, size_t len)
 {
 	struct decode_question q;
 	struct decode_answer a = {0};
@@ -51,5 +51,5 @@ int main(void)
 
 	if (helper_reply(DECODE_READY, why, strlen(why) + 1) || err)
 		return EXIT_FAILURE;
-	return helper_serve(answer);
+	return helper_serve(decode_request);
 }

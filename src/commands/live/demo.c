@@ -302,7 +302,7 @@ static int write_json(const struct demo *d, const struct demo_checks *c)
 	return r ? fail(-EIO, "cannot write %s", d->json) : 0;
 }
 
-static int compare(struct demo *d, struct demo_checks *c)
+static int demo_compare(struct demo *d, struct demo_checks *c)
 {
 	int wrong = demo_image_check(d->dir, WORK_WRITES);
 
@@ -324,7 +324,7 @@ static int demo(struct demo *d, const char *dir, struct demo_checks *c)
 	if (!r)
 		r = show_reports(d);
 	if (!r)
-		r = compare(d, c);
+		r = demo_compare(d, c);
 	if (r)
 		return r;
 	printf("\nlatency of exits     %s (open it in a web browser)\n"

@@ -68,7 +68,7 @@ static int vm_reports_print(struct vm *vms, unsigned int nr_vms, const struct ou
 	return command_failed();
 }
 
-static int run(int argc, char **argv)
+static int cmd_doctor(int argc, char **argv)
 {
 	struct vm one, *vms = NULL;
 	struct output out;
@@ -114,5 +114,5 @@ const struct command doctor_command = {
 	.options = (const struct option_row *const[]){options, vm_user_options, vm_tcg_options,
 						      output_options, NULL},
 	.unused = "limit sort",
-	.run = run,
+	.run = cmd_doctor,
 };

@@ -319,7 +319,7 @@ static void scan(struct exporter *x)
  * VMs that run are noticed in the kernel. With --downtime one that waits for its state, as the destination of a
  * migration, must be known before it runs.
  */
-static int look(struct exporter *x)
+static int exporter_look(struct exporter *x)
 {
 	uint64_t pause_s = x->model.now_ns > x->model.before_ns ? CAUSES_S : CAUSES_FIRST_S;
 	int err = 0;
@@ -335,7 +335,7 @@ static int look(struct exporter *x)
 	return err ? err : vms_follow(x);
 }
 
-static int loop(struct exporter *x)
+static int exporter_loop(struct exporter *x)
 {
 	struct pollfd p[3] = {{.fd = x->signals, .events = POLLIN},
 			      {.fd = x->httpd.fd, .events = POLLIN},
@@ -362,7 +362,7 @@ static int loop(struct exporter *x)
 		if (!err && x->push)
 			err = push_if_due(x);
 		if (!err && monotonic_ns() - looked_ns >= LOOK_MS * NS_PER_MS) {
-			err = look(x);
+			err = exporter_look(x);
 			looked_ns = monotonic_ns();
 		}
 	}
@@ -451,7 +451,7 @@ static int paths_open(struct exporter *x, struct confine_paths **ret)
 	return err || !x->socket.path ? err : confine_paths_write(*ret, x->socket.path, false);
 }
 
-static int start(struct exporter *x)
+static int exporter_start(struct exporter *x)
 {
 	_cleanup_confine_paths_ struct confine_paths *paths = NULL;
 	const struct exporter_events_options wanted = {
@@ -523,7 +523,7 @@ static int usage_check(int argc, char **argv)
 	return 0;
 }
 
-static int run(int argc, char **argv)
+static int cmd_exporter(int argc, char **argv)
 {
 	struct exporter x = {.signals = -1};
 	int err = usage_check(argc, argv);
@@ -532,9 +532,9 @@ static int run(int argc, char **argv)
 		return err;
 	x.message = malloc(HELPER_MESSAGE_MAX);
 	x.signals = x.message ? signals_open() : fail(-ENOMEM, "out of memory");
-	err = x.signals < 0 ? x.signals : start(&x);
+	err = x.signals < 0 ? x.signals : exporter_start(&x);
 	if (!err)
-		err = loop(&x);
+		err = exporter_loop(&x);
 	exporter_socket_remove(&x.socket);
 	helper_stop(&x.httpd);
 	exporter_push_close(x.push);
@@ -592,5 +592,5 @@ const struct command exporter_command = {
 	.options = (const struct option_row *const[]){options, vm_user_options, NULL},
 	.rules = rules,
 	.check = check,
-	.run = run,
+	.run = cmd_exporter,
 };

@@ -200,7 +200,7 @@ static void child_loop(struct watched *w)
 	}
 }
 
-static void child(const struct vm *vm, struct guest_kernel *kernel, int fd)
+static void guest_watch_child(const struct vm *vm, struct guest_kernel *kernel, int fd)
 {
 	struct confinement c = {.phase = CONFINE_READ};
 	struct watched w = {.kernel = kernel};
@@ -240,7 +240,7 @@ int guest_watch_start(struct guest_watch *w, const struct vm *vm, struct guest_k
 		return fail(-errno, "socketpair: %s", strerror(errno));
 	w->pid = fork();
 	if (!w->pid)
-		child(vm, kernel, fds[1]);
+		guest_watch_child(vm, kernel, fds[1]);
 	close(fds[1]);
 	w->fd = fds[0];
 	return w->pid < 0 ? fail(-errno, "fork: %s", strerror(errno)) : 0;

@@ -237,7 +237,7 @@ static void started(const struct recording *r)
 		started_several(r);
 }
 
-static int loop(struct recording *r)
+static int record_loop(struct recording *r)
 {
 	uint64_t watermark;
 	int err = 0;
@@ -286,7 +286,7 @@ static void end_look(struct recording *r)
  * Hands over what happened until now. The probes are still there: taking them away may take
  * seconds, and the file need not wait for it.
  */
-static int finish(struct recording *r)
+static int record_finish(struct recording *r)
 {
 	uint64_t watermark = 0;
 	int err = 0, last;
@@ -383,7 +383,7 @@ static struct collector_counts counts_kept(const struct recording *r)
 	return n;
 }
 
-static void summary(struct recording *r)
+static void record_summary(struct recording *r)
 {
 	const struct collector_counts counts = counts_kept(r), *n = &counts;
 	unsigned int order[EV_LIMIT];
@@ -494,14 +494,14 @@ static int record(struct recording *r)
 		trace_writer_abandon(r->writer);
 		return err;
 	}
-	err = loop(r);
+	err = record_loop(r);
 	if (err)
 		r->stop = STOP_ERROR;
-	end = finish(r);
+	end = record_finish(r);
 	err = err ? err : end;
 	r->file_err = file_end(r);
 	err = err ? err : r->file_err;
-	summary(r);
+	record_summary(r);
 	err = err ? err : dumps_judge(r);
 	return err ? err : record_follow_stop(r);
 }
@@ -518,7 +518,7 @@ static int record_once(struct recording *r)
 	return status;
 }
 
-static int run(int argc, char **argv)
+static int cmd_record(int argc, char **argv)
 {
 	struct recording r = {.argv = command_rest && *command_rest ? command_rest : NULL,
 			      .launch = {.gate = -1}};
@@ -571,5 +571,5 @@ const struct command record_command = {
 		    "  hostrace record --vm web1 --trigger 'exit-latency>5ms' --keep 3",
 	.options = record_option_tables,
 	.rules = rules,
-	.run = run,
+	.run = cmd_record,
 };

@@ -18,7 +18,7 @@ const struct option_row record_exits_options[] = {
 };
 /* clang-format on */
 
-static int choose(struct collector_options *c)
+static int exits_choose(struct collector_options *c)
 {
 	c->exit_reasons = wanted;
 	if (wanted && !c->wants[EV_kvm_exit])
@@ -29,7 +29,7 @@ static int choose(struct collector_options *c)
 	return 0;
 }
 
-static int start(struct recording *r)
+static int exits_start(struct recording *r)
 {
 	if (wanted && !collector_exit_reasons(r->collector))
 		command_note("--exit-reasons has no effect: it requires kvm_intel and its "
@@ -47,7 +47,7 @@ static void meta(struct recording *r, json_t *meta, bool final)
 }
 
 const struct record_part record_exits_part = {
-	.choose = choose,
-	.start = start,
+	.choose = exits_choose,
+	.start = exits_start,
 	.meta = meta,
 };

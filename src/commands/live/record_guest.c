@@ -40,7 +40,7 @@ int record_guest_paths(const struct recording *r, struct confine_paths *paths)
 	return err;
 }
 
-static int choose(struct collector_options *c)
+static int record_guest_choose(struct collector_options *c)
 {
 	int err = 0;
 
@@ -64,7 +64,7 @@ static char *path_make(unsigned int i)
 	return path;
 }
 
-static int start(struct recording *r)
+static int record_guest_start(struct recording *r)
 {
 	if (sources.nr && r->nr_vms != 1)
 		return fail_usage(-EINVAL, "--guest requires exactly one VM");
@@ -92,7 +92,7 @@ static int round_take(struct recording *r, uint64_t now_ns)
 	return 0;
 }
 
-static int stop(struct recording *r)
+static int record_guest_stop(struct recording *r)
 {
 	int err = 0;
 
@@ -116,7 +116,7 @@ static void meta_add(struct recording *r, json_t *meta, bool final)
 	json_decref(list);
 }
 
-static void summary(struct recording *r)
+static void record_guest_summary(struct recording *r)
 {
 	bool any = false;
 
@@ -153,11 +153,11 @@ static void close_all(struct recording *r)
 }
 
 const struct record_part record_guest_part = {
-	.choose = choose,
-	.start = start,
+	.choose = record_guest_choose,
+	.start = record_guest_start,
 	.round = round_take,
-	.stop = stop,
+	.stop = record_guest_stop,
 	.meta = meta_add,
-	.summary = summary,
+	.summary = record_guest_summary,
 	.close = close_all,
 };

@@ -71,7 +71,7 @@ static json_t *reply_make(void)
 		       : json_pack("{s:i,s:o}", "pid", (int)pid, "list", list);
 }
 
-static void child(int fd)
+static void regions_child(int fd)
 {
 	struct confinement c = {
 		.phase = CONFINE_FOLLOW, .connects = true, .keep = CAPS_KEPT_TO_CONNECT};
@@ -157,13 +157,13 @@ static int child_start(void)
 		return fail(-errno, "socketpair: %s", strerror(errno));
 	regions.child = fork();
 	if (!regions.child)
-		child(fds[1]);
+		regions_child(fds[1]);
 	close(fds[1]);
 	regions.fd = fds[0];
 	return regions.child < 0 ? fail(-errno, "fork: %s", strerror(errno)) : 0;
 }
 
-static int choose(struct collector_options *c)
+static int regions_choose(struct collector_options *c)
 {
 	int err;
 
@@ -176,7 +176,7 @@ static int choose(struct collector_options *c)
 	return err ? err : list_query(&regions.start, &regions.pid);
 }
 
-static int start(struct recording *r)
+static int regions_start(struct recording *r)
 {
 	if (!qmp)
 		return 0;
@@ -189,7 +189,7 @@ static int start(struct recording *r)
 	return 0;
 }
 
-static int stop(struct recording *r)
+static int regions_stop(struct recording *r)
 {
 	pid_t pid = 0;
 
@@ -217,7 +217,7 @@ static void meta_add(struct recording *r, json_t *meta, bool final)
 	json_object_set_new(meta, "regions", json_pack("[o]", one));
 }
 
-static void summary(struct recording *r)
+static void regions_summary(struct recording *r)
 {
 	(void)r;
 	if (*regions.why)
@@ -235,10 +235,10 @@ static void close_all(struct recording *r)
 }
 
 const struct record_part record_regions_part = {
-	.choose = choose,
-	.start = start,
-	.stop = stop,
+	.choose = regions_choose,
+	.start = regions_start,
+	.stop = regions_stop,
 	.meta = meta_add,
-	.summary = summary,
+	.summary = regions_summary,
 	.close = close_all,
 };

@@ -99,7 +99,7 @@ static void too_late(int nr)
 	_exit(0);
 }
 
-static void child(const struct vm *vm, const char *path, int report)
+static void record_symbols_child(const struct vm *vm, const char *path, int report)
 {
 	if (report != CHILD_FD)
 		dup2(report, CHILD_FD);
@@ -116,7 +116,7 @@ static void child(const struct vm *vm, const char *path, int report)
 
 /* ---- the recorder ---- */
 
-static int choose(struct collector_options *c)
+static int record_symbols_choose(struct collector_options *c)
 {
 	(void)c;
 	return wanted && unwanted ? fail_usage(-EINVAL, "--guest-symbols contradicts "
@@ -134,7 +134,7 @@ static void old_remove(const char *path)
 	new_file_remove_left(path);
 }
 
-static int start(struct recording *r)
+static int record_symbols_start(struct recording *r)
 {
 	struct recorded_symbols *s = &r->symbols;
 	int fds[2];
@@ -147,13 +147,13 @@ static int start(struct recording *r)
 		return 0;
 	s->pid = fork();
 	if (!s->pid)
-		child(&r->vms[0], s->path, fds[1]);
+		record_symbols_child(&r->vms[0], s->path, fds[1]);
 	close(fds[1]);
 	s->report = fds[0];
 	return 0;
 }
 
-static int stop(struct recording *r)
+static int record_symbols_stop(struct recording *r)
 {
 	struct recorded_symbols *s = &r->symbols;
 	ssize_t n;
@@ -168,7 +168,7 @@ static int stop(struct recording *r)
 	return 0;
 }
 
-static void summary(struct recording *r)
+static void record_symbols_summary(struct recording *r)
 {
 	const struct recorded_symbols *s = &r->symbols;
 
@@ -184,14 +184,14 @@ static void summary(struct recording *r)
 
 static void close_all(struct recording *r)
 {
-	stop(r);
+	record_symbols_stop(r);
 	free(r->symbols.path);
 }
 
 const struct record_part record_symbols_part = {
-	.choose = choose,
-	.start = start,
-	.stop = stop,
-	.summary = summary,
+	.choose = record_symbols_choose,
+	.start = record_symbols_start,
+	.stop = record_symbols_stop,
+	.summary = record_symbols_summary,
 	.close = close_all,
 };

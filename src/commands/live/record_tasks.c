@@ -27,7 +27,7 @@ static const unsigned int with_task[] = {EV_kvm_exit,	   EV_kvm_userspace_exit, 
 					 EV_kvm_mmio,	   EV_kvm_msr,		  EV_kvm_hypercall,
 					 EV_kvm_page_fault, EV_guest_sample,	  EV_guest_stack};
 
-static int choose(struct collector_options *c)
+static int tasks_choose(struct collector_options *c)
 {
 	bool used = false;
 
@@ -44,13 +44,13 @@ static int choose(struct collector_options *c)
 	return 0;
 }
 
-static void report(const struct recording *r, unsigned int i)
+static void tasks_report(const struct recording *r, unsigned int i)
 {
 	if (r->tasks[i].known)
 		command_note("guest tasks of pid %d: %.60s", r->vms[i].pid, r->tasks[i].text);
 }
 
-static int start(struct recording *r)
+static int tasks_start(struct recording *r)
 {
 	uint64_t until = monotonic_ns() + REPORT_WAIT_MS * NS_PER_MS;
 	int err = 0;
@@ -66,7 +66,7 @@ static int start(struct recording *r)
 					collector_guest_kernel(r->collector, i));
 	for (unsigned int i = 0; i < r->nr_tasks && !err; i++)
 		if (guest_watch_wait(&r->tasks[i], until))
-			report(r, i);
+			tasks_report(r, i);
 	return err;
 }
 
@@ -75,11 +75,11 @@ static int round_end(struct recording *r, uint64_t now_ns)
 	(void)now_ns;
 	for (unsigned int i = 0; i < r->nr_tasks; i++)
 		if (!r->tasks[i].known && guest_watch_read(&r->tasks[i]))
-			report(r, i);
+			tasks_report(r, i);
 	return 0;
 }
 
-static int stop(struct recording *r)
+static int tasks_stop(struct recording *r)
 {
 	for (unsigned int i = 0; i < r->nr_tasks; i++)
 		guest_watch_stop(&r->tasks[i]);
@@ -98,7 +98,7 @@ static void none_report(const struct recording *r)
 			     "KVM had a vCPU loaded; add kvm_exit,kvm_pio,kvm_mmio to --events");
 }
 
-static void summary(struct recording *r)
+static void tasks_summary(struct recording *r)
 {
 	none_report(r);
 	for (unsigned int i = 0; i < r->nr_tasks; i++)
@@ -109,15 +109,15 @@ static void summary(struct recording *r)
 
 static void close_all(struct recording *r)
 {
-	stop(r);
+	tasks_stop(r);
 	free(r->tasks);
 }
 
 const struct record_part record_tasks_part = {
-	.choose = choose,
-	.start = start,
+	.choose = tasks_choose,
+	.start = tasks_start,
 	.round = round_end,
-	.stop = stop,
-	.summary = summary,
+	.stop = tasks_stop,
+	.summary = tasks_summary,
 	.close = close_all,
 };

@@ -68,7 +68,7 @@ static int parse_all(struct trigger_expression e[TRIGGERS_MAX])
 /* ---- hooks of the recording ---- */
 
 /* What the conditions look at; unless events were selected, also what explains an exit. */
-static int choose(struct collector_options *c)
+static int record_trigger_choose(struct collector_options *c)
 {
 	struct trigger_expression e[TRIGGERS_MAX];
 	int err = parse_all(e);
@@ -118,7 +118,7 @@ static void on_trigger(void *arg, const struct trigger_culprit *c)
 	f->due_ns = c->end_ns + opt.after_ns;
 }
 
-static int start(struct recording *r)
+static int record_trigger_start(struct recording *r)
 {
 	struct flight *f = opt.triggers.nr ? calloc(1, sizeof(*f)) : NULL;
 	int err;
@@ -217,7 +217,7 @@ static void vm_ended(struct recording *r)
 }
 
 /* What is pending is written with what there is. */
-static int stop(struct recording *r)
+static int record_trigger_stop(struct recording *r)
 {
 	struct flight *f = r->flight;
 
@@ -274,9 +274,9 @@ static void close_all(struct recording *r)
 }
 
 const struct record_part record_trigger_part = {
-	.choose = choose,
-	.start = start,
-	.stop = stop,
+	.choose = record_trigger_choose,
+	.start = record_trigger_start,
+	.stop = record_trigger_stop,
 	.meta = meta,
 	.close = close_all,
 };

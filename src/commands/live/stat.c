@@ -282,7 +282,7 @@ struct watching {
 
 /* ---- a table ---- */
 
-static json_t *head(const struct report *r)
+static json_t *stat_head(const struct report *r)
 {
 	return json_pack("{s:{s:s,s:s},s:[],s:{s:s,s:i},s:O}", "hostrace", "version",
 			 HOSTRACE_VERSION, "command", command_now->name, "inputs", "clock",
@@ -344,7 +344,7 @@ static int table_draw(struct watching *w, const struct stat_rows *rows, uint64_t
 {
 	struct report report = {.out = &w->out,
 				.wide = w->out.wide,
-				.head = head,
+				.head = stat_head,
 				.foot = caveats_print,
 				.note = command_note,
 				.caveats = caveats_make(w)};
@@ -449,7 +449,7 @@ static bool ended_before(struct watching *w, uint64_t until)
 	return ppoll(p, 2, until == UINT64_MAX ? NULL : &ts, NULL) > 0;
 }
 
-static int loop(struct watching *w)
+static int stat_loop(struct watching *w)
 {
 	char label[VM_LABEL_TEXT];
 	uint64_t end, next;
@@ -513,7 +513,7 @@ static int confine_now(struct watching *w)
 	return err ? err : confine(&c);
 }
 
-static int watch(struct watching *w)
+static int stat_watch(struct watching *w)
 {
 	int err = privileges_check(); /* first: without them a VM does not even look like one */
 
@@ -529,10 +529,10 @@ static int watch(struct watching *w)
 	err = stat_open(&w->vm, &w->stat);
 	if (!err)
 		err = confine_now(w);
-	return err ? err : loop(w);
+	return err ? err : stat_loop(w);
 }
 
-static int run(int argc, char **argv)
+static int cmd_stat(int argc, char **argv)
 {
 	struct watching w = {.signals = -1, .pidfd = -1};
 	int err;
@@ -556,7 +556,7 @@ static int run(int argc, char **argv)
 		return command_failed();
 	w.paths = confine_paths_new();
 	w.signals = signals_open();
-	err = watch(&w);
+	err = stat_watch(&w);
 	if (err)
 		output_cancel(&w.out);
 	else
@@ -588,5 +588,5 @@ const struct command stat_command = {
 		    "  hostrace stat --by vcpu -f json -d 1m",
 	.options =
 		(const struct option_row *const[]){options, vm_user_options, output_options, NULL},
-	.run = run,
+	.run = cmd_stat,
 };

@@ -42,7 +42,7 @@ static const struct option_row rows[] = {
 static const struct option_row *const options[] = {rows, vm_user_options, vm_tcg_options,
 						   output_file_options, NULL};
 
-static json_t *head(const struct report *r)
+static json_t *stuck_head(const struct report *r)
 {
 	return json_pack("{s:{s:s,s:s}, s:[], s:{}, s:O}", "hostrace", "version", HOSTRACE_VERSION,
 			 "command", "stuck", "inputs", "clock", "caveats", r->caveats);
@@ -70,7 +70,7 @@ static char *stuck_text(const struct stuck_report *r,
 	return text;
 }
 
-static int draw(const struct stuck_report *r, const char *kvm_error, const struct output *out)
+static int stuck_draw(const struct stuck_report *r, const char *kvm_error, const struct output *out)
 {
 	_cleanup_free_ char *findings = stuck_text(r, stuck_findings_print);
 	_cleanup_free_ char *threads = stuck_text(r, stuck_threads_print);
@@ -79,7 +79,7 @@ static int draw(const struct stuck_report *r, const char *kvm_error, const struc
 	int err = findings && threads ? stuck_table(r, &t) : fail(-ENOMEM, "out of memory");
 	struct report report = {.out = out,
 				.wide = out->wide,
-				.head = head,
+				.head = stuck_head,
 				.foot = caveats_print,
 				.note = command_note,
 				.empty = empty,
@@ -196,7 +196,7 @@ static int wait_until(uint64_t until_ns, struct stuck_kvm *kvm)
 	return 0;
 }
 
-static int look(struct looking *l, struct stuck_look *ret)
+static int stuck_look_once(struct looking *l, struct stuck_look *ret)
 {
 	int err = stuck_facts_threads(&l->facts, ret);
 
@@ -219,12 +219,12 @@ static int ended_check(const struct looking *l)
 
 static int look_twice(struct looking *l)
 {
-	int err = look(l, &l->before);
+	int err = stuck_look_once(l, &l->before);
 
 	if (!err)
 		err = wait_until(l->before.time_ns + interval_ns, &l->kvm);
 	if (!err)
-		err = look(l, &l->now);
+		err = stuck_look_once(l, &l->now);
 	if (!err && l->unwinder)
 		stuck_stacks_read(l->unwinder, &l->memory, &l->now);
 	l->now.kvm = stuck_kvm_state(&l->kvm);
@@ -265,13 +265,13 @@ static int look_and_draw(struct looking *l, struct stuck_guard *guard, const str
 	stuck_facts_stop(&l->facts);
 	stuck_guard_done(guard);
 	if (!err)
-		err = draw(&r, l->kvm.error, out);
+		err = stuck_draw(&r, l->kvm.error, out);
 	*ret_found = stuck_report_found(&r, min_age_ns);
 	stuck_report_free(&r);
 	return err;
 }
 
-static int report(struct stuck_guard *guard)
+static int stuck_print(struct stuck_guard *guard)
 {
 	struct looking l = {.pidfd = -1};
 	struct output out;
@@ -293,7 +293,7 @@ static int report(struct stuck_guard *guard)
 	return output_end(err, &out, check && found);
 }
 
-static int run(int argc, char **argv)
+static int cmd_stuck(int argc, char **argv)
 {
 	struct stuck_guard guard;
 	int status = EXIT_FAILED;
@@ -311,7 +311,7 @@ static int run(int argc, char **argv)
 	}
 	if (child < 0)
 		return command_failed();
-	return child ? report(&guard) : status;
+	return child ? stuck_print(&guard) : status;
 }
 
 const struct command stuck_command = {
@@ -329,5 +329,5 @@ const struct command stuck_command = {
 		    "-f json",
 	.options = options,
 	.rules = (const struct option_rule[]){{"min-age", .with = "check"}, {0}},
-	.run = run,
+	.run = cmd_stuck,
 };

@@ -21,7 +21,7 @@
 
 enum { LOOK_MS = 100 /* for a signal */ };
 
-static void child(const struct vm *vm, int channel, pid_t parent);
+static void facts_child(const struct vm *vm, int channel, pid_t parent);
 static int stuck_facts_kvm(const struct stuck_facts *f, struct kvm_state *ret);
 
 /* Waits until the child has closed its end. */
@@ -273,7 +273,7 @@ static void serve(struct reader *r)
 }
 
 /* Descriptors of the other that somebody waits for to be closed are closed. */
-static void child(const struct vm *vm, int channel, pid_t parent)
+static void facts_child(const struct vm *vm, int channel, pid_t parent)
 {
 	struct reader r = {.vm = vm};
 
@@ -294,7 +294,7 @@ int stuck_facts_start(struct stuck_facts *f, const struct vm *vm)
 		return fail(-errno, "socketpair: %s", strerror(errno));
 	pid = fork();
 	if (!pid)
-		child(vm, ends[1], parent);
+		facts_child(vm, ends[1], parent);
 	close(ends[1]);
 	if (pid < 0) {
 		close(ends[0]);
@@ -312,8 +312,8 @@ void stuck_facts_stop(struct stuck_facts *f)
 /* ---- the process that asks ---- */
 
 /* *ret is allocated; *ret_nr of its elements are of this size. */
-static int ask(const struct stuck_facts *f, enum request request, size_t size, struct answer *a,
-	       void **ret)
+static int facts_ask(const struct stuck_facts *f, enum request request, size_t size,
+		     struct answer *a, void **ret)
 {
 	const char byte = (char)request;
 
@@ -337,7 +337,7 @@ int stuck_facts_threads(const struct stuck_facts *f, struct stuck_look *l)
 {
 	struct answer a;
 	void *list;
-	int err = ask(f, ASK_THREADS, sizeof(*l->thread), &a, &list);
+	int err = facts_ask(f, ASK_THREADS, sizeof(*l->thread), &a, &list);
 
 	if (err)
 		return err;
@@ -353,7 +353,7 @@ static int stuck_facts_kvm(const struct stuck_facts *f, struct kvm_state *ret)
 {
 	struct answer a;
 	void *list;
-	int err = ask(f, ASK_KVM, sizeof(*ret->vm->vcpu), &a, &list);
+	int err = facts_ask(f, ASK_KVM, sizeof(*ret->vm->vcpu), &a, &list);
 
 	*ret = (struct kvm_state){0};
 	if (!err && a.kvm.pid)
@@ -375,7 +375,7 @@ int stuck_facts_peers(const struct stuck_facts *f, struct socket_peer **ret, uns
 {
 	struct answer a;
 	void *list;
-	int err = ask(f, ASK_PEERS, sizeof(**ret), &a, &list);
+	int err = facts_ask(f, ASK_PEERS, sizeof(**ret), &a, &list);
 
 	*ret = list;
 	*ret_nr = err ? 0 : a.nr;

@@ -115,7 +115,7 @@ static unsigned int rows_per_page(const struct top *t)
 	return top_page_rows(&page);
 }
 
-static int draw(struct top *t)
+static int top_draw(struct top *t)
 {
 	struct top_page page = {0};
 	int err = top_view_update(&t->view, &t->model);
@@ -336,7 +336,7 @@ static uint64_t later(uint64_t next)
 	return next > now ? next : now + opt.interval_ns; /* it was stopped meanwhile */
 }
 
-static int loop(struct top *t)
+static int top_loop(struct top *t)
 {
 	uint64_t end, next;
 	int err = read_now(t);
@@ -346,7 +346,7 @@ static int loop(struct top *t)
 	next = t->start_ns + opt.interval_ns;
 	while (!err && !t->quit && monotonic_ns() < end) {
 		if (t->screen)
-			err = draw(t);
+			err = top_draw(t);
 		if (!err)
 			err = wait_for(t, next < end ? next : end);
 		if (!err && !t->quit && monotonic_ns() >= next) {
@@ -397,7 +397,7 @@ static const char *exit_name(uint32_t reason)
 	return exit_reason_name(reason, vm_host_isa());
 }
 
-static int start(struct top *t)
+static int top_start(struct top *t)
 {
 	char note[TOP_NOTE_BYTES];
 	bool userspace;
@@ -444,13 +444,13 @@ static int usage_check(int argc, char **argv)
 	return 0;
 }
 
-static int watch(struct top *t)
+static int top_watch(struct top *t)
 {
 	char ended[64] = "";
-	int err = start(t);
+	int err = top_start(t);
 
 	if (!err)
-		err = loop(t);
+		err = top_loop(t);
 	if (!err && t->vms.only && !t->vms.nr)
 		snprintf(ended, sizeof(ended), "the VM '%.40s' has ended", opt.vm);
 	top_screen_close(t->screen); /* messages come after it */
@@ -459,7 +459,7 @@ static int watch(struct top *t)
 	return err;
 }
 
-static int run(int argc, char **argv)
+static int cmd_top(int argc, char **argv)
 {
 	struct top t = {.signals = -1};
 	int err = usage_check(argc, argv);
@@ -473,7 +473,7 @@ static int run(int argc, char **argv)
 		return command_failed();
 	t.paths = confine_paths_new();
 	t.signals = signals_open();
-	err = t.signals < 0 ? t.signals : watch(&t);
+	err = t.signals < 0 ? t.signals : top_watch(&t);
 	if (opt.batch && err)
 		output_cancel(&t.out);
 	else if (opt.batch)
@@ -509,8 +509,9 @@ const struct command top_command = {
 		    "  hostrace top -f json -d 1m",
 	.options = (const struct option_row *const[]){options, vm_user_options, output_file_options,
 						      NULL},
-	.rules = (const struct option_rule[]){
-		{"limit", .formats = "text"},
-		{"snapshot", .formats = "text", .unless = "batch output"}, {0}},
-	.run = run,
+	.rules = (const struct option_rule[]){{"limit", .formats = "text"},
+					      {"snapshot", .formats = "text",
+					       .unless = "batch output"},
+					      {0}},
+	.run = cmd_top,
 };

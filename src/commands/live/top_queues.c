@@ -125,7 +125,7 @@ static struct queue_of_vm *queue_get(struct top_queues *t, uint32_t pid, uint64_
 	return t->list[t->nr++];
 }
 
-static void popped(void *arg, const struct event *ev)
+static void top_queues_popped(void *arg, const struct event *ev)
 {
 	struct virtio_ids ids = virtio_ids_of(ev);
 	struct queue_of_vm *q = queue_get(arg, ev->pid, ids.vdev, ids.queue);
@@ -135,7 +135,8 @@ static void popped(void *arg, const struct event *ev)
 }
 
 /* One that was replaced left without being seen: how long it took is unknown. */
-static void left(void *arg, const struct element *el, enum element_end how, const struct event *ev)
+static void top_queues_left(void *arg, const struct element *el, enum element_end how,
+			    const struct event *ev)
 {
 	struct top_queues *t = arg;
 	struct queue_of_vm *q = queue_get(t, el->pid, el->vdev, el->queue);
@@ -234,7 +235,8 @@ int top_queues_open(const struct top_vms *vms, struct top_queues **ret)
 		return fail(-ENOMEM, "out of memory");
 	t->queues = HASH_TABLE(struct queue_number, 3, QUEUES_WATCHED_MAX);
 	t->devices = HASH_TABLE(struct device_name, 2, DEVICES_WATCHED_MAX);
-	t->watch = (struct element_watch){.popped = popped, .left = left, .arg = t};
+	t->watch = (struct element_watch){
+		.popped = top_queues_popped, .left = top_queues_left, .arg = t};
 	t->elements = elements_new();
 	err = t->elements ? queue_events_open(vms, &t->events) : fail(-ENOMEM, "out of memory");
 	if (!err)

@@ -32,7 +32,7 @@ bool top_vm_has_ended(const struct top_watched *w)
 }
 
 /* Steals *vm. kernel: as in struct stat_vm. 0 also if it cannot be watched, which is counted. */
-static int watch(struct top_vms *t, struct vm *vm, uint32_t kernel)
+static int top_vms_watch(struct top_vms *t, struct vm *vm, uint32_t kernel)
 {
 	struct top_watched w = {.vm = *vm,
 				.at.guest_kernel = kernel,
@@ -91,7 +91,7 @@ static int again(struct top_vms *t, struct top_model *m, struct vm *vm)
 	if (m)
 		top_model_forget(m, vm->pid);
 	unwatch(t, (unsigned int)(w - t->vm));
-	return watch(t, vm, kernel);
+	return top_vms_watch(t, vm, kernel);
 }
 
 static bool is_in_scope(const struct top_vms *t, const struct vm *vm)
@@ -109,7 +109,7 @@ static int look_at(struct top_vms *t, struct top_model *m, pid_t pid)
 	if (watched_find(t, pid))
 		err = again(t, m, &vm);
 	else if (is_countable(&vm) && is_in_scope(t, &vm))
-		err = watch(t, &vm, 0);
+		err = top_vms_watch(t, &vm, 0);
 	vm_free(&vm);
 	return err;
 }
@@ -152,7 +152,7 @@ int top_vms_scan(struct top_vms *t)
 
 	for (unsigned int i = 0; i < nr && !err; i++)
 		if (is_countable(&vms[i]) && !watched_find(t, vms[i].pid))
-			err = watch(t, &vms[i], 0);
+			err = top_vms_watch(t, &vms[i], 0);
 	vm_list_free(vms, nr);
 	return err;
 }
@@ -229,7 +229,7 @@ static int open_one(struct top_vms *t, const char *selected, bool tasks)
 	if (!err)
 		err = stat_open_request(&request, &t->stat);
 	if (!err)
-		err = watch(t, &vm, tasks);
+		err = top_vms_watch(t, &vm, tasks);
 	if (!err && !t->nr)
 		err = fail(-ESRCH, "the VM '%s' has ended", selected);
 	vm_free(&vm);
@@ -257,7 +257,8 @@ static int open_all(struct top_vms *t, bool pages, bool tasks)
 		err = stat_open_request(&request, &t->stat);
 	for (unsigned int i = 0; i < nr && !err; i++)
 		if (is_countable(&vms[i]))
-			err = watch(t, &vms[i], kernels < request.nr_kernels ? ++kernels : 0);
+			err = top_vms_watch(t, &vms[i],
+					    kernels < request.nr_kernels ? ++kernels : 0);
 	vm_list_free(vms, nr);
 	return err;
 }

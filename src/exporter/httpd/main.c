@@ -366,7 +366,7 @@ static int serve_start(struct server *s, char *address, size_t size)
 	return err ? err : confine(&c);
 }
 
-static int loop(struct server *s)
+static int httpd_loop(struct server *s)
 {
 	const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
 	struct pollfd p[3] = {{.fd = info->epoll_fd, .events = POLLIN},
@@ -413,7 +413,7 @@ int main(void)
 	}
 	if (helper_reply(HTTPD_READY, address, strlen(address) + 1))
 		return EXIT_FAILURE;
-	status = loop(&s);
+	status = httpd_loop(&s);
 	MHD_stop_daemon(s.daemon);
 	free(s.message);
 	return status;

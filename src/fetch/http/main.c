@@ -348,7 +348,7 @@ static int transfer(struct transfer *t, struct http_end *ret)
 	return failed(code, &t->rq, why);
 }
 
-static int answer(uint32_t kind, const uint8_t *data, size_t len)
+static int http_answer(uint32_t kind, const uint8_t *data, size_t len)
 {
 	struct confinement c = {.phase = CONFINE_EXECUTE}; /* libcurl's system calls are not ours to know */
 	struct transfer t = {0};
@@ -376,5 +376,5 @@ int main(int argc, char **argv)
 	}
 	if (curl_global_init(CURL_GLOBAL_DEFAULT))
 		return EXIT_FAILURE;
-	return helper_serve(answer);
+	return helper_serve(http_answer);
 }

@@ -42,7 +42,7 @@ int stream_flush(struct stream *st)
 	return err;
 }
 
-static int put(struct stream *st, const void *data, size_t len)
+static int stream_put(struct stream *st, const void *data, size_t len)
 {
 	const uint8_t *from = data;
 
@@ -68,8 +68,8 @@ int stream_frame(struct stream *st, unsigned int kind, unsigned int cpu, const v
 	int err;
 
 	stream_head_write(head, (uint8_t)kind, (uint16_t)cpu, data, (uint32_t)len);
-	err = put(st, head, sizeof(head));
-	return err ? err : put(st, data, len);
+	err = stream_put(st, head, sizeof(head));
+	return err ? err : stream_put(st, data, len);
 }
 
 /* ---- what comes before ---- */

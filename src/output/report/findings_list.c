@@ -69,7 +69,7 @@ const char *vcpu_print(const json_t *row, char *buf, size_t size)
 
 /* ---- the list ---- */
 
-static int compare(const void *a, const void *b)
+static int finding_compare(const void *a, const void *b)
 {
 	const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
 	int order = order_double(json_real_value(json_object_get(y, "share")),
@@ -127,7 +127,7 @@ json_t *findings_sorted(const json_t *list)
 	for (i = 0; all && i < nr; i++)
 		all[i] = json_array_get(list, i);
 	if (all)
-		qsort(all, nr, sizeof(*all), compare);
+		qsort(all, nr, sizeof(*all), finding_compare);
 	for (i = 0; all && i < nr; i++)
 		if ((first = same_kind(result, all[i])))
 			more_add(first, all[i]);

@@ -176,7 +176,7 @@ static int chunk_read(struct tracedat_pages *p)
 	return err;
 }
 
-static int refill(struct tracedat_pages *p)
+static int pages_refill(struct tracedat_pages *p)
 {
 	int err = 0;
 
@@ -243,7 +243,7 @@ int tracedat_pages_next(struct tracedat_pages *p, const uint8_t **ret)
 				    p->file->path);
 		if (!p->left)
 			return 0;
-		err = refill(p);
+		err = pages_refill(p);
 		if (err)
 			return err;
 	}

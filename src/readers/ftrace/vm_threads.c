@@ -245,8 +245,8 @@ static json_t *vm_json(const struct vm *vm)
 	return o;
 }
 
-static void describe(const struct vm_threads *x, struct vm_thread **list, unsigned int alone,
-		     struct trace_info *info)
+static void vm_threads_describe(const struct vm_threads *x, struct vm_thread **list,
+				unsigned int alone, struct trace_info *info)
 {
 	json_t *vms = json_array();
 
@@ -295,7 +295,7 @@ void vm_threads_settle(struct vm_threads *x, struct trace_info *info)
 		list[i]->pid =
 			list[i]->vm == NO_VM ? (uint32_t)list[i]->tid : x->vm[list[i]->vm].pid;
 	if (x->nr_vms)
-		describe(x, list, alone, info);
+		vm_threads_describe(x, list, alone, info);
 }
 
 void vm_threads_set(const struct vm_threads *x, uint8_t *record, struct event *ev)

@@ -303,7 +303,7 @@ static int record_next(struct perfdata *p)
 }
 
 /* Reads on until something is ready or nothing is left. */
-static int fill(struct perfdata *p)
+static int perfdata_next_fill(struct perfdata *p)
 {
 	int err = 0;
 
@@ -368,7 +368,7 @@ static void end_take(struct perfdata *p)
 static int perfdata_next(struct reader *r, struct batch *batch)
 {
 	struct perfdata *p = (struct perfdata *)r;
-	int err = fill(p);
+	int err = perfdata_next_fill(p);
 
 	batch->nr = 0;
 	if (err)

@@ -60,7 +60,7 @@ static bool unsuited(const char *why)
 }
 
 /* Space for one more of `size` bytes. */
-static bool grow(void **array, size_t nr, size_t *max, size_t size, size_t limit)
+static bool scan_grow(void **array, size_t nr, size_t *max, size_t size, size_t limit)
 {
 	size_t more = *max ? 2 * *max : 256;
 	void *grown;
@@ -86,9 +86,10 @@ static bool run_end(struct pass *w)
 
 	if (!run->nr)
 		return true;
-	if (!grow((void **)&s->extent, s->nr_extents, &s->max_extents, sizeof(*s->extent),
-		  PARTS_MAX) ||
-	    !grow((void **)&s->piece, s->nr_pieces, &s->max_pieces, sizeof(*s->piece), PARTS_MAX))
+	if (!scan_grow((void **)&s->extent, s->nr_extents, &s->max_extents, sizeof(*s->extent),
+		       PARTS_MAX) ||
+	    !scan_grow((void **)&s->piece, s->nr_pieces, &s->max_pieces, sizeof(*s->piece),
+		       PARTS_MAX))
 		return false;
 	s->extent[s->nr_extents] =
 		(struct perfdata_extent){.at = run->at, .len = (uint32_t)(run->end - run->at)};
@@ -242,9 +243,10 @@ static bool lost_scan(struct pass *w, const struct perfdata_record *rec)
 		return unsuited("a loss has no time");
 	if (s->nr_losses == PERFDATA_LOSSES_MAX)
 		return unsuited("too many losses");
-	if (!grow((void **)&s->loss, s->nr_losses, &s->max_losses, sizeof(*s->loss), PARTS_MAX) ||
-	    !grow((void **)&s->loss_count, s->nr_losses, &s->max_counts, sizeof(*s->loss_count),
-		  PARTS_MAX))
+	if (!scan_grow((void **)&s->loss, s->nr_losses, &s->max_losses, sizeof(*s->loss),
+		       PARTS_MAX) ||
+	    !scan_grow((void **)&s->loss_count, s->nr_losses, &s->max_counts,
+		       sizeof(*s->loss_count), PARTS_MAX))
 		return false;
 	from = perfdata_loss_begin(w->cpu[at.cpu].last_any, w->older, at.time);
 	until = !w->cpu[at.cpu].last_any
@@ -306,8 +308,8 @@ static bool name_note(struct pass *w, const struct perfdata_record *rec)
 {
 	struct perfdata_scan *s = w->s;
 
-	if (!grow((void **)&s->name_at, s->nr_names, &s->max_names, sizeof(*s->name_at),
-		  NAME_RECORDS_MAX))
+	if (!scan_grow((void **)&s->name_at, s->nr_names, &s->max_names, sizeof(*s->name_at),
+		       NAME_RECORDS_MAX))
 		return false;
 	s->name_at[s->nr_names++] = rec->offset - PERFDATA_HEAD;
 	return rec->type != PERFDATA_COMM || vcpu_name_note(w, rec);

@@ -34,12 +34,12 @@ static int back_fail(const struct qemu_two *t, const char *file)
 	return fail_hint(-EINVAL, "put each in a file of its own");
 }
 
-static bool begins(struct text_slice s, const char *with)
+static bool two_begins(struct text_slice s, const char *with)
 {
 	return s.len >= strlen(with) && !memcmp(s.at, with, strlen(with));
 }
 
-static bool has(struct text_slice s, const char *what)
+static bool two_has(struct text_slice s, const char *what)
 {
 	return memmem(s.at, s.len, what, strlen(what)) != NULL;
 }
@@ -47,18 +47,21 @@ static bool has(struct text_slice s, const char *what)
 /* Names of trace events of QEMU's migration/trace-events and system/trace-events. */
 static bool is_source(const struct qemu_line *l)
 {
-	return begins(l->name, "migration_thread_") || begins(l->name, "migration_completion") ||
-	       begins(l->name, "migration_set_outgoing") ||
-	       (begins(l->name, "vmstate_downtime_checkpoint") && begins(l->args, "src-")) ||
-	       (begins(l->name, "runstate_set") && has(l->args, "(postmigrate)"));
+	return two_begins(l->name, "migration_thread_") ||
+	       two_begins(l->name, "migration_completion") ||
+	       two_begins(l->name, "migration_set_outgoing") ||
+	       (two_begins(l->name, "vmstate_downtime_checkpoint") &&
+		two_begins(l->args, "src-")) ||
+	       (two_begins(l->name, "runstate_set") && two_has(l->args, "(postmigrate)"));
 }
 
 static bool is_destination(const struct qemu_line *l)
 {
-	return begins(l->name, "process_incoming_migration") ||
-	       begins(l->name, "migration_set_incoming") ||
-	       (begins(l->name, "vmstate_downtime_checkpoint") && begins(l->args, "dst-")) ||
-	       (begins(l->name, "runstate_set") && has(l->args, "(inmigrate)"));
+	return two_begins(l->name, "process_incoming_migration") ||
+	       two_begins(l->name, "migration_set_incoming") ||
+	       (two_begins(l->name, "vmstate_downtime_checkpoint") &&
+		two_begins(l->args, "dst-")) ||
+	       (two_begins(l->name, "runstate_set") && two_has(l->args, "(inmigrate)"));
 }
 
 static int times_check(struct qemu_two *t, const char *file, uint64_t time_ns, uint64_t line,

@@ -304,7 +304,7 @@ static uint64_t ns_of_decimals(unsigned int decimals)
 	return ns;
 }
 
-static void describe(struct qemulog *q)
+static void qemulog_describe(struct qemulog *q)
 {
 	struct trace_info *info = &q->reader.info;
 
@@ -351,7 +351,7 @@ static int qemulog_begin(struct qemulog *q, const char *path, struct open_files 
 	err = paste_sources_check(&q->sources, info) ?: text_lines_rewind(&q->lines);
 	if (!err && line_next(q, &l))
 		info->start_ns = info->end_ns = l.head.time_ns;
-	describe(q);
+	qemulog_describe(q);
 	q->unknown = q->cut = q->head = (struct skipped){0};
 	q->seam = (struct text_seam){0};
 	return err ? err : text_lines_rewind(&q->lines);

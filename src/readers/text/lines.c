@@ -145,7 +145,7 @@ char *text_returns_replace(char *s, char *end)
 }
 
 /* Moves what is left to the buffer's start and reads on. The file's last line gets its newline. */
-static void refill(struct text_lines *t)
+static void lines_refill(struct text_lines *t)
 {
 	size_t left = (size_t)(t->end - t->at);
 	ssize_t n;
@@ -214,7 +214,7 @@ char *text_line_plain(struct text_lines *t, char **ret_end)
 		}
 		if (t->ended)
 			return NULL;
-		refill(t);
+		lines_refill(t);
 	}
 	line = t->at;
 	t->at = newline + 1;

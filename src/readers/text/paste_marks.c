@@ -5,7 +5,7 @@
 
 #include "readers/text/paste_clean.h"
 
-static bool has(const char *s, const char *end, const char *mark)
+static bool paste_marks_has(const char *s, const char *end, const char *mark)
 {
 	return memmem(s, (size_t)(end - s), mark, strlen(mark));
 }
@@ -18,7 +18,7 @@ static bool has_mark_within(const char *s, const char *end)
 {
 	const char *dots = memmem(s, (size_t)(end - s), "...", 3);
 
-	if (has(s, end, "\xe2\x80\xa6") || has(s, end, "[snip]"))
+	if (paste_marks_has(s, end, "\xe2\x80\xa6") || paste_marks_has(s, end, "[snip]"))
 		return true;
 	for (; dots; dots = memmem(dots + 3, (size_t)(end - dots - 3), "...", 3)) {
 		char before = dots > s ? dots[-1] : ' ', after = dots + 3 < end ? dots[3] : ' ';

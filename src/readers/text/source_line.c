@@ -10,14 +10,14 @@
 #include "base/digits.h"
 
 /* Of an event's line, besides its newline; what remains is for the lines of losses before and after it. */
-static size_t left(const struct source_line *l)
+static size_t source_left(const struct source_line *l)
 {
 	return l->len < SOURCE_LINE_MAX ? SOURCE_LINE_MAX - l->len : 0;
 }
 
 void source_line_print(struct source_line *l, const char *fmt, ...)
 {
-	size_t most = left(l);
+	size_t most = source_left(l);
 	va_list args;
 	int n;
 
@@ -30,7 +30,7 @@ void source_line_print(struct source_line *l, const char *fmt, ...)
 
 static void bytes_put(struct source_line *l, const char *from, size_t len)
 {
-	len = len < left(l) ? len : left(l);
+	len = len < source_left(l) ? len : source_left(l);
 	memcpy(l->text + l->len, from, len);
 	l->len += len;
 }
@@ -45,7 +45,7 @@ void source_line_text(struct source_line *l, const void *text, size_t len, size_
 	const uint8_t *p = text;
 
 	len = len < max ? len : max;
-	len = len < left(l) ? len : left(l);
+	len = len < source_left(l) ? len : source_left(l);
 	for (size_t i = 0; i < len && p[i]; i++)
 		l->text[l->len++] = p[i] < ' ' || p[i] == 0x7f ? '?' : (char)p[i];
 }

@@ -65,7 +65,7 @@ static uint64_t required(uint16_t id)
 	}
 }
 
-static bool has(struct text_slice text, const char *what)
+static bool cut_has(struct text_slice text, const char *what)
 {
 	return memmem(text.at, text.len, what, strlen(what));
 }
@@ -75,10 +75,10 @@ static bool value_is_missing(uint16_t id, struct text_slice text, struct text_sl
 {
 	const char *before = last.at - 6;
 
-	if (id == EV_kvm_msr && has(text, "msr_"))
-		return !has(text, " = ");
-	if (id == EV_kvm_userspace_exit && has(text, "reason KVM_EXIT_"))
-		return !has(text, ")");
+	if (id == EV_kvm_msr && cut_has(text, "msr_"))
+		return !cut_has(text, " = ");
+	if (id == EV_kvm_userspace_exit && cut_has(text, "reason KVM_EXIT_"))
+		return !cut_has(text, ")");
 	return id == EV_kvm_exit && before >= text.at && !memcmp(before, " info ", 6);
 }
 

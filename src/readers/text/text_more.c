@@ -6,7 +6,7 @@
 #include "event/records.h"
 #include "readers/text/tracetext.h"
 
-static bool has(struct text_slice text, const char *word)
+static bool more_has(struct text_slice text, const char *word)
 {
 	return memmem(text.at, text.len, word, strlen(word)) != NULL;
 }
@@ -63,9 +63,9 @@ static uint64_t number_after(struct text_slice text, const char *word)
 static uint64_t userspace_rest(struct text_slice text, uint8_t *record)
 {
 	struct rec_kvm_userspace_exit *rec = (void *)record;
-	bool failed = has(text, "reason restart (") || has(text, "reason error (");
+	bool failed = more_has(text, "reason restart (") || more_has(text, "reason error (");
 
-	if (!failed && !has(text, "reason "))
+	if (!failed && !more_has(text, "reason "))
 		return 0;
 	rec->error = failed ? -(int32_t)number_after(text, "(") : 0;
 	return RECORD_BIT(kvm_userspace_exit, error);
@@ -75,9 +75,9 @@ static uint64_t userspace_rest(struct text_slice text, uint8_t *record)
 static uint64_t halt_poll_rest(struct text_slice text, uint8_t *record)
 {
 	struct rec_kvm_halt_poll_ns *rec = (void *)record;
-	const char *word = has(text, "(grow ")	   ? "(grow "
-			   : has(text, "(shrink ") ? "(shrink "
-						   : NULL;
+	const char *word = more_has(text, "(grow ")	? "(grow "
+			   : more_has(text, "(shrink ") ? "(shrink "
+							: NULL;
 
 	if (!word)
 		return 0;
@@ -89,12 +89,12 @@ static uint64_t halt_poll_rest(struct text_slice text, uint8_t *record)
 static uint64_t wakeup_rest(struct text_slice text, uint8_t *record)
 {
 	struct rec_kvm_vcpu_wakeup *rec = (void *)record;
-	bool waited = has(text, "wait time"),
-	     polls = has(text, ", polling valid") || has(text, ", polling invalid");
+	bool waited = more_has(text, "wait time"),
+	     polls = more_has(text, ", polling valid") || more_has(text, ", polling invalid");
 
 	rec->waited |= waited;
-	rec->valid |= has(text, "polling valid");
-	return (waited || has(text, "poll time") ? RECORD_BIT(kvm_vcpu_wakeup, waited) : 0) |
+	rec->valid |= more_has(text, "polling valid");
+	return (waited || more_has(text, "poll time") ? RECORD_BIT(kvm_vcpu_wakeup, waited) : 0) |
 	       (polls ? RECORD_BIT(kvm_vcpu_wakeup, valid) : 0);
 }
 
@@ -138,9 +138,9 @@ static uint64_t kick_rest(struct text_slice text, uint8_t *record)
 static uint64_t access_rest(struct text_slice text, uint8_t *record)
 {
 	struct rec_kvm_avic_unaccelerated_access *rec = (void *)record;
-	bool trap = has(text, " trap,"), write = has(text, " write,");
+	bool trap = more_has(text, " trap,"), write = more_has(text, " write,");
 
-	if ((!trap && !has(text, " fault,")) || (!write && !has(text, " read,")))
+	if ((!trap && !more_has(text, " fault,")) || (!write && !more_has(text, " read,")))
 		return 0;
 	rec->ft = trap;
 	rec->rw = write;
@@ -152,18 +152,18 @@ static uint64_t irte_rest(struct text_slice text, uint8_t *record)
 {
 	struct rec_kvm_pi_irte_update *rec = (void *)record;
 
-	if (!has(text, "PI is "))
+	if (!more_has(text, "PI is "))
 		return 0;
-	rec->set = has(text, "PI is enabled");
+	rec->set = more_has(text, "PI is enabled");
 	return RECORD_BIT(kvm_pi_irte_update, set);
 }
 
 static uint64_t hypercall_rest(struct text_slice text, uint8_t *record)
 {
 	struct rec_kvm_hv_hypercall *rec = (void *)record;
-	bool fast = has(text, " fast ");
+	bool fast = more_has(text, " fast ");
 
-	if (!fast && !has(text, " slow "))
+	if (!fast && !more_has(text, " slow "))
 		return 0;
 	rec->fast = fast;
 	return RECORD_BIT(kvm_hv_hypercall, fast);
@@ -173,9 +173,9 @@ static uint64_t flush_rest(struct text_slice text, uint8_t *record)
 {
 	struct rec_kvm_hv_flush_tlb *rec = (void *)record;
 
-	if (has(text, "="))
+	if (more_has(text, "="))
 		return 0;
-	rec->guest_mode = has(text, "(L2)");
+	rec->guest_mode = more_has(text, "(L2)");
 	return RECORD_BIT(kvm_hv_flush_tlb, guest_mode);
 }
 
@@ -183,17 +183,17 @@ static uint64_t flush_ex_rest(struct text_slice text, uint8_t *record)
 {
 	struct rec_kvm_hv_flush_tlb_ex *rec = (void *)record;
 
-	if (has(text, "="))
+	if (more_has(text, "="))
 		return 0;
-	rec->guest_mode = has(text, "(L2)");
+	rec->guest_mode = more_has(text, "(L2)");
 	return RECORD_BIT(kvm_hv_flush_tlb_ex, guest_mode);
 }
 
 /* VDSO_CLOCKMODE_NONE, VDSO_CLOCKMODE_TSC */
 static bool clock_parse(struct text_slice text, uint32_t *ret)
 {
-	*ret = has(text, "hostclock tsc");
-	return *ret || has(text, "hostclock none");
+	*ret = more_has(text, "hostclock tsc");
+	return *ret || more_has(text, "hostclock none");
 }
 
 static uint64_t master_rest(struct text_slice text, uint8_t *record)
@@ -221,16 +221,16 @@ static uint64_t track_rest(struct text_slice text, uint8_t *record)
 static uint64_t vmenter_rest(struct text_slice text, uint8_t *record)
 {
 	struct rec_kvm_nested_vmenter *rec = (void *)record;
-	bool vmx = has(text, " vmcs: ");
+	bool vmx = more_has(text, " vmcs: ");
 
-	if (has(text, " npt: ")) { /* until 6.0 */
-		rec->tdp_enabled = has(text, " npt: on");
+	if (more_has(text, " npt: ")) { /* until 6.0 */
+		rec->tdp_enabled = more_has(text, " npt: on");
 		return RECORD_BIT(kvm_nested_vmenter, tdp_enabled);
 	}
-	if (!vmx && !has(text, " vmcb: "))
+	if (!vmx && !more_has(text, " vmcb: "))
 		return 0;
 	rec->isa = vmx ? 1 : 2;
-	rec->tdp_enabled = has(text, " nested_ept=y") || has(text, " nested_npt=y");
+	rec->tdp_enabled = more_has(text, " nested_ept=y") || more_has(text, " nested_npt=y");
 	return RECORD_BIT(kvm_nested_vmenter, isa) | RECORD_BIT(kvm_nested_vmenter, tdp_enabled);
 }
 

@@ -11,7 +11,7 @@
 /* sched_switch and sched_wakeup from text; for text_kvm.c. */
 
 /* A word " pid=" may begin the text, which is after a blank. */
-static const char *find(struct text_slice text, const char *what)
+static const char *sched_find(struct text_slice text, const char *what)
 {
 	size_t len = strlen(what);
 
@@ -41,7 +41,7 @@ static bool tid_parse(const char *p, uint32_t *ret)
 static bool task_by_key(struct text_slice text, const char *comm_key, const char *pid_key,
 			char *comm, size_t size, uint32_t *ret_tid)
 {
-	const char *from = find(text, comm_key), *pid = find(text, pid_key),
+	const char *from = sched_find(text, comm_key), *pid = sched_find(text, pid_key),
 		   *end = text.at + text.len;
 
 	if (!from || !pid)
@@ -105,14 +105,14 @@ static bool state_parse(const char *p, uint64_t *ret)
 uint64_t text_sched_switch(struct text_slice text, uint8_t *record)
 {
 	struct rec_sched_switch *rec = (void *)record;
-	const char *end = text.at + text.len, *arrow = find(text, " ==> "), *state;
+	const char *end = text.at + text.len, *arrow = sched_find(text, " ==> "), *state;
 	bool prev = task_by_key(text, "prev_comm=", " prev_pid=", rec->prev_comm,
 				sizeof(rec->prev_comm), &rec->prev_tid),
 	     next = task_by_key(text, "next_comm=", " next_pid=", rec->next_comm,
 				sizeof(rec->next_comm), &rec->next_tid),
 	     known;
 
-	state = find(text, " prev_state=");
+	state = sched_find(text, " prev_state=");
 	if (state) {
 		state += strlen(" prev_state=");
 	} else if (arrow && !prev && !next) {
@@ -134,14 +134,14 @@ uint64_t text_sched_switch(struct text_slice text, uint8_t *record)
 uint64_t text_sched_wakeup(struct text_slice text, uint8_t *record)
 {
 	struct rec_sched_wakeup *rec = (void *)record;
-	const char *cpu = find(text, " target_cpu=");
+	const char *cpu = sched_find(text, " target_cpu=");
 	bool task =
 		task_by_key(text, "comm=", " pid=", rec->comm, sizeof(rec->comm), &rec->wake_tid) ||
 		task_of_plugin(text.at, text.at + text.len, rec->comm, sizeof(rec->comm),
 			       &rec->wake_tid);
 
 	if (!cpu)
-		cpu = find(text, "CPU:");
+		cpu = sched_find(text, "CPU:");
 	if (cpu) {
 		cpu += strcspn(cpu, "=:") + 1;
 		rec->target_cpu = (uint32_t)text_number(&cpu);

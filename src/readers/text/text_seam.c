@@ -18,7 +18,7 @@ enum {
 	DOTS_MIN = 2,
 };
 
-static bool begins(const char *s, const char *with)
+static bool seam_begins(const char *s, const char *with)
 {
 	return !strncmp(s, with, strlen(with));
 }
@@ -52,7 +52,7 @@ static bool loss_parse(const char *s, const char *end, struct text_seam *ret)
 
 			p += len;
 			count = text_decimal(&p);
-			if (!begins(p, losses[i].after))
+			if (!seam_begins(p, losses[i].after))
 				continue;
 			ret->any = ret->stated = true;
 			ret->count += losses[i].other ? 0 : count;
@@ -70,7 +70,7 @@ static bool is_dots(const char *s, const char *end)
 	for (; s < end; s++) {
 		if (*s == '.')
 			dots++;
-		else if (begins(s, "\xe2\x80\xa6")) {
+		else if (seam_begins(s, "\xe2\x80\xa6")) {
 			dots += DOTS_MIN;
 			s += 2;
 		} else if (!strchr(" []()<>{}*_~", *s))
@@ -109,9 +109,9 @@ bool text_seam_parse(const char *line, const char *end, struct text_seam *ret)
 		return false;
 	if (loss_parse(s, end, ret))
 		return true;
-	if (!is_dots(s, end) && !is_cut_mark(s, end) && !begins(s, "cpus=") &&
-	    !begins(s, "# tracer: ") && !begins(s, "$ ") && !begins(s, "-- Boot ") &&
-	    !begins(s, "-- Reboot --") && !paste_is_prompt(s, end))
+	if (!is_dots(s, end) && !is_cut_mark(s, end) && !seam_begins(s, "cpus=") &&
+	    !seam_begins(s, "# tracer: ") && !seam_begins(s, "$ ") && !seam_begins(s, "-- Boot ") &&
+	    !seam_begins(s, "-- Reboot --") && !paste_is_prompt(s, end))
 		return false;
 	ret->any = true;
 	return true;

@@ -83,7 +83,7 @@ struct order {
 };
 
 /* Rows that are equal stay in the order of their keys, so that they do not jump. */
-static int compare(const void *a, const void *b, void *arg)
+static int view_compare(const void *a, const void *b, void *arg)
 {
 	const struct top_node *x = *(struct top_node *const *)a, *y = *(struct top_node *const *)b;
 	const struct order *o = arg;
@@ -147,7 +147,7 @@ int top_view_update(struct top_view *v, const struct top_model *m)
 	if (!top_list_has(v->list, order.sort))
 		order.sort = TOP_BY_TIME;
 	if (v->nr_rows)
-		qsort_r(v->row, v->nr_rows, sizeof(*v->row), compare, &order);
+		qsort_r(v->row, v->nr_rows, sizeof(*v->row), view_compare, &order);
 	cursor_find(v);
 	return 0;
 }
