@@ -40,7 +40,7 @@ enum wait_cause {
 
 extern const char *const wait_cause_names[CAUSES];
 
-enum { CAUSES_VCPUS_MAX = 1024, CAUSES_STEPS_MAX = 1 << 22 }; /* changes kept, of all vCPUs: 256 MiB at most */
+enum { CAUSES_VCPUS_MAX = 1024, CAUSES_STEPS_MAX = 1 << 24 }; /* changes kept, of all vCPUs: 1 GiB at most */
 
 struct wait_causes;
 

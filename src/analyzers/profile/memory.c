@@ -11,7 +11,7 @@
 #include "base/array.h"
 #include "base/error.h"
 
-enum { ALLOCATIONS_MAX = 4 << 20 };
+enum { ALLOCATIONS_MAX = 16 << 20 };
 
 struct allocation {
 	uint64_t buffer, values[ALLOCATION_KEYS];

@@ -14,7 +14,7 @@
 #include "pairing/open_table.h"
 
 /* Begins without an end yet; CPU numbers that are checked; pairs that are sorted. */
-enum { OPEN_MAX = 1 << 17, CPUS_MAX = 65536, SORTED_MAX = 4 << 20 };
+enum { OPEN_MAX = 1 << 17, CPUS_MAX = 65536, SORTED_MAX = 16 << 20 };
 
 struct timed_name {
 	uint32_t base;	    /* index of the first tracepoint of that base name, or its own */
