@@ -40,8 +40,9 @@ static void test_sets(void **state)
 	assert_int_equal(chosen("sched", wants), 2);
 	assert_int_equal(chosen("waits", wants), 5);
 	assert_true(wants[EV_sched_switch] && wants[EV_sched_block] && wants[EV_sched_woken]);
-	chosen("default", wants); /* costs no more than before */
-	assert_false(wants[EV_sched_block] || wants[EV_sched_woken]);
+	chosen("default", wants); /* what diagnose needs of a healthy VM, but for what only blame needs */
+	assert_true(wants[EV_sched_block] && wants[EV_sched_ran]);
+	assert_false(wants[EV_sched_woken] || wants[EV_sched_holder]);
 }
 
 static void test_inside(void **state)
@@ -112,6 +113,9 @@ static void test_for_analyzers(void **state)
 	assert_int_equal(events_choose_for("leaks", wants), 0);
 	assert_true(wants[EV_virtqueue_unpop] && wants[EV_virtio_reset] && wants[EV_vm_state]);
 	assert_false(wants[EV_kvm_exit] || wants[EV_qemu_pio]);
+	memset(wants, 0, sizeof(wants));
+	assert_int_equal(events_choose_for("diagnose", wants), 0); /* several reports' */
+	assert_true(wants[EV_sched_holder] && wants[EV_sched_ran] && wants[EV_virtqueue_pop]);
 	assert_int_equal(events_choose_for("no-such-analyzer", wants), -EINVAL);
 }
 
