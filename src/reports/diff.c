@@ -194,10 +194,47 @@ static void recording_close(struct recording *r)
 
 /* ---- both ---- */
 
-/* Has it the largest rows only? */
-static bool is_screen(const struct recording *r)
+/* Does it lack rows: has it the largest ones only, or was it cut? */
+static bool lacks_rows(const struct recording *r)
 {
-	return r->is_table && !strcmp(r->tool.tool, "kvm_stat");
+	const struct tool_table *t = &r->tool;
+
+	return r->is_table && (!strcmp(t->tool, "kvm_stat") || t->total_differs || t->parts ||
+			       t->cut || t->dropped);
+}
+
+/* Without the total of a table that lacks rows, shares can only be those of the rows that both have. */
+static void reasons_match(struct diff *d, struct series_set *a, struct series_set *b)
+{
+	const struct recording *r = d->recording;
+	bool lacks_a = lacks_rows(&r[0]), lacks_b = lacks_rows(&r[1]),
+	     common = (lacks_a && !a->total) || (lacks_b && !b->total);
+	unsigned int dropped = lacks_a || common ? series_drop_unknown(b, a) : 0;
+
+	dropped += lacks_b || common ? series_drop_unknown(a, b) : 0;
+	if (common) {
+		a->total = b->total = 0;
+		caveat_add(d->notes, "shares of exit reasons are of those that both have: a table "
+				     "lacks rows, and does not state its total");
+	}
+	caveat_count(d->notes,
+		     "exit reasons that are not in both, not compared: a screen of kvm_stat has "
+		     "those at the top only, or rows of a table are missing",
+		     dropped);
+}
+
+/* Shares are of each table's total if both state it. */
+static void events_match(struct diff *d, struct series_set *a, struct series_set *b)
+{
+	bool stated = a->total && b->total;
+
+	a->total = stated ? a->total : 0;
+	b->total = stated ? b->total : 0;
+	caveat_count(d->notes,
+		     stated ? "events that only one of them counted, not compared"
+			    : "events that only one of them counted, not compared, and not part "
+			      "of the shares",
+		     series_keep_common(a, b));
 }
 
 static int diff_compare(struct diff *d)
@@ -217,15 +254,10 @@ static int diff_compare(struct diff *d)
 				   r[b->set != NULL].name);
 		if (!a->set || !b->set)
 			continue;
-		if (d->comparison.untested && k->rows == ROW_OF_REASON &&
-		    (is_screen(&r[0]) || is_screen(&r[1])))
-			caveat_count(d->notes,
-				     "exit reasons that are not in both, not compared: a screen of "
-				     "kvm_stat has those at the top only",
-				     series_keep_common(a->set, b->set));
+		if (d->comparison.untested && k->rows == ROW_OF_REASON)
+			reasons_match(d, a->set, b->set);
 		if (d->comparison.untested && k->rows == ROW_OF_EVENT)
-			caveat_count(d->notes, "events that only one of them counted, not compared",
-				     series_keep_common(a->set, b->set));
+			events_match(d, a->set, b->set);
 		if (a->analyzer && b->analyzer && strcmp(a->analyzer, b->analyzer) &&
 		    a->set->nr && b->set->nr)
 			caveat_add(d->notes, "by %s: not compared, A has %s and B has %s", k->by,

@@ -473,6 +473,34 @@ void series_report_close(struct series_report *s)
 
 /* ---- a table of another tool ---- */
 
+/*
+ * All counts of a kind, also those of rows that a table lacks. kvm_stat's total is of events; its exit reasons are those
+ * of kvm_exit.
+ */
+static uint64_t table_total(const struct tool_table *t, enum tool_row_of rows)
+{
+	bool screen = !strcmp(t->tool, "kvm_stat");
+	const struct tool_row *exits = array_find(
+		t->row, t->nr, i, t->row[i].of == ROW_OF_EVENT && !strcmp(t->row[i].name, "kvm_exit"));
+
+	if (screen && rows == ROW_OF_REASON)
+		return exits && exits->count != TOOL_TABLE_UNKNOWN ? exits->count : 0;
+	return t->has_total ? t->total : 0;
+}
+
+static int table_row_add(struct series_set *s, const struct tool_row *r)
+{
+	bool mean = r->mean_ns != TOOL_TABLE_UNKNOWN;
+	unsigned int nr = s->nr;
+	int err = series_add_sum(s, r->name, r->count, mean ? (double)r->mean_ns : 0);
+
+	if (!err && s->nr > nr && r->per_s != TOOL_TABLE_UNKNOWN) {
+		s->list[nr]->has_per_s = true;
+		s->list[nr]->per_s = (double)r->per_s;
+	}
+	return err;
+}
+
 int series_report_table(struct series_report *s, const struct series_kind *kind,
 			const struct tool_table *t)
 {
@@ -485,13 +513,12 @@ int series_report_table(struct series_report *s, const struct series_kind *kind,
 		return -ENOMEM;
 	for (size_t i = 0; i < t->nr && !err; i++) {
 		const struct tool_row *r = &t->row[i];
-		bool mean = r->mean_ns != TOOL_TABLE_UNKNOWN;
 
 		if (r->of == kind->rows && r->count != TOOL_TABLE_UNKNOWN)
-			err = series_add_sum(s->set, r->name, r->count,
-					     mean ? (double)r->mean_ns : 0);
+			err = table_row_add(s->set, r);
 	}
 	s->set->span_ns = t->span_ns;
+	s->set->total = table_total(t, kind->rows);
 	return err;
 }
 
@@ -517,4 +544,14 @@ unsigned int series_keep_common(struct series_set *a, struct series_set *b)
 	unsigned int dropped = common_keep(a, b);
 
 	return dropped + common_keep(b, a);
+}
+
+unsigned int series_drop_unknown(struct series_set *s, const struct series_set *incomplete)
+{
+	uint64_t all = 0;
+
+	for (unsigned int i = 0; i < s->nr; i++)
+		all += s->list[i]->nr;
+	s->total = s->total > all ? s->total : all;
+	return common_keep(s, incomplete);
 }

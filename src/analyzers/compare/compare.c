@@ -130,8 +130,9 @@ static void figure_values(const struct comparison *c, struct figure *f, struct s
 	for (unsigned int i = 0; i < 2; i++) {
 		f->nr[i] = s[i] ? s[i]->nr : 0;
 		if (f->of == FIGURE_RATE) {
-			f->value[i] =
-				c->span_ns[i] ? (double)f->nr[i] * 1e9 / (double)c->span_ns[i] : 0;
+			f->value[i] = c->span_ns[i] ? (double)f->nr[i] * 1e9 / (double)c->span_ns[i]
+				      : s[i]	    ? s[i]->per_s
+						    : 0;
 			continue;
 		}
 		if (f->of == FIGURE_SHARE) {
@@ -166,11 +167,27 @@ struct named {
 	struct series *series;
 };
 
+/* Is the rate of a series known, also of one that a recording does not have? */
+static bool has_rate(const struct comparison *c, unsigned int i, const struct series *s)
+{
+	return c->span_ns[i] || (s && s->has_per_s);
+}
+
+static int rate_add(struct comparison *c, const char *by, struct series *a, struct series *b)
+{
+	bool rate = has_rate(c, 0, a) && has_rate(c, 1, b);
+
+	c->shares |= !rate;
+	for (unsigned int i = 0; i < 2; i++)
+		c->stated_rates[i] |= rate && !c->span_ns[i];
+	return figure_add(c, by, rate ? FIGURE_RATE : FIGURE_SHARE, a, b);
+}
+
 /* A latency that only one of them has cannot have changed: its rate has. */
 static int add_key(struct comparison *c, const char *by, struct series *a, struct series *b,
 		   bool rate, bool latency)
 {
-	int err = rate ? figure_add(c, by, c->shares ? FIGURE_SHARE : FIGURE_RATE, a, b) : 0;
+	int err = rate ? rate_add(c, by, a, b) : 0;
 
 	latency &= a && b && (!c->untested || (mean_ns_of(a) > 0 && mean_ns_of(b) > 0));
 	return !err && latency ? figure_add(c, by, FIGURE_LATENCY, a, b) : err;
@@ -182,7 +199,7 @@ static uint64_t series_sum_of(const struct series_set *s)
 
 	for (unsigned int i = 0; i < s->nr; i++)
 		sum += s->list[i]->nr;
-	return sum;
+	return s->total > sum ? s->total : sum;
 }
 
 int comparison_add(struct comparison *c, const char *by, struct series_set *a, struct series_set *b,
@@ -194,7 +211,6 @@ int comparison_add(struct comparison *c, const char *by, struct series_set *a, s
 
 	series_widen(a, c->shift);
 	series_widen(b, c->shift);
-	c->shares = !c->span_ns[0] || !c->span_ns[1];
 	c->all[0] = series_sum_of(a);
 	c->all[1] = series_sum_of(b);
 	for (unsigned int i = 0; i < b->nr; i++) {

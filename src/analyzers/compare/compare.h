@@ -46,6 +46,7 @@ struct comparison {
 	bool untested;	     /* also: one of them is a table, which has no blocks of time */
 	uint64_t span_ns[2]; /* 0: a table does not say it */
 	bool shares;	     /* for that reason shares are compared, not rates */
+	bool stated_rates[2]; /* ... but for those that a table states */
 	uint64_t all[2];     /* measurements of the kind that is being added */
 	uint64_t block_ns;
 	unsigned int blocks[2], shift;

@@ -31,12 +31,15 @@ struct series {
 	uint64_t nr;
 	struct quantiles ns;
 	double mean_ns; /* of a table, which has only that; 0: `ns` has all */
+	double per_s;	/* a rate that a table states */
+	bool has_per_s;
 	struct series_block block[SERIES_BLOCKS];
 };
 
 struct series_set {
 	uint64_t start_ns;
 	uint64_t span_ns; /* of the recording: set by the caller at its end */
+	uint64_t total; /* of all measurements, also those that `list` lacks; 0: list has all */
 	unsigned int nr_labels, shift; /* a block has 1 << shift ns */
 	struct series *list[SERIES_MAX];
 	unsigned int nr;

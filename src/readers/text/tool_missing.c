@@ -119,6 +119,17 @@ static bool is_short(const struct tool_lines *l, const struct tool_words *w)
 	       !array_any(w->nr, i, !strspn(w->word[i], "0123456789"));
 }
 
+/* "[...]", "<snip>": what people write for rows that they removed. */
+static bool is_ellipsis(const struct tool_words *w)
+{
+	static const char ellipsis[] = "\xe2\x80\xa6";
+	const char *word = w->word[0];
+
+	return w->nr == 1 && (strspn(word, "[]()<>.") == strlen(word)
+				      ? strstr(word, "..") != NULL
+				      : strstr(word, ellipsis) || strcasestr(word, "snip"));
+}
+
 static bool is_part(const struct tool_lines *l, const struct tool_words *w)
 {
 	bool names = array_any(w->nr, i, is_name(w->word[i])),
@@ -126,7 +137,7 @@ static bool is_part(const struct tool_lines *l, const struct tool_words *w)
 
 	if (is_heading(w) || (l->table->tool && !strcmp(l->table->tool, "perf report")))
 		return false;
-	return (names && numbers) || is_short(l, w) || *w->word[0] == '@' ||
+	return (names && numbers) || is_ellipsis(w) || is_short(l, w) || *w->word[0] == '@' ||
 	       (l->keyed && *w->word[0] == '{') ||
 	       (l->heading && w->nr == 1 && strlen(w->word[0]) > 1 &&
 		strspn(w->word[0], "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == strlen(w->word[0]));
