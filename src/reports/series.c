@@ -514,7 +514,7 @@ int series_report_table(struct series_report *s, const struct series_kind *kind,
 	for (size_t i = 0; i < t->nr && !err; i++) {
 		const struct tool_row *r = &t->row[i];
 
-		if (r->of == kind->rows && r->count != TOOL_TABLE_UNKNOWN)
+		if (r->of == kind->rows && r->count != TOOL_TABLE_UNKNOWN && !r->uncounted)
 			err = table_row_add(s->set, r);
 	}
 	s->set->span_ns = t->span_ns;

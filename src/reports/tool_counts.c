@@ -82,6 +82,12 @@ static void missing_note(const struct tool_table *t, json_t *list)
 			   "lines skipped that look like parts of rows: %" PRIu64
 			   ", the first is '%s'",
 			   t->parts, t->first_part);
+	if (t->partial)
+		caveat_add(list,
+			   "counts are too small, as some CPUs, threads or intervals have '<not "
+			   "counted>': %" PRIu64 ", the first is that of %s; diff does not compare "
+			   "them",
+			   t->partial, t->first_partial);
 	if (t->cut)
 		caveat_add(list,
 			   "the last line has no newline, and may be cut: '%s' at its end is not "

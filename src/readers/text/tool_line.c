@@ -30,13 +30,15 @@ static uint64_t sum_known(uint64_t a, uint64_t b)
 
 static void row_add(struct tool_row *to, const struct tool_row *r)
 {
-	bool first = !to->count && to->total_ns == TOOL_TABLE_UNKNOWN;
+	bool first = !to->counted && !to->uncounted;
 
 	to->total_ns =
 		first || (r->total_ns != TOOL_TABLE_UNKNOWN && to->total_ns != TOOL_TABLE_UNKNOWN)
 			? sum_known(to->total_ns, r->total_ns)
 			: TOOL_TABLE_UNKNOWN;
 	to->count = first ? r->count : sum_known(to->count, r->count);
+	to->counted |= r->count != TOOL_TABLE_UNKNOWN;
+	to->uncounted |= r->count == TOOL_TABLE_UNKNOWN;
 	to->per_s = sum_known(to->per_s, r->per_s);
 	to->min_ns = r->min_ns < to->min_ns ? r->min_ns : to->min_ns;
 	if (r->max_ns != TOOL_TABLE_UNKNOWN &&

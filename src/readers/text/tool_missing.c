@@ -236,12 +236,20 @@ static bool is_added(const struct tool_lines *l, const struct tool_row *row)
 		(row->of != ROW_OF_REASON && strncmp(row->name, "instruction_", 12) != 0));
 }
 
+static void partial_see(struct tool_table *t, const struct tool_row *row)
+{
+	if (row->counted && row->uncounted && !t->partial++)
+		snprintf(t->first_partial, sizeof(t->first_partial), "%.47s", row->name);
+}
+
 void tool_missing_end(struct tool_lines *l)
 {
 	struct tool_table *t = l->table;
 
 	t->cut = l->is_cut;
 	t->sum = 0;
+	for (size_t i = 0; i < t->nr; i++)
+		partial_see(t, &t->row[i]);
 	for (size_t i = 0; i < t->nr; i++)
 		t->sum += is_added(l, &t->row[i]) ? t->row[i].count : 0;
 	t->total_differs = t->has_total && t->sum != t->total && l->stated >= l->headings;

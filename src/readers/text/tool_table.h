@@ -29,6 +29,7 @@ struct tool_row {
 		       without its system */
 	uint64_t count, total_ns, min_ns, mean_ns, max_ns;
 	uint64_t per_s; /* a rate that the tool printed */
+	bool counted, uncounted; /* there are parts that perf counted, and that it could not: CPUs, intervals */
 	bool maybe;	/* while it is read: it may be another text */
 	unsigned int block; /* while it is read: how many texts between rows preceded it */
 };
@@ -54,6 +55,8 @@ struct tool_table {
 	char first_odd[32];
 	uint64_t parts;	   /* lines that are parts of rows */
 	char first_part[48];
+	uint64_t partial;  /* rows whose counts are of some of their parts only */
+	char first_partial[48];
 	uint64_t losses;   /* lines that say that events are missing */
 	char first_loss[80];
 	bool cut;	   /* the last line has no newline, and its last value may be half: */
