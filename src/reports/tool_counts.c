@@ -53,24 +53,49 @@ const struct table_def tool_counts_table = {
 	"a row of another tool's table: its exit reason, event or key, and",
 	{columns}};
 
-/* A vCPU that is woken more often than a thread can sleep is not idle, whatever the halts add up to. */
-static void halts_note(const struct tool_table *t, json_t *list)
+static uint64_t reasons_counted(const struct tool_table *t)
 {
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < t->nr; i++)
+		sum += t->row[i].of == ROW_OF_REASON && t->row[i].count != TOOL_TABLE_UNKNOWN
+			       ? t->row[i].count
+			       : 0;
+	return sum;
+}
+
+/*
+ * A vCPU that is woken more often than a thread can sleep is not idle, whatever the halts add up to. Without the time of
+ * the table it is not known how often that is: brief halts may be few.
+ */
+static void halts_of_row(const struct tool_table *t, const struct tool_row *r, json_t *list)
+{
+	bool timed = t->span_ns && !t->span_guessed;
+	double rate = timed ? (double)r->count * 1e9 / (double)t->span_ns : 0;
 	char mean[16];
 
+	if (timed && rate >= EXIT_HALT_STORM)
+		caveat_add(list,
+			   "halts (%s) end after %s on average, %.0f times a second: vCPUs that "
+			   "halt so are busy, not idle; something is pending at each halt, as a "
+			   "page of an async page fault, or halt polling finds it",
+			   r->name, duration_print(r->mean_ns, mean, sizeof(mean)), rate);
+	else if (!timed && r->count > reasons_counted(t) / 2)
+		caveat_add(list,
+			   "halts (%s) end after %s on average: if there are more than %d a "
+			   "second, which the table does not say, vCPUs are busy, not idle",
+			   r->name, duration_print(r->mean_ns, mean, sizeof(mean)),
+			   EXIT_HALT_STORM);
+}
+
+static void halts_note(const struct tool_table *t, json_t *list)
+{
 	for (size_t i = 0; i < t->nr; i++) {
 		const struct tool_row *r = &t->row[i];
 
 		if (r->of == ROW_OF_REASON && exit_reason_is_idle(r->name) &&
-		    r->mean_ns < 1000000000 / EXIT_HALT_STORM)
-			caveat_add(
-				list,
-				"halts (%s) end after %s on average, %" PRIu64
-				" times a second and vCPU: vCPUs are busy, not idle; something is "
-				"pending at each halt, as a page of an async page fault, or halt "
-				"polling finds it",
-				r->name, duration_print(r->mean_ns, mean, sizeof(mean)),
-				r->mean_ns ? 1000000000 / r->mean_ns : 1000000000);
+		    r->count != TOOL_TABLE_UNKNOWN && r->mean_ns < 1000000000 / EXIT_HALT_STORM)
+			halts_of_row(t, r, list);
 	}
 }
 
