@@ -236,8 +236,9 @@ void diff_report_caveats(const struct comparison *c, bool all, json_t *list)
 	if (c->untested) {
 		for (unsigned int i = 0; i < 2; i++)
 			if (c->stated_rates[i])
-				caveat_add(list, "rates of %c are those that its table states, of "
-						 "the time right before it was printed",
+				caveat_add(list,
+					   "rates of %c are those that its table states, of "
+					   "the time right before it was printed",
 					   'A' + i);
 		if (c->shares)
 			caveat_add(list, "it is not known for how long one of them counted: shares "

@@ -301,6 +301,17 @@ static int total_row(struct tool_lines *l, const struct tool_words *w)
 	return err ? err : 1;
 }
 
+/* "1990 2001 EXIT_REASON_HLT 16 1990 2001 EXIT_REASON_CPUID 1": rows before the last one, which are not read. */
+static void rows_before(struct tool_lines *l, const struct tool_words *w, unsigned int last)
+{
+	for (unsigned int i = 0; i + 1 < last; i++)
+		if ((l->heading->of == ROW_OF_REASON ? exit_reason_known(w->word[i]) ||
+							     strstr(w->word[i], "EXIT_")
+						     : strncmp(w->word[i], "kvm_", 4) == 0) &&
+		    is_value(w, i + 1))
+			tool_missing_row(l, w->word[i]);
+}
+
 int tool_heading_row(struct tool_lines *l, const struct tool_words *w)
 {
 	unsigned int first = w->nr; /* of the numbers up to the line's end */
@@ -337,6 +348,8 @@ int tool_heading_row(struct tool_lines *l, const struct tool_words *w)
 	if (l->row.nr < (l->nr_columns > 1 ? 2 : 1) || (l->nr_columns == 1 && first < 2))
 		l->row.nr = 0;
 	l->rows += l->row.nr > 0;
+	if (l->row.nr)
+		rows_before(l, w, first - 1);
 	return 0;
 }
 

@@ -290,6 +290,9 @@ static int once_line(struct tool_lines *l, const struct tool_words *w)
 	l->is_other |= is_of_other_table(l, w, &r);
 	if (l->is_other)
 		return 0;
+	for (unsigned int i = 0; i + 4 < w->nr; i++)
+		if (is_kvm_name(w->word[i]))
+			tool_missing_row(l, w->word[i]);
 	l->certain |= is_kvm_name(w->word[w->nr - 3]);
 	tool_block_once(l, w->word[w->nr - 3]);
 	if (!l->table->nr && tool_columns_precede(l))
@@ -426,13 +429,30 @@ static int kvm_stat_line(struct tool_lines *l, const struct tool_words *w)
 }
 
 
+/* Does perf stat's next row follow in the line? */
+static bool has_event(const char *s)
+{
+	for (size_t len; *s; s += len) {
+		s += strspn(s, " ");
+		len = strcspn(s, " ");
+		if (tool_is_event(s, len))
+			return true;
+	}
+	return false;
+}
+
 /* "( +- 0.42% )" */
 static void parentheses_cut(char *s)
 {
 	for (char *p = strchr(s, '('); p; p = strchr(p + 1, '('))
 		if (p[1] == ' ' || p[1] == '+' || p[1] == '\0') {
-			*p = '\0';
-			return;
+			char *close = strchr(p, ')');
+
+			if (!close || !has_event(close + 1)) {
+				*p = '\0';
+				return;
+			}
+			memset(p, ' ', (size_t)(close + 1 - p));
 		}
 }
 

@@ -80,6 +80,15 @@ struct tool_lines {
 bool tool_wrap_take(struct tool_lines *l, const char *text, bool is_kvm_stat, char *ret);
 void tool_wrap_flush(struct tool_lines *l, char *ret);
 
+/* tool_join.c: the rows of one line, mostly one; the text is changed. NULL: there is no further one. */
+struct tool_join {
+	char *rest;
+	bool names, values; /* rows are names and values, in this order or the other one */
+};
+
+void tool_join_open(struct tool_join *j, char *s);
+char *tool_join_next(struct tool_join *j);
+
 /* Is the table that the lines are of, if it has a heading, one of this tool? */
 bool tool_heading_is(const struct tool_lines *l, const char *tool);
 

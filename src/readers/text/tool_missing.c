@@ -182,9 +182,9 @@ void tool_columns_note(struct tool_table *t, const char *heading)
 /* Words of those who compare. */
 static bool compares(const char *word)
 {
-	static const char *const words[] = {"old",     "new",	"before",   "after",  "vs",
-					    "patched", "good",	"bad",	    "slow",   "fast",
-					    "guest",   "host",	"baseline", "kernel", "vanilla"};
+	static const char *const words[] = {"old",     "new",  "before",   "after",  "vs",
+					    "patched", "good", "bad",	   "slow",   "fast",
+					    "guest",   "host", "baseline", "kernel", "vanilla"};
 
 	return array_any(sizeof(words) / sizeof(*words), i, !strcasecmp(word, words[i])) ||
 	       (isdigit((unsigned char)*word) && strchr(word, '.'));

@@ -171,17 +171,28 @@ size_t tool_table_rows_of(const struct tool_table *t, enum tool_row_of of)
 	return nr;
 }
 
-/* A line and its newline at `end`. */
-static int line_add(struct tool_lines *l, char *s, char *end)
+static int row_add(struct tool_lines *l, char *s)
 {
 	char held[TOOL_HELD_BYTES];
 	bool take;
 	int err;
 
-	*paste_clean(s, end) = '\0';
 	take = tool_wrap_take(l, s, tool_heading_is(l, "kvm_stat"), held);
 	err = *held ? tool_line_add(l, held) : 0;
 	return err || take ? err : tool_line_add(l, s);
+}
+
+/* A line and its newline at `end`. */
+static int line_add(struct tool_lines *l, char *s, char *end)
+{
+	struct tool_join join;
+	int err = 0;
+
+	*paste_clean(s, end) = '\0';
+	tool_join_open(&join, s);
+	while (!err && (s = tool_join_next(&join)))
+		err = row_add(l, s);
+	return err;
 }
 
 static int lines_end(struct tool_lines *l)
