@@ -74,8 +74,7 @@ static int sets_make(struct recording *r, const struct diff_query *q)
 
 	if (!err)
 		err = input_set_new(&r->options, &r->merged);
-	if (!err &&
-	    kind_selected(q, &series_kinds[SERIES_KINDS - 1], false)) /* the guest's tasks */
+	if (!err && kind_selected(q, &series_kinds[SERIES_KINDS - 1], false)) /* the guest's tasks */
 		input_set_add_companions(r->merged, q->note);
 	r->sets = (struct result_sets){.plain = r->plain, .merged = r->merged};
 	return err;
@@ -174,7 +173,8 @@ static int recording_read(struct recording *r, const struct diff *d, unsigned in
 
 	r->name = (char)('A' + number);
 	r->options = *d->q->input;
-	r->options.files = (struct text_list){.item = {d->q->input->files.item[number]}, .nr = 1};
+	r->options.files =
+		(struct text_list){.item = {d->q->input->files.item[number]}, .nr = 1};
 	err = sets_make(r, d->q);
 	if (!err)
 		err = kinds_run(r, d->q, false);
@@ -258,8 +258,8 @@ static int diff_compare(struct diff *d)
 			reasons_match(d, a->set, b->set);
 		if (d->comparison.untested && k->rows == ROW_OF_EVENT)
 			events_match(d, a->set, b->set);
-		if (a->analyzer && b->analyzer && strcmp(a->analyzer, b->analyzer) && a->set->nr &&
-		    b->set->nr)
+		if (a->analyzer && b->analyzer && strcmp(a->analyzer, b->analyzer) &&
+		    a->set->nr && b->set->nr)
 			caveat_add(d->notes, "by %s: not compared, A has %s and B has %s", k->by,
 				   a->analyzer, b->analyzer);
 		else
@@ -277,8 +277,8 @@ int diff_run(const struct diff_query *q, struct diff **ret)
 	if (!d)
 		return fail(-ENOMEM, "out of memory");
 	d->q = q;
-	d->comparison =
-		(struct comparison){.level = LEVEL, .margin = q->margin, .min_share = q->min_share};
+	d->comparison = (struct comparison){
+		.level = LEVEL, .margin = q->margin, .min_share = q->min_share};
 	d->notes = json_array();
 	for (unsigned int i = 0; i < 2 && !err; i++) {
 		err = recording_read(&d->recording[i], d, i);
@@ -315,7 +315,8 @@ bool diff_exceeds(const struct diff *d, double limit, bool only_up)
 bool diff_strict_failed(const struct diff *d)
 {
 	return array_any(2, i,
-			 !d->recording[i].is_table && input_set_strict_failed(d->recording[i].in));
+			 !d->recording[i].is_table &&
+				 input_set_strict_failed(d->recording[i].in));
 }
 
 /* ---- the result ---- */

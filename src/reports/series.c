@@ -130,10 +130,10 @@ static int request_add(struct series_set *set, const struct path_request *rq)
 		if (!rq->at[to])
 			continue;
 		if (from != PATH_POINTS && is_own(from, to))
-			err = series_add(
-				set,
-				(const uint64_t[]){(uintptr_t)rq->device, (uint64_t)from << 8 | to},
-				rq->at[to], rq->at[to] - rq->at[from], 1);
+			err = series_add(set,
+					 (const uint64_t[]){(uintptr_t)rq->device,
+							    (uint64_t)from << 8 | to},
+					 rq->at[to], rq->at[to] - rq->at[from], 1);
 		from = to;
 	}
 	return err;
@@ -416,54 +416,24 @@ static const struct view series_view = {
 /* ---- all kinds ---- */
 
 const struct series_kind series_kinds[SERIES_KINDS] = {
-	{"reason", "exit-latency", "=reason", .rate = true, .latency = true, .tables = true,
-	 .rows = ROW_OF_REASON},
-	[SERIES_OF_EVENTS] = {.by = "event",
-			      .rate = true,
-			      .tables = true,
-			      .rows = ROW_OF_EVENT,
-			      .event = counts_event,
-			      .name = event_name,
-			      .nr_labels = 1},
-	{.by = "cause",
-	 .rate = true,
-	 .latency = true,
-	 .reads = BLAME_READS,
-	 .wants = blame_wants,
-	 .open = causes_open,
-	 .event = causes_event,
-	 .end = causes_end,
-	 .name = cause_name,
-	 .nr_labels = 1},
+	{"reason", "exit-latency", "=reason", .rate = true, .latency = true,
+	 .tables = true, .rows = ROW_OF_REASON},
+	[SERIES_OF_EVENTS] = {.by = "event", .rate = true, .tables = true, .rows = ROW_OF_EVENT,
+			      .event = counts_event, .name = event_name, .nr_labels = 1},
+	{.by = "cause", .rate = true, .latency = true, .reads = BLAME_READS, .wants = blame_wants,
+	 .open = causes_open, .event = causes_event, .end = causes_end,
+	 .name = cause_name, .nr_labels = 1},
 	{"port", "pio", "=dir,port", .rate = true},
 	{"port", "exit-latency", "=dir,port", .latency = true},
 	{"queue", "virtqueue", "=device,queue", .rate = true, .latency = true},
-	{.by = "stage",
-	 .latency = true,
-	 .reads = READ_BEFORE,
-	 .wants = queues_wants,
-	 .open = stages_open,
-	 .event = stages_event,
-	 .name = stage_name,
-	 .nr_labels = 2},
-	{.by = "request",
-	 .latency = true,
-	 .reads = READ_BEFORE,
-	 .wants = path_wants,
-	 .open = paths_open,
-	 .event = paths_event,
-	 .end = paths_end,
-	 .name = request_name,
-	 .nr_labels = 2},
-	{.by = "task",
-	 .rate = true,
-	 .latency = true,
-	 .reads = READ_GUESTS,
-	 .wants = guest_tasks_wants,
-	 .open = tasks_open,
-	 .event = tasks_event,
-	 .name = task_name,
-	 .nr_labels = 1},
+	{.by = "stage", .latency = true, .reads = READ_BEFORE, .wants = queues_wants,
+	 .open = stages_open, .event = stages_event, .name = stage_name, .nr_labels = 2},
+	{.by = "request", .latency = true, .reads = READ_BEFORE, .wants = path_wants,
+	 .open = paths_open, .event = paths_event, .end = paths_end,
+	 .name = request_name, .nr_labels = 2},
+	{.by = "task", .rate = true, .latency = true, .reads = READ_GUESTS,
+	 .wants = guest_tasks_wants, .open = tasks_open, .event = tasks_event,
+	 .name = task_name, .nr_labels = 1},
 };
 
 int series_report_init(struct series_report *s, const struct series_kind *kind, unsigned int jobs)

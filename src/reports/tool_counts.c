@@ -107,6 +107,11 @@ static void missing_note(const struct tool_table *t, json_t *list)
 			   "lines skipped that look like parts of rows: %" PRIu64
 			   ", the first is '%s'",
 			   t->parts, t->first_part);
+	if (t->gauges)
+		caveat_add(list,
+			   "statistics that are no counts of events, and are not shown as such: "
+			   "%" PRIu64 ", the first is %s",
+			   t->gauges, t->first_gauge);
 	if (t->partial)
 		caveat_add(list,
 			   "counts are too small, as some CPUs, threads or intervals have '<not "
@@ -190,7 +195,7 @@ static int tool_counts_draw(const struct tool_table *t, enum tool_row_of of, str
 
 	table_column(&table, key ? key : "key", key ? key : "key", COL_TEXT, 0);
 	table_open(&table, &tool_counts_table, t, NULL);
-	total = has_total_ns(&table);
+	total = of != ROW_OF_EVENT && has_total_ns(&table);
 	for (size_t i = 0; i < t->nr; i++) {
 		struct cell *row = t->row[i].of == of ? table_row(&table) : NULL;
 

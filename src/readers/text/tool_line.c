@@ -475,9 +475,15 @@ static int line_of_text(struct tool_lines *l, const char *text)
 static bool has_rounded(const char *text)
 {
 	for (const char *p = strpbrk(text, "KkMGT"); p && !strchr("[(", *text);
-	     p = strpbrk(p + 1, "KkMGT"))
-		if (p > text && isdigit((unsigned char)p[-1]) && strchr(" \t,|", p[1]))
+	     p = strpbrk(p + 1, "KkMGT")) {
+		const char *number = p;
+
+		while (number > text && strchr("0123456789.,", number[-1]))
+			number--;
+		if (p > text && isdigit((unsigned char)p[-1]) && strchr(" \t,|", p[1]) &&
+		    (number == text || strchr(" \t:=|", number[-1]))) /* "pages_4k" is a name */
 			return true;
+	}
 	return false;
 }
 

@@ -182,9 +182,9 @@ void tool_columns_note(struct tool_table *t, const char *heading)
 /* Words of those who compare. */
 static bool compares(const char *word)
 {
-	static const char *const words[] = {"old",     "new",  "before",   "after",  "vs",
-					    "patched", "good", "bad",	   "slow",   "fast",
-					    "guest",   "host", "baseline", "kernel", "vanilla"};
+	static const char *const words[] = {"old",     "new",	"before",   "after",  "vs",
+					    "patched", "good",	"bad",	    "slow",   "fast",
+					    "guest",   "host",	"baseline", "kernel", "vanilla"};
 
 	return array_any(sizeof(words) / sizeof(*words), i, !strcasecmp(word, words[i])) ||
 	       (isdigit((unsigned char)*word) && strchr(word, '.'));
@@ -236,6 +236,33 @@ static bool is_added(const struct tool_lines *l, const struct tool_row *row)
 		(row->of != ROW_OF_REASON && strncmp(row->name, "instruction_", 12) != 0));
 }
 
+/* KVM's statistics that say how many there are now, not how many there were. */
+static bool is_gauge(const char *name)
+{
+	static const char *const gauges[] = {"mmu_unsync", "nx_lpage_splits", "guest_mode", "blocking",
+					     "lpages",	   "largepages"};
+
+	return array_any(sizeof(gauges) / sizeof(*gauges), i, !strcmp(name, gauges[i])) ||
+	       !strncmp(name, "pages_", 6) || !strncmp(name, "max_", 4);
+}
+
+/* Of KVM's statistics, nanoseconds and states are no counts of events. */
+static void statistic_see(struct tool_table *t, struct tool_row *row)
+{
+	size_t len = strlen(row->name);
+
+	if (row->of != ROW_OF_EVENT)
+		return;
+	if (len > 3 && !strcmp(row->name + len - 3, "_ns")) {
+		row->total_ns = row->count;
+		row->count = row->per_s = TOOL_TABLE_UNKNOWN;
+	} else if (is_gauge(row->name)) {
+		row->of = ROW_OF_OTHER;
+		if (!t->gauges++)
+			snprintf(t->first_gauge, sizeof(t->first_gauge), "%.31s", row->name);
+	}
+}
+
 static void partial_see(struct tool_table *t, const struct tool_row *row)
 {
 	if (row->counted && row->uncounted && !t->partial++)
@@ -252,5 +279,8 @@ void tool_missing_end(struct tool_lines *l)
 		partial_see(t, &t->row[i]);
 	for (size_t i = 0; i < t->nr; i++)
 		t->sum += is_added(l, &t->row[i]) ? t->row[i].count : 0;
+	if (t->tool && (!strcmp(t->tool, "kvm_stat") || !strcmp(t->tool, "KVM's debugfs")))
+		for (size_t i = 0; i < t->nr; i++)
+			statistic_see(t, &t->row[i]);
 	t->total_differs = t->has_total && t->sum != t->total && l->stated >= l->headings;
 }

@@ -55,6 +55,8 @@ struct tool_table {
 	char first_odd[32];
 	uint64_t parts;	   /* lines that are parts of rows */
 	char first_part[48];
+	uint64_t gauges;   /* rows that are states, such as numbers of pages: made ROW_OF_OTHER */
+	char first_gauge[32];
 	uint64_t partial;  /* rows whose counts are of some of their parts only */
 	char first_partial[48];
 	uint64_t losses;   /* lines that say that events are missing */
