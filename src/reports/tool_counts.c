@@ -114,8 +114,8 @@ static void missing_note(const struct tool_table *t, json_t *list)
 			   t->gauges, t->first_gauge);
 	if (t->partial)
 		caveat_add(list,
-			   "counts are too small, as some CPUs, threads or intervals have '<not "
-			   "counted>': %" PRIu64 ", the first is that of %s; diff does not compare "
+			   "counts are too small, as some CPUs, threads or intervals were not "
+			   "counted: %" PRIu64 ", the first is that of %s; diff does not compare "
 			   "them",
 			   t->partial, t->first_partial);
 	if (t->cut)

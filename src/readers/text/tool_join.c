@@ -25,14 +25,6 @@ struct join_shape {
 	bool certain; /* a name is KVM's */
 };
 
-static bool is_certain_name(const char *s)
-{
-	size_t len = strlen(s);
-
-	return exit_reason_known(s) || !strncmp(s, "kvm_", 4) || !strcmp(s, "exits") ||
-	       (len > 6 && !strcmp(s + len - 6, "_exits"));
-}
-
 /* "27.10%" and the parentheses around it, the second word of "PF excp" */
 static bool is_value(const char *s)
 {
@@ -59,7 +51,7 @@ static enum join_word word_next(const char **s, struct join_shape *shape)
 	if (strchr(word, ':') || !tool_is_name(word) ||
 	    (!exit_reason_known(word) && !tool_is_kvm_event(word)))
 		return JOIN_OTHER;
-	shape->certain |= is_certain_name(word);
+	shape->certain |= exit_reason_known(word) || tool_is_kvm_name(word);
 	return JOIN_NAME;
 }
 

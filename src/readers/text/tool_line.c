@@ -113,137 +113,10 @@ void tool_row_odd(struct tool_lines *l, const char *name)
 
 /* ---- kvm_stat without a heading ---- */
 
-void tool_names_clear(struct tool_lines *l)
-{
-	for (unsigned int i = 0; i < l->nr_names; i++)
-		free(l->names[i]);
-	l->nr_names = 0;
-}
-
-static bool is_kvm_name(const char *s)
-{
-	size_t len = strlen(s);
-
-	return !strncmp(s, "kvm_", 4) || !strcmp(s, "exits") ||
-	       (len > 6 && !strcmp(s + len - 6, "_exits"));
-}
-
 /* A line whose form is that of much text is no row of another tool's table: "phone 5550199" below it. */
 static bool may_be_of(const struct tool_lines *l, const char *tool)
 {
 	return !l->table->tool || !strcmp(l->table->tool, tool);
-}
-
-static bool is_lower(const char *s)
-{
-	return islower((unsigned char)*s) && tool_is_name(s);
-}
-
-/* Names of kvm_stat -l. They come again every 20 lines. 1: it is such a line. */
-static int names_line(struct tool_lines *l, const struct tool_words *w, unsigned int from,
-		      bool names_before)
-{
-	bool kvm = false;
-
-	for (unsigned int i = from; i < w->nr; i++) {
-		if (!is_lower(w->word[i]))
-			return 0;
-		kvm |= is_kvm_name(w->word[i]);
-	}
-	if (!kvm)
-		return 0;
-	l->names_twice = names_before;
-	l->names_now = true;
-	l->table->broken |= l->nr_names == 1 && w->nr == 1 && strcmp(l->names[0], w->word[0]);
-	tool_names_clear(l);
-	l->csv = from > 0;
-	l->heading = NULL;
-	for (unsigned int i = from; i < w->nr; i++) {
-		l->names[l->nr_names] = strdup(w->word[i]);
-		if (!l->names[l->nr_names++])
-			return fail(-ENOMEM, "out of memory");
-	}
-	return 1;
-}
-
-/* The time of day in "2026-11-26 13:02:11" or "13:02:11", in seconds. */
-static bool time_of_day(const char *s, uint64_t *ret)
-{
-	unsigned int h, m, sec;
-	const char *colon = strchr(s, ':');
-
-	if (!colon || colon - s < 2 || sscanf(colon - 2, "%2u:%2u:%2u", &h, &m, &sec) != 3)
-		return false;
-	*ret = 3600 * h + 60 * m + sec;
-	return true;
-}
-
-/* Are there further numbers, and no time, before those of the names? Then they are of other names. */
-static bool numbers_precede(const struct tool_words *w, unsigned int first)
-{
-	bool numbers = false;
-	uint64_t value;
-
-	for (unsigned int i = 0; i < first; i++) {
-		if (time_of_day(w->word[i], &value))
-			return false;
-		numbers |= tool_count_parse(w->word[i], &value);
-	}
-	return numbers;
-}
-
-/* "office 12 34": words, and no time, before as many numbers as there are names. */
-static bool words_precede(const struct tool_words *w, unsigned int first)
-{
-	bool words = false;
-	uint64_t value;
-
-	for (unsigned int i = 0; i < first; i++) {
-		if (time_of_day(w->word[i], &value))
-			return false;
-		words |= !tool_count_parse(w->word[i], &value);
-	}
-	return words;
-}
-
-/* A log goes on by about as much time at each row: one that goes back, or on by far more, is another. */
-static void time_take(struct tool_lines *l, uint64_t at_s)
-{
-	const uint64_t day_s = 24 * 3600;
-	uint64_t since = (at_s + day_s - l->last_s) % day_s;
-
-	if (!l->lines)
-		l->first_s = at_s;
-	else if (!l->step_s)
-		l->step_s = since;
-	else
-		l->table->others |= l->csv && since > 60 * l->step_s;
-	l->last_s = at_s;
-}
-
-/* As many numbers at its end as there are names. */
-static int numbers_line(struct tool_lines *l, const struct tool_words *w)
-{
-	unsigned int first = w->nr - l->nr_names;
-	uint64_t count, at;
-	int err = 0;
-
-	for (unsigned int i = first; i < w->nr; i++)
-		if (!tool_count_parse(w->word[i], &count))
-			return 0;
-	l->table->broken |= l->names_twice;
-	if (!l->csv && words_precede(w, first))
-		return 0;
-	l->table->broken |= numbers_precede(w, first);
-	for (unsigned int i = first; i < w->nr && !err; i++) {
-		tool_count_parse(w->word[i], &count);
-		err = tool_count_put(l, "kvm_stat", ROW_OF_EVENT, l->names[i - first], count);
-	}
-	for (unsigned int i = 0; i < first; i++)
-		if (time_of_day(w->word[i], &at))
-			time_take(l, at);
-	l->lines++;
-	return err ? err : 1;
 }
 
 /* "---------- -----", "|---|---|": what is between the heading of another table and its rows. */
@@ -279,7 +152,7 @@ static int once_line(struct tool_lines *l, const struct tool_words *w)
 {
 	struct tool_row r = tool_no_figures;
 
-	if (w->nr < 3 || !may_be_of(l, "kvm_stat") || !is_lower(w->word[w->nr - 3]) ||
+	if (w->nr < 3 || !may_be_of(l, "kvm_stat") || !tool_is_lower(w->word[w->nr - 3]) ||
 	    !tool_count_parse(w->word[w->nr - 2], &r.count) ||
 	    !tool_count_parse(w->word[w->nr - 1], &r.per_s))
 		return 0;
@@ -291,9 +164,9 @@ static int once_line(struct tool_lines *l, const struct tool_words *w)
 	if (l->is_other)
 		return 0;
 	for (unsigned int i = 0; i + 4 < w->nr; i++)
-		if (is_kvm_name(w->word[i]))
+		if (tool_is_kvm_name(w->word[i]))
 			tool_missing_row(l, w->word[i]);
-	l->certain |= is_kvm_name(w->word[w->nr - 3]);
+	l->certain |= tool_is_kvm_name(w->word[w->nr - 3]);
 	tool_block_once(l, w->word[w->nr - 3]);
 	if (!l->table->nr && tool_columns_precede(l))
 		tool_columns_note(l->table, l->above);
@@ -330,7 +203,7 @@ static int debugfs_put(struct tool_lines *l, const char *path, uint64_t count)
 	struct tool_row *row;
 	int err;
 
-	if (!is_lower(name) || !may_be_of(l, "KVM's debugfs"))
+	if (!tool_is_lower(name) || !may_be_of(l, "KVM's debugfs"))
 		return 0;
 	if (!tool_is_kvm_event(name)) {
 		tool_row_odd(l, name);
@@ -341,7 +214,7 @@ static int debugfs_put(struct tool_lines *l, const char *path, uint64_t count)
 	if (l->debugfs && level > l->debugfs)
 		tool_table_clear(l->table);
 	l->debugfs = level;
-	l->certain |= is_kvm_name(name);
+	l->certain |= tool_is_kvm_name(name);
 	tool_block_once(l, path);
 	err = tool_count_put(l, "KVM's debugfs", ROW_OF_EVENT, name, count);
 	row = tool_row_find(l->table, ROW_OF_EVENT, name, strlen(name));
@@ -378,7 +251,8 @@ static int debugfs_line(struct tool_lines *l, const char *text)
 /* A script's list: "exits 12"; sort | uniq -c: "12 kvm_exit:", "12 HLT" */
 static int pair_line(struct tool_lines *l, const struct tool_words *w)
 {
-	static const char uniq[] = "counts (sort | uniq -c)";
+	static const char stat[] = "perf stat";
+	const char *uniq = "counts (sort | uniq -c)";
 	char name[128];
 	uint64_t count;
 	size_t len;
@@ -391,14 +265,17 @@ static int pair_line(struct tool_lines *l, const struct tool_words *w)
 	len = strlen(w->word[1]);
 	snprintf(name, sizeof(name), "%.*s", (int)(len - (len && w->word[1][len - 1] == ':')),
 		 w->word[1]);
+	if (l->table->tool && !strcmp(l->table->tool, stat) && tool_is_event(name, strlen(name)))
+		uniq = stat; /* "499 kvm:kvm_entry:" below "500 kvm:kvm_exit", which looks like one of perf stat */
 	if (!may_be_of(l, uniq) || !tool_count_parse(w->word[0], &count) ||
-	    (!is_lower(name) && !exit_reason_known(name)))
+	    (!tool_is_lower(name) && !exit_reason_known(name)))
 		return 0;
 	if (!exit_reason_known(name) && !tool_is_kvm_event(name) && !strchr(name, ':')) {
 		tool_row_odd(l, name);
 		return 0;
 	}
-	l->certain |= is_kvm_name(name) || exit_reason_known(name);
+	l->certain |= tool_is_kvm_name(name) || exit_reason_known(name) || uniq == stat ||
+		      !strncmp(name, "kvm:", 4);
 	tool_block_once(l, name);
 	err = tool_count_put(l, uniq,
 			     exit_reason_known(name) ? ROW_OF_REASON : ROW_OF_EVENT, name, count);
@@ -417,11 +294,11 @@ static int kvm_stat_line(struct tool_lines *l, const struct tool_words *w)
 	l->has_rule |= is_rule(w);
 	l->names_now = false;
 	if (w->nr && !strcasecmp(w->word[0], "timestamp"))
-		done = names_line(l, w, 1, names_before);
+		done = tool_log_names(l, w, 1, names_before);
 	else if (w->nr > 1 || (w->nr && !l->heading && !strncmp(w->word[0], "kvm_", 4)))
-		done = names_line(l, w, 0, names_before);
+		done = tool_log_names(l, w, 0, names_before);
 	if (!done && l->nr_names && w->nr >= l->nr_names)
-		done = numbers_line(l, w);
+		done = tool_log_numbers(l, w);
 	l->table->broken |= !done && names_before && l->csv; /* the rest of the names */
 	if (!done && !l->heading)
 		done = once_line(l, w);
@@ -506,6 +383,9 @@ static int line_take(struct tool_lines *l, char *text)
 		tool_block_text(l);
 		return done;
 	}
+	done = tool_log_cells(l, text);
+	if (done)
+		return done < 0 ? done : 0;
 	if (!strncasecmp(text, "timestamp,", 10) || l->csv)
 		for (char *p = strchr(text, ','); p; p = strchr(p, ','))
 			*p = ' ';
@@ -540,24 +420,12 @@ int tool_line_add(struct tool_lines *l, char *text)
 	return err;
 }
 
-/* How long kvm_stat printed lines. */
-static void lines_span(struct tool_lines *l)
-{
-	uint64_t day = 86400, s = (l->last_s + day - l->first_s) % day;
-
-	if (!l->lines)
-		return;
-	l->table->span_guessed = l->lines < 2 || !s;
-	l->table->span_ns =
-		1000000000 * (l->table->span_guessed ? l->lines : s * l->lines / (l->lines - 1));
-}
-
 int tool_lines_end(struct tool_lines *l)
 {
 	int err = tool_row_flush(l);
 
 	tool_blocks_end(l);
-	lines_span(l);
+	tool_log_span(l);
 	if (!err && (!l->certain || (l->is_other && l->table->nr && l->table->row[0].maybe)))
 		tool_rows_drop(l->table);
 	tool_map_end(l);

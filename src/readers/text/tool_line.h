@@ -172,6 +172,8 @@ void tool_row_odd(struct tool_lines *l, const char *name);
  */
 bool tool_is_name(const char *s);
 bool tool_is_kvm_event(const char *s); /* of kvm_stat and KVM's debugfs */
+bool tool_is_lower(const char *s);	 /* as names of the kernel's events */
+bool tool_is_kvm_name(const char *s);	 /* certainly */
 bool tool_is_event(const char *s, size_t len);
 bool tool_is_child(const char *s); /* an exit reason below kvm_exit, as some print those of kvm_stat */
 
@@ -187,6 +189,17 @@ int tool_perf_line(struct tool_lines *l, const char *text);
 int tool_perf_stat_row(struct tool_lines *l, const struct tool_words *w);
 void tool_elapsed_parse(struct tool_lines *l, const char *text);
 
+/* ---- logs of kvm_stat, tool_log.c ---- */
+
+/* The names of kvm_stat -l are over. */
+void tool_names_clear(struct tool_lines *l);
+int tool_log_names(struct tool_lines *l, const struct tool_words *w, unsigned int from,
+		   bool names_before);
+int tool_log_numbers(struct tool_lines *l, const struct tool_words *w);
+/* A row of CSV without all cells; its commas are not blanks yet. */
+int tool_log_cells(struct tool_lines *l, const char *text);
+void tool_log_span(struct tool_lines *l);
+
 /* ---- rows ---- */
 
 /* Adds figures to the row of this name. */
@@ -195,9 +208,6 @@ int tool_row_put(struct tool_lines *l, const char *tool, enum tool_row_of of, co
 int tool_count_put(struct tool_lines *l, const char *tool, enum tool_row_of of, const char *name,
 		   uint64_t count);
 extern const struct tool_row tool_no_figures;
-
-/* The names of kvm_stat -l are over. */
-void tool_names_clear(struct tool_lines *l);
 
 /* The row of this name, with no figure if it is new; NULL: there are too many, or
  * no memory. */

@@ -43,7 +43,7 @@ static bool is_whole(const char *word)
 
 	if (number && tool_unit_parse(word + number, strlen(word + number)) > 0)
 		return true;
-	return strchr(")%|]},;\"", last) || is_whole_reason(word);
+	return strchr(")%|]},;\">", last) || is_whole_reason(word);
 }
 
 char *tool_missing_open(struct tool_lines *l, char *s, char *end)
@@ -97,8 +97,8 @@ static bool is_name(const char *word)
 {
 	size_t len = strlen(word);
 
-	return exit_reason_known(word) || tool_is_event(word, len) || !strncmp(word, "kvm_", 4) ||
-	       !strcmp(word, "exits") || (len > 6 && !strcmp(word + len - 6, "_exits")) ||
+	return exit_reason_known(word) || tool_is_kvm_name(word) ||
+	       tool_is_event(word, len - (len && word[len - 1] == ':')) ||
 	       (strchr(word, '_') && len > 4 && strncmp(word, "KVM_", 4) != 0 &&
 		strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == len);
 }

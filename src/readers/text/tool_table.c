@@ -182,6 +182,33 @@ static int row_add(struct tool_lines *l, char *s)
 	return err || take ? err : tool_line_add(l, s);
 }
 
+/* The end of a tag of HTML at s, which may enclose a text; s: there is none, as with "<not counted>". */
+static const char *tag_skip(const char *s)
+{
+	static const char *const tags[] = {"html", "head", "body", "pre", "code", "div",	"p",
+					   "span", "tt",   "br",   "li",  "td",	  "blockquote"};
+	const char *name = s + 1 + (s[0] && s[1] == '/'), *close = *s == '<' ? strchr(s, '>') : NULL;
+	size_t len = close ? strcspn(name, " />") : 0;
+
+	return len && array_any(sizeof(tags) / sizeof(*tags), i,
+				strlen(tags[i]) == len && !strncasecmp(name, tags[i], len))
+		       ? close + 1
+		       : s;
+}
+
+/* Removes tags at the ends of a line. Returns its beginning. */
+static char *tags_cut(char *s)
+{
+	const char *next;
+	char *last;
+
+	while ((next = tag_skip(s + strspn(s, " "))) > s + strspn(s, " "))
+		s += next - s;
+	while ((last = strrchr(s, '<')) && !*(next = tag_skip(last)) && next > last)
+		*last = '\0';
+	return s;
+}
+
 /* A line and its newline at `end`. */
 static int line_add(struct tool_lines *l, char *s, char *end)
 {
@@ -189,7 +216,7 @@ static int line_add(struct tool_lines *l, char *s, char *end)
 	int err = 0;
 
 	*paste_clean(s, end) = '\0';
-	tool_join_open(&join, s);
+	tool_join_open(&join, tags_cut(s));
 	while (!err && (s = tool_join_next(&join)))
 		err = row_add(l, s);
 	return err;

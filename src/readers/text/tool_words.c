@@ -182,6 +182,19 @@ bool tool_is_kvm_event(const char *s)
 	return false;
 }
 
+bool tool_is_lower(const char *s)
+{
+	return islower((unsigned char)*s) && tool_is_name(s);
+}
+
+bool tool_is_kvm_name(const char *s)
+{
+	size_t len = strlen(s);
+
+	return !strncmp(s, "kvm_", 4) || !strcmp(s, "exits") ||
+	       (len > 6 && !strcmp(s + len - 6, "_exits"));
+}
+
 bool tool_is_child(const char *s)
 {
 	return isupper((unsigned char)*s) && exit_reason_known(s);
