@@ -154,9 +154,16 @@ void tool_counts_caveats(const struct tool_table *t, json_t *list)
 	if (t->span_ns)
 		caveat_add(list, "counted for %s%s", duration_print(t->span_ns, span, sizeof(span)),
 			   t->span_guessed ? ", if each line is a second" : "");
-	if (t->tables > 1)
+	if (t->maybe_cleared)
+		caveat_add(list,
+			   "the map was printed several times: the last counts are shown; it is "
+			   "not known if they are of all the time, or of the last interval, as "
+			   "they are if the map is cleared after each print");
+	else if (t->tables > 1)
 		caveat_add(list, "the tool printed its running totals several times: the last ones "
 				 "are shown");
+	caveat_count(list, "rows that the last print lacks, shown as they were printed before",
+		     t->old);
 	if (t->odd)
 		caveat_add(list,
 			   "lines skipped that look like rows, but have no name of an event or "

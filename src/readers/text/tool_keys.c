@@ -33,9 +33,14 @@ static int key_put(struct tool_lines *l, const char *tool, const char *text, uin
 		tool_block_total(l, row);
 		row->count = 0;
 		l->table->tables = 2;
+		l->table->maybe_cleared = true;
+		l->print += row->print == l->print;
 	}
 	l->keyed = true;
 	err = tool_count_put(l, tool, ROW_OF_OTHER, text, count);
+	row = running ? tool_row_find(l->table, ROW_OF_OTHER, text, strlen(text)) : NULL;
+	if (row)
+		row->print = l->print;
 	return err ? err : 1;
 }
 
@@ -321,6 +326,8 @@ int tool_keys_end(struct tool_lines *l)
 
 	if (!l->keyed)
 		return 0;
+	for (size_t i = 0; i < nr; i++)
+		l->table->old += row[i].print < l->print;
 	l->table->row = NULL;
 	l->table->nr = 0;
 	hash_clear(&l->table->names);

@@ -54,6 +54,7 @@ struct tool_lines {
 	char file[128];	 /* of debugfs, whose figure follows */
 	unsigned int debugfs; /* whose figures rows are: enum debugfs_level */
 	char map[128];	 /* of bpftrace, whose buckets follow */
+	unsigned int print; /* of maps that bpftrace prints again: a row comes again */
 	bool map_empty;	 /* none of them was seen */
 	bool keyed;	 /* there are rows of tool_keys.c */
 	bool intervals;	 /* perf stat -I printed rows */

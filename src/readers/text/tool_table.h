@@ -31,6 +31,7 @@ struct tool_row {
 	uint64_t per_s; /* a rate that the tool printed */
 	bool counted, uncounted; /* there are parts that perf counted, and that it could not: CPUs, intervals */
 	bool maybe;	/* while it is read: it may be another text */
+	unsigned int print; /* while it is read: in which print of bpftrace's map it was last */
 	unsigned int block; /* while it is read: how many texts between rows preceded it */
 };
 
@@ -50,6 +51,8 @@ struct tool_table {
 	const char *also;  /* another tool, whose table follows: its rows are not read; NULL: none */
 	bool broken;	   /* lines were broken so that figures are not certain */
 	uint64_t tables;   /* of running totals, of which the last one is kept */
+	bool maybe_cleared; /* ... or of intervals: bpftrace's map may be cleared at each print */
+	uint64_t old;	   /* rows that the last of them lacks */
 	uint64_t dropped;  /* rows beyond TOOL_TABLE_ROWS_MAX */
 	uint64_t odd;	   /* lines like rows, whose names are no events or exit reasons */
 	char first_odd[32];
