@@ -5,7 +5,7 @@
 
 #include "readers/text/tool_table.h"
 
-enum { TOOL_COLUMNS_MAX = 512, TOOL_HEADER_BYTES = 512, TOOL_HELD_BYTES = 160 };
+enum { TOOL_COLUMNS_MAX = 512, TOOL_HEADER_BYTES = 512, TOOL_HELD_BYTES = 160, TOOL_SOFT_BYTES = 2048 };
 
 enum tool_column_of {
 	COLUMN_SKIP,
@@ -66,6 +66,9 @@ struct tool_lines {
 	unsigned int block;		      /* texts between rows */
 	bool text_since;		      /* the last row */
 	uint64_t rows;			      /* that were recognized */
+	bool printable;			      /* the text is quoted-printable: tool_mail.c */
+	char soft[TOOL_SOFT_BYTES];	      /* ... and its line goes on */
+	size_t soft_len;
 	uint64_t width;			      /* of the last row's line: tool_missing.c */
 	unsigned int headings, stated;	      /* tables, and those that state a total */
 	bool is_cut;			      /* the line's last word was dropped */
@@ -80,6 +83,18 @@ struct tool_lines {
  */
 bool tool_wrap_take(struct tool_lines *l, const char *text, bool is_kvm_stat, char *ret);
 void tool_wrap_flush(struct tool_lines *l, char *ret);
+
+/*
+ * tool_mail.c: a line of quoted-printable may go on in the next. TOOL_MAIL_WHOLE: it does not, and *s, *end may be set to
+ * all of it. TOOL_MAIL_HELD: it is not to be read now. flush() at the end: is there one that lacks the next?
+ */
+enum tool_mail_line { TOOL_MAIL_WHOLE, TOOL_MAIL_HELD };
+
+enum tool_mail_line tool_mail_take(struct tool_lines *l, char **s, char **end);
+bool tool_mail_flush(struct tool_lines *l, char **s, char **end);
+
+/* Removes tags of HTML at the ends of a line. Returns its beginning. */
+char *tool_mail_tags_cut(char *s);
 
 /* tool_join.c: the rows of one line, mostly one; the text is changed. NULL: there is no further one. */
 struct tool_join {

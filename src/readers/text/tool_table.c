@@ -14,6 +14,7 @@
 #include "event/exit_reason.h"
 #include "readers/text/lines.h"
 #include "readers/text/paste_clean.h"
+#include "readers/text/paste_printable.h"
 #include "readers/text/tool_line.h"
 
 struct place {
@@ -182,51 +183,36 @@ static int row_add(struct tool_lines *l, char *s)
 	return err || take ? err : tool_line_add(l, s);
 }
 
-/* The end of a tag of HTML at s, which may enclose a text; s: there is none, as with "<not counted>". */
-static const char *tag_skip(const char *s)
-{
-	static const char *const tags[] = {"html", "head", "body", "pre", "code", "div",	"p",
-					   "span", "tt",   "br",   "li",  "td",	  "blockquote"};
-	const char *name = s + 1 + (s[0] && s[1] == '/'), *close = *s == '<' ? strchr(s, '>') : NULL;
-	size_t len = close ? strcspn(name, " />") : 0;
-
-	return len && array_any(sizeof(tags) / sizeof(*tags), i,
-				strlen(tags[i]) == len && !strncasecmp(name, tags[i], len))
-		       ? close + 1
-		       : s;
-}
-
-/* Removes tags at the ends of a line. Returns its beginning. */
-static char *tags_cut(char *s)
-{
-	const char *next;
-	char *last;
-
-	while ((next = tag_skip(s + strspn(s, " "))) > s + strspn(s, " "))
-		s += next - s;
-	while ((last = strrchr(s, '<')) && !*(next = tag_skip(last)) && next > last)
-		*last = '\0';
-	return s;
-}
-
-/* A line and its newline at `end`. */
-static int line_add(struct tool_lines *l, char *s, char *end)
+/* A whole line and its newline at `end`. */
+static int whole_line_add(struct tool_lines *l, char *s, char *end)
 {
 	struct tool_join join;
 	int err = 0;
 
+	if (l->printable)
+		*(end = printable_decode(s, end)) = '\n';
 	*paste_clean(s, end) = '\0';
-	tool_join_open(&join, tags_cut(s));
+	tool_join_open(&join, tool_mail_tags_cut(s));
 	while (!err && (s = tool_join_next(&join)))
 		err = row_add(l, s);
 	return err;
 }
 
+/* A line and its newline at `end`, which may go on in the next. */
+static int line_add(struct tool_lines *l, char *s, char *end)
+{
+	if (tool_mail_take(l, &s, &end) == TOOL_MAIL_HELD)
+		return 0;
+	return whole_line_add(l, s, end);
+}
+
 static int lines_end(struct tool_lines *l)
 {
-	char held[TOOL_HELD_BYTES];
-	int err;
+	char held[TOOL_HELD_BYTES], *s, *end;
+	int err = tool_mail_flush(l, &s, &end) ? whole_line_add(l, s, end) : 0;
 
+	if (err)
+		return err;
 	tool_wrap_flush(l, held);
 	err = *held ? tool_line_add(l, held) : 0;
 	return err ? err : tool_lines_end(l);
