@@ -190,6 +190,18 @@ static bool compares(const char *word)
 	       (isdigit((unsigned char)*word) && strchr(word, '.'));
 }
 
+/* "Every 2.0s: kvm_stat -1   host: Thu Mar 12 10:14:55 2026" of watch, a command, a time: no columns. */
+static bool names_command(const char *text)
+{
+	unsigned int h, m, s;
+
+	for (const char *p = strchr(text, ':'); p; p = strchr(p + 1, ':'))
+		if (p - text >= 2 && ((p[-1] == 's' && isdigit((unsigned char)p[-2])) ||
+				      sscanf(p - 2, "%2u:%2u:%2u", &h, &m, &s) == 3))
+			return true;
+	return strstr(text, "kvm_stat") || strstr(text, "/sys/");
+}
+
 /* "old kernel   new kernel" above two columns of numbers; no sentence, and no command. */
 bool tool_columns_precede(const struct tool_lines *l)
 {
@@ -198,7 +210,7 @@ bool tool_columns_precede(const struct tool_lines *l)
 	struct tool_words w;
 	bool wide;
 
-	if (!len || strchr("$#", *l->above) || strchr(".:?!", l->above[len - 1]))
+	if (!len || strchr("$#", *l->above) || names_command(l->above) || strchr(".:?!", l->above[len - 1]))
 		return false;
 	memcpy(text, l->above, sizeof(text));
 	wide = strstr(text, "  ") || strpbrk(text, "\t|");
