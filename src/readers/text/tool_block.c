@@ -90,6 +90,11 @@ void tool_block_text(struct tool_lines *l)
 	l->block++;
 }
 
+bool tool_block_repeats(const struct tool_lines *l, const char *identity)
+{
+	return hash_find_u64(&l->identities, hash_keyed_text(identity)) != NULL;
+}
+
 void tool_block_once(struct tool_lines *l, const char *identity)
 {
 	uint64_t hash = hash_keyed_text(identity);

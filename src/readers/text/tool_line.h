@@ -57,6 +57,7 @@ struct tool_lines {
 	unsigned int print; /* of maps that bpftrace prints again: a row comes again */
 	bool map_empty;	 /* none of them was seen */
 	bool keyed;	 /* there are rows of tool_keys.c */
+	unsigned int stats; /* headings of perf stat */
 	bool intervals;	 /* perf stat -I printed rows */
 	char cgroup[128]; /* of perf stat's first row; "": none */
 	bool summary;	 /* rows that follow are sums of those: perf stat --summary */
@@ -117,6 +118,7 @@ bool tool_block_is_text(const char *text);
 bool tool_block_is_address(const char *text); /* "192.0.2.7:", which is no number of a row */
 void tool_block_text(struct tool_lines *l);
 /* A row that its table has once: its name and all that tells it from other rows. */
+bool tool_block_repeats(const struct tool_lines *l, const char *identity);
 void tool_block_once(struct tool_lines *l, const char *identity);
 /* A row gets figures. */
 void tool_block_row(struct tool_lines *l, struct tool_row *row, bool is_new);

@@ -64,6 +64,20 @@ static void part_add(char *identity, const char *part)
 		strcat(strcat(identity, part), " ");
 }
 
+/*
+ * A row comes again: of another table, unless it is directly below the same heading, or of the same interval. perf stat
+ * prints such rows for several filters of one event.
+ */
+static void row_once(struct tool_lines *l, const char *identity, const char *event)
+{
+	bool same = l->intervals || (l->stats == 1 && !l->text_since);
+
+	if (!same || !tool_block_repeats(l, identity))
+		tool_block_once(l, identity);
+	else if (!*l->table->twice)
+		snprintf(l->table->twice, sizeof(l->table->twice), "%.47s", event);
+}
+
 /* A row is of the event and of what precedes the count: a time, a CPU, a thread. */
 static void words_once(struct tool_lines *l, const struct tool_words *w, unsigned int first,
 		       unsigned int event)
@@ -73,7 +87,7 @@ static void words_once(struct tool_lines *l, const struct tool_words *w, unsigne
 	for (unsigned int i = 0; i < first; i++)
 		part_add(identity, w->word[i]);
 	part_add(identity, w->word[event]);
-	tool_block_once(l, identity);
+	row_once(l, identity, w->word[event]);
 }
 
 /* 1: it is a row of perf stat. */
@@ -169,7 +183,7 @@ static int perf_csv_fields(struct tool_lines *l, char field[FIELDS_MAX][FIELD_BY
 	for (unsigned int i = 0; i < event - 2; i++)
 		part_add(identity, field[i]);
 	part_add(identity, field[event]);
-	tool_block_once(l, identity);
+	row_once(l, identity, field[event]);
 	err = tool_count_put(l, "perf stat", ROW_OF_EVENT, field[event], count);
 	return err ? err : 1;
 }
@@ -221,7 +235,7 @@ static int perf_json_row(struct tool_lines *l, const char *text)
 		cgroup_seen(l, group);
 	}
 	snprintf(identity, sizeof(identity), "%.*s %s", (int)(count - text), text, name);
-	tool_block_once(l, identity);
+	row_once(l, identity, name);
 	if (interval && tool_number_parse(interval, &v, &integer))
 		span_seen(l, v);
 	integer = tool_number_parse(count, &v, &integer) ? uint64_of_double(v + 0.5)
@@ -260,9 +274,12 @@ static int perf_report_line(struct tool_lines *l, const char *text)
 /* Before the rows of perf stat, whose intervals are followed by their sums, or of all threads of perf trace -s. */
 static void table_begin(struct tool_lines *l, const char *text)
 {
+	bool stat = strstr(text, "Performance counter stats for");
+
+	l->stats += stat;
 	if (!l->table->nr)
 		return;
-	if (strstr(text, "Performance counter stats for")) {
+	if (stat) {
 		l->summary = l->intervals;
 		l->table->others |= !l->intervals;
 	}

@@ -309,6 +309,12 @@ static int lines_read(const char *path, struct open_files *files, struct tool_ta
 			   "%s has the rows of several cgroups (perf stat --for-each-cgroup): put "
 			   "those of each in a file of its own, which diff compares",
 			   path);
+	if (!err && *ret->twice && !ret->others && most == UINT64_MAX)
+		err = fail(-EINVAL,
+			   "%s has several rows of %s in one table of perf stat, as for several "
+			   "filters of one event, and does not say what each is of: count each "
+			   "with a perf stat of its own",
+			   path, ret->twice);
 	if (!err && ret->others && most == UINT64_MAX)
 		err = fail(-EINVAL,
 			   "%s holds several tables of %s: put each in a file of its own, which "
