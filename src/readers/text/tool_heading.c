@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/saturate.h"
 #include "event/exit_reason.h"
 #include "readers/text/tool_line.h"
@@ -299,6 +300,72 @@ static int total_row(struct tool_lines *l, const struct tool_words *w)
 	if (w->nr > 1 && tool_count_parse(w->word[1], &total))
 		tool_missing_total(l, total);
 	return err ? err : 1;
+}
+
+/* Does a word begin what people write beside a row: "<--- high", "# new", "(!!)"? "-" may be a value that is missing. */
+static bool is_mark(const char *word)
+{
+	return strchr("<#!*(=/", *word) || !strncmp(word, "--", 2) ||
+	       !strncmp(word, "\xe2\x86\x90", 3);
+}
+
+/* The number of words of "(!!)" at `at`, which have no letters and digits. */
+static unsigned int marks_at(const struct tool_words *w, unsigned int at)
+{
+	unsigned int i = at;
+
+	while (i < w->nr && is_mark(w->word[i]) &&
+	       !strpbrk(w->word[i], "0123456789abcdefghijklmnopqrstuvwxyz"))
+		i++;
+	return i - at;
+}
+
+/* The word of the row's name: the first one before a value, or before such marks and a value. */
+static unsigned int name_find(const struct tool_lines *l, const struct tool_words *w)
+{
+	unsigned int i = 0;
+
+	for (; i + 1 < w->nr; i++) {
+		unsigned int value = i + 1 + marks_at(w, i + 1);
+
+		if (value < w->nr && is_value(w, value) &&
+		    (tool_is_kvm_name(w->word[i]) || exit_reason_known(w->word[i]) ||
+		     (l->heading && tool_is_kvm_event(w->word[i]))))
+			return i;
+	}
+	return w->nr;
+}
+
+/* "*kvm_exit", "**kvm_exit**": a word that people mark. */
+static void stars_cut(struct tool_words *w)
+{
+	for (unsigned int i = 0; i < w->nr; i++) {
+		size_t stars = strspn(w->word[i], "*"), len = strlen(w->word[i] + stars);
+
+		while (stars && len && w->word[i][stars + len - 1] == '*')
+			w->word[i][stars + --len] = '\0';
+		w->word[i] += len ? stars : 0;
+	}
+}
+
+void tool_remarks_cut(const struct tool_lines *l, struct tool_words *w)
+{
+	stars_cut(w);
+
+	unsigned int name = name_find(l, w), wanted = l->heading ? l->nr_columns : 2,
+		     marks = name < w->nr ? marks_at(w, name + 1) : 0, end;
+
+	if (name >= w->nr)
+		return;
+	w->nr -= marks;
+	for (unsigned int i = name + 1; marks && i < w->nr; i++)
+		w->word[i] = w->word[i + marks];
+	for (end = name + 1; end < w->nr && is_value(w, end);)
+		end++;
+	if (end < w->nr && (is_mark(w->word[end]) || (l->heading && wanted > 2)) &&
+	    end - name - 1 == wanted &&
+	    !array_any(w->nr - end, i, exit_reason_known(w->word[end + i]) || tool_is_kvm_name(w->word[end + i])))
+		w->nr = end;
 }
 
 /* "1990 2001 EXIT_REASON_HLT 16 1990 2001 EXIT_REASON_CPUID 1": rows before the last one, which are not read. */

@@ -394,6 +394,7 @@ static int line_take(struct tool_lines *l, char *text)
 	tool_words_split(text, &w);
 	if (!w.nr)
 		return 0;
+	tool_remarks_cut(l, &w);
 	done = tool_perf_stat_row(l, &w);
 	if (!done)
 		done = kvm_stat_line(l, &w);

@@ -199,6 +199,8 @@ bool tool_is_child(const char *s); /* an exit reason below kvm_exit, as some pri
 
 int tool_heading_line(struct tool_lines *l, const char *text);
 int tool_heading_row(struct tool_lines *l, const struct tool_words *w);
+/* Removes what people write beside a row: "<--- very high!". */
+void tool_remarks_cut(const struct tool_lines *l, struct tool_words *w);
 int tool_row_flush(struct tool_lines *l); /* ends the last row */
 int tool_keys_line(struct tool_lines *l, const char *text);
 void tool_map_end(struct tool_lines *l);
