@@ -311,8 +311,11 @@ static int tool_run(struct result *r, const struct input_set *in)
 {
 	int err = -EMEDIUMTYPE; /* with the message of who found it */
 
-	if (!r->ops->tool || input_set_nr(in) != 1)
+	if (!r->ops->tool)
 		return err;
+	if (input_set_nr(in) != 1)
+		return fail_hint(err, "a table is read alone, without other inputs; two of them are "
+				      "compared by: hostrace diff A B");
 	r->in = (struct input_set *)in;
 	r->tool = calloc(1, sizeof(*r->tool));
 	if (!r->tool)
