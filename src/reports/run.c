@@ -314,8 +314,9 @@ static int tool_run(struct result *r, const struct input_set *in)
 	if (!r->ops->tool)
 		return err;
 	if (input_set_nr(in) != 1)
-		return fail_hint(err, "a table is read alone, without other inputs; two of them are "
-				      "compared by: hostrace diff A B");
+		return fail_hint(err,
+				 "a table is read alone, without other inputs; two of them are "
+				 "compared by: hostrace diff A B");
 	r->in = (struct input_set *)in;
 	r->tool = calloc(1, sizeof(*r->tool));
 	if (!r->tool)

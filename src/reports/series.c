@@ -474,8 +474,8 @@ void series_report_close(struct series_report *s)
 /* ---- a table of another tool ---- */
 
 /*
- * All counts of a kind, also those of rows that a table lacks. kvm_stat's total is of events; its exit reasons are those
- * of kvm_exit.
+ * All counts of a kind, also those of rows that a table lacks. kvm_stat's total is of events; its exit reasons are
+ * those of kvm_exit.
  */
 static uint64_t table_total(const struct tool_table *t, enum tool_row_of rows)
 {

@@ -59,8 +59,8 @@ int series_report_table(struct series_report *s, const struct series_kind *kind,
 unsigned int series_keep_common(struct series_set *a, struct series_set *b);
 
 /*
- * What an incomplete table lacks is not 0: drops series of `s` that the other one lacks, but not from its total. Returns
- * how many.
+ * What an incomplete table lacks is not 0: drops series of `s` that the other one lacks, but not from its total.
+ * Returns how many.
  */
 unsigned int series_drop_unknown(struct series_set *s, const struct series_set *incomplete);
 

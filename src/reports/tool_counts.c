@@ -65,8 +65,8 @@ static uint64_t reasons_counted(const struct tool_table *t)
 }
 
 /*
- * A vCPU that is woken more often than a thread can sleep is not idle, whatever the halts add up to. Without the time of
- * the table it is not known how often that is: brief halts may be few.
+ * A vCPU that is woken more often than a thread can sleep is not idle, whatever the halts add up to. Without the time
+ * of the table it is not known how often that is: brief halts may be few.
  */
 static void halts_of_row(const struct tool_table *t, const struct tool_row *r, json_t *list)
 {

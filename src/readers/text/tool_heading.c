@@ -302,7 +302,7 @@ static int total_row(struct tool_lines *l, const struct tool_words *w)
 	return err ? err : 1;
 }
 
-/* Does a word begin what people write beside a row: "<--- high", "# new", "(!!)"? "-" may be a value that is missing. */
+/* Does a word begin what people write beside a row: "<--- high", "# new", "(!!)"? "-" may be a missing value. */
 static bool is_mark(const char *word)
 {
 	return strchr("<#!*(=/", *word) || !strncmp(word, "--", 2) ||
@@ -364,7 +364,8 @@ void tool_remarks_cut(const struct tool_lines *l, struct tool_words *w)
 		end++;
 	if (end < w->nr && (is_mark(w->word[end]) || (l->heading && wanted > 2)) &&
 	    end - name - 1 == wanted &&
-	    !array_any(w->nr - end, i, exit_reason_known(w->word[end + i]) || tool_is_kvm_name(w->word[end + i])))
+	    !array_any(w->nr - end, i,
+		       exit_reason_known(w->word[end + i]) || tool_is_kvm_name(w->word[end + i])))
 		w->nr = end;
 }
 

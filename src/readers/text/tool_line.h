@@ -5,7 +5,12 @@
 
 #include "readers/text/tool_table.h"
 
-enum { TOOL_COLUMNS_MAX = 512, TOOL_HEADER_BYTES = 512, TOOL_HELD_BYTES = 160, TOOL_SOFT_BYTES = 2048 };
+enum {
+	TOOL_COLUMNS_MAX = 512,
+	TOOL_HEADER_BYTES = 512,
+	TOOL_HELD_BYTES = 160,
+	TOOL_SOFT_BYTES = 2048
+};
 
 enum tool_column_of {
 	COLUMN_SKIP,
@@ -86,7 +91,7 @@ bool tool_wrap_take(struct tool_lines *l, const char *text, bool is_kvm_stat, ch
 void tool_wrap_flush(struct tool_lines *l, char *ret);
 
 /*
- * tool_mail.c: a line of quoted-printable may go on in the next. TOOL_MAIL_WHOLE: it does not, and *s, *end may be set to
+ * tool_mail.c: a line of quoted-printable may go on in the next. TOOL_MAIL_WHOLE: it does not; *s, *end may be set to
  * all of it. TOOL_MAIL_HELD: it is not to be read now. flush() at the end: is there one that lacks the next?
  */
 enum tool_mail_line { TOOL_MAIL_WHOLE, TOOL_MAIL_HELD };

@@ -210,7 +210,8 @@ bool tool_columns_precede(const struct tool_lines *l)
 	struct tool_words w;
 	bool wide;
 
-	if (!len || strchr("$#", *l->above) || names_command(l->above) || strchr(".:?!", l->above[len - 1]))
+	if (!len || strchr("$#", *l->above) || names_command(l->above) ||
+	    strchr(".:?!", l->above[len - 1]))
 		return false;
 	memcpy(text, l->above, sizeof(text));
 	wide = strstr(text, "  ") || strpbrk(text, "\t|");
@@ -251,8 +252,8 @@ static bool is_added(const struct tool_lines *l, const struct tool_row *row)
 /* KVM's statistics that say how many there are now, not how many there were. */
 static bool is_gauge(const char *name)
 {
-	static const char *const gauges[] = {"mmu_unsync", "nx_lpage_splits", "guest_mode", "blocking",
-					     "lpages",	   "largepages"};
+	static const char *const gauges[] = {"mmu_unsync", "nx_lpage_splits", "guest_mode",
+					     "blocking",   "lpages",	      "largepages"};
 
 	return array_any(sizeof(gauges) / sizeof(*gauges), i, !strcmp(name, gauges[i])) ||
 	       !strncmp(name, "pages_", 6) || !strncmp(name, "max_", 4);

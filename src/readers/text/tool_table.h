@@ -71,7 +71,7 @@ struct tool_table {
 	bool has_total, total_differs;
 	bool rounded;	   /* counts such as "1.2K" */
 	char columns[48];  /* the heading of counts of several recordings, side by side; "": none */
-	char twice[48];	   /* an event that has several rows in one table of perf stat, as of several filters; "": none */
+	char twice[48];	   /* an event with several rows in one table, as of several filters; "": none */
 	char maps[2][64];  /* of bpftrace, whose values would be added up; "": none */
 	char no_counts[64]; /* a map whose values may be durations; "": none */
 	struct hash_table names;
