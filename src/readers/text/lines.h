@@ -33,6 +33,8 @@ struct text_lines {
 	uint64_t record; /* the same, but lines of several records count as several */
 	bool ended;
 	bool signature;	    /* the current line is below "-- ", in the signature of a mail */
+	bool in_log;	    /* the current line has a log's date in front, as the events have; of a paste */
+	bool is_fence;	    /* the current line was "```" or another that encloses a text, and is blank; of a paste */
 	bool in_signature;  /* ... or would be one with as many quote marks as it has: */
 	size_t quote_depth;
 	char cut;      /* the byte at which a line that is too long was cut; 0: it was not */

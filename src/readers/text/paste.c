@@ -334,6 +334,8 @@ char *paste_next(struct text_lines *t, char **ret_end)
 		t->number = p->now.number; /* others were read ahead */
 		t->record = p->now.record;
 		t->signature = p->now.apart;
+		t->in_log = p->now.in_log;
+		t->is_fence = p->now.is_fence;
 		if (is_cut && p->now.glued) {
 			p->counts.first_glued =
 				p->counts.glued++ ? p->counts.first_glued : t->number;
@@ -388,6 +390,7 @@ void paste_rewind(struct paste *p)
 	p->counts = (struct paste_counts){.width = p->cut_width};
 	p->nr_ahead = 0;
 	p->layers = 0;
+	p->is_log = false;
 	p->number = p->records = 0;
 	p->in_split = false;
 }

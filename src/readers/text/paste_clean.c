@@ -116,6 +116,13 @@ static const char *fence_skip(const char *s, const char *end)
 	return close ? close + 1 : s;
 }
 
+bool paste_is_fence(const char *s, const char *end)
+{
+	s = text_skip_quote(s);
+	return s < end && (strchr("`~{[", *s) || !memcmp(s, "<pre>", 5) || !memcmp(s, "</pre", 5)) &&
+	       fence_skip(s, end) > s && !memchr(s, ' ', (size_t)(end - s));
+}
+
 /* "kvm\_exit" of Markdown: in such a line, other characters are escaped, too. */
 static bool is_escaped(const char *s, const char *end)
 {

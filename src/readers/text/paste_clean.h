@@ -15,6 +15,9 @@
 /* Removes what no trace contains; the text only gets shorter. Returns its new end, where no newline is. */
 char *paste_clean(char *s, char *end);
 
+/* Does the line begin or end a block of text: "```", "~~~", "{noformat}", "[code]", "</pre>"? */
+bool paste_is_fence(const char *s, const char *end);
+
 void paste_tabs_replace(char *s, const char *end);
 
 /* Does paste_clean() change a line? */
@@ -22,6 +25,9 @@ bool paste_is_odd(const char *s, const char *end);
 
 /* The end of one prefix at s; NULL: there is none. has_parts: the text has files' names that are no prefixes. */
 const char *paste_prefix_skip(const char *s, bool has_parts);
+
+/* Is the prefix the date that a log has before each line? */
+bool paste_prefix_is_date(const char *s);
 
 /* What a prefix begins with: the character, or what stands for all of its kind. */
 char paste_prefix_kind(const char *s);

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "readers/text/paste_clean.h"
 #include "readers/text/paste_state.h"
 #include "readers/text/text_line.h"
@@ -34,8 +35,12 @@ static void prefixes_strip(struct paste *p, struct physical *x)
 			best = i;
 		}
 	}
-	if (x->class >= PASTE_TIMELESS)
+	x->in_log = array_any(nr, i, paste_prefix_is_date(layer[i]));
+	if (x->class >= PASTE_TIMELESS) {
 		p->layers = best;
+		p->is_log = array_any(best, i, paste_prefix_is_date(layer[i]));
+	}
+	x->in_log &= p->is_log;
 	for (unsigned int i = 0; i < best && x->class >= PASTE_TIMELESS; i++)
 		p->layer[i] = paste_prefix_kind(layer[i]);
 	x->source = x->class >= PASTE_TIMELESS
@@ -141,6 +146,7 @@ bool paste_line_read(struct text_lines *t, struct physical *x)
 		physical_split(t, x, s, end);
 	x->last |= t->unended && t->at == t->end && !x->ended;
 	x->last |= t->open_from && x->number >= t->open_from;
+	x->is_fence = paste_is_fence(x->at, x->end);
 	x->end = paste_clean(x->at, x->end);
 	x->flowed = x->end - x->at >= 2 && x->end[-1] == ' ' && x->end[-2] != ' ';
 	*x->end = '\n';

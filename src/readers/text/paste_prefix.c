@@ -311,6 +311,12 @@ static struct text_slice source_of(const char *s, const char *end, bool sure)
 	return (struct text_slice){s, 0};
 }
 
+bool paste_prefix_is_date(const char *s)
+{
+	s += strspn(s, " \t");
+	return !mark_skip(s) && !chat_skip(s) && (bracket_skip(s) || date_skip(s));
+}
+
 char paste_prefix_kind(const char *s)
 {
 	s += strspn(s, " \t");

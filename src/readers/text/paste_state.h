@@ -23,6 +23,8 @@ struct physical {
 	size_t width;		 /* as it was in the file */
 	enum paste_class class;
 	bool flowed;  /* ended with a blank: the mailer says that the line goes on */
+	bool in_log;  /* it has a log's date in front, and so has the event above */
+	bool is_fence; /* paste_is_fence() */
 	bool apart;   /* no part of a record: of a signature, or a shell's prompt */
 	bool ended;   /* by a tag, or by the end of a JSON string */
 	bool glued;   /* several records, of which nothing proves where they begin */
@@ -43,6 +45,7 @@ struct paste {
 	bool has_whole;		      /* records with all their fields */
 	bool has_parts;		      /* "host.dat: cpus=2": such names are no prefixes */
 	unsigned int layers;	      /* prefixes of the last event */
+	bool is_log;		      /* one of them is a log's date */
 	char layer[PASTE_LAYERS_MAX]; /* what they begin with */
 	uint64_t number, records;     /* of the newest line that was read */
 	bool in_split;		      /* that was the beginning of a longer one */

@@ -75,6 +75,7 @@ struct text_seam {
 	bool any;
 	bool stated;	/* as a loss */
 	uint64_t count; /* of lost events that is known */
+	bool doubtful;	/* a line that is no event may stand for events that were left out */
 };
 
 /* Adds what this line says, which is no event; false: nothing. */

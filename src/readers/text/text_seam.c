@@ -15,7 +15,7 @@
 
 enum {
 	ELISION_BYTES_MAX = 100, /* a line that is longer is a text of its own */
-	DOTS_MIN = 2,
+	MARK_MIN = 2,
 };
 
 static bool seam_begins(const char *s, const char *with)
@@ -62,33 +62,38 @@ static bool loss_parse(const char *s, const char *end, struct text_seam *ret)
 	return false;
 }
 
-/* "...", "[...]", also with the character of three dots. */
-static bool is_dots(const char *s, const char *end)
+/* "...", "[...]", also with the character of three dots; "--" of grep(1), "=====". Not ")", which a line may end in. */
+static bool is_mark(const char *s, const char *end)
 {
-	unsigned int dots = 0;
+	unsigned int nr = 0;
 
 	for (; s < end; s++) {
-		if (*s == '.')
-			dots++;
-		else if (seam_begins(s, "\xe2\x80\xa6")) {
-			dots += DOTS_MIN;
-			s += 2;
-		} else if (!strchr(" []()<>{}*_~", *s))
+		if ((unsigned char)*s >= 0x80 || strchr("*_~.-=", *s))
+			nr++;
+		else if (!strchr(" []()<>{}", *s))
 			return false;
 	}
-	return dots >= DOTS_MIN;
+	return nr >= MARK_MIN;
+}
+
+/* "==> trace.txt <==" of tail(1), "--More--" of more(1), "(END)" of less(1) */
+static bool is_of_pager(const char *s, const char *end)
+{
+	return (seam_begins(s, "==> ") && end - s > 4 && !memcmp(end - 4, " <==", 4)) ||
+	       seam_begins(s, "--More--") || seam_begins(s, "(END)");
 }
 
 /* "<snip 3000 lines>", "[... 20000 lines cut ...]", "---8<---" */
 static bool is_cut_mark(const char *s, const char *end)
 {
-	static const char *const words[] = {"snip",    "snap",	  "cut",     "omitted", "skipped",
-					    "trimmed", "removed", "deleted", "truncated", "elided",
-					    "more lines", "8<",	  ">8"};
+	static const char *const words[] = {"snip",	 "snap",     "cut",	   "omitted",
+					    "skipped",	 "trimmed",  "removed",	   "deleted",
+					    "truncated", "elided",   "more lines", "8<",
+					    ">8",	 "skipping", "repeats",	   "many more"};
 	char line[ELISION_BYTES_MAX + 1];
 	size_t len = (size_t)(end - s);
 
-	if (len > ELISION_BYTES_MAX || !strchr("[(<{-*.~=#+_", *s))
+	if (len > ELISION_BYTES_MAX || !strchr("[(<{-*.~=#+_8", *s))
 		return false;
 	for (size_t i = 0; i < len; i++)
 		line[i] = (char)tolower((unsigned char)s[i]);
@@ -109,9 +114,10 @@ bool text_seam_parse(const char *line, const char *end, struct text_seam *ret)
 		return false;
 	if (loss_parse(s, end, ret))
 		return true;
-	if (!is_dots(s, end) && !is_cut_mark(s, end) && !seam_begins(s, "cpus=") &&
-	    !seam_begins(s, "# tracer: ") && !seam_begins(s, "$ ") && !seam_begins(s, "-- Boot ") &&
-	    !seam_begins(s, "-- Reboot --") && !paste_is_prompt(s, end))
+	if (!is_mark(s, end) && !is_of_pager(s, end) && !is_cut_mark(s, end) &&
+	    !seam_begins(s, "cpus=") && !seam_begins(s, "# tracer: ") && !seam_begins(s, "$ ") &&
+	    !seam_begins(s, "-- Boot ") && !seam_begins(s, "-- Reboot --") &&
+	    !paste_is_prompt(s, end))
 		return false;
 	ret->any = true;
 	return true;

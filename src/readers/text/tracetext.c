@@ -142,8 +142,8 @@ enum text_line_kind tracetext_line(struct tracetext *t)
 		if (t->kind == TEXT_UNKNOWN && !t->unknown.nr)
 			snprintf(t->unknown_line, sizeof(t->unknown_line), "%.*s", (int)(end - s),
 				 s);
-		if (!t->scanned && (t->kind == TEXT_UNKNOWN || t->kind == TEXT_EMPTY))
-			text_seam_parse(s, end, &t->seam);
+		if (!t->scanned)
+			tracetext_seam(t, s, end);
 		if (t->kind == TEXT_UNKNOWN)
 			skip_count(t, &t->unknown);
 		else if (t->kind == TEXT_STACK && t->line.layout == TEXT_PERF)

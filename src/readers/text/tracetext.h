@@ -183,6 +183,8 @@ struct tracetext {
 	uint64_t back_line; /* where a CPU's times go back to the beginning, or by a second; 0: nowhere */
 	uint64_t overrun, uncounted; /* events overwritten before the first; losses of unknown size */
 	struct text_seam seam; /* what is missing after the newest event; set by the first pass */
+	struct text_skipped left_out; /* places where only text_seam's `doubtful` is set, and the line after */
+	bool in_chain; /* the line belongs to a frame of a call chain; for the first pass */
 	struct {
 		uint64_t line; /* of the last event */
 		uint64_t open_from; /* of struct text_lines: set before the first pass */
@@ -226,6 +228,9 @@ struct text_tail {
 
 void tracetext_tail_learn(struct tracetext *t, struct text_tail *tail, struct text_name *name);
 void tracetext_tail_end(struct tracetext *t, const struct text_tail *tail);
+
+/* What the current line, which begins at `line`, says that is missing: t->seam. */
+void tracetext_seam(struct tracetext *t, const char *line, const char *end);
 
 void tracetext_head_learn(struct tracetext *t, const char *line);
 

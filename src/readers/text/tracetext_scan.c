@@ -85,8 +85,11 @@ static int hole_add(struct scan *s, struct text_hole hole, bool is_span)
 
 	if (hole.cpu < CPUS && !is_span)
 		hole.from_ns = hole.is_gap ? 0 : s->last_ns[hole.cpu];
-	if (t->nr_holes == TRACETEXT_HOLES_MAX)
+	if (t->nr_holes == TRACETEXT_HOLES_MAX) { /* the last stands for all others */
+		t->hole[t->nr_holes - 1].cpu = RECORD_CPU_UNKNOWN;
+		t->hole[t->nr_holes - 1].until_ns = UINT64_MAX;
 		return 0;
+	}
 	err = array_room(t->hole, t->nr_holes);
 	if (err)
 		return err;
@@ -114,20 +117,41 @@ static int lost_learn(struct scan *s, const struct text_line *l, bool is_gap)
 			l->is_span);
 }
 
+/*
+ * A line between events that is none: "--" of grep, "lots of these", a heading, "> On Thu, ... wrote:", half a record.
+ * Any may stand for events, so that no span over it is measured. Not so are other lines of the log that the events are
+ * in, blank ones, and what belongs to a call chain of perf.
+ */
+void tracetext_seam(struct tracetext *t, const char *line, const char *end)
+{
+	const char *s = text_skip_quote(line);
+
+	t->in_chain = t->kind == TEXT_STACK || (t->in_chain && s < end && s > line);
+	if ((t->kind != TEXT_UNKNOWN && t->kind != TEXT_EMPTY) ||
+	    text_seam_parse(line, end, &t->seam) || t->in_chain || t->lines.in_log)
+		return;
+	t->seam.doubtful |= t->lines.is_fence ||
+			    (s < end && (t->kind == TEXT_UNKNOWN || *s == '#'));
+}
+
 /* What lines between the newest event and the one of this time say that is missing, on whatever CPU. */
 static int seam_learn(struct scan *s, uint64_t time)
 {
 	struct text_seam seam = s->t->seam;
 
 	s->t->seam = (struct text_seam){0};
-	if (!seam.any || (!s->begun && !seam.stated))
+	if ((!seam.any && (!seam.doubtful || s->t->guest)) || (!s->begun && !seam.stated))
 		return 0;
-	s->t->uncounted += !seam.count;
+	if (seam.any)
+		s->t->uncounted += !seam.count;
+	else if (!s->t->left_out.nr++)
+		s->t->left_out.first_line = s->t->lines.number;
 	return hole_add(s,
 			(struct text_hole){.cpu = RECORD_CPU_UNKNOWN,
 					   .from_ns = s->newest,
 					   .until_ns = time > s->newest ? time : s->newest,
-					   .count = seam.count ? seam.count : 1},
+					   .count = !seam.any ? 0 : seam.count ? seam.count : 1,
+					   .is_gap = !seam.any},
 			true);
 }
 
@@ -344,8 +368,10 @@ static int event_learn(struct scan *s, const struct read_hint *hint)
 				(t->reader.info.nr_events < CUT_TRIES && text_is_cut(l));
 		last_learn(s, l);
 	}
-	if (tracetext_other_unit(t))
+	if (tracetext_other_unit(t)) {
+		t->seam.doubtful = true;
 		return 0;
+	}
 	err = seam_learn(s, l->time);
 	if (err)
 		return err;
