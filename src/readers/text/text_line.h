@@ -55,6 +55,9 @@ enum text_line_kind text_line_parse(struct text_line *l, const char *s, const ch
 /* Do these bytes, the beginning of a file, contain a line of an event? `whole`: they are all of the file. */
 bool text_has_event(const char *head, size_t len, bool whole);
 
+/* text_counted.c: are the events of this beginning of a file counts, and not a trace without times? */
+bool text_is_counted(const char *head, size_t len);
+
 /* Is this the name of an event, as no other text has before a colon? */
 bool text_is_known_name(const char *s, const char *end);
 

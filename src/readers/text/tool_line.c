@@ -335,8 +335,10 @@ static void parentheses_cut(char *s)
 
 static int line_of_text(struct tool_lines *l, const char *text)
 {
-	int done = tool_heading_line(l, text);
+	int done = tool_counted_line(l, text);
 
+	if (!done)
+		done = tool_heading_line(l, text);
 	if (!done)
 		done = tool_perf_line(l, text);
 	if (!done)

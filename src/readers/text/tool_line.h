@@ -194,6 +194,9 @@ void tool_row_odd(struct tool_lines *l, const char *name);
 /* May it be the name of a row? Of an event with its system: "kvm:kvm_exit", "sched:sched_switch:u"?
  */
 bool tool_is_name(const char *s);
+/* tool_counted.c: "12 kvm_exit: reason HLT". As the others: 1, 0 (another line), -ENOMEM. */
+int tool_counted_line(struct tool_lines *l, const char *text);
+
 bool tool_is_kvm_event(const char *s); /* of kvm_stat and KVM's debugfs */
 bool tool_is_lower(const char *s);	 /* as names of the kernel's events */
 bool tool_is_kvm_name(const char *s);	 /* certainly */

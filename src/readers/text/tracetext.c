@@ -29,8 +29,9 @@ static bool tracetext_probe(const uint8_t *head, size_t len)
 
 	if (len >= sizeof(begin) - 1 && !memcmp(head, begin, sizeof(begin) - 1))
 		return true;
-	return text_has_event((const char *)head, len, len < READER_PROBE_BYTES) ||
-	       paste_has_event((const char *)head, len, &text_paste_grammar);
+	return !text_is_counted((const char *)head, len) &&
+	       (text_has_event((const char *)head, len, len < READER_PROBE_BYTES) ||
+		paste_has_event((const char *)head, len, &text_paste_grammar));
 }
 
 /* ---- lines ---- */
