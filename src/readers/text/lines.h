@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "readers/text/log_head.h"
+
 enum {
 	TEXT_LINE_MAX = 1 << 16, /* bytes; what is beyond is another line, which no format recognizes */
 	TEXT_LINE_SLACK = 16,
@@ -34,6 +36,11 @@ struct text_lines {
 	bool ended;
 	bool signature;	    /* the current line is below "-- ", in the signature of a mail */
 	bool in_log;	    /* the current line has a log's date in front, as the events have; of a paste */
+	struct text_log {
+		bool has_time, is_coarse; /* without fractions of a second, or from the line before */
+		struct log_time time;
+		uint32_t tid; /* that printed the line, as the kernel's log has it; 0: unknown */
+	} log;		    /* in front of an event without a time of its own; of a paste */
 	bool is_fence;	    /* the current line was "```" or another that encloses a text, and is blank; of a paste */
 	bool in_signature;  /* ... or would be one with as many quote marks as it has: */
 	size_t quote_depth;

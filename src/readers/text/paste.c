@@ -336,6 +336,7 @@ char *paste_next(struct text_lines *t, char **ret_end)
 		t->signature = p->now.apart;
 		t->in_log = p->now.in_log;
 		t->is_fence = p->now.is_fence;
+		t->log = p->now.log;
 		if (is_cut && p->now.glued) {
 			p->counts.first_glued =
 				p->counts.glued++ ? p->counts.first_glued : t->number;

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "readers/text/lines.h"
 #include "readers/text/text_line.h"
 
 /* All texts are in place, end with a newline and have TEXT_LINE_SLACK bytes after it, see lines.h. */
@@ -28,6 +29,9 @@ const char *paste_prefix_skip(const char *s, bool has_parts);
 
 /* Is the prefix the date that a log has before each line? */
 bool paste_prefix_is_date(const char *s);
+
+/* Its time, if it has fractions of a second, and the thread. The kernel's is behind that of a journal, and better. */
+void paste_prefix_log(const char *s, const char *end, struct text_log *ret);
 
 /* What a prefix begins with: the character, or what stands for all of its kind. */
 char paste_prefix_kind(const char *s);

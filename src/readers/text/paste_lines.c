@@ -41,6 +41,10 @@ static void prefixes_strip(struct paste *p, struct physical *x)
 		p->is_log = array_any(best, i, paste_prefix_is_date(layer[i]));
 	}
 	x->in_log &= p->is_log;
+	x->log = (struct text_log){0};
+	for (unsigned int i = 0; i < best && x->class == PASTE_TIMELESS; i++)
+		paste_prefix_log(layer[i], x->end, &x->log);
+	x->log.is_coarse = x->in_log && !x->log.has_time;
 	for (unsigned int i = 0; i < best && x->class >= PASTE_TIMELESS; i++)
 		p->layer[i] = paste_prefix_kind(layer[i]);
 	x->source = x->class >= PASTE_TIMELESS

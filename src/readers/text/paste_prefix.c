@@ -317,6 +317,28 @@ bool paste_prefix_is_date(const char *s)
 	return !mark_skip(s) && !chat_skip(s) && (bracket_skip(s) || date_skip(s));
 }
 
+/* "[ 9001.100001][ T4711] kvm_exit: ...": what the kernel prints of events to its log (tp_printk). */
+void paste_prefix_log(const char *s, const char *end, struct text_log *ret)
+{
+	struct log_head head;
+	const char *caller;
+
+	s += strspn(s, " \t");
+	if (*s == '<' && text_is_digit(s[1]) && !strncmp(number_skip(s + 1), ">[", 2))
+		s = number_skip(s + 1) + 1;
+	if (log_head_parse(s, end, &head) == s || !head.has_time || !head.time.decimals)
+		return;
+	ret->has_time = true;
+	ret->time = head.time;
+	caller = *s == '[' ? memmem(s, (size_t)(end - s), "][", 2) : NULL;
+	caller = caller ? text_skip_blanks(caller + 2) : s;
+	if (*caller == 'T' && text_is_digit(caller[1])) {
+		uint64_t tid = text_decimal(&(const char *){caller + 1});
+
+		ret->tid = tid <= INT32_MAX ? (uint32_t)tid : 0;
+	}
+}
+
 char paste_prefix_kind(const char *s)
 {
 	s += strspn(s, " \t");
@@ -339,7 +361,8 @@ const char *paste_prefix_skip(const char *s, bool has_parts)
 	if (!at && (at = bracket_skip(s))) {
 		/* "host qemu-kvm[4217]:" of journalctl -o short-monotonic */
 		source = *at == ' ' ? source_skip(text_skip_blanks(at)) : NULL;
-		at = source && source[-2] == ']' ? source : at;
+		if (source && (source[-2] == ']' || !memcmp(source - 8, " kernel:", 8)))
+			at = source;
 	}
 	if (!at)
 		at = chat_skip(s);

@@ -24,6 +24,7 @@ struct physical {
 	enum paste_class class;
 	bool flowed;  /* ended with a blank: the mailer says that the line goes on */
 	bool in_log;  /* it has a log's date in front, and so has the event above */
+	struct text_log log;
 	bool is_fence; /* paste_is_fence() */
 	bool apart;   /* no part of a record: of a signature, or a shell's prompt */
 	bool ended;   /* by a tag, or by the end of a JSON string */

@@ -86,3 +86,23 @@ void tracetext_tail_end(struct tracetext *t, const struct text_tail *tail)
 	t->tail.is_cut = !t->guest && !t->lines.open_from && !t->lines.source && tail->name &&
 			 (is_short(tail) || head_is_cut(t));
 }
+
+/* Does the first line lack the task or the CPU that the next event has? Its other values may be half. */
+void tracetext_head_learn(struct tracetext *t, const char *line)
+{
+	struct text_head *h = &t->head, now = *h;
+
+	if (t->scanned || h->is_cut || h->skip || (t->lines.number > 1 && !h->is_first))
+		return;
+	now.has_task = t->line.comm.len || strchr("<:", *text_skip_quote(line));
+	now.has_cpu = t->line.have_cpu;
+	now.timeless = t->line.timeless;
+	if (t->lines.number == 1) {
+		now.is_first = true;
+		*h = now;
+		return;
+	}
+	h->is_first = false;
+	h->is_cut = h->timeless == now.timeless && /* else it has another unit */
+		    ((!h->has_task && now.has_task) || (!h->has_cpu && now.has_cpu));
+}

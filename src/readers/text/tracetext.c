@@ -132,11 +132,8 @@ enum text_line_kind tracetext_line(struct tracetext *t)
 		t->kind = !t->lines.signature	     ? line_parse(t, s, end)
 			  : text_skip_quote(s) < end ? TEXT_UNKNOWN
 						     : TEXT_EMPTY;
-		if (t->kind == TEXT_EVENT && t->unit.differences)
-			t->line.timeless = true;
-		if (t->kind == TEXT_EVENT && t->line.timeless)
-			t->line.time = t->lines.record;
 		if (t->kind == TEXT_EVENT) {
+			tracetext_time(t);
 			tracetext_head_learn(t, s);
 			thread_guess(t);
 		}
@@ -157,10 +154,11 @@ enum text_line_kind tracetext_line(struct tracetext *t)
 
 bool tracetext_other_unit(struct tracetext *t)
 {
-	if (t->line.ticks == t->ticks && t->line.timeless == t->timeless)
+	if (t->line.ticks == t->ticks && t->line.timeless == t->timeless &&
+	    t->is_log_time == t->log_times)
 		return false;
 	if (!t->other.known)
-		t->other = (struct text_unit){true, t->line.ticks, t->line.timeless};
+		t->other = (struct text_unit){true, t->line.ticks, t->line.timeless, t->log_times};
 	skip_count(t, &t->other_unit);
 	return true;
 }

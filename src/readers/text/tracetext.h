@@ -158,6 +158,9 @@ struct tracetext {
 
 	bool ticks;	  /* the times have no unit */
 	bool timeless;	  /* there are no times: they are the numbers of the lines */
+	bool log_times;	  /* those of the log's lines: see tracetext_time() */
+	bool is_log_time; /* of the current event */
+	bool log_coarse;  /* ... or lines with others that no event has */
 	bool has_dates;	  /* the times are times of day */
 	bool has_cpu_tids, has_vcpu_tids; /* see TRACETEXT_CPU_TID, TRACETEXT_VCPU_TID */
 	struct text_vcpus { /* of lines without a thread and a CPU; set by the first pass */
@@ -171,6 +174,7 @@ struct tracetext {
 	uint8_t decimals; /* the least of all lines */
 	struct text_unit {
 		bool known, ticks, timeless;
+		bool own_times; /* not the log's */
 		bool differences; /* times count from line to line and say nothing: the lines count */
 	} unit,	      /* of the lines that are read; set before the first pass if it is not that of the first */
 		other; /* of the first line with another one */
@@ -228,6 +232,9 @@ struct text_tail {
 
 void tracetext_tail_learn(struct tracetext *t, struct text_tail *tail, struct text_name *name);
 void tracetext_tail_end(struct tracetext *t, const struct text_tail *tail);
+
+/* Gives the current event, if it has no time, that of the log's line, or its number. */
+void tracetext_time(struct tracetext *t);
 
 /* What the current line, which begins at `line`, says that is missing: t->seam. */
 void tracetext_seam(struct tracetext *t, const char *line, const char *end);

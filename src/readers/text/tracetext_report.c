@@ -10,6 +10,14 @@
 #include "readers/text/paste_clean.h"
 #include "readers/text/tracetext.h"
 
+int tracetext_error(const struct tracetext *t)
+{
+	int err = t->lines.err;
+
+	return err && !t->lines.source ? fail(err, "%s: %s", t->reader.info.file, strerror(-err))
+				       : err;
+}
+
 static void skipped_report(struct tracetext *t, const struct text_skipped *s, const char *what)
 {
 	struct trace_info *info = &t->reader.info;

@@ -134,6 +134,34 @@ void tracetext_seam(struct tracetext *t, const char *line, const char *end)
 			    (s < end && (t->kind == TEXT_UNKNOWN || *s == '#'));
 }
 
+static void log_time(struct tracetext *t)
+{
+	const struct text_log *log = &t->lines.log;
+	struct text_line *l = &t->line;
+
+	bool is_first = !t->scanned && !t->reader.info.nr_events;
+
+	t->log_coarse |= l->timeless && log->is_coarse;
+	t->is_log_time = l->timeless && log->has_time && !t->unit.own_times &&
+			 (is_first || t->log_times);
+	if (!t->is_log_time)
+		return;
+	l->timeless = false;
+	l->time = log->time.ns;
+	l->decimals = log->time.decimals;
+	l->is_date = !log->time.monotonic;
+	l->tid = l->tid ? l->tid : log->tid;
+	t->log_times = true;
+}
+
+void tracetext_time(struct tracetext *t)
+{
+	log_time(t);
+	t->line.timeless |= t->unit.differences;
+	if (t->line.timeless)
+		t->line.time = t->lines.record;
+}
+
 /* What lines between the newest event and the one of this time say that is missing, on whatever CPU. */
 static int seam_learn(struct scan *s, uint64_t time)
 {
@@ -485,12 +513,13 @@ static void timeless_describe(struct tracetext *t)
 		"there are no timestamps",
 		"the times go back and forth, as those from one line to the next do (perf script "
 		"--deltatime; print it without), and are not used",
+		"the events have no timestamps, and the log's lines none with fractions of a second",
 	};
 	struct trace_info *info = &t->reader.info;
 
 	json_object_set_new(info->meta, "time_unit", json_string("ticks"));
 	trace_info_caveat(info, "%s: %s: times are the numbers of the lines", info->file,
-			  why[t->unit.differences]);
+			  why[t->unit.differences ? 1 : t->log_coarse ? 2 : 0]);
 }
 
 static void meta_set(struct scan *s, uint64_t tsc_khz)
@@ -512,6 +541,11 @@ static void meta_set(struct scan *s, uint64_t tsc_khz)
 				  "%s: timestamps are times of day, not of CLOCK_MONOTONIC, and "
 				  "their time zone is taken for UTC",
 				  info->file);
+	if (t->log_times)
+		trace_info_caveat(info,
+				  "%s: the events have no times: those of the log's lines are used, as "
+				  "of tp_printk",
+				  info->file);
 	info->kind = t->lines.source		 ? t->lines.source->kind
 		     : t->line.layout == TEXT_PERF ? "perf script text"
 		     : t->line.from_trace_cmd	 ? "trace-cmd report text"
@@ -530,34 +564,6 @@ static void meta_set(struct scan *s, uint64_t tsc_khz)
 		trace_info_caveat(info,
 				  "%s: %" PRIu64 " older events were overwritten before the first",
 				  info->file, t->overrun);
-}
-
-/* Does the first line lack the task or the CPU that the next event has? Its other values may be half. */
-void tracetext_head_learn(struct tracetext *t, const char *line)
-{
-	struct text_head *h = &t->head, now = *h;
-
-	if (t->scanned || h->is_cut || h->skip || (t->lines.number > 1 && !h->is_first))
-		return;
-	now.has_task = t->line.comm.len || strchr("<:", *text_skip_quote(line));
-	now.has_cpu = t->line.have_cpu;
-	now.timeless = t->line.timeless;
-	if (t->lines.number == 1) {
-		now.is_first = true;
-		*h = now;
-		return;
-	}
-	h->is_first = false;
-	h->is_cut = h->timeless == now.timeless && /* else it has another unit */
-		    ((!h->has_task && now.has_task) || (!h->has_cpu && now.has_cpu));
-}
-
-int tracetext_error(const struct tracetext *t)
-{
-	int err = t->lines.err;
-
-	return err && !t->lines.source ? fail(err, "%s: %s", t->reader.info.file, strerror(-err))
-				       : err;
 }
 
 int tracetext_scan(struct tracetext *t, const struct read_hint *hint)
