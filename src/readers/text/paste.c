@@ -228,7 +228,8 @@ static bool marks_join(struct text_lines *t, bool *ret)
 	*ret = join.blank || join.no_blank || (full && continues);
 	if (*ret) {
 		p->now.marked = false;
-		blank = *more->at == ' ' || (join.blank && (!full || !p->hard));
+		blank = *more->at == ' ' ||
+			(last == '\\' ? p->now.flowed : join.blank && (!full || !p->hard));
 		if (join.blank != join.no_blank)
 			blank = join.blank > join.no_blank;
 		tail_append(p, more, 1, blank);
@@ -313,7 +314,8 @@ static bool now_is_cut(struct text_lines *t)
 		return p->has_whole;
 	case PASTE_OPEN:
 		t->open_end = open;
-		return false;
+		return p->hard && x->width >= p->width && more && !more->apart &&
+		       more->class == PASTE_UNKNOWN; /* the rest, of which nothing proves that */
 	default:
 		return false;
 	}

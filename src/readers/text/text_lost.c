@@ -106,6 +106,17 @@ bool text_is_of_other(const struct text_line *l)
 	return (l->text.len >= 2 && !memcmp(l->text.at, "{ ", 2)) || is_count(l);
 }
 
+/* What perf prints after an address: "schedule", "schedule+0x1 (vmlinux)", "std::f(int, int)+0x1 (a.so)", nothing. */
+static bool is_symbol(const char *s, const char *end)
+{
+	const char *word = text_skip_blanks(s);
+
+	while (end > word && end[-1] == ' ')
+		end--;
+	return !memchr(word, ' ', (size_t)(end - word)) || end[-1] == ')' || end[-1] == ']' ||
+	       memmem(word, (size_t)(end - word), "+0x", 3);
+}
+
 /* "=> schedule" (tracefs; trace-cmd adds an address), "	ffffffff8120 schedule+0x1 (vmlinux)" (perf). */
 bool text_stack_parse(struct text_line *l, const char *line, const char *s, const char *end)
 {
@@ -121,7 +132,7 @@ bool text_stack_parse(struct text_line *l, const char *line, const char *s, cons
 		return false;
 	text_hex(&p);
 	l->text = (struct text_slice){s, 0};
-	if (p == s || (*p != ' ' && *p != '\n'))
+	if (p == s || (*p != ' ' && *p != '\n') || !is_symbol(p, end))
 		return false;
 	return p - s >= CALL_DIGITS_MIN || p - line >= CALL_WIDTH || !strncmp(p, " [unknown]", 10);
 }
