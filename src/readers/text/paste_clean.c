@@ -11,11 +11,17 @@
 #include "readers/text/lines.h"
 #include "readers/text/paste_clean.h"
 
-/* An escape sequence of a terminal (ECMA-48) at s, whose ESC may have been lost: its end; NULL: there is none. */
+/*
+ * An escape sequence of a terminal (ECMA-48) at s, whose ESC may have been lost, or be "^[" (cat -v): its end; NULL:
+ * there is none.
+ */
 static const char *escape_end(const char *s, const char *end)
 {
-	bool esc = *s == 0x1b;
-	const char *p = s + esc;
+	bool caret = *s == '^', esc = *s == 0x1b || caret;
+	const char *p = s + esc + caret;
+
+	if (caret && (end - s < 3 || s[1] != '[' || s[2] != '['))
+		return NULL;
 
 	if (esc && p < end && *p != '[')
 		return p + 1 + (*p == '(' && p + 1 < end);
@@ -141,13 +147,33 @@ static char old_symbol(const char *begin, const char *s)
 	return found && (s == begin || (unsigned char)s[-1] < 0x80) ? is[found - symbol] : 0;
 }
 
+/* The word in "*kvm_exit*" or "**kvm_exit**" of Markdown and chats, at s in a line from `begin`; of length 0: none. */
+static struct text_slice bold_word(const char *begin, const char *s, const char *end)
+{
+	const char *word = s, *p;
+	size_t stars, after;
+
+	while (word < end && *word == '*')
+		word++;
+	for (p = word; p < end && (isalnum((unsigned char)*p) || *p == '_');)
+		p++;
+	stars = (size_t)(word - s);
+	after = p < end ? strspn(p, "*") : 0;
+	if (!stars || stars > 2 || after != stars || (s > begin && s[-1] != ' ' && s[-1] != ':') ||
+	    (p + after < end && !strchr(" :,", p[after])))
+		return (struct text_slice){s, 0};
+	return (struct text_slice){word, (uint32_t)(p - word)};
+}
+
 /* Is there something at s that paste_clean() changes? */
 static bool is_odd(const char *s, const char *end)
 {
 	size_t len;
 
-	if (*s == '[')
+	if (*s == '[' || *s == '^')
 		return escape_end(s, end);
+	if (*s == '*')
+		return bold_word(s, s, end).len;
 	if (*s == '<' || *s == '"')
 		return *s == '"' || fence_skip(s, end) > s;
 	return *s == 0x1b || *s == '\t' || *s == '`' || is_escaped(s, end) || old_symbol(s, s) ||
@@ -158,8 +184,10 @@ static bool is_odd(const char *s, const char *end)
 
 bool paste_is_odd(const char *s, const char *end)
 {
+	if (end > s && end[-1] == '$')
+		return true; /* of cat -A */
 	for (; s < end; s++)
-		if ((*s < ' ' || strchr("[&`<\"\\", *s)) && is_odd(s, end))
+		if ((*s < ' ' || strchr("[&`<\"\\^*", *s)) && is_odd(s, end))
 			return true;
 	return false;
 }
@@ -222,8 +250,9 @@ char *paste_clean(char *s, char *end)
 	bool markdown = memmem(s, (size_t)(end - s), "\\_", 2);
 
 	while (s < end) {
-		const char *escape = *s == 0x1b || *s == '[' ? escape_end(s, end) : NULL,
+		const char *escape = *s && strchr("\033[^", *s) ? escape_end(s, end) : NULL,
 			   *is = NULL;
+		struct text_slice bold = {s, 0};
 		char old = old_symbol(begin, s), entity;
 		size_t len = 0;
 
@@ -238,6 +267,12 @@ char *paste_clean(char *s, char *end)
 			s += 2;
 		} else if (escape) {
 			s += escape - s;
+		} else if (*s == '*' && (bold = bold_word(begin, s, end)).len) {
+			size_t stars = (size_t)(bold.at - s);
+
+			memmove(to, bold.at, bold.len);
+			to += bold.len;
+			s += bold.len + 2 * stars;
 		} else if (is) {
 			to = mempcpy(to, is, strlen(is));
 			s += len;

@@ -16,6 +16,9 @@
 /* Removes what no trace contains; the text only gets shorter. Returns its new end, where no newline is. */
 char *paste_clean(char *s, char *end);
 
+/* Without the '$' at its end, the "^M" before it, and the "^I" for tabs (cat -A). */
+char *paste_end_mark_cut(char *s, char *end);
+
 /* Does the line begin or end a block of text: "```", "~~~", "{noformat}", "[code]", "</pre>"? */
 bool paste_is_fence(const char *s, const char *end);
 

@@ -150,6 +150,8 @@ bool paste_line_read(struct text_lines *t, struct physical *x)
 		physical_split(t, x, s, end);
 	x->last |= t->unended && t->at == t->end && !x->ended;
 	x->last |= t->open_from && x->number >= t->open_from;
+	if (p->ends_marked)
+		x->end = paste_end_mark_cut(x->at, x->end);
 	x->is_fence = paste_is_fence(x->at, x->end);
 	x->end = paste_clean(x->at, x->end);
 	x->flowed = x->end - x->at >= 2 && x->end[-1] == ' ' && x->end[-2] != ' ';

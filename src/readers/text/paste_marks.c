@@ -37,7 +37,7 @@ bool paste_has_cut_mark(const char *s, const char *end)
 	static const char *const texts[] = {"print: ", "puts: ", "mark_write: "};
 	const char *open;
 
-	bool within = has_mark_within(s, end);
+	bool within = has_mark_within(s, end) || (end > s && end[-1] == '$');
 
 	if (end - s < 4 || (!within && end[-1] != '>' && memcmp(end - 3, "...", 3) != 0))
 		return false;
@@ -50,6 +50,14 @@ bool paste_has_cut_mark(const char *s, const char *end)
 	if (end[-1] == '>' && open && memchr(open, '>', (size_t)(end - open)) == end - 1)
 		return false;
 	return end[-1] == '.' || !strchr("-=", end[-2]);
+}
+
+char *paste_end_mark_cut(char *s, char *end)
+{
+	end -= end > s && end[-1] == '$';
+	for (char *tab = s; (tab = memmem(tab, (size_t)(end - tab), "^I", 2));)
+		memset(tab, ' ', 2);
+	return end - s >= 2 && !memcmp(end - 2, "^M", 2) ? end - 2 : end;
 }
 
 static bool is_symbol(char c)

@@ -2,11 +2,13 @@
 /* How the lines of a pasted text were broken: by words, at the width of a terminal, by a screen, by a mailer. */
 #include <string.h>
 
+#include "readers/text/paste_clean.h"
 #include "readers/text/paste_state.h"
 
 enum {
 	HARD_LINES_MIN = 2, /* of equal length, that a terminal broke */
 	CUT_LINES_MIN = 2,  /* of equal length, that a screen cut */
+	MARKED_LINES = 1000, /* that show whether all end with '$' */
 };
 
 /* Lines of one sort. Of those that end at the width, a copy from a screen may have dropped a blank. */
@@ -175,10 +177,32 @@ static void measure_reset(struct paste *p)
 }
 
 /* Twice if the text is quoted-printable: which parts are is known at the end. `rewind`: goes back to the beginning. */
+/* Does '$' end lines of several widths (cat -A, cat -E)? An editor's ends those that it cuts, at one. */
+static bool ends_are_marked(struct text_lines *t)
+{
+	size_t first = 0;
+	bool differ = false;
+	char *s, *end;
+
+	for (unsigned int nr = 0; nr < MARKED_LINES && (s = text_line_plain(t, &end)); nr++) {
+		size_t width = (size_t)(end - s);
+
+		if (width < 2 || end[-1] != '$' || paste_is_prompt(text_skip_quote(s), end))
+			continue;
+		differ |= first && width != first;
+		first = width;
+	}
+	return differ;
+}
+
 int paste_measure(struct text_lines *t, int (*rewind)(struct text_lines *t))
 {
 	int err;
 
+	t->paste->ends_marked = ends_are_marked(t);
+	err = rewind(t);
+	if (err)
+		return err;
 	measure_once(t);
 	err = rewind(t);
 	if (err || !printable_settle(&t->paste->printable))

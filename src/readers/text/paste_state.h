@@ -46,6 +46,7 @@ struct paste {
 	bool has_whole;		      /* records with all their fields */
 	bool has_parts;		      /* "host.dat: cpus=2": such names are no prefixes */
 	unsigned int layers;	      /* prefixes of the last event */
+	bool ends_marked;	      /* lines end with '$': cat -A, cat -E */
 	bool is_log;		      /* one of them is a log's date */
 	char layer[PASTE_LAYERS_MAX]; /* what they begin with */
 	uint64_t number, records;     /* of the newest line that was read */
