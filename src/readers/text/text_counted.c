@@ -43,7 +43,7 @@ static bool is_group(const char *s)
 /* "90112", "90,112" at s, before `end`; its end, or NULL. */
 static const char *count_read(const char *s, const char *end, uint64_t *ret)
 {
-	char digits[COUNT_DIGITS_MAX + 1];
+	char digits[COUNT_DIGITS_MAX + TEXT_LINE_SLACK] = "";
 	const char *number = digits, *p = s;
 	size_t nr = 0;
 
