@@ -125,7 +125,8 @@ static const char *fence_skip(const char *s, const char *end)
 bool paste_is_fence(const char *s, const char *end)
 {
 	s = text_skip_quote(s);
-	return s < end && (strchr("`~{[", *s) || !memcmp(s, "<pre>", 5) || !memcmp(s, "</pre", 5)) &&
+	return s < end &&
+	       (strchr("`~{[", *s) || !memcmp(s, "<pre>", 5) || !memcmp(s, "</pre", 5)) &&
 	       fence_skip(s, end) > s && !memchr(s, ' ', (size_t)(end - s));
 }
 

@@ -125,12 +125,13 @@ void tracetext_report(struct tracetext *t)
 				  " places; each place counts as one lost event",
 				  info->file, t->uncounted);
 	if (t->left_out.nr)
-		trace_info_caveat(info,
-				  "%s: events may be left out in %" PRIu64
-				  " places, the first is before line %" PRIu64
-				  ": lines that are no events are there, and what spans them is not "
-				  "measured",
-				  info->file, t->left_out.nr, t->left_out.first_line);
+		trace_info_caveat(
+			info,
+			"%s: events may be left out in %" PRIu64
+			" places, the first is before line %" PRIu64
+			": lines that are no events are there, and what spans them is not "
+			"measured",
+			info->file, t->left_out.nr, t->left_out.first_line);
 	skipped_report(t, &t->unknown, "not recognized");
 	skipped_report(t, &t->other_unit,
 		       t->other.timeless ? "no timestamp"

@@ -513,7 +513,8 @@ static void timeless_describe(struct tracetext *t)
 		"there are no timestamps",
 		"the times go back and forth, as those from one line to the next do (perf script "
 		"--deltatime; print it without), and are not used",
-		"the events have no timestamps, and the log's lines none with fractions of a second",
+		"the events have no timestamps, and the log's lines none with fractions of a "
+		"second",
 	};
 	struct trace_info *info = &t->reader.info;
 
@@ -542,10 +543,11 @@ static void meta_set(struct scan *s, uint64_t tsc_khz)
 				  "their time zone is taken for UTC",
 				  info->file);
 	if (t->log_times)
-		trace_info_caveat(info,
-				  "%s: the events have no times: those of the log's lines are used, as "
-				  "of tp_printk",
-				  info->file);
+		trace_info_caveat(
+			info,
+			"%s: the events have no times: those of the log's lines are used, as "
+			"of tp_printk",
+			info->file);
 	info->kind = t->lines.source		 ? t->lines.source->kind
 		     : t->line.layout == TEXT_PERF ? "perf script text"
 		     : t->line.from_trace_cmd	 ? "trace-cmd report text"
