@@ -84,6 +84,9 @@ struct text_seam {
 /* Adds what this line says, which is no event; false: nothing. */
 bool text_seam_parse(const char *line, const char *end, struct text_seam *ret);
 
+/* Is it of the dump of a record that perf script -D prints before the event? after_one: so was the line before. */
+bool text_is_perf_dump(const char *line, const char *end, bool after_one);
+
 /* A frame of a backtrace, whose function becomes l->text; s is where the line begins after its blanks. */
 bool text_stack_parse(struct text_line *l, const char *line, const char *s, const char *end);
 

@@ -122,3 +122,20 @@ bool text_seam_parse(const char *line, const char *end, struct text_seam *ret)
 	ret->any = true;
 	return true;
 }
+
+/* "0x408c8@perf.data [0x8]: event: 68", "0 1000000000 0xd288 [0x40]: PERF_RECORD_COMM: ..." */
+static bool is_dump_head(const char *s, const char *end)
+{
+	return memmem(s, (size_t)(end - s), "]: event: ", 10) ||
+	       memmem(s, (size_t)(end - s), "]: PERF_RECORD_", 15);
+}
+
+bool text_is_perf_dump(const char *line, const char *end, bool after_one)
+{
+	const char *s = line;
+
+	return (after_one && end - s == 1 && *s == '.') || seam_begins(s, ". ... raw event") ||
+	       seam_begins(s, ".  00") || seam_begins(s, "... thread: ") ||
+	       seam_begins(s, "...... dso: ") ||
+	       ((*s >= '0' && *s <= '9') && is_dump_head(s, end));
+}

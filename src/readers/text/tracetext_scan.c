@@ -118,15 +118,15 @@ static int lost_learn(struct scan *s, const struct text_line *l, bool is_gap)
 }
 
 /*
- * A line between events that is none: "--" of grep, "lots of these", a heading, "> On Thu, ... wrote:", half a record.
- * Any may stand for events, so that no span over it is measured. Not so are other lines of the log that the events are
- * in, blank ones, and what belongs to a call chain of perf.
+ * A line between events that is none: "--" of grep, a heading, half a record. Any may stand for events, so that no span
+ * over it is measured; but not other lines of the log, blank ones, and perf's: call chains, dumps of records (-D).
  */
 void tracetext_seam(struct tracetext *t, const char *line, const char *end)
 {
 	const char *s = text_skip_quote(line);
 
-	t->in_chain = t->kind == TEXT_STACK || (t->in_chain && s < end && s > line);
+	t->in_chain = t->kind == TEXT_STACK || text_is_perf_dump(s, end, t->in_chain) ||
+		      (t->in_chain && s < end && s > line);
 	if ((t->kind != TEXT_UNKNOWN && t->kind != TEXT_EMPTY) ||
 	    text_seam_parse(line, end, &t->seam) || t->in_chain || t->lines.in_log)
 		return;
