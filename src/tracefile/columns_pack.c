@@ -122,7 +122,7 @@ static void words_unpack(struct varints *in, uint8_t *rec, unsigned int words)
 bool delta_unpack(const uint8_t *from, size_t len, uint8_t *out, size_t raw)
 {
 	struct slot slots[SLOTS] = {0};
-	struct varints in = {from, from + len, false};
+	struct varints in = {from, from ? from + len : NULL, false};
 	uint64_t time = 0, words;
 
 	for (size_t at = 0; at < raw; at += words * WORD) {

@@ -116,6 +116,8 @@ static void refuses(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_false(delta_unpack(cases[i].in, cases[i].len, out, cases[i].raw));
 	assert_true(delta_unpack((const uint8_t[]){0x80, 0x01, 0x01, 0x02}, 4, out, 8));
+	assert_true(delta_unpack(NULL, 0, out, 0)); /* a chunk without payload */
+	assert_false(delta_unpack(NULL, 0, out, 8));
 	assert_int_equal(out[0], 1);
 	free(out);
 }
