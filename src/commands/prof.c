@@ -65,6 +65,8 @@ static int one_fold(void *arg, FILE *out)
 		err = profile_make(arg, &run.source, &tree, &notes);
 	if (!err)
 		profile_fold(arg, tree, out);
+	if (!err && run.source.trace->refused)
+		command_note(SAMPLES_REFUSED, run.source.trace->refused);
 	json_decref(notes);
 	calltree_close(tree);
 	sample_source_close(&run.source);

@@ -100,6 +100,7 @@ struct sample_trace {
 	unsigned int nr_types;
 	const struct sample_ops *ops;
 	uint64_t nr_read;	 /* samples returned since the first one */
+	uint64_t refused; /* spans that the last analysis dropped: too many were open at once */
 	const char *default_elf; /* the ELF file to use if none is given; or NULL */
 	bool whole;		 /* all CPUs' samples begin together: none was overwritten */
 	bool keeps_args; /* arguments are valid as long as the trace, not only until the next sample */

@@ -160,6 +160,10 @@ static int rows_make(const struct profile_query *q, const struct sample_source *
 	calltree_close(tree);
 	if (!err && s->in && row_sink_empty(&sink))
 		*notes = empty_lines(s->in, needs.events ? &needs : NULL);
+	if (!err && s->trace->refused) {
+		*notes = *notes ? *notes : json_array();
+		json_array_append_new(*notes, json_sprintf(SAMPLES_REFUSED, s->trace->refused));
+	}
 	return err;
 }
 

@@ -279,8 +279,10 @@ static int wait_begin(struct profile *p, struct idle *x, struct idle_cpu *c, con
 		hash_add_words(&x->waits, (uint64_t[]){s->thread, s->cpu % CPUS_MAX}, &is_new);
 	int err = 0;
 
-	if (!known)
-		return fail(-E2BIG, "more than %d waiting threads", WAITING_MAX);
+	if (!known) {
+		p->trace->refused++;
+		return 0;
+	}
 	if (is_new) {
 		known->waiting = calloc(1, sizeof(*known->waiting));
 		if (!known->waiting)
@@ -391,6 +393,7 @@ static int fold_idle(struct profile *p)
 	if (!x)
 		return fail(-ENOMEM, "out of memory");
 	x->profile = p;
+	p->trace->refused = 0;
 	x->waits = HASH_TABLE(struct known_wait, 2, WAITING_MAX);
 	int err = sample_each(p->trace, idle_sample, x);
 

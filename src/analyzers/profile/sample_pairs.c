@@ -27,10 +27,11 @@ struct open_entry { /* its key: id, base and, if that counts, thread */
 	struct open_begin begin;
 	struct sample_pair timed;
 	uint8_t *args; /* a copy if the trace does not keep them */
+	uint64_t refused; /* begins above it that were dropped, and whose ends have not come yet */
 };
 
 struct sample_pairs {
-	const struct sample_trace *trace;
+	struct sample_trace *trace;
 	bool compat;
 	struct timed_name *names; /* by tracepoint index */
 	bool *timed;		  /* by base: an end of it is known */
@@ -127,7 +128,7 @@ static void name_init(struct sample_pairs *p, uint32_t i)
 		p->timed[n->base] = true;
 }
 
-int sample_pairs_open(const struct sample_trace *t, bool compat,
+int sample_pairs_open(struct sample_trace *t, bool compat,
 		      int (*put)(void *arg, const struct sample_pair *pair), void *arg,
 		      struct sample_pairs **ret)
 {
@@ -137,6 +138,7 @@ int sample_pairs_open(const struct sample_trace *t, bool compat,
 	if (!p)
 		return fail(-ENOMEM, "out of memory");
 	p->trace = t;
+	t->refused = 0;
 	p->compat = compat;
 	p->put = put;
 	p->arg = arg;
@@ -203,6 +205,15 @@ static int args_keep(struct sample *s)
 	return copy ? 0 : fail(-ENOMEM, "out of memory");
 }
 
+/* Its end will come while the entry that it is nested in is open. */
+static int begin_refuse(struct sample_pairs *p, struct open_entry *outer)
+{
+	p->trace->refused++;
+	if (outer)
+		outer->refused++;
+	return 0;
+}
+
 static int pair_begin(struct sample_pairs *p, const struct sample *s, struct pair_key key,
 		 const struct timed_name *name)
 {
@@ -217,15 +228,17 @@ static int pair_begin(struct sample_pairs *p, const struct sample *s, struct pai
 	if (overwritten) {
 		free(e->args);
 		open_remove(&p->open, e);
+		e = NULL;
 	}
 	if (p->open.nr == OPEN_MAX)
-		return fail(-E2BIG, "more than %d begins without an end", OPEN_MAX);
+		return begin_refuse(p, e);
 	e = open_add(&p->open, key);
 	if (!e)
 		return fail(-ENOMEM, "out of memory");
 	e->timed.entry = *s;
 	e->timed.duration_ns = 0;
 	e->timed.open = false;
+	e->refused = 0;
 	e->args = NULL;
 	if (p->trace->keeps_args)
 		return 0;
@@ -241,6 +254,10 @@ static int pair_end(struct sample_pairs *p, const struct sample *s, struct pair_
 
 	if (!e)
 		return 0;
+	if (e->refused) {
+		e->refused--;
+		return 0;
+	}
 	struct sample_pair *pair = &e->timed;
 	int stop = 0;
 

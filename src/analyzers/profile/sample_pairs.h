@@ -31,7 +31,7 @@ struct sample_pairs;
  * Otherwise the dictionary defines which names are timed, _ret and _err must end the name, and
  * entries nest (a stack per thread and name).
  */
-int sample_pairs_open(const struct sample_trace *t, bool compat,
+int sample_pairs_open(struct sample_trace *t, bool compat,
 		      int (*put)(void *arg, const struct sample_pair *pair), void *arg,
 		      struct sample_pairs **ret);
 void sample_pairs_close(struct sample_pairs *p);

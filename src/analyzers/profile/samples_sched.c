@@ -20,24 +20,27 @@ struct wait {
 	bool open, woken; /* woken: kept if the wait's end was not seen, as in OSv's tool */
 };
 
-static int wait_begin(struct hash_table *waits, const struct sample *s)
-{
-	struct wait *x = hash_add_u64(waits, s->thread, NULL);
-
-	if (!x)
-		return fail(-E2BIG, "more than %d threads", WAITS_MAX);
-	x->cpu = s->cpu;
-	x->since_ns = s->time_ns;
-	x->open = true;
-	return 0;
-}
-
 struct wakeups {
+	struct sample_trace *trace;
 	const struct time_range *range;
 	int (*put)(void *arg, const struct wakeup *w);
 	void *arg;
 	struct hash_table waits;
 };
+
+static int wait_begin(struct wakeups *w, const struct sample *s)
+{
+	struct wait *x = hash_add_u64(&w->waits, s->thread, NULL);
+
+	if (!x) {
+		w->trace->refused++;
+		return 0;
+	}
+	x->cpu = s->cpu;
+	x->since_ns = s->time_ns;
+	x->open = true;
+	return 0;
+}
 
 static int wakeup_sample(void *wakeups, const struct sample *s)
 {
@@ -50,7 +53,7 @@ static int wakeup_sample(void *wakeups, const struct sample *s)
 	if (strncmp(name, "sched_wa", 8))
 		return 0;
 	if (!strcmp(name, "sched_wait"))
-		return wait_begin(&w->waits, s);
+		return wait_begin(w, s);
 	if (!strcmp(name, "sched_wake")) {
 		if (sample_args(s->tp, s->args, s->args_len, args, &len) < 1)
 			return 0;
@@ -76,8 +79,9 @@ static int wakeup_sample(void *wakeups, const struct sample *s)
 int wakeups_find(struct sample_trace *t, const struct time_range *range,
 		 int (*put)(void *arg, const struct wakeup *w), void *arg)
 {
-	struct wakeups w = {.range = range, .put = put, .arg = arg};
+	struct wakeups w = {.trace = t, .range = range, .put = put, .arg = arg};
 
+	t->refused = 0;
 	w.waits = HASH_TABLE(struct wait, 1, WAITS_MAX);
 	int stop = sample_each(t, wakeup_sample, &w);
 

@@ -55,11 +55,18 @@ static void empty_report(struct sample_run *run, const struct report_needs *need
 }
 
 /* With the other notes, or where there are none, as under OSv's own formats, on stderr. */
-static void limit_note(struct sample_run *run)
+__attribute__((format(printf, 2, 3))) static void note_add(struct sample_run *run, const char *fmt,
+							   ...)
 {
-	char text[64];
+	_cleanup_free_ char *text = NULL;
+	va_list args;
 
-	snprintf(text, sizeof(text), "stopped after %" PRIu64 " rows (--limit)", run->sink.nr);
+	va_start(args, fmt);
+	if (vasprintf(&text, fmt, args) < 0)
+		text = NULL;
+	va_end(args);
+	if (!text)
+		return;
 	if (!run->source.in || !(run->sink.json || !strcmp(run->out.format, "text"))) {
 		command_note("%s", text);
 		return;
@@ -68,14 +75,25 @@ static void limit_note(struct sample_run *run)
 	json_array_append_new(run->more, json_string(text));
 }
 
+/* What OSv's tool would have printed is not left out of what is compared with it. */
+static int refused_check(const struct sample_run *run)
+{
+	uint64_t nr = run->source.trace->refused;
+
+	return nr && compat_given ? fail(-E2BIG, SAMPLES_REFUSED, nr) : 0;
+}
+
 static int run_close(struct sample_run *run, const struct report_needs *needs, int err)
 {
 	bool strict = false;
 
+	err = err ? err : refused_check(run);
 	if (!err && row_sink_empty(&run->sink) && !compat_given)
 		empty_report(run, needs);
 	if (!err && run->sink.cut)
-		limit_note(run);
+		note_add(run, "stopped after %" PRIu64 " rows (--limit)", run->sink.nr);
+	if (!err && run->source.trace->refused)
+		note_add(run, SAMPLES_REFUSED, run->source.trace->refused);
 	if (!err && run->source.in)
 		strict = events_end(run);
 	else if (!err && run->sink.json)

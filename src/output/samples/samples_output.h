@@ -6,6 +6,7 @@
 #ifndef HOSTRACE_SAMPLES_OUTPUT_H
 #define HOSTRACE_SAMPLES_OUTPUT_H
 
+#include <inttypes.h>
 #include <jansson.h>
 
 #include "analyzers/profile/calltree.h"
@@ -147,6 +148,9 @@ void call_stacks_print(const struct calltree *t, struct row_sink *sink);
  * 0 or -ENOMEM with the error message set.
  */
 int folded_diff(char *a, char *b, FILE *out, uint64_t *ret_nr);
+
+/* Of sample_trace.refused, as the format of a note or an error message. */
+#define SAMPLES_REFUSED "%" PRIu64 " spans were dropped: too many were open at once"
 
 /* What is to be known of a profile's figures: lines under its text, caveats of its JSON. New arrays of texts. */
 json_t *wait_profile_notes(const struct wait_sums *sums);
