@@ -15,7 +15,12 @@
 #include "base/hash.h"
 #include "readers/text/text_counted.h"
 
-enum { COUNTED_TEXTS_MAX = 4096, COUNT_DIGITS_MAX = 18, THREAD_MIN = 100 };
+enum {
+	COUNTED_TEXTS_MAX = 4096,
+	COUNT_DIGITS_MAX = 18,
+	THREAD_MIN = 100,
+	UNIQ_BLANKS = 3 /* before a number of 4 digits: uniq -c has 7 columns, perf script 5 */
+};
 
 /* An event without a time. */
 static bool counted_event(const char *s, const char *end, struct text_counted *ret)
@@ -109,6 +114,7 @@ bool text_counted_parse(const char *s, const char *end, struct text_counted *ret
 /* What the lines have shown so far. */
 struct counted_look {
 	uint64_t nr, last;
+	bool is_of_perf; /* the last: a thread, and the event with its system and all of its text */
 	bool by_one, ascends, repeats, small, is_trace;
 	struct hash_table texts, numbers;
 };
@@ -134,6 +140,9 @@ static void counted_look_at(struct counted_look *c, const char *s, const char *e
 	c->by_one &= now.count == (c->nr ? c->last + 1 : now.count);
 	c->ascends &= !c->nr || now.count > c->last;
 	c->small |= now.count < THREAD_MIN;
+	c->is_of_perf = now.count >= THREAD_MIN && now.event.system.len &&
+			text_skip_blanks(s) - s < UNIQ_BLANKS && !is_reason(now.event.text) &&
+			memchr(now.event.text.at, ' ', now.event.text.len);
 	c->last = now.count;
 	c->nr++;
 }
@@ -156,7 +165,8 @@ bool text_is_counted(const char *head, size_t len)
 	are_threads = !c.small && c.nr > 1 && c.numbers.nr * 2 <= c.nr;
 	hash_deinit(&c.texts);
 	hash_deinit(&c.numbers);
-	if (c.is_trace || are_threads || !c.nr || (c.by_one && (c.nr > 1 || c.last == 1)))
+	if (c.is_trace || are_threads || !c.nr || (c.by_one && (c.nr > 1 || c.last == 1)) ||
+	    (c.nr == 1 && c.is_of_perf))
 		return false;
 	return !c.repeats || !c.ascends;
 }

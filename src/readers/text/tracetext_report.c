@@ -113,7 +113,13 @@ void tracetext_report(struct tracetext *t)
 	if (info->late)
 		trace_info_caveat(info, "%s: %" PRIu64 " events are out of order", info->file,
 				  info->late);
-	if (t->back_line)
+	if (t->back_line && t->steps.back > t->steps.nr / 2)
+		trace_info_caveat(info,
+				  "%s: most times are before that of the line above: the text is "
+				  "in reverse order (tac, journalctl -r), and has no latencies; "
+				  "turn it round: tac FILE",
+				  info->file);
+	else if (t->back_line)
 		trace_info_caveat(info,
 				  "%s: a CPU's times go back at line %" PRIu64
 				  ": two recordings, one twice, or lines that were sorted count "
