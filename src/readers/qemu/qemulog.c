@@ -26,6 +26,8 @@ enum {
 
 struct qemulog {
 	struct reader reader;
+static const uint64_t day_ns = 86400 * 1000000000ull;
+
 	struct text_lines lines;
 	struct qemu_events events;
 	enum qemu_form form; /* of all lines */
@@ -35,8 +37,11 @@ struct qemulog {
 		uint64_t nr, first_line;
 	} unknown, cut, head; /* head: the first line, if its beginning is missing */
 	struct qemu_two two;
-	struct text_seam seam; /* what is missing after the newest event */
-	uint64_t uncounted;    /* losses of unknown size */
+	struct text_seam seam;	 /* what is missing after the newest event */
+	uint64_t since_blank;	 /* events below the last blank line */
+	struct skipped left_out; /* places where only seam.doubtful is set, and the line after */
+	uint64_t days;		 /* that have begun in times of day without a date */
+	uint64_t uncounted;	 /* losses of unknown size */
 	struct paste_sources
 		sources;  /* of lines whose heads paste.c does not remove, as they have the time */
 	uint8_t decimals; /* of the times: the least */
@@ -129,6 +134,11 @@ static bool form_find(struct qemulog *q)
 		q->last_line = form ? q->lines.number : q->last_line;
 		if (form)
 			qemu_tid_learn(&q->events, l.head.tid, l.args);
+		if (l->time.of_day) {
+			l->head.time_ns += q->days * day_ns;
+			q->days += q->time_ns > l->head.time_ns + day_ns / 2;
+			l->head.time_ns += q->time_ns > l->head.time_ns + day_ns / 2 ? day_ns : 0;
+		}
 		nr[form] += qemu_line_is_likely(&l) && !q->lines.signature;
 		if (!within && (!form || form == QEMU_LOG_BARE))
 			within = qemu_line_form_within(s, end);

@@ -7,6 +7,7 @@
  *	Mar 01 10:20:33.100001 host qemu-kvm[4217]: ...	syslog, journalctl
  *	Sun 2026-03-01 10:20:33 UTC host qemu-kvm[4217]: ...	journalctl -o short-full
  *	[  123.100001] host qemu-kvm[4217]: ...		journalctl -o short-monotonic
+ *	10:20:33.100001 ..., 123.100001 ...		ts %H:%M:%.S, ts -s %.s; also in brackets
  *	<13>1 2026-03-01T10:20:33.100001Z host qemu-kvm 4217 - - ...	RFC 5424
  *	... [guest] qemu-system-x86_64: (4217:CPU 0/KVM): ...	QEMU 11
  */
@@ -140,28 +141,49 @@ static const char *month_parse(const char *s, struct log_time *ret)
 	return p;
 }
 
-/* "1772360433.100001" of ts and journalctl -o short-unix; "[  123.100001]" */
+/* "1772360433.100001" of ts and journalctl -o short-unix; "[  123.100001]", "123.100001" */
 static const char *seconds_parse(const char *s, struct log_time *ret)
 {
-	struct log_time t = {.monotonic = *s == '['};
-	const char *begin = t.monotonic ? text_skip_blanks(s + 1) : s, *p = begin;
+	bool bracket = *s == '[';
+	const char *begin = bracket ? text_skip_blanks(s + 1) : s, *p = begin;
 	uint64_t seconds = text_decimal(&p);
+	struct log_time t = {.monotonic = bracket || p - begin != 10};
 
-	if (p == begin || *p != '.' || seconds > INT64_MAX / 1000000000 ||
-	    (!t.monotonic && p - begin != 10))
+	if (p == begin || *p != '.' || seconds > INT64_MAX / 1000000000)
 		return NULL;
 	t.ns = seconds * 1000000000;
 	p = fraction_take(p, &t);
-	if (!p || t.decimals < 3 || (t.monotonic && *p != ']'))
+	if (!p || t.decimals < (t.monotonic && !bracket ? 6 : 3) || (bracket && *p != ']'))
 		return NULL;
 	*ret = t;
-	p += t.monotonic;
-	if (t.monotonic && *p == '[') { /* "[    T1]" of the kernel: CONFIG_PRINTK_CALLER */
+	p += bracket;
+	if (bracket && *p == '[') { /* "[    T1]" of the kernel: CONFIG_PRINTK_CALLER */
 		p = text_skip_blanks(p + 1);
 		p += strcspn(p, " ]\n");
 		p = *p == ']' ? p + 1 : NULL;
 	}
 	return p;
+}
+
+/* "10:20:33.100001"; without a fraction it may be a thread's name, or a time that several events have. */
+static const char *day_parse(const char *s, struct log_time *ret)
+{
+	struct log_time t = {.of_day = true};
+	const char *p = clock_take(s, 0, &t);
+
+	if (!p || !t.decimals)
+		return NULL;
+	*ret = t;
+	return p;
+}
+
+/* "[2026-03-01 10:20:33.100001]", "[10:20:33.100001]" */
+static const char *bracket_parse(const char *s, struct log_time *ret)
+{
+	const char *p = *s == '[' ? log_date_parse(s + 1, ret) : NULL;
+
+	p = p || *s != '[' ? p : day_parse(s + 1, ret);
+	return p && *p == ']' ? p + 1 : NULL;
 }
 
 static const char *time_parse(const char *s, struct log_time *ret)
@@ -174,6 +196,8 @@ static const char *time_parse(const char *s, struct log_time *ret)
 			p = log_date_parse(s + 4, ret);
 	p = p ? p : month_parse(s, ret);
 	p = p ? p : seconds_parse(s, ret);
+	p = p ? p : day_parse(s, ret);
+	p = p ? p : bracket_parse(s, ret);
 	if (!p)
 		return NULL;
 	p += *p == ':';

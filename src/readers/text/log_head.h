@@ -13,6 +13,7 @@ struct log_time {
 	uint8_t decimals; /* of the seconds */
 	bool monotonic;
 	bool no_year; /* 1970 is assumed */
+	bool of_day;  /* since midnight */
 };
 
 struct log_head {

@@ -519,8 +519,10 @@ static bool dated_parse(struct text_line *l, const char *s, const char *end)
 	     p = memchr(p + 1, '-', (size_t)(end - p - 1))) {
 		const char *date = p - s < 4 ? s : p - 4;
 
-		if ((date > s && date[-1] != ' ') || !(after = log_date_parse(date, &t)) ||
-		    *after != ' ' || !t.decimals || !loose_head_parse(l, s, date))
+		if ((date > s && date[-1] != ' ') || !(after = log_date_parse(date, &t)))
+			continue;
+		after += *after == ':';
+		if (*after != ' ' || !t.decimals || !loose_head_parse(l, s, date))
 			continue;
 		after = text_skip_blanks(after);
 		l->ticks = false;

@@ -103,6 +103,7 @@ enum {
 	TRACETEXT_STACK_BYTES = 2048,	 /* of a backtrace, as names */
 	TRACETEXT_HOLES_MAX = 1 << 20,
 	TRACETEXT_UNKNOWN_BYTES = 256, /* of the first line that is not recognized */
+	TRACETEXT_DAYS_MAX = 64,
 	TRACETEXT_KEPT_MAX = 64 << 20, /* bytes of `kept`; further lines are all parsed */
 };
 
@@ -182,6 +183,11 @@ struct tracetext {
 		uint64_t nr, back; /* times that follow another one; those that are before it */
 		uint64_t first, newest, min, max;
 	} steps; /* of the times, as the lines have them; set by the first pass */
+	struct text_days { /* times of day without a date: set by the first pass */
+		uint64_t record[TRACETEXT_DAYS_MAX]; /* of the first line of each day but the first */
+		unsigned int nr;
+		uint64_t newest;
+	} days;
 	struct text_skipped unknown, other_unit, calls, other_part;
 	char unknown_line[TRACETEXT_UNKNOWN_BYTES]; /* the first one's beginning */
 	uint64_t back_line; /* where a CPU's times go back to the beginning, or by a second; 0: nowhere */

@@ -134,34 +134,6 @@ void tracetext_seam(struct tracetext *t, const char *line, const char *end)
 			    (s < end && (t->kind == TEXT_UNKNOWN || *s == '#'));
 }
 
-static void log_time(struct tracetext *t)
-{
-	const struct text_log *log = &t->lines.log;
-	struct text_line *l = &t->line;
-
-	bool is_first = !t->scanned && !t->reader.info.nr_events;
-
-	t->log_coarse |= l->timeless && log->is_coarse;
-	t->is_log_time = l->timeless && log->has_time && !t->unit.own_times &&
-			 (is_first || t->log_times);
-	if (!t->is_log_time)
-		return;
-	l->timeless = false;
-	l->time = log->time.ns;
-	l->decimals = log->time.decimals;
-	l->is_date = !log->time.monotonic;
-	l->tid = l->tid ? l->tid : log->tid;
-	t->log_times = true;
-}
-
-void tracetext_time(struct tracetext *t)
-{
-	log_time(t);
-	t->line.timeless |= t->unit.differences;
-	if (t->line.timeless)
-		t->line.time = t->lines.record;
-}
-
 /* What lines between the newest event and the one of this time say that is missing, on whatever CPU. */
 static int seam_learn(struct scan *s, uint64_t time)
 {
