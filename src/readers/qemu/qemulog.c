@@ -5,6 +5,7 @@
  *
  * The number before the '@' is the thread in QEMU's log and the process in SystemTap's and simpletrace.py's.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 
@@ -22,12 +23,13 @@ enum {
 	NS_DECIMALS = 9,
 	ARENA = BATCH_MAX * QEMU_RECORD_MAX,
 	FORM_LINES_MAX = 100000, /* lines whose form is looked at before the first is read */
+	PIECE_EVENTS_MIN = 2,	 /* above a blank line that separates pieces */
 };
+
+static const uint64_t day_ns = 86400 * 1000000000ull;
 
 struct qemulog {
 	struct reader reader;
-static const uint64_t day_ns = 86400 * 1000000000ull;
-
 	struct text_lines lines;
 	struct qemu_events events;
 	enum qemu_form form; /* of all lines */
@@ -76,6 +78,36 @@ static bool tail_is_cut(const struct qemulog *q, const struct qemu_line *l)
 	       qemu_event_is_part(l->name, false);
 }
 
+/* "(30 s later)", "# later", "Second try, after a reboot:": what QEMU and other programs do not print into its log. */
+static bool is_remark(const char *s, const char *end)
+{
+	static const char opens[] = "([<", closes[] = ")]>", marks[] = "#*=~/";
+	const char *open = strchr(opens, *s);
+
+	while (end > s && end[-1] == ' ')
+		end--;
+	if (end - s < 2)
+		return false;
+	if (open) /* not "[   12.3] Linux", of a guest's console */
+		return end[-1] == closes[open - opens];
+	if (strchr(marks, *s))
+		return s[1] == ' ' || s[1] == *s;
+	return isalpha((unsigned char)*s) && end[-1] == ':' && memchr(s, ' ', (size_t)(end - s)) &&
+	       !memmem(s, (size_t)(end - s), "qemu", 4);
+}
+
+/* What a line that is no event says that is missing there. A log has others, for which no event was left out. */
+static void seam_see(struct qemulog *q, const char *s, const char *end)
+{
+	bool blank = text_skip_quote(s) >= end;
+
+	s = text_skip_quote(s);
+	text_seam_parse(s, end, &q->seam);
+	q->seam.doubtful |=
+		blank ? q->since_blank >= PIECE_EVENTS_MIN || q->lines.is_fence : is_remark(s, end);
+	q->since_blank = blank ? 0 : q->since_blank;
+}
+
 /* The next line that is an event; false at the end. */
 static bool line_next(struct qemulog *q, struct qemu_line *l)
 {
@@ -84,20 +116,28 @@ static bool line_next(struct qemulog *q, struct qemu_line *l)
 	while ((s = text_line_next(&q->lines, &end))) {
 		enum qemu_form form = qemu_line_parse(l, s, end);
 
+		q->seam.doubtful |= q->lines.after_drop;
 		if (form == QEMU_NO_EVENT || form != q->form || q->lines.signature) {
 			if (form == QEMU_NO_EVENT)
-				text_seam_parse(s, end, &q->seam);
+				seam_see(q, s, end);
 			if (text_skip_quote(s) < end)
 				line_skip(q, &q->unknown);
 			continue;
 		}
+		q->since_blank++;
 		if (head_is_cut(q, l)) {
 			line_skip(q, &q->head);
 			continue;
 		}
 		if (qemu_line_is_cut(l) || tail_is_cut(q, l)) {
 			line_skip(q, &q->cut);
+			q->seam.doubtful = true;
 			continue;
+		}
+		if (l->time.of_day) {
+			l->head.time_ns += q->days * day_ns;
+			q->days += q->time_ns > l->head.time_ns + day_ns / 2;
+			l->head.time_ns += q->time_ns > l->head.time_ns + day_ns / 2 ? day_ns : 0;
 		}
 		if (form == QEMU_LOG_BARE)
 			l->head.time_ns = q->time_ns + 1;
@@ -134,11 +174,6 @@ static bool form_find(struct qemulog *q)
 		q->last_line = form ? q->lines.number : q->last_line;
 		if (form)
 			qemu_tid_learn(&q->events, l.head.tid, l.args);
-		if (l->time.of_day) {
-			l->head.time_ns += q->days * day_ns;
-			q->days += q->time_ns > l->head.time_ns + day_ns / 2;
-			l->head.time_ns += q->time_ns > l->head.time_ns + day_ns / 2 ? day_ns : 0;
-		}
 		nr[form] += qemu_line_is_likely(&l) && !q->lines.signature;
 		if (!within && (!form || form == QEMU_LOG_BARE))
 			within = qemu_line_form_within(s, end);
@@ -207,6 +242,13 @@ static void end_report(struct qemulog *q)
 				  "%s: an unknown number of events is missing in %" PRIu64
 				  " places; each place counts as one lost event",
 				  info->file, q->uncounted);
+	if (q->left_out.nr)
+		trace_info_caveat(info,
+				  "%s: events may be left out in %" PRIu64
+				  " places, the first is before line %" PRIu64
+				  ": blank lines, remarks, or dropped records are there, and what "
+				  "spans them is not measured",
+				  info->file, q->left_out.nr, q->left_out.first_line);
 	if (info->late)
 		trace_info_caveat(info, "%s: %" PRIu64 " events are out of order", info->file,
 				  info->late);
@@ -215,17 +257,46 @@ static void end_report(struct qemulog *q)
 	cut_report(q, counts);
 }
 
+/* Events may be missing between the newest event and one of this time. */
+static void gap_make(struct qemulog *q, uint64_t until_ns, uint8_t *to, struct event *ev)
+{
+	struct rec_gap gap = {.hdr = {.time = q->time_ns,
+				      .type = EV_gap,
+				      .size = sizeof(gap),
+				      .cpu = RECORD_CPU_UNKNOWN,
+				      .vcpu = RECORD_NO_VCPU},
+			      .gap_cpu = RECORD_CPU_UNKNOWN,
+			      .until = until_ns > q->time_ns ? until_ns : q->time_ns};
+
+	line_skip(q, &q->left_out);
+	q->reader.info.nr_events++;
+	memcpy(to, &gap, sizeof(gap));
+	*ev = (struct event){.time_ns = gap.hdr.time,
+			     .type = event_type_ours(EV_gap),
+			     .data = to,
+			     .size = sizeof(gap),
+			     .cpu = RECORD_CPU_UNKNOWN,
+			     .vcpu = RECORD_NO_VCPU};
+}
+
 /* The loss that lines before an event of this time, or before the end, report; false: they report none. */
 static bool seam_make(struct qemulog *q, uint64_t until_ns, uint8_t *to, struct event *ev)
 {
 	struct text_seam seam = q->seam;
-	struct rec_lost lost = {.hdr = {.time = q->time_ns, .type = EV_lost, .size = sizeof(lost),
-					.cpu = RECORD_CPU_UNKNOWN, .vcpu = RECORD_NO_VCPU},
+	struct rec_lost lost = {.hdr = {.time = q->time_ns,
+					.type = EV_lost,
+					.size = sizeof(lost),
+					.cpu = RECORD_CPU_UNKNOWN,
+					.vcpu = RECORD_NO_VCPU},
 				.count = seam.count ? seam.count : 1,
 				.lost_cpu = LOSS_CPU_UNKNOWN,
 				.until = until_ns > q->time_ns ? until_ns : q->time_ns};
 
 	q->seam = (struct text_seam){0};
+	if (!seam.any && seam.doubtful && q->time_ns && until_ns != INT64_MAX) {
+		gap_make(q, until_ns, to, ev);
+		return true;
+	}
 	if (!seam.any || (!q->time_ns && !seam.stated))
 		return false;
 	if (!q->time_ns)
@@ -234,8 +305,11 @@ static bool seam_make(struct qemulog *q, uint64_t until_ns, uint8_t *to, struct 
 	q->reader.info.lost += lost.count;
 	q->reader.info.nr_events++;
 	memcpy(to, &lost, sizeof(lost));
-	*ev = (struct event){.time_ns = lost.hdr.time, .type = event_type_ours(EV_lost), .data = to,
-			     .size = sizeof(lost), .cpu = RECORD_CPU_UNKNOWN,
+	*ev = (struct event){.time_ns = lost.hdr.time,
+			     .type = event_type_ours(EV_lost),
+			     .data = to,
+			     .size = sizeof(lost),
+			     .cpu = RECORD_CPU_UNKNOWN,
 			     .vcpu = RECORD_NO_VCPU};
 	return true;
 }
@@ -352,8 +426,8 @@ static int qemulog_begin(struct qemulog *q, const char *path, struct open_files 
 	if (!q->arena)
 		return fail(-ENOMEM, "%s: out of memory", path);
 	if (form_find(q)) {
-		err = paste_begin(&q->lines, &qemu_paste_grammar) ?:
-		      paste_check(&q->lines, &q->reader.info);
+		err = paste_begin(&q->lines, &qemu_paste_grammar)
+			      ?: paste_check(&q->lines, &q->reader.info);
 		if (err)
 			return err;
 		form_find(q);
@@ -364,6 +438,7 @@ static int qemulog_begin(struct qemulog *q, const char *path, struct open_files 
 	qemulog_describe(q);
 	q->unknown = q->cut = q->head = (struct skipped){0};
 	q->seam = (struct text_seam){0};
+	q->since_blank = 0;
 	return err ? err : text_lines_rewind(&q->lines);
 }
 

@@ -41,6 +41,7 @@ struct text_lines {
 		struct log_time time;
 		uint32_t tid; /* that printed the line, as the kernel's log has it; 0: unknown */
 	} log;		    /* in front of an event without a time of its own; of a paste */
+	bool after_drop;    /* a record between this line and the one before was dropped; of a paste */
 	bool is_fence;	    /* the current line was "```" or another that encloses a text, and is blank; of a paste */
 	bool in_signature;  /* ... or would be one with as many quote marks as it has: */
 	size_t quote_depth;

@@ -325,7 +325,9 @@ char *paste_next(struct text_lines *t, char **ret_end)
 {
 	struct paste *p = t->paste;
 
-	while (now_next(t)) {
+	t->after_drop = false;
+	/* lines cut at a width lack those kinds of records that are longer, whatever is between them */
+	for (; now_next(t); t->after_drop = !p->cut_width) {
 		unsigned int nr = p->now.class <= PASTE_HEAD && head_join(t);
 
 		while (p->now.class >= PASTE_TIMELESS && nr < JOINED_MAX && tail_join(t))

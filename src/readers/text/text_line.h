@@ -84,6 +84,9 @@ struct text_seam {
 /* Adds what this line says, which is no event; false: nothing. */
 bool text_seam_parse(const char *line, const char *end, struct text_seam *ret);
 
+/* "kvm_exit: reason HLT ... (x500)": how often a person says that the event came; 0: nobody says so. */
+uint64_t text_repeats(struct text_slice text);
+
 /* Is it of the dump of a record that perf script -D prints before the event? after_one: so was the line before. */
 bool text_is_perf_dump(const char *line, const char *end, bool after_one);
 

@@ -123,6 +123,50 @@ bool text_seam_parse(const char *line, const char *end, struct text_seam *ret)
 	return true;
 }
 
+static bool is_one_of(const char *s, size_t len, const char *const *words)
+{
+	for (; *words; words++)
+		if (strlen(*words) == len && !memcmp(s, *words, len))
+			return true;
+	return false;
+}
+
+/* "x500", "500x", "500 times", "repeated 500 times" */
+static uint64_t times_parse(const char *s, const char *end)
+{
+	static const char *const before[] = {"x", "* ", "repeated ", "repeats ", "same ", "", NULL},
+				 *const after[] = {"x", " x", " times", " more times", NULL};
+	const char *digits = s, *p;
+	uint64_t nr;
+
+	while (digits < end && !text_is_digit(*digits))
+		digits++;
+	p = digits;
+	nr = text_decimal(&p);
+	if (p > end || p == digits || !is_one_of(s, (size_t)(digits - s), before))
+		return 0;
+	return digits > s && p == end && strchr("x*", *s) ? nr
+	       : is_one_of(p, (size_t)(end - p), after)	  ? nr
+							  : 0;
+}
+
+uint64_t text_repeats(struct text_slice text)
+{
+	const char *end = text.at + text.len, *s = end;
+
+	if (text.len < 4 || !strchr(")]0123456789", end[-1]))
+		return 0;
+	if (text_is_digit(end[-1])) { /* " x500" */
+		while (s > text.at && text_is_digit(s[-1]))
+			s--;
+		return s - text.at >= 2 && s[-1] == 'x' && s[-2] == ' ' ? times_parse(s - 1, end)
+									: 0;
+	}
+	while (s > text.at && !strchr("([", *s))
+		s--;
+	return s > text.at && s[-1] == ' ' ? times_parse(s + 1, end - 1) : 0;
+}
+
 /* "0x408c8@perf.data [0x8]: event: 68", "0 1000000000 0xd288 [0x40]: PERF_RECORD_COMM: ..." */
 static bool is_dump_head(const char *s, const char *end)
 {

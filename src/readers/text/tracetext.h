@@ -195,6 +195,7 @@ struct tracetext {
 	struct text_seam seam; /* what is missing after the newest event; set by the first pass */
 	struct text_skipped left_out; /* places where only text_seam's `doubtful` is set, and the line after */
 	bool in_chain; /* the line belongs to a frame of a call chain; for the first pass */
+	uint64_t since_blank; /* events below the last blank line; for the first pass */
 	struct {
 		uint64_t line; /* of the last event */
 		uint64_t open_from; /* of struct text_lines: set before the first pass */

@@ -135,8 +135,8 @@ void tracetext_report(struct tracetext *t)
 			info,
 			"%s: events may be left out in %" PRIu64
 			" places, the first is before line %" PRIu64
-			": lines that are no events are there, and what spans them is not "
-			"measured",
+			": blank lines, lines that are no events, or dropped records are there, "
+			"and what spans them is not measured",
 			info->file, t->left_out.nr, t->left_out.first_line);
 	skipped_report(t, &t->unknown, "not recognized");
 	skipped_report(t, &t->other_unit,

@@ -29,6 +29,7 @@ enum {
 	COMMS = 1024,	   /* threads whose names are compared without a look into the metadata */
 	CUT_TRIES = 1000,  /* events that are examined for their ends, but for the last one */
 	LAST_BYTES = 1024, /* of the last event's line */
+	PIECE_EVENTS_MIN = 2, /* above a blank line that separates pieces */
 };
 
 struct scan {
@@ -117,16 +118,28 @@ static int lost_learn(struct scan *s, const struct text_line *l, bool is_gap)
 			l->is_span);
 }
 
+/* A blank line, which is all that separates two pieces of a text; not one below each event, or below a call chain. */
+static bool is_between_pieces(struct tracetext *t, bool blank, bool after_chain)
+{
+	uint64_t events = t->since_blank;
+
+	t->since_blank = blank ? 0 : events + (t->kind == TEXT_EVENT);
+	return blank && !after_chain && events >= PIECE_EVENTS_MIN;
+}
+
 /*
  * A line between events that is none: "--" of grep, a heading, half a record. Any may stand for events, so that no span
- * over it is measured; but not other lines of the log, blank ones, and perf's: call chains, dumps of records (-D).
+ * over it is measured; but not other lines of the log, and perf's: call chains, dumps of records (-D).
  */
 void tracetext_seam(struct tracetext *t, const char *line, const char *end)
 {
 	const char *s = text_skip_quote(line);
+	bool after_chain = t->in_chain;
 
 	t->in_chain = t->kind == TEXT_STACK || text_is_perf_dump(s, end, t->in_chain) ||
 		      (t->in_chain && s < end && s > line);
+	t->seam.doubtful |= t->lines.after_drop |
+			    is_between_pieces(t, t->kind == TEXT_EMPTY && s >= end, after_chain);
 	if ((t->kind != TEXT_UNKNOWN && t->kind != TEXT_EMPTY) ||
 	    text_seam_parse(line, end, &t->seam) || t->in_chain || t->lines.in_log)
 		return;
@@ -347,6 +360,17 @@ static void back_learn(struct scan *s, const struct text_line *l)
 		t->back_line = t->lines.number;
 }
 
+/* The line stands for several events, of which the others have no times. */
+static void repeats_learn(struct tracetext *t)
+{
+	uint64_t nr = text_repeats(t->line.text);
+
+	if (nr < 2)
+		return;
+	t->seam.any = t->seam.stated = true;
+	t->seam.count += nr - 1;
+}
+
 static int event_learn(struct scan *s, const struct read_hint *hint)
 {
 	struct tracetext *t = s->t;
@@ -402,6 +426,7 @@ static int event_learn(struct scan *s, const struct read_hint *hint)
 	isa_learn(s, name);
 	errno_learn(t, name);
 	vcpu_learn(s, name);
+	repeats_learn(t);
 	return 0;
 }
 
