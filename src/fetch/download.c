@@ -306,8 +306,12 @@ static int finished(struct transfer *t)
 /* The state after a broken connection, and what to do. */
 static int broken(const struct transfer *t, const char *why)
 {
-	fail(-EPIPE, "%s: connection lost after %" PRIu64 " of %" PRIu64 " bytes (%s)", t->opt->url,
-	     t->have, t->state.total, why);
+	char total[32] = "";
+
+	if (t->state.total)
+		snprintf(total, sizeof(total), " of %" PRIu64, t->state.total);
+	fail(-EPIPE, "%s: connection lost after %" PRIu64 "%s bytes (%s)", t->opt->url, t->have,
+	     total, why);
 	return t->state.resumable ? fail_hint(-EPIPE, "run the same command again to resume")
 				  : fail_hint(-EPIPE, "the server does not support resuming");
 }

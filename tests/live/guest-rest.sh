@@ -49,10 +49,10 @@ vfs_open 0 0 0 0
 END
 cp guest/events events.new
 
-# listen ADDRESS: starts socat; sets $port to the port that the kernel chose
+# listen ADDRESS [PEER]: starts socat; sets $port to the port that the kernel chose
 listen() {
 	: >socat.log
-	socat -d -d -lf socat.log "$1" "EXEC:$BUILD/osvrest $scratch/guest" &
+	socat -d -d -lf socat.log "$1" "${2:-EXEC:$BUILD/osvrest $scratch/guest}" &
 	pids="$pids $!"
 	for _ in $(seq 600); do
 		grep -q 'listening on' socat.log && break
@@ -79,7 +79,7 @@ says() { # REGEXP: 1 if the newest error does
 	grep -cE -- "$1" err
 }
 
-plan 70
+plan 75
 
 # ---- download ----
 
@@ -247,4 +247,24 @@ pids="$pids $!"
 for _ in $(seq 600); do [ -S drip.sock ] && break; sleep .05; done
 guest control http://guest/ enable sched_wait --unix-socket drip.sock --timeout 1s
 is "$? $(says "the server's reply does not end")" "1 1" "a reply that does not end" err
+guest download http://guest/ --unix-socket drip.sock --timeout 1s --max-size 5 -o dripped
+is "$? $(says '100000 bytes, more than the 5 allowed')" "1 1" "a download that is too long" err
+
+# ---- servers with another protocol, or an invalid certificate ----
+listen "OPENSSL-LISTEN:0,bind=127.0.0.1,fork,cert=server.pem,key=server.key,verify=0,cipher=ALL:@SECLEVEL=0,openssl-max-proto-version=TLS1.1"
+guest download "https://127.0.0.1:$port" --cacert ca.pem -o d7
+is "$? $(says 'the server does not support TLS 1.2 or later')" "1 1" "a server with TLS 1.1 only" err
+openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days -1 -extfile server.ext -out expired.pem 2>openssl.err ||
+	bail "openssl: $(cat openssl.err)"
+listen OPENSSL-LISTEN:0,bind=127.0.0.1,fork,cert=expired.pem,key=server.key,verify=0
+guest download "https://127.0.0.1:$port" --cacert ca.pem -o d7
+is "$? $(says "cannot verify the server's certificate.*expired")" "1 1" "a certificate that has expired" err
+listen TCP-LISTEN:0,bind=127.0.0.1,fork 'SYSTEM:echo hello; cat'
+guest download "http://127.0.0.1:$port" -o d7
+is "$? $(says 'the server does not speak HTTP')" "1 1" "a server of another protocol" err
+printf 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n[]\r\n' >half.reply
+listen TCP-LISTEN:0,bind=127.0.0.1,fork 'SYSTEM:cat half.reply; sleep 30'
+guest download "http://127.0.0.1:$port" --timeout 1s --retries 0 -o d7
+is "$? $(says 'connection lost after 2 bytes')" "1 1" "a reply of unknown length that breaks off" err
+
 finish

@@ -285,12 +285,23 @@ static bool is_plain(const char *why)
 	       strstr(why, "unexpected TLS packet") || strstr(why, "http request");
 }
 
+/* A server whose newest TLS is older than 1.2 says so by an alert; GnuTLS and OpenSSL word it alike. */
+static bool is_old(const char *why)
+{
+	return strstr(why, "protocol version") || strstr(why, "unsupported protocol");
+}
+
 static int failed(CURLcode code, const struct request *rq, const char *why)
 {
 	const char *url = rq->url;
 
 	if (code == CURLE_SSL_CONNECT_ERROR && is_plain(why))
 		return fail(-EPROTO, "%s: the server does not speak TLS (%s); try: http://", url,
+			    why);
+	if (code == CURLE_UNSUPPORTED_PROTOCOL && strstr(why, "HTTP/"))
+		return fail(-EPROTO, "%s: the server does not speak HTTP (%s)", url, why);
+	if (code == CURLE_SSL_CONNECT_ERROR && is_old(why))
+		return fail(-EPROTO, "%s: the server does not support TLS 1.2 or later (%s)", url,
 			    why);
 	if (code == CURLE_SSL_CERTPROBLEM || (broke_off(code) && !strncmp(url, "https:", 6)))
 		return client_refused(code, rq, url, why);
