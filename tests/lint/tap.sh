@@ -71,6 +71,21 @@ score "a skip that is not allowed" "1 1 0 0 0;must not be skipped here" 'printf 
 score "a skip that is allowed" "1 0 1 0 0" 'printf "%s\n" 1..2 "ok 1" "ok 2 # SKIP kernel: no KVM"'
 unset HOSTRACE_REQUIRE_LIVE
 
+# One program sleeps, another one computes until the kernel ends it after a second of CPU time.
+rm -rf "$CHECK_DIR"
+tests/tap.sh q/asleep 60 bash -c 'sleep 1; printf "%s\n" 1..1 "ok 1"' >"$work/out"
+tests/tap.sh busy 60 bash -c '(ulimit -t 1; while :; do :; done); printf "%s\n" 1..1 "ok 1"' >"$work/out"
+n=$((n + 1))
+if awk '$1 == "q/asleep" { asleep = $2 >= 1 && $3 < 0.9 } $1 == "busy" { busy = $3 >= 0.9 } END { exit !(asleep && busy) }' \
+	"$CHECK_DIR/seconds" && tests/tap.sh --summary | grep -A 1 '^slowest:' | grep -q '^  busy  *[0-9.]* *[0-9.]*$'; then
+	echo "ok $n - the slowest are listed, by CPU time"
+else
+	failed=1
+	echo "not ok $n - the slowest are listed, by CPU time"
+	sed 's/^/# /' "$CHECK_DIR/seconds"
+fi
+rm -rf "$CHECK_DIR"
+
 # summary NAME STATUS WANTED SCORE...: the last lines of the summary, joined by "; ".
 summary() {
 	local name=$1 status=$2 wanted=$3 got
