@@ -9,6 +9,7 @@ which must change its output, its messages, its status or the file that it write
     tests/options/run.py [COMMAND...]
 """
 import concurrent.futures
+import functools
 import json
 import os
 import re
@@ -130,6 +131,12 @@ def run(work, words):
     return [s.replace(place.encode(), b"") if isinstance(s, bytes) else s for s in shown]
 
 
+@functools.lru_cache(maxsize=None)
+def run_without_option(work, *words):
+    """Most options of a command are compared with the same run."""
+    return run(work, words)
+
+
 def check(work, table, command, option, needs_value):
     """What is wrong, or None."""
     base, value, exempt, modes = table
@@ -158,7 +165,7 @@ def check(work, table, command, option, needs_value):
 def try_option(work, command, option, arguments, option_word, may_fail):
     """What is wrong, or None."""
     with_option = [command, *arguments, option_word]
-    before, after = run(work, [command, *arguments]), run(work, with_option)
+    before, after = run_without_option(work, command, *arguments), run(work, with_option)
     if before[0] not in (0, 3) and after[0] not in (0, 3) and not may_fail:
         return f"fails with and without --{option}: {command} {' '.join(arguments)}: {before[2].decode()}"
     if after[0] != 2 and after == before:
