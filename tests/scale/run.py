@@ -8,7 +8,8 @@ For each dimension of dimensions.py each command reads a trace of 4 N, and, if t
 the larger one may cost FACTOR times as much CPU time. What the command costs with a trace of few events is subtracted.
 CPU time is that of the process and its helpers (getrusage), the least of several runs where the limit is exceeded; wall
 time is not looked at. Beyond it, a pair of four times the size decides, where a start and other work weigh less.
-Commands of MEMORY_MIB also read the traces of dimensions.memory, and their text form. --table prints the worst commands of each dimension for doc/testing.md.
+Commands of MEMORY_MIB also read the traces of dimensions.memory, those of TEXT_CALLS their text form, too. --table
+prints the worst commands of each dimension for doc/testing.md.
 """
 import argparse
 import concurrent.futures
@@ -34,6 +35,7 @@ LIMIT_S = 60  # of CPU time
 ORDER_MIB = 32  # more for the text form, whose events are put in order (PENDING_BYTES_MAX)
 MEMORY_MIB = dict.fromkeys(["exits", "list", "blame", "sched", "virtio", "info", "downtime"], 64)
 MEMORY_MIB |= dict.fromkeys(["profile", "prof", "prof-wait"], 80)
+TEXT_CALLS = {"list", "exits", "sched"}  # what is read ahead of a text, and its order, is the same for all commands
 MEMORY_MIB["report"] = 320  # all of them at once, three profiles among them: 283 of 300,000 open requests
 
 # A process of few pages starts the programs: what is resident at their exec() counts, too. For each line, the words of a
@@ -210,7 +212,7 @@ def measure(name, n, starts, pool, work):
 def measure_memory(name, starts, pool, work):
     path = write_traces(work, name, dimensions.memory[name])[0]
     used = [call for call in starts if call.split()[0] in MEMORY_MIB]
-    forms = [call + form for call in used for form in ("", " TEXT")]
+    forms = used + [call + " TEXT" for call in used if call in TEXT_CALLS]
     costs = pool.map(lambda call: run(call, path, None, work), forms)
     kib = {call: cost.kib - starts[call.removesuffix(" TEXT")].kib for call, cost in zip(forms, costs)}
     remove(path)
