@@ -34,13 +34,16 @@ UNIT_PARTS = $(foreach u,$(LONG_UNITS) $(filter-out $(LONG_UNITS),$(UNIT_TESTS))
 	unit/$(patsubst test_%,%,$(notdir $(u))),120,tests/run-unit.sh,$(u))
 LINT_PARTS = manual,120,tests/lint/manual.sh lint,120,tests/lint/lint.sh stap,60,tests/lint/stap.sh \
 	hardening,60,tests/lint/hardening.sh package,120,tests/lint/package.sh prometheus,60,tests/lint/prometheus.sh tap,60,tests/lint/tap.sh files,60,tests/lint/files.sh boot,60,tests/lint/boot.sh
-FAST_PARTS = cases,300,tests/run-cases.sh $(if $(filter 1,$(SAN)),,$(LINT_PARTS)) $(UNIT_PARTS)
+# With --sort a case must print the same, so that one run checks both. That without is done by check-fast, and with sanitizers.
+CASES_PLAIN  = cases,300,tests/run-cases.sh
+CASES_SORTED = cases,300,tests/run-cases.sh,--sort
+FAST_PARTS = $(if $(filter 1,$(SAN)),,$(LINT_PARTS)) $(UNIT_PARTS)
 FAULT_PARTS = faults/alloc,300,tests/faults/run.sh,alloc faults/calls,300,tests/faults/run.sh,calls \
 	faults/short,120,tests/faults/run.sh,short faults/interrupt,120,tests/faults/interrupt.sh
 SLOW_PARTS = $(if $(filter 1,$(SAN)),,agree,600,tests/agree/run.sh agree-states,120,tests/agree/states.py agree-gaps,120,tests/agree/gaps.py scale,900,tests/scale/run.py page,300,tests/page/run.sh pictures,120,tests/page/pictures.sh \
 	exports,120,tests/exports/run.sh schemas,300,tests/exports/schemas.py library,120,tests/library/run.sh costs,300,tests/costs/run.sh options,300,tests/options/run.py) oracles,60,tests/oracles/run.sh kernels,120,tests/kernels/run.sh \
 	osv-original,200,tests/osv/run.sh broken,120,tests/run-broken.sh \
-	$(if $(filter 1,$(SAN)),$(FUZZ_PARTS),$(FAULT_PARTS) cases/sort,300,tests/run-cases.sh,--sort cases/names,300,tests/run-cases.sh,--names guest-ring-carried,120,tests/lint/guest-ring.sh install,60,tests/lint/install.sh)
+	$(if $(filter 1,$(SAN)),$(FUZZ_PARTS),$(FAULT_PARTS) cases/names,300,tests/run-cases.sh,--names guest-ring-carried,120,tests/lint/guest-ring.sh install,60,tests/lint/install.sh)
 
 # The inputs of a fuzz target: its corpus, and the files of tests/broken and tests/golden that have its format. They are
 # replayed with sanitizers only, and counted apart from the tests.
@@ -65,7 +68,7 @@ new_score = $(Q)rm -rf $(BUILD)/check && mkdir -p $(BUILD)/check
 
 check-run: check-build
 	$(new_score)
-	$(call run_parts,$(FAST_PARTS) $(SLOW_PARTS))
+	$(call run_parts,$(if $(filter 1,$(SAN)),$(CASES_PLAIN),$(CASES_SORTED)) $(FAST_PARTS) $(SLOW_PARTS))
 ifneq ($(SAN),1)
 	$(Q)$(TAP) without-libbpf 300 tests/lint/without-libbpf.sh
 	$(Q)$(CHECK_ENV) tests/run-live.sh $(LIVE_TESTS)
@@ -74,7 +77,7 @@ endif
 
 check-fast-run: all man $(UNIT_TESTS)
 	$(new_score)
-	$(call run_parts,$(FAST_PARTS))
+	$(call run_parts,$(CASES_PLAIN) $(FAST_PARTS))
 	$(Q)$(TAP) --summary
 
 check-units: $(UNIT_TESTS)
