@@ -39,9 +39,13 @@ static const struct option_row memory_options[] = {
 	{'d', "debug",        OPT_FLAG,     &guest_given.debug,            NULL,   "use build/debug/loader.elf as the default of --exe"},
 	{0,   "vm",           OPT_TEXT,     &guest_given.vm,               "VM",   "PID or name: read the memory of the process, without stopping the guest"},
 	{0,   "qmp",          OPT_TEXT,     &guest_given.qmp,              "SOCKET", "QEMU's monitor: to find the page tables where KVM does not know them (--vm), or to see that the VM runs afterwards"},
+	{0,   "module",       OPT_LIST,     &guest_given.modules,          "FILE", "the file of a module of the guest, by its base name; GUESTPATH=FILE: by its path; repeatable"},
+	{0,   "dump",         OPT_TEXT,     &guest_given.dump,             "FILE", "read an ELF dump of the guest's memory (dump-guest-memory), or a core dump of its process"},
 	{0,   "raw",          OPT_FLAG,     &guest_given.raw,              NULL,   "extract: save the raw buffers to FILE.ringN.bin, described by FILE"},
 	{0,   "no-location",  OPT_FLAG,     &guest_given.no_location,      NULL,   "threads: do not resolve code locations, which is slow"},
-	{0,   "stacks",       OPT_FLAG,     &guest_given.stacks,           NULL,   "ps: also print the kernel stack of each task that sleeps"},
+	{0,   "stacks",       OPT_FLAG,     &guest_given.stacks,           NULL,   "threads: also print the backtrace of each thread; ps: the kernel stack of each task that sleeps"},
+	{0,   "timers",       OPT_FLAG,     &guest_given.timers,           NULL,   "threads: also print the timers of each thread"},
+	{0,   "thread",       OPT_TEXT,     &guest_given.thread,           "N",    "threads: only the thread with this number or address"},
 	{0,   "symbols",      OPT_FLAG,     &guest_given.symbols,          NULL,   "extract: also write FILE.symbols"},
 	{0},
 };
@@ -50,19 +54,20 @@ static const struct option_row memory_options[] = {
 /* The options of each way. -r and -e are refused by the Linux actions themselves. */
 #define REST "url cert key cacert no-verify unix-socket timeout format "
 #define MEMORY "remote exe vm qmp vm-user tcg timeout format "
+#define OSV    MEMORY "debug dump module "
 
 static const struct action {
 	const char *name;
 	int (*run)(int argc, char **argv);
 	const char *options; /* that have an effect */
 } actions[] = {
-	{"extract", guest_extract, MEMORY "debug raw symbols output"},
+	{"extract", guest_extract, OSV "raw symbols output"},
 	{"download", guest_download, REST "max-size retries output"},
 	{"control", guest_control, REST "backtrace no-backtrace interval count"},
 	{"sampler", guest_sampler, REST},
-	{"threads", guest_threads, MEMORY "debug no-location"},
-	{"virtio", guest_virtio, MEMORY "debug output"},
-	{"leaks", guest_leaks, MEMORY "debug"},
+	{"threads", guest_threads, OSV "no-location stacks timers thread"},
+	{"virtio", guest_virtio, OSV "output"},
+	{"leaks", guest_leaks, OSV},
 	{"symbols", guest_symbols, MEMORY "output"},
 	{"ps", guest_ps, MEMORY "stacks output"},
 	{"modules", guest_modules, MEMORY "output"},

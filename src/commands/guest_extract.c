@@ -17,8 +17,8 @@
 
 enum { MODULES_NAMED = 4 };
 
-/* Without a monitor, KVM has to know the page tables. */
-static int kvm_find(const struct vm *vm, struct osv_live_vm *ret)
+/* Without a monitor, KVM knows the page tables; else only the guest's own variable. */
+static void kvm_find(const struct vm *vm, struct osv_live_vm *ret)
 {
 	int err = vm->has_kvm	   ? kvm_look(&guest_given.kvm)
 		  : vm->kvm_hidden ? vm_kvm_hidden(vm)
@@ -28,9 +28,10 @@ static int kvm_find(const struct vm *vm, struct osv_live_vm *ret)
 	if (ret->kvm && ret->kvm->state & KVM_STATE_CHANGED)
 		ret->kvm = NULL;
 	if (ret->kvm || ret->qmp)
-		return 0;
-	err = err ? err : fail(-EINVAL, "KVM's state of process %d is unknown", vm->pid);
-	return fail_hint(err, "try: --qmp SOCKET (QEMU's monitor, which knows the page tables)");
+		return;
+	if (!err)
+		fail(-EINVAL, "KVM's state of process %d is unknown", vm->pid);
+	snprintf(ret->unknown, sizeof(ret->unknown), "%s", error_text());
 }
 
 int guest_memory_options(struct osv_guest_options *ret)
@@ -43,7 +44,12 @@ int guest_memory_options(struct osv_guest_options *ret)
 					  .debug = guest_given.debug,
 					  .no_location = guest_given.no_location,
 					  .timeout_ns = guest_given.http.timeout_ns,
-					  .qmp = guest_given.qmp};
+					  .qmp = guest_given.qmp,
+					  .timers = guest_given.timers,
+					  .modules = &guest_given.modules,
+					  .dump = guest_given.dump};
+	if (guest_given.dump && (guest_given.vm || guest_given.remote || guest_given.qmp))
+		return fail_usage(-EINVAL, "--dump excludes --vm, --remote and --qmp");
 	if (!guest_given.vm)
 		return 0;
 	if (guest_given.remote)
@@ -55,9 +61,9 @@ int guest_memory_options(struct osv_guest_options *ret)
 				       .start = vm.start,
 				       .ram_bytes = vm.memory_bytes,
 				       .qmp = guest_given.qmp};
-	err = kvm_find(&vm, &ret->vm);
+	kvm_find(&vm, &ret->vm);
 	vm_free(&vm);
-	return err;
+	return 0;
 }
 
 void guest_pause_text(const struct osv_pause *p, char *ret, size_t size)
@@ -111,14 +117,14 @@ static int tracefile_write(struct sample_trace *t, const char *name)
 	return new_file_close(&f, err);
 }
 
-static int symbols_write(const struct osv_extracted *x, const char *name, const char *elf,
-			 uint64_t *ret_nr)
+static int symbols_write(const struct osv_extracted *x, const char *name,
+			 const struct osv_files *files, uint64_t *ret_nr)
 {
 	struct new_file f;
 	int err = file_open(&f, name, ".symbols");
 
 	if (!err)
-		err = osv_symbols_write(x, elf, f.file, ret_nr);
+		err = osv_symbols_write(x, files, f.file, ret_nr);
 	return new_file_close(&f, err);
 }
 
@@ -248,7 +254,7 @@ static int extract_answer(const struct osv_extracted *x, const char *file,
 	if (!guest_given.terse)
 		printf("%s: %" PRIu64 " samples of %u vCPUs", file, x->counts.records,
 		       x->nr_rings);
-	if (!guest_given.terse && !guest_given.vm)
+	if (!guest_given.terse && !pause->live)
 		printf("; %s", paused);
 	if (!guest_given.terse)
 		putchar('\n');
@@ -261,15 +267,12 @@ static int extract_answer(const struct osv_extracted *x, const char *file,
 static int files_write(const struct osv_guest_options *opt, const struct osv_extracted *x,
 		       const char *file, uint64_t *ret_nr_symbols)
 {
+	const struct osv_files files = osv_files_of(opt);
 	int err = guest_given.raw ? raw_write(x, file) : tracefile_write(x->trace, file);
 
 	if (err || !guest_given.symbols)
 		return err;
-	return symbols_write(x, file,
-			     opt->elf     ? opt->elf
-			     : opt->debug ? "build/debug/loader.elf"
-					  : "build/release/loader.elf",
-			     ret_nr_symbols);
+	return symbols_write(x, file, &files, ret_nr_symbols);
 }
 
 int guest_extract(int argc, char **argv)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* guest threads, virtio, leaks: what an OSv guest's own memory tells of it, through QEMU's gdb stub. */
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/error.h"
 #include "commands/common/command.h"
 #include "commands/common/guest.h"
 #include "commands/common/output.h"
@@ -14,11 +16,9 @@ static struct osv_names *names_open(const struct osv_guest_options *opt,
 				    const struct osv_modules *modules)
 {
 	struct osv_names *names = NULL;
-	const char *elf = opt->elf     ? opt->elf
-			  : opt->debug ? "build/debug/loader.elf"
-				       : "build/release/loader.elf";
+	const struct osv_files files = osv_files_of(opt);
 
-	return osv_names_open(elf, modules, &names) ? NULL : names;
+	return osv_names_open(&files, modules, &names) ? NULL : names;
 }
 
 static json_t *lost_json(const struct osv_pause *p)
@@ -45,6 +45,8 @@ static int pause_print(const struct osv_pause *p)
 	for (size_t i = 0; i < json_array_size(lost); i++)
 		command_note("%s", json_string_value(json_array_get(lost, i)));
 
+	if (p->dump)
+		return EXIT_FINE;
 	if (p->live)
 		snprintf(text, sizeof(text),
 			 "the guest kept running: the data is not a consistent snapshot");
@@ -99,6 +101,40 @@ static void location_text(struct osv_names *names, const struct osv_thread *t, c
 	}
 }
 
+static json_t *stack_json(struct osv_names *names, const struct osv_thread *t)
+{
+	json_t *frames = json_array();
+	struct frame f[FRAME_INLINES_MAX];
+
+	for (unsigned int i = 0; i < t->nr_frames; i++) {
+		unsigned int nr = names ? osv_names_frames(names, t->frame[i], f) : 0;
+
+		if (!nr)
+			f[nr++] = (struct frame){0};
+		for (unsigned int j = 0; j < nr; j++) {
+			json_t *o = json_pack("{s:o,s:s?,s:s?,s:b}", "address",
+					      address_json(t->frame[i]), "name", f[j].name, "file",
+					      f[j].file, "inlined", j + 1 < nr);
+
+			json_object_set_new(o, "line",
+					    f[j].line ? json_integer(f[j].line) : json_null());
+			json_array_append_new(frames, o);
+		}
+	}
+	return json_pack("{s:s,s:o}", "state", osv_stack_state_name(t->stack), "frames", frames);
+}
+
+static json_t *timers_json(const struct osv_thread *t)
+{
+	json_t *list = json_array();
+
+	for (unsigned int i = 0; i < t->nr_timers; i++)
+		json_array_append_new(list, json_pack("{s:I,s:b}", "time_ns",
+						      (json_int_t)t->timer[i].time_ns, "expired",
+						      t->timer[i].expired));
+	return list;
+}
+
 static json_t *thread_json(struct osv_names *names, const struct osv_thread *t)
 {
 	char location[512];
@@ -113,6 +149,11 @@ static json_t *thread_json(struct osv_names *names, const struct osv_thread *t)
 			"total_cpu_time_ns", (json_int_t)t->cpu_time_ns);
 	json_object_set_new(row, "cpu", t->cpu < 0 ? json_null() : json_integer(t->acpi_id));
 	json_object_set_new(row, "cpu_id", t->cpu < 0 ? json_null() : json_integer(t->cpu));
+	json_object_set_new(row, "vcpu", t->vcpu < 0 ? json_null() : json_integer(t->vcpu));
+	if (guest_given.timers)
+		json_object_set_new(row, "timers", timers_json(t));
+	if (t->more_timers)
+		json_object_set_new(row, "timers_omitted", json_integer(t->more_timers));
 	if (guest_given.no_location) {
 		json_decref(frames);
 		return row;
@@ -120,7 +161,50 @@ static json_t *thread_json(struct osv_names *names, const struct osv_thread *t)
 	location_text(names, t, location, sizeof(location));
 	json_object_set_new(row, "location", json_string(location));
 	json_object_set_new(row, "frames", frames);
+	if (guest_given.stacks)
+		json_object_set_new(row, "stack", stack_json(names, t));
 	return row;
+}
+
+static void stack_frame_text(const struct frame *f, uint64_t address, bool inlined)
+{
+	if (!f)
+		printf("     0x%" PRIx64 "\n", address);
+	else if (f->file)
+		printf("     %s%s at %s:%d\n", f->name, inlined ? " (inlined)" : "", f->file,
+		       f->line);
+	else
+		printf("     %s%s\n", f->name, inlined ? " (inlined)" : "");
+}
+
+static void stack_text(struct osv_names *names, const struct osv_thread *t)
+{
+	struct frame f[FRAME_INLINES_MAX];
+
+	for (unsigned int i = 0; i < t->nr_frames; i++) {
+		unsigned int nr = names ? osv_names_frames(names, t->frame[i], f) : 0;
+
+		if (!nr)
+			stack_frame_text(NULL, t->frame[i], false);
+		for (unsigned int j = 0; j < nr; j++)
+			stack_frame_text(&f[j], t->frame[i], j + 1 < nr);
+	}
+	if (t->stack != OSV_STACK_COMPLETE)
+		printf("     (stack %s)\n", osv_stack_state_name(t->stack));
+}
+
+/* As OSv's own command; an expired one has an asterisk. */
+static void timers_text(const struct osv_thread *t)
+{
+	if (!t->nr_timers)
+		return;
+	printf("    timers:");
+	for (unsigned int i = 0; i < t->nr_timers; i++)
+		printf(" %11.9f%s", (double)t->timer[i].time_ns / 1e9,
+		       t->timer[i].expired ? "*" : "");
+	if (t->more_timers)
+		printf(" and %u more", t->more_timers);
+	putchar('\n');
 }
 
 static void thread_text(struct osv_names *names, const struct osv_thread *t)
@@ -135,6 +219,111 @@ static void thread_text(struct osv_names *names, const struct osv_thread *t)
 		location_text(names, t, location + 1, sizeof(location) - 1);
 	printf("%4u (0x%" PRIx64 ") %-15s cpu%s %-10s %12g %15" PRId64 "%s\n", t->id, t->address,
 	       t->name, cpu, t->status, (double)t->vruntime, t->cpu_time_ns, location);
+	if (guest_given.timers)
+		timers_text(t);
+	if (guest_given.stacks)
+		stack_text(names, t);
+}
+
+/* Keeps the thread of --thread, by its number or the address of its object. */
+static int thread_choose(struct osv_thread *t, unsigned int *nr)
+{
+	unsigned long long wanted;
+	char *end;
+
+	if (!guest_given.thread)
+		return 0;
+	wanted = strtoull(guest_given.thread, &end, 0);
+	for (unsigned int i = 0; i < *nr; i++)
+		if (t[i].id == wanted || t[i].address == wanted) {
+			t[0] = t[i];
+			*nr = 1;
+			return 0;
+		}
+	return fail(-ENOENT, "the guest has no thread %s (%u others)", guest_given.thread, *nr);
+}
+
+/* The numbers that a thread may have. */
+static bool thread_given(void)
+{
+	const char *text = guest_given.thread;
+	char *end;
+
+	if (!text)
+		return true;
+	strtoull(text, &end, 0);
+	if (*text >= '0' && *text <= '9' && !*end)
+		return true;
+	command_usage("invalid thread '%s' (expected a number, or the address of a thread)", text);
+	return false;
+}
+
+/* "abort" and "abort(char const*, ...)" */
+static bool is_abort(const struct frame *f)
+{
+	return f->name && !strncmp(f->name, "abort", 5) && (!f->name[5] || f->name[5] == '(');
+}
+
+/* "vCPU 1 has aborted in thread 12 (name), called by f() at file.cc:12", or "" if this thread has not. */
+static void abort_text(struct osv_names *names, const struct osv_thread *t, char *ret, size_t size)
+{
+	struct frame f;
+	bool aborted = false;
+
+	*ret = '\0';
+	for (unsigned int i = 0; names && t->vcpu >= 0 && i < t->nr_frames; i++) {
+		bool known = osv_names_find(names, t->frame[i], OSV_NAME_FRAME, &f);
+
+		if (known && is_abort(&f)) {
+			aborted = true;
+			continue;
+		}
+		if (!aborted)
+			continue;
+		snprintf(ret, size, "vCPU %d has aborted in thread %u (%s), called by %s%s%s",
+			 t->vcpu, t->id, t->name, known ? f.name : "an unknown function",
+			 known && f.file ? " at " : "", known && f.file ? f.file : "");
+		if (known && f.file)
+			snprintf(ret + strlen(ret), size - strlen(ret), ":%d", f.line);
+		return;
+	}
+}
+
+static void aborts_add(struct osv_names *names, const struct osv_thread *t, unsigned int nr,
+		       json_t *list)
+{
+	char text[600];
+
+	for (unsigned int i = 0; i < nr; i++) {
+		abort_text(names, &t[i], text, sizeof(text));
+		if (*text)
+			json_array_append_new(list, text_json(text));
+	}
+}
+
+static int threads_print(struct osv_names *names, const struct osv_thread *t, unsigned int nr,
+			 const struct osv_pause *pause)
+{
+	json_auto_t *aborted = json_array();
+	json_t *rows, *caveats;
+
+	aborts_add(names, t, nr, aborted);
+	if (output_is("json")) {
+		rows = json_array();
+		caveats = lost_json(pause);
+		json_array_extend(caveats, aborted);
+		for (unsigned int i = 0; i < nr; i++)
+			json_array_append_new(rows, thread_json(names, &t[i]));
+		return guest_json_print("threads", "rows", rows, caveats);
+	}
+	printf("  id  address             name            cpu  status         vruntime  "
+	       "total_cpu_time location\n");
+	for (unsigned int i = 0; i < nr; i++)
+		thread_text(names, &t[i]);
+	printf("Number of threads: %u\n", nr);
+	for (size_t i = 0; i < json_array_size(aborted); i++)
+		printf("%s\n", json_string_value(json_array_get(aborted, i)));
+	return pause_print(pause);
 }
 
 int guest_threads(int argc, char **argv)
@@ -145,30 +334,19 @@ int guest_threads(int argc, char **argv)
 	struct osv_names *names;
 	unsigned int nr = 0;
 	struct osv_pause pause;
-	json_t *rows = NULL;
+	int status;
 
-	if (!no_words(argc, argv))
+	if (!no_words(argc, argv) || !thread_given())
 		return EXIT_USAGE;
 	if (guest_memory_options(&opt) || osv_threads(&opt, &t, &nr, &modules, &pause))
 		return command_failed();
 	names = names_open(&opt, &modules);
-	if (output_is("json"))
-		rows = json_array();
-	else
-		printf("  id  address             name            cpu  status         vruntime  "
-		       "total_cpu_time location\n");
-	for (unsigned int i = 0; i < nr; i++)
-		if (rows)
-			json_array_append_new(rows, thread_json(names, &t[i]));
-		else
-			thread_text(names, &t[i]);
+	status = thread_choose(t, &nr) ? osv_pause_fail(&pause, -ENOENT),
+	command_failed()	       : threads_print(names, t, nr, &pause);
 	osv_names_close(names);
 	free(modules.module);
 	free(t);
-	if (rows)
-		return guest_json_print("threads", "rows", rows, lost_json(&pause));
-	printf("Number of threads: %u\n", nr);
-	return pause_print(&pause);
+	return status;
 }
 
 /* ---- virtio ---- */

@@ -538,6 +538,19 @@ int gdb_read(struct gdb *g, uint64_t address, void *ret, size_t len)
 	return 0;
 }
 
+int gdb_read_physical(struct gdb *g, uint64_t address, void *ret, size_t len)
+{
+	int err = gdb_ask(g, "Qqemu.PhyMemMode:1"), back;
+
+	if (!err && strcmp(gdb_answer_text(g), "OK") != 0)
+		return fail(-EOPNOTSUPP, "%s: the gdb stub does not read physical memory",
+			    g->target);
+	if (!err)
+		err = gdb_read(g, address, ret, len);
+	back = err && err != -EFAULT ? 0 : gdb_ask(g, "Qqemu.PhyMemMode:0");
+	return err ? err : back;
+}
+
 int gdb_write(struct gdb *g, uint64_t address, const void *data, size_t len)
 {
 	char text[64 + 2 * CHUNK_DEFAULT];

@@ -78,6 +78,8 @@ uint64_t gdb_stopped_ns(const struct gdb *g);
 
 /* All or nothing. -EFAULT (with the error message set): an address that the guest does not map. */
 int gdb_read(struct gdb *g, uint64_t address, void *ret, size_t len);
+/* The same of physical memory. -EOPNOTSUPP with the error message set: the stub is not QEMU's. */
+int gdb_read_physical(struct gdb *g, uint64_t address, void *ret, size_t len);
 int gdb_write(struct gdb *g, uint64_t address, const void *data, size_t len);
 
 /* x86-64: rax rbx rcx rdx rsi rdi rbp rsp r8..r15 rip, of each vCPU. */

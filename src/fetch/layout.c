@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -101,6 +102,21 @@ int layout_symbol(const struct layout *l, const char *name, uint64_t *ret)
 			return 0;
 		}
 	return fail(-ENOENT, "%s has no symbol %s; is it the kernel of this guest?", l->file, name);
+}
+
+int layout_physical(const struct layout *l, uint64_t address, uint64_t *ret)
+{
+	GElf_Phdr h;
+	size_t nr = 0;
+
+	elf_getphdrnum(l->elf, &nr);
+	for (size_t i = 0; i < nr; i++)
+		if (gelf_getphdr(l->elf, (int)i, &h) && h.p_type == PT_LOAD &&
+		    address - h.p_vaddr < h.p_memsz) {
+			*ret = address - h.p_vaddr + h.p_paddr;
+			return 0;
+		}
+	return fail(-ENOENT, "%s has no segment for 0x%" PRIx64, l->file, address);
 }
 
 int layout_thread_local(const struct layout *l, const char *name, int64_t *ret)

@@ -11,6 +11,8 @@
 
 struct layout;
 
+enum { LAYOUT_SAMPLE_BYTES = 256 }; /* of the constants, by which a guest is recognized */
+
 /* 0, or -errno with the error message set. */
 int layout_open(const char *elf, struct layout **ret);
 void layout_close(struct layout *l);
@@ -18,6 +20,9 @@ DEFINE_CLEANUP(layout, struct layout *, layout_close);
 
 /* Address of a symbol by its linker name; -ENOENT with the error message set. */
 int layout_symbol(const struct layout *l, const char *name, uint64_t *ret);
+
+/* Where the file's segments put this address in physical memory. -ENOENT: in none. */
+int layout_physical(const struct layout *l, uint64_t address, uint64_t *ret);
 
 /*
  * Where a variable of the kernel with the storage class __thread is, relative to the base of %fs

@@ -17,9 +17,9 @@ struct osv_names {
 	struct elf_names **module; /* NULL: its file was not found */
 };
 
-static struct elf_names *module_open(const struct osv_module *m, const char *elf)
+static struct elf_names *module_open(const struct osv_module *m, const struct osv_files *files)
 {
-	_cleanup_free_ char *found = m->lost ? NULL : osv_file_find(elf, m->path);
+	_cleanup_free_ char *found = m->lost ? NULL : osv_file_find(files, m->path);
 	struct elf_names *names = NULL;
 
 	if (found && elf_names_open_at(found, m->base, &names))
@@ -27,10 +27,11 @@ static struct elf_names *module_open(const struct osv_module *m, const char *elf
 	return names;
 }
 
-int osv_names_open(const char *elf, const struct osv_modules *modules, struct osv_names **ret)
+int osv_names_open(const struct osv_files *files, const struct osv_modules *modules,
+		   struct osv_names **ret)
 {
 	struct osv_names *n = calloc(1, sizeof(*n));
-	int err = n ? elf_names_open(elf, &n->kernel) : fail(-ENOMEM, "out of memory");
+	int err = n ? elf_names_open(files->elf, &n->kernel) : fail(-ENOMEM, "out of memory");
 
 	if (!err && !(n->module = calloc(modules->nr + 1u, sizeof(*n->module))))
 		err = fail(-ENOMEM, "out of memory");
@@ -40,7 +41,7 @@ int osv_names_open(const char *elf, const struct osv_modules *modules, struct os
 	}
 	n->modules = modules;
 	for (unsigned int i = 0; i < modules->nr; i++)
-		n->module[i] = module_open(&modules->module[i], elf);
+		n->module[i] = module_open(&modules->module[i], files);
 	*ret = n;
 	return 0;
 }
@@ -72,14 +73,44 @@ static bool osv_name_find(struct elf_names *e, uint64_t address, enum osv_name w
 	return ret->name;
 }
 
-bool osv_names_find(struct osv_names *n, uint64_t address, enum osv_name what, struct frame *ret)
+static struct elf_names *module_at(const struct osv_names *n, uint64_t address)
 {
-	if (osv_name_find(n->kernel, address, what, ret))
-		return true;
 	for (unsigned int i = n->modules->nr; i--;)
 		if (n->modules->module[i].base <= address)
-			return n->module[i] && osv_name_find(n->module[i], address, what, ret);
-	return false;
+			return n->module[i];
+	return NULL;
+}
+
+bool osv_names_find(struct osv_names *n, uint64_t address, enum osv_name what, struct frame *ret)
+{
+	struct elf_names *module;
+
+	if (osv_name_find(n->kernel, address, what, ret))
+		return true;
+	module = module_at(n, address);
+	return module && osv_name_find(module, address, what, ret);
+}
+
+static unsigned int frames_find(struct elf_names *e, uint64_t address,
+				struct frame ret[FRAME_INLINES_MAX])
+{
+	unsigned int nr = elf_names_resolve(e, address, true, ret);
+	const char *symbol = nr ? elf_names_symbol(e, address) : NULL;
+
+	for (unsigned int i = 0; i < nr; i++)
+		ret[i].file = ret[i].file ? elf_names_short_path(e, ret[i].file) : NULL;
+	if (symbol)
+		ret[nr - 1].name = symbol;
+	return nr;
+}
+
+unsigned int osv_names_frames(struct osv_names *n, uint64_t address,
+			      struct frame ret[FRAME_INLINES_MAX])
+{
+	unsigned int nr = frames_find(n->kernel, address, ret);
+	struct elf_names *module = nr ? NULL : module_at(n, address);
+
+	return module ? frames_find(module, address, ret) : nr;
 }
 
 /*
@@ -112,14 +143,15 @@ static void line_write(struct osv_names *names, uint64_t address, FILE *out)
 		frame.name);
 }
 
-int osv_symbols_write(const struct osv_extracted *x, const char *elf, FILE *out, uint64_t *ret_nr)
+int osv_symbols_write(const struct osv_extracted *x, const struct osv_files *files, FILE *out,
+		      uint64_t *ret_nr)
 {
 	struct hash_table seen = HASH_TABLE(struct seen_address, 1, ADDRESSES_MAX);
 	uint64_t address[OSV_FRAMES_MAX];
 	bool first;
 	struct osv_names *names = NULL;
 	struct sample sample;
-	int err = osv_names_open(elf, &x->modules, &names);
+	int err = osv_names_open(files, &x->modules, &names);
 
 	sample_rewind(x->trace);
 	while (!err && sample_next(x->trace, &sample) > 0) {
@@ -408,8 +440,11 @@ static int rings_read(void *walk)
 	if (!err)
 		err = rings_lost(x);
 	if (!err)
-		err = osv_raw_open(x->opt->remote ? x->opt->remote : GDB_DEFAULT, x->ring, x->nr,
-				   tracepoint_read, x, &x->ret->trace, &x->ret->counts);
+		err = osv_raw_open(x->opt->dump	    ? x->opt->dump
+				   : x->opt->remote ? x->opt->remote
+						    : GDB_DEFAULT,
+				   x->ring, x->nr, tracepoint_read, x, &x->ret->trace,
+				   &x->ret->counts);
 	return err;
 }
 

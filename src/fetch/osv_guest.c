@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A guest's virtual memory read through the process that owns it, while it runs: vm/guest_ram.h
- * finds the RAM (by KVM's slots, or by the guest's own constants) and walks the page tables; QEMU's monitor provides
- * their address, or KVM, which has cached it.
+ * An OSv guest opened, stopped and read: through the gdb stub, or as osv_live.c has it; its modules, and the files of
+ * the host that these were made from.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,110 +13,8 @@
 #include "base/order.h"
 #include "base/user_rights.h"
 #include "fetch/osv_guest.h"
+#include "fetch/osv_live.h"
 #include "vm/qmp.h"
-
-enum { SAMPLE_BYTES = 256 };
-
-static void osv_live_close(struct osv_live *m);
-
-static int read_pages(struct osv_live *m, uint64_t address, uint8_t *to, size_t len)
-{
-	while (len) {
-		uint64_t page = address & ~(uint64_t)(GUEST_PAGE - 1), within = address - page;
-		size_t part = GUEST_PAGE - within < len ? GUEST_PAGE - within : len;
-
-		if (page != m->page || !m->at) {
-			m->page = page;
-			m->at = guest_address(&m->memory, &m->ram, &m->space, page);
-		}
-		if (!m->at || memory_read(&m->memory, m->at + within, to, part))
-			return -EFAULT;
-		address += part;
-		to += part;
-		len -= part;
-	}
-	return 0;
-}
-
-/* All or nothing; -EFAULT with the error message set. */
-static int osv_live_read(struct osv_live *m, uint64_t address, void *ret, size_t len)
-{
-	return read_pages(m, address, ret, len)
-		       ? fail(-EFAULT, "cannot read guest memory at 0x%" PRIx64, address)
-		       : 0;
-}
-
-/* Constants of the guest's ELF file must be at the addresses given by its page tables. */
-static bool ram_fits(struct osv_live *m, uint64_t address, const uint8_t *wanted)
-{
-	uint8_t there[SAMPLE_BYTES];
-
-	m->at = 0;
-	return !read_pages(m, address, there, sizeof(there)) &&
-	       !memcmp(there, wanted, sizeof(there));
-}
-
-static int ram_tries(const struct osv_live_vm *vm, const struct memory *m, struct guest_ram *tries)
-{
-	if (!vm->kvm || !vm->kvm->nr_slots)
-		return guest_ram_tries(m, vm->ram_bytes, tries, GUEST_RAM_TRIES);
-	tries[0] = guest_ram_of_slots(vm->kvm->slot, vm->kvm->nr_slots);
-	return 1;
-}
-
-/* Finds the RAM that has the constants by these page tables. */
-static bool ram_find(struct osv_live *m, const struct guest_ram *tries, int nr, uint64_t address,
-		     const uint8_t *wanted)
-{
-	for (int i = 0; i < nr; i++) {
-		m->ram = tries[i];
-		if (ram_fits(m, address, wanted))
-			return true;
-	}
-	return false;
-}
-
-/* All vCPUs of OSv have the same page tables, but one that has not been started yet has others. */
-static bool vcpu_find(const struct kvm_vm *kvm, struct osv_live *m, const struct guest_ram *tries,
-		      int nr, uint64_t address, const uint8_t *wanted)
-{
-	for (size_t i = 0; i < kvm->nr_vcpus; i++) {
-		m->space = kvm->vcpu[i].space;
-		if (ram_find(m, tries, nr, address, wanted))
-			return true;
-	}
-	return false;
-}
-
-/* timeout_ns: for each answer of the monitor, 0: its default. 0, or -errno with the error message set. */
-static int osv_live_open(const struct osv_live_vm *vm, uint64_t timeout_ns, const struct layout *l,
-			 struct osv_live *ret)
-{
-	struct guest_ram tries[GUEST_RAM_TRIES];
-	uint8_t wanted[SAMPLE_BYTES];
-	uint64_t address;
-	int nr = 0, err = layout_constants(l, &address, wanted, sizeof(wanted));
-
-	*ret = (struct osv_live){0};
-	if (!err && vm->qmp)
-		err = qmp_space(vm->qmp, timeout_ns, &ret->space);
-	if (!err)
-		err = memory_open(vm->pid, vm->start, &ret->memory);
-	if (!err && (nr = ram_tries(vm, &ret->memory, tries)) < 0)
-		err = nr;
-	if (!err && (vm->qmp ? ram_find(ret, tries, nr, address, wanted)
-			     : vcpu_find(vm->kvm, ret, tries, nr, address, wanted)))
-		return 0;
-	osv_live_close(ret);
-	return err ? err
-		   : fail(-ENOENT, "the guest's ELF file does not match the memory of process %d",
-			  (int)vm->pid);
-}
-
-static void osv_live_close(struct osv_live *m)
-{
-	memory_close(&m->memory);
-}
 
 /*
  * The host's file of a path in an OSv guest, as `osv syms` finds it: by the manifests that its
@@ -261,19 +158,53 @@ static char *folder_of(const char *elf)
 	return slash ? joined(elf, (size_t)(slash - elf) + 1, "") : strdup("./");
 }
 
-char *osv_file_in_image(const char *elf, const char *path)
+static const char *base_of(const char *path)
 {
-	_cleanup_free_ char *folder = folder_of(elf);
-	_cleanup_free_ char *found = folder ? manifests_find(folder, path, 0) : NULL;
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* The one that --module names for this path, or NULL; the last one counts. */
+static const char *module_given(const struct osv_files *f, const char *path)
+{
+	size_t len = strlen(path);
+
+	for (unsigned int i = f->modules ? f->modules->nr : 0; i--;) {
+		const char *text = f->modules->item[i];
+
+		if (!strncmp(text, path, len) && text[len] == '=')
+			return text + len + 1;
+		if (!strchr(text, '=') && !strcmp(base_of(text), base_of(path)))
+			return text;
+	}
+	return NULL;
+}
+
+struct osv_files osv_files_of(const struct osv_guest_options *opt)
+{
+	return (struct osv_files){.elf = opt->elf     ? opt->elf
+					 : opt->debug ? "build/debug/loader.elf"
+						      : "build/release/loader.elf",
+				  .modules = opt->modules};
+}
+
+char *osv_file_in_image(const struct osv_files *f, const char *path)
+{
+	const char *given = module_given(f, path);
+	_cleanup_free_ char *folder = folder_of(f->elf);
+	_cleanup_free_ char *found = given    ? strdup(given)
+				     : folder ? manifests_find(folder, path, 0)
+					      : NULL;
 
 	return found && is_file(found) ? take_ptr(found) : NULL;
 }
 
-char *osv_file_find(const char *elf, const char *path)
+char *osv_file_find(const struct osv_files *f, const char *path)
 {
-	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-	char *found = osv_file_in_image(elf, path);
-	_cleanup_free_ char *folder = found ? NULL : folder_of(elf);
+	const char *base = base_of(path);
+	char *found = osv_file_in_image(f, path);
+	_cleanup_free_ char *folder = found ? NULL : folder_of(f->elf);
 
 	return !found && folder && *base ? tree_find(folder, base) : found;
 }
@@ -339,16 +270,14 @@ enum { TEXT_PIECE = 64, MEMBERS_PIECE = 512 };
 int osv_guest_open(const struct osv_guest_options *opt, struct osv_guest *ret)
 {
 	*ret = (struct osv_guest){0};
-	ret->elf = opt->elf	? opt->elf
-		   : opt->debug ? "build/debug/loader.elf"
-				: "build/release/loader.elf";
-	return layout_open(ret->elf, &ret->layout);
+	ret->files = osv_files_of(opt);
+	return layout_open(ret->files.elf, &ret->layout);
 }
 
 /* Constants of the ELF file must be where the guest has them: by a wrong file any report would be of random memory. */
 static int kernel_check(struct osv_guest *g)
 {
-	uint8_t wanted[SAMPLE_BYTES], there[SAMPLE_BYTES];
+	uint8_t wanted[LAYOUT_SAMPLE_BYTES], there[LAYOUT_SAMPLE_BYTES];
 	uint64_t address;
 	int err = layout_constants(g->layout, &address, wanted, sizeof(wanted));
 
@@ -360,7 +289,7 @@ static int kernel_check(struct osv_guest *g)
 	fail(-ENOENT,
 	     "%s is probably not the kernel that this guest runs, or the guest has not started "
 	     "yet: its constants are not at 0x%" PRIx64,
-	     g->elf, address);
+	     g->files.elf, address);
 	return fail_hint(-ENOENT, "give the ELF file of the guest's own build with --exe");
 }
 
@@ -370,8 +299,8 @@ int osv_guest_stop(const struct osv_guest_options *opt, struct osv_guest *g)
 	struct qmp_before monitor;
 	int err = 0;
 
-	if (opt->vm.pid)
-		return osv_live_open(&opt->vm, opt->timeout_ns, g->layout, &g->live);
+	if (opt->vm.pid || opt->dump)
+		return osv_live_open(opt, g->layout, &g->live);
 	if (opt->qmp) {
 		err = qmp_before_debugger(opt->qmp, opt->timeout_ns, &monitor);
 		before = monitor.runs	  ? GDB_RAN_BEFORE
@@ -429,7 +358,8 @@ int osv_guest_resume(const struct osv_guest_options *opt, struct osv_guest *g, i
 	bool stopped = g->gdb;
 	int detach_err;
 
-	*ret = (struct osv_pause){.live = opt->vm.pid, .lost = g->lost};
+	*ret = (struct osv_pause){
+		.live = opt->vm.pid || opt->dump, .dump = opt->dump, .lost = g->lost};
 	detach_err = g->gdb ? guest_detach(opt, g->gdb, ret) : 0;
 	guest_close(g);
 	if (!err)
@@ -500,6 +430,27 @@ int osv_guest_read(struct osv_guest *g, uint64_t address, void *ret, size_t len)
 {
 	return g->gdb ? gdb_read(g->gdb, address, ret, len)
 		      : osv_live_read(&g->live, address, ret, len);
+}
+
+int osv_guest_physical(struct osv_guest *g, uint64_t address, void *ret, size_t len)
+{
+	return g->gdb ? gdb_read_physical(g->gdb, address, ret, len)
+		      : osv_live_physical(&g->live, address, ret, len);
+}
+
+int osv_guest_vcpus(struct osv_guest *g, struct gdb_vcpu **ret, unsigned int *ret_nr)
+{
+	const struct guest_dump *d = &g->live.dump;
+
+	if (g->gdb)
+		return gdb_vcpus(g->gdb, ret, ret_nr);
+	*ret = calloc(d->nr_vcpus + 1u, sizeof(**ret));
+	if (!*ret)
+		return fail(-ENOMEM, "out of memory");
+	for (unsigned int i = 0; i < d->nr_vcpus; i++)
+		(*ret)[i] = d->vcpu[i].registers;
+	*ret_nr = d->nr_vcpus;
+	return 0;
 }
 
 int osv_guest_u64(struct osv_guest *g, uint64_t address, uint64_t *ret)

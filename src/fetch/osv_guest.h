@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An OSv guest's memory, read by the layouts of its own ELF file: through the gdb stub,
- * while the guest is stopped, or through its process, while it runs. The DWARF is searched before
- * the guest is stopped.
+ * An OSv guest's memory, read by the layouts of its own ELF file: through the gdb stub, while the guest is stopped;
+ * through its process, while it runs; or in a dump. The DWARF is searched before the guest is stopped.
  *
  * Nothing is printed while the guest is stopped: a write to a terminal may block (^S) or stop this process.
  *
@@ -12,26 +11,31 @@
 #ifndef HOSTRACE_OSV_GUEST_H
 #define HOSTRACE_OSV_GUEST_H
 
+#include "base/options.h"
 #include "fetch/gdb.h"
 #include "fetch/layout.h"
+#include "fetch/guest_dump.h"
 #include "readers/osv/raw.h"
 #include "symbols/symbols.h"
 #include "vm/kvm_state.h"
 
 struct osv_live {
-	struct memory memory;
+	const struct memory *memory; /* of the process, or of the dump */
+	struct memory process;
+	struct guest_dump dump;
 	struct guest_ram ram;
 	struct guest_space space;
 	uint64_t page, at; /* the newest translation: the guest's page, and where the process has it */
 };
 
-/* Which VM. At least one of qmp and kvm. */
+/* Which VM. Without qmp and kvm, the guest's own variables have to lead to its page tables. */
 struct osv_live_vm {
 	pid_t pid; /* 0: none */
 	uint64_t start; /* proc_start() */
 	uint64_t ram_bytes;
 	const char *qmp; /* its monitor's socket, or NULL */
 	const struct kvm_vm *kvm; /* borrowed, also while the guest is read; or NULL */
+	char unknown[240];	  /* why neither is there; "": one is */
 };
 
 /*
@@ -51,7 +55,8 @@ struct osv_lost {
 
 /* How a guest was read. */
 struct osv_pause {
-	bool live;	     /* while it ran */
+	bool live; /* not by the stub: while it ran, or in a dump */
+	bool dump;
 	uint64_t stopped_ns; /* by us: 0 if live, and if it was paused before, and stays paused */
 	enum gdb_before before;
 	struct osv_lost lost;
@@ -63,26 +68,39 @@ enum {
 	OSV_DRIVERS_MAX = 4096,
 	OSV_QUEUES_MAX = 64, /* of one driver: virtio_driver::max_virtqueues_nr */
 	OSV_ALLOCATIONS_MAX = 4 << 20,
-	OSV_FRAMES_MAX = 32,
+	OSV_FRAMES_MAX = 32, /* of an allocation, and of a sample's backtrace */
+	OSV_STACK_MAX = 128, /* of a thread */
+	OSV_TIMERS_MAX = 8,  /* of a thread */
 	OSV_MODULES_MAX = 1024,
+};
+
+/* The files of the host that a guest's code is from. */
+struct osv_files {
+	const char *elf; /* the kernel; manifests are in its folder */
+	const struct text_list
+		*modules; /* of modules: FILE, by its base name, or GUESTPATH=FILE; NULL: none */
 };
 
 struct osv_guest {
 	struct layout *layout;
 	struct gdb *gdb; /* NULL: live */
 	struct osv_live live;
-	const char *elf;
+	struct osv_files files;
 	struct osv_lost lost;
 };
 
 struct osv_guest_options {
 	const char *elf, *remote; /* NULL: build/release/loader.elf, localhost:1234 */
 	bool debug;		  /* build/debug/loader.elf */
+	const struct text_list *modules; /* as in osv_files */
 	bool no_location;	  /* threads: skip code locations, which need most of the reads */
+	bool timers;		  /* threads: also their timers */
 	uint64_t timeout_ns;
 	const char *qmp;	  /* its monitor's socket, to see that it runs afterwards; or NULL */
 
-	struct osv_live_vm vm; /* whose process is read: the guest is not stopped; pid 0: by the gdb stub */
+	/* At most one of them; without, it is the gdb stub, which stops the guest. */
+	struct osv_live_vm vm; /* whose process is read; pid 0: none */
+	const char *dump;      /* a file (guest_dump.h), or NULL */
 };
 
 /* Opens the ELF file; the guest is not contacted yet. */
@@ -114,6 +132,12 @@ int osv_guest_visit(const struct osv_guest_options *opt, struct osv_guest *g,
 /* ---- reading ---- */
 
 int osv_guest_read(struct osv_guest *g, uint64_t address, void *ret, size_t len);
+
+/* Of its physical memory. */
+int osv_guest_physical(struct osv_guest *g, uint64_t address, void *ret, size_t len);
+
+/* Registers of its vCPUs, to be freed; none of a guest that runs, and of its process's core dump. */
+int osv_guest_vcpus(struct osv_guest *g, struct gdb_vcpu **ret, unsigned int *ret_nr);
 
 int osv_guest_u64(struct osv_guest *g, uint64_t address, uint64_t *ret);
 int osv_guest_u16(struct osv_guest *g, uint64_t address, uint16_t *ret);
@@ -164,11 +188,12 @@ void osv_modules_find(struct layout *l, struct osv_modules_layout *ret);
 int osv_modules_read(struct osv_guest *g, const struct osv_modules_layout *at,
 		     struct osv_modules *ret);
 
-/* The host's file of a path in the guest, to be freed, or NULL: by the manifests in the folder of
- * the kernel's ELF file. */
-char *osv_file_in_image(const char *elf, const char *path);
-/* The same, else by its base name in and below that folder: not while the guest is stopped. */
-char *osv_file_find(const char *elf, const char *path);
+/* The files that these options name. */
+struct osv_files osv_files_of(const struct osv_guest_options *opt);
+/* The host's file of a path in the guest, to be freed, or NULL: a given one, else by the manifests. */
+char *osv_file_in_image(const struct osv_files *f, const char *path);
+/* The same, else by its base name in and below the kernel's folder: not while the guest is stopped. */
+char *osv_file_find(const struct osv_files *f, const char *path);
 
 /* ---- the rings ---- */
 
@@ -192,9 +217,23 @@ int osv_extract(const struct osv_guest_options *opt, struct osv_extracted *ret,
 void osv_extracted_deinit(struct osv_extracted *x);
 
 /* "0xADDRESS FILE LINE NAME" for each address of the samples' backtraces: symbols.h reads it. */
-int osv_symbols_write(const struct osv_extracted *x, const char *elf, FILE *out, uint64_t *ret_nr);
+int osv_symbols_write(const struct osv_extracted *x, const struct osv_files *files, FILE *out,
+		      uint64_t *ret_nr);
 
 /* ---- threads ---- */
+
+enum osv_stack_state {
+	OSV_STACK_COMPLETE,   /* up to where the thread began */
+	OSV_STACK_INCOMPLETE, /* code without .eh_frame, or memory that cannot be read */
+	OSV_STACK_TRUNCATED,  /* more frames than OSV_STACK_MAX */
+	OSV_STACK_RUNNING,    /* on a vCPU whose registers are not known */
+};
+const char *osv_stack_state_name(enum osv_stack_state state);
+
+struct osv_timer {
+	int64_t time_ns; /* since the guest's boot */
+	bool expired;
+};
 
 struct osv_thread {
 	uint64_t address, cpu_address;
@@ -202,11 +241,15 @@ struct osv_thread {
 	int32_t cpu;	 /* -1: none yet */
 	int32_t acpi_id; /* of that vCPU, which is what OSv's own command prints; cpu in a build
 			    without */
+	int32_t vcpu;	 /* that runs it, of the gdb stub or the dump; -1: none, or not known */
 	char name[17], status[32];
 	float vruntime;
 	int64_t cpu_time_ns;
-	uint64_t frame[OSV_FRAMES_MAX]; /* rip, then return addresses less 1 */
+	uint64_t frame[OSV_STACK_MAX]; /* rip, then return addresses less 1 */
 	unsigned int nr_frames;
+	enum osv_stack_state stack;
+	struct osv_timer timer[OSV_TIMERS_MAX];
+	unsigned int nr_timers, more_timers; /* more: that there are besides */
 };
 /* Both results are to be freed. Without locations, there are no modules. */
 int osv_threads(const struct osv_guest_options *opt, struct osv_thread **ret, unsigned int *ret_nr,
@@ -249,7 +292,8 @@ struct osv_names;
 
 /* 0, or -errno with the error message set. The modules are borrowed; the files of some may be
  * missing. */
-int osv_names_open(const char *elf, const struct osv_modules *modules, struct osv_names **ret);
+int osv_names_open(const struct osv_files *files, const struct osv_modules *modules,
+		   struct osv_names **ret);
 void osv_names_close(struct osv_names *n);
 DEFINE_CLEANUP(osv_names, struct osv_names *, osv_names_close);
 
@@ -264,5 +308,9 @@ enum osv_name {
 /* The file's path is relative to the source tree where it is in it. False: nothing is known of the
  * address. */
 bool osv_names_find(struct osv_names *n, uint64_t address, enum osv_name what, struct frame *ret);
+
+/* All frames of an address, innermost first: what is inlined there, then the function whose code it is. 0: unknown. */
+unsigned int osv_names_frames(struct osv_names *n, uint64_t address,
+			      struct frame ret[FRAME_INLINES_MAX]);
 
 #endif

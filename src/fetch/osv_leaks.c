@@ -253,6 +253,8 @@ int osv_leaks_switch(const struct osv_guest_options *opt, bool on, struct osv_pa
 	if (!err && opt->vm.pid)
 		err = fail(-EOPNOTSUPP, "cannot write to the memory of a running guest; use its "
 					"gdb stub (--remote)");
+	if (!err && opt->dump)
+		err = fail(-EOPNOTSUPP, "cannot write to a dump");
 	if (!err)
 		err = tracker_symbol(g.layout, "_ZN6memory15tracker_enabledE", &address);
 	if (!err)

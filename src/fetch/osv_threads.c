@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/order.h"
+#include "fetch/osv_containers.h"
 #include "fetch/osv_guest.h"
 #include "symbols/elf_size.h"
 
@@ -140,31 +141,36 @@ static int frame_add(Dwfl_Frame *frame, void *arg)
 }
 
 /*
- * The address where it is, then return addresses less 1, innermost first; returns how many. What
- * cannot be read, or is outside of the thread's stacks, ends it.
+ * The address where it is, then return addresses less 1, innermost first. What cannot be read, or is outside of the
+ * thread's stacks, ends it.
  */
-static unsigned int osv_unwind(struct osv_unwind *u, struct osv_guest *g,
-			       const struct osv_unwind_thread *t, uint64_t *ret, unsigned int max)
+static void osv_unwind(struct osv_unwind *u, struct osv_guest *g, const struct osv_unwind_thread *t,
+		       struct osv_thread *ret)
 {
+	int end;
+
 	u->g = g;
 	u->thread = t;
 	u->rsp = t->vcpu ? t->vcpu->reg[GDB_RSP] : t->rsp;
-	u->frame = ret;
+	u->frame = ret->frame;
 	u->nr = 0;
-	u->max = max;
+	u->max = OSV_STACK_MAX;
 	u->block_at = 0;
-	if (max)
-		dwfl_getthread_frames(u->dwfl, ONLY_THREAD, frame_add, u);
-	return u->nr;
+	end = dwfl_getthread_frames(u->dwfl, ONLY_THREAD, frame_add, u);
+	ret->nr_frames = u->nr;
+	ret->stack = u->nr == u->max ? OSV_STACK_TRUNCATED
+		     : end	     ? OSV_STACK_INCOMPLETE
+				     : OSV_STACK_COMPLETE;
 }
 
-/* Of the modules, those in the image's manifests. elf: as in osv_unwind_open(). */
-static void osv_unwind_add(struct osv_unwind *u, const char *elf, const struct osv_modules *modules)
+/* Of the modules, those whose files are given, or in the image's manifests. */
+static void osv_unwind_add(struct osv_unwind *u, const struct osv_files *files,
+			   const struct osv_modules *modules)
 {
 	dwfl_report_begin_add(u->dwfl);
 	for (unsigned int i = 0; i < modules->nr; i++) {
 		const struct osv_module *m = &modules->module[i];
-		_cleanup_free_ char *file = m->lost ? NULL : osv_file_in_image(elf, m->path);
+		_cleanup_free_ char *file = m->lost ? NULL : osv_file_in_image(files, m->path);
 
 		if (file && !elf_path_check(file))
 			dwfl_report_elf(u->dwfl, m->path, file, -1, m->base, true);
@@ -215,6 +221,8 @@ enum { MAP_FIRST_OFFSET = 16, MAP_COUNT_OFFSET = 24, NODE_WORDS = 3, NODE_THREAD
 
 #define STATUS_LOST "?" /* not readable */
 
+enum { TIMER_EXPIRED = 2 }; /* sched::timer_base::state */
+
 struct places {
 	uint64_t map;
 	int64_t current; /* s_current, relative to %fs; 0: this build has none */
@@ -222,6 +230,7 @@ struct places {
 		cpu_time;
 	uint32_t status, status_size, cpu; /* of the detached state */
 	uint32_t cpu_id, acpi_id;
+	uint32_t timers, timer_hook, timer_time, timer_state, timer_state_size;
 	uint64_t object_size;
 	struct osv_modules_layout modules;
 };
@@ -235,7 +244,8 @@ struct walk {
 	struct osv_thread *thread;
 	unsigned int nr;
 	struct hash_table nodes; /* of the list, that were visited */
-	bool no_location;
+	bool no_location, timers;
+	struct osv_thread *timers_of; /* that are being read */
 	struct osv_modules *modules;
 	struct osv_unwind *unwind; /* NULL: no_location */
 };
@@ -271,10 +281,20 @@ static int places_find(void *walk)
 		{"sched::thread::detached_state", "_cpu", &at->cpu, NULL},
 		{"sched::cpu", "id", &at->cpu_id, NULL},
 	};
+	const struct layout_member of_timers[] = {
+		{"sched::thread", "_active_timers.data_.root_plus_size_.m_header", &at->timers,
+		 NULL},
+		{"sched::timer_base", "client_hook", &at->timer_hook, NULL},
+		{"sched::timer_base", "_time", &at->timer_time, NULL},
+		{"sched::timer_base", "_state", &at->timer_state, &at->timer_state_size},
+	};
 	int err = layout_symbol(w->g.layout, "_ZN5sched10thread_mapE", &at->map);
 
 	if (!err)
 		err = layout_members(w->g.layout, members, sizeof(members) / sizeof(*members));
+	if (!err && w->timers)
+		err = layout_members(w->g.layout, of_timers,
+				     sizeof(of_timers) / sizeof(*of_timers));
 	if (!err) {
 		optional_places_find(w->g.layout, at);
 		at->object_size = layout_size(w->g.layout, "sched::thread");
@@ -282,7 +302,7 @@ static int places_find(void *walk)
 	if (err || w->no_location)
 		return err;
 	osv_modules_find(w->g.layout, &at->modules);
-	return osv_unwind_open(w->g.elf, &w->unwind);
+	return osv_unwind_open(w->g.files.elf, &w->unwind);
 }
 
 /* ---- where it is ---- */
@@ -302,7 +322,7 @@ static uint64_t current_read(struct walk *w, const struct gdb_vcpu *v)
 
 static int vcpus_read(struct walk *w)
 {
-	int err = w->g.gdb ? gdb_vcpus(w->g.gdb, &w->vcpu, &w->nr_vcpus) : 0;
+	int err = osv_guest_vcpus(&w->g, &w->vcpu, &w->nr_vcpus);
 
 	if (err)
 		return err;
@@ -349,6 +369,39 @@ static int state_read(struct walk *w, uint64_t state, struct osv_thread *t)
 	return 0;
 }
 
+static int timer_add(void *arg, uint64_t hook)
+{
+	struct walk *w = arg;
+	struct osv_thread *t = w->timers_of;
+	struct osv_timer *timer = &t->timer[t->nr_timers];
+	uint64_t address = hook - w->at.timer_hook;
+	uint32_t state = 0;
+	struct osv_member members[] = {
+		{w->at.timer_time, 8, &timer->time_ns},
+		{w->at.timer_state, w->at.timer_state_size < 4 ? w->at.timer_state_size : 4,
+		 &state},
+	};
+	int err;
+
+	if (t->nr_timers == OSV_TIMERS_MAX) {
+		t->more_timers++;
+		return 0;
+	}
+	err = osv_guest_members(&w->g, address, members, 2);
+	if (err)
+		return osv_guest_lose(&w->g, "timer", address, err);
+	timer->expired = state == TIMER_EXPIRED;
+	t->nr_timers++;
+	return 0;
+}
+
+static int timers_read(struct walk *w, struct osv_thread *t)
+{
+	w->timers_of = t;
+	return osv_list_walk(&w->g, "list of a thread's timers", t->address + w->at.timers,
+			     timer_add, w);
+}
+
 static int thread_read(struct walk *w, uint64_t address, struct osv_thread *t)
 {
 	const struct places *at = &w->at;
@@ -382,9 +435,10 @@ static int thread_read(struct walk *w, uint64_t address, struct osv_thread *t)
 		return err;
 	text_sanitize(t->name);
 	in.vcpu = vcpu_of(w, &in);
+	t->vcpu = in.vcpu ? (int32_t)(in.vcpu - w->vcpu) : -1;
 	if (w->unwind)
-		t->nr_frames = osv_unwind(w->unwind, &w->g, &in, t->frame, OSV_FRAMES_MAX);
-	return 0;
+		osv_unwind(w->unwind, &w->g, &in, t);
+	return w->timers ? timers_read(w, t) : 0;
 }
 
 static bool is_known(const struct walk *w, uint64_t node)
@@ -441,7 +495,7 @@ static int no_thread(const struct walk *w)
 	fail(-ENODATA,
 	     "the guest has no thread that can be read%s%s: %s is probably not the kernel that it "
 	     "runs, or it has not started its threads",
-	     *text || w->g.lost.end[0] ? ": " : "", *text ? text : w->g.lost.end, w->g.elf);
+	     *text || w->g.lost.end[0] ? ": " : "", *text ? text : w->g.lost.end, w->g.files.elf);
 	return fail_hint(-ENODATA, "give the ELF file of the guest's own build with --exe");
 }
 
@@ -454,7 +508,7 @@ static int threads_walk(void *walk)
 	if (!err)
 		err = osv_modules_read(&w->g, &w->at.modules, w->modules);
 	if (!err && w->unwind)
-		osv_unwind_add(w->unwind, w->g.elf, w->modules);
+		osv_unwind_add(w->unwind, &w->g.files, w->modules);
 	if (!err)
 		err = osv_guest_u64(&w->g, w->at.map + MAP_FIRST_OFFSET, &node);
 	if (!err)
@@ -466,7 +520,14 @@ static int threads_walk(void *walk)
 
 ORDER_BY(by_id, struct osv_thread, id, address)
 
-static void statuses_name(struct walk *w, bool live)
+const char *osv_stack_state_name(enum osv_stack_state state)
+{
+	static const char *const names[] = {"complete", "incomplete", "truncated", "running"};
+
+	return names[state];
+}
+
+static void statuses_name(struct walk *w)
 {
 	for (unsigned int i = 0; i < w->nr; i++) {
 		struct osv_thread *t = &w->thread[i];
@@ -477,8 +538,10 @@ static void statuses_name(struct walk *w, bool live)
 
 		if (name)
 			snprintf(t->status, sizeof(t->status), "%s", name);
-		if (live && !strcmp(t->status, "running"))
-			t->nr_frames = 0; /* where it left its vCPU the last time */
+		if (w->nr_vcpus || strcmp(t->status, "running"))
+			continue;
+		t->nr_frames = 0; /* where it left its vCPU the last time */
+		t->stack = OSV_STACK_RUNNING;
 	}
 }
 
@@ -486,6 +549,7 @@ int osv_threads(const struct osv_guest_options *opt, struct osv_thread **ret, un
 		struct osv_modules *ret_modules, struct osv_pause *ret_pause)
 {
 	struct walk w = {.no_location = opt->no_location,
+			 .timers = opt->timers,
 			 .modules = ret_modules,
 			 .nodes = HASH_TABLE(uint64_t, 1, OSV_THREADS_MAX)};
 	int err;
@@ -494,7 +558,7 @@ int osv_threads(const struct osv_guest_options *opt, struct osv_thread **ret, un
 	err = osv_guest_visit(opt, &w.g, places_find, threads_walk, &w, ret_pause);
 
 	if (!err)
-		statuses_name(&w, opt->vm.pid != 0);
+		statuses_name(&w);
 	osv_guest_close(&w.g);
 	osv_unwind_close(w.unwind);
 	free(w.vcpu);

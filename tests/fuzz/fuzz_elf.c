@@ -6,6 +6,7 @@
 /* Names that libdw makes: the C library keeps no frame pointer, so that vasprintf()'s callers are not found. */
 #define LSAN_MORE "\nleak:vasprintf"
 
+#include "fetch/guest_dump.h"
 #include "fetch/layout.h"
 #include "lsan.h"
 #include "symbols/symbols.h"
@@ -50,11 +51,24 @@ static void layout_walk(const char *path)
 	if (!layout_symbol(l, "work", &address))
 		layout_symbol_at(l, address);
 	layout_thread_local(l, "work", &from_fs);
+	layout_physical(l, FIRST, &address);
 	layout_constants(l, &address, bytes, sizeof(bytes));
 	if (!layout_members(l, members, sizeof(members) / sizeof(members[0])))
 		layout_size(l, "thread");
 	layout_enum(l, "state", 1);
 	layout_close(l);
+}
+
+static void dump_walk(const char *path)
+{
+	struct guest_dump d;
+	uint8_t bytes[64];
+
+	if (!guest_dump_open(path, &d))
+		for (size_t i = 0; i < d.nr_segments && i < ADDRESSES; i++)
+			memory_read(&d.memory, d.segment[i].address + d.segment[i].size - 32, bytes,
+				    sizeof(bytes));
+	guest_dump_close(&d);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -63,5 +77,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	names_walk(path);
 	layout_walk(path);
+	dump_walk(path);
 	return 0;
 }

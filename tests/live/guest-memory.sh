@@ -12,7 +12,7 @@ ask() {
 	timeout 200 "$HOSTRACE" guest "$@" -e "$BUILD/osvguest.elf" -r "$gdb" >out 2>err
 }
 
-plan 73
+plan 74
 vm '' unix:gdb.sock
 
 # The location's function, of the thread with this number, in out.
@@ -142,7 +142,10 @@ is "$(grep -c 'tracking is off' err)" 0 "leaks on" err
 ask leaks away
 is $? 2 "an action that there is not"
 timeout 200 "$HOSTRACE" guest threads -e "$BUILD/osvguest.elf" --vm "$(cat pid)" >out 2>err
-is "$? $(grep -c 'does not use KVM.*try: --qmp SOCKET' err)" "1 1" "without KVM, --vm needs --qmp" err
+is "$? $(tail -n 1 out)" "0 Number of threads: 15" "without KVM and monitor: page tables by the guest's own variable" err
+objcopy --strip-symbol=_ZN3mmuL15page_table_rootE "$BUILD/osvguest.elf" rootless.elf
+timeout 200 "$HOSTRACE" guest threads -e rootless.elf --vm "$(cat pid)" >out 2>err
+is "$? $(grep -c 'does not use KVM.*try: --qmp SOCKET' err)" "1 1" "without that variable, --vm needs --qmp" err
 tables=$(cr3)
 end_vm
 

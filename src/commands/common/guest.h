@@ -22,8 +22,9 @@ struct guest_given {
 	uint64_t interval_ns, count, max_bytes, retries;
 
 	/* memory */
-	const char *remote, *exe, *vm, *qmp;
-	bool symbols, debug, no_location, raw, stacks;
+	const char *remote, *exe, *vm, *qmp, *dump, *thread;
+	struct text_list modules;
+	bool symbols, debug, no_location, raw, stacks, timers;
 
 	struct kvm_state kvm; /* of the host, once it was read; stays until the process ends */
 

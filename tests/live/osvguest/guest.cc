@@ -345,6 +345,19 @@ static void serve()
 	say("ready\n");
 }
 
+/* As OSv's, which halts the vCPU. */
+__attribute__((noinline)) void abort(const char *format, ...)
+{
+	say(format);
+	asm volatile("cli; hlt");
+}
+
+__attribute__((noinline)) static void assert_fail()
+{
+	abort("ready\n");
+	asm volatile("nop");
+}
+
 static void interrupt()
 {
 	say("ready\n");
@@ -364,5 +377,5 @@ void guest_main(const u64 *start_info)
 	leaks_make();
 	modules_make();
 	lie(option);
-	thread_run(option == 'w' ? write_for_ever : serve, option == 'i' ? interrupt : nullptr);
+	thread_run(option == 'w' ? write_for_ever : option == 'a' ? assert_fail : serve, option == 'i' ? interrupt : nullptr);
 }

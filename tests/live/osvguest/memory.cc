@@ -22,6 +22,10 @@ static u64 physical(const void *p)
 	return (u64)p - KERNEL_SHIFT;
 }
 
+namespace mmu {
+__attribute__((used)) static pt_element page_table_root;
+}
+
 /* The entry for an address at the lowest level (1: 4 KiB, 2: 2 MiB); tables on the way are made. */
 static u64 *entry_of(u64 address, int lowest)
 {
@@ -66,6 +70,7 @@ static void no_execute_enable()
 
 void memory_map()
 {
+	mmu::page_table_root.x = (u64)page_root | PRESENT | WRITABLE;
 	no_execute_enable();
 	linear_map(MAIN_AREA, true);
 	linear_map(0x500000000000, false);

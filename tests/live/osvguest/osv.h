@@ -91,6 +91,21 @@ template <class T> struct unordered_map {
 };
 } // namespace std
 
+/* ---- Boost's intrusive containers: nodes are hooks in the objects ---- */
+
+struct list_node {
+	list_node *next_, *prev_;
+};
+struct list {
+	struct {
+		struct {
+			u64 size_;
+			list_node m_header;
+		} root_plus_size_;
+	} data_;
+	list_node *header() { return &data_.root_plus_size_.m_header; }
+};
+
 template <class T> struct percpu {
 	T _var;
 };
@@ -113,7 +128,15 @@ namespace sched {
 struct client { /* of timers */
 	virtual void timer_fired();
 	bool _timers_need_reload;
-	u64 _active_timers[3];
+	list _active_timers;
+};
+
+struct timer_base {
+	enum class state { free, armed, expired };
+	list_node hook, client_hook;
+	client *_t;
+	state _state;
+	s64 _time;
 };
 
 struct alignas(8) arch_cpu {
@@ -333,6 +356,15 @@ extern alloc_tracker tracker;
 extern bool tracker_enabled;
 } // namespace memory
 
+/* ---- address space ---- */
+
+namespace mmu {
+struct pt_element_common {
+	u64 x;
+};
+struct pt_element : pt_element_common {};
+} // namespace mmu
+
 /* ---- areas of its address space ---- */
 
 constexpr u64 KERNEL_SHIFT = 0x40000000;     /* of the kernel: virtual address less physical one */
@@ -370,5 +402,7 @@ sched::thread *thread_of(int nr);
 void threads_close_circle();
 void threads_spoil();
 void threads_break_off();
+void list_make(list *l);
+void list_append(list *l, list_node *node);
 
 #endif

@@ -76,6 +76,7 @@ __attribute__((section(".percpu"), used)) percpu<trace_buf> percpu_trace_buffer;
 #define AT(type, member, offset) static_assert(__builtin_offsetof(type, member) == (offset), #member)
 static_assert(sizeof(sched::thread) == 20928 && alignof(sched::thread) == 16);
 AT(sched::thread, _timers_need_reload, 8);
+AT(sched::thread, _active_timers.data_.root_plus_size_.m_header, 24);
 AT(sched::thread, _state, 80);
 AT(sched::thread, _tcb, 128);
 AT(sched::thread, _runtime._Rtt, 140);
@@ -85,6 +86,9 @@ AT(sched::thread, _arch, 240);
 AT(sched::thread, _id, 20720);
 AT(sched::thread, _total_cpu_time, 20888);
 AT(sched::thread, _parent_id, 20904);
+static_assert(sizeof(sched::timer_base) == 56);
+AT(sched::timer_base, client_hook, 16);
+AT(sched::timer_base, _time, 48);
 static_assert(sizeof(sched::cpu) == 14304);
 AT(sched::cpu, id, 40);
 AT(sched::cpu, arch.acpi_id, 12468);

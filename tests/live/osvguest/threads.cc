@@ -33,9 +33,14 @@ alignas(16) static u8 stacks[RUNNABLE + 1][STACK];
 alignas(64) static u8 tls_blocks[RUNNABLE + 1][512];
 alignas(16) static u8 boot_storage[sizeof(thread)];
 
+static thread *threads_raw(int nr)
+{
+	return (thread *)threads[nr];
+}
+
 thread *thread_of(int nr)
 {
-	return heap((thread *)threads[nr]);
+	return heap(threads_raw(nr));
 }
 
 __attribute__((noinline)) static void waiter_main()
@@ -102,6 +107,7 @@ static void thread_make(int nr, const char *name, int cpu, thread::status st)
 {
 	thread *t = new (thread_of(nr)) thread;
 
+	list_make(&threads_raw(nr)->_active_timers);
 	t->_timers_need_reload = true;
 	memset((u8 *)&t->_timers_need_reload + 1, 0xa5, 7); /* what the padding holds */
 	t->_id = 10 + nr;
@@ -111,6 +117,32 @@ static void thread_make(int nr, const char *name, int cpu, thread::status st)
 	t->_detached_state._M_t._M_t._M_head_impl = heap(&states[nr]);
 	states[nr] = {t, cpu < 0 ? nullptr : heap(&cpus_storage[cpu]), false, {{st}}};
 	nodes[nr] = {nr + 1 < THREADS ? heap(&nodes[nr + 1]) : nullptr, t->_id, t};
+}
+
+void list_make(list *l)
+{
+	l->header()->next_ = l->header()->prev_ = heap(l->header());
+}
+
+void list_append(list *l, list_node *node)
+{
+	list_node *header = heap(l->header()), *last = header->prev_;
+
+	*node = {header, last};
+	last->next_ = heap(node);
+	header->prev_ = heap(node);
+	l->data_.root_plus_size_.size_++;
+}
+
+/* The waiter has one that is armed, one that never expires and one that has expired. */
+static void timers_make()
+{
+	static sched::timer_base timers[] = {{{}, {}, nullptr, sched::timer_base::state::armed, 15033114200},
+					     {{}, {}, nullptr, sched::timer_base::state::armed, 0x7fffffffffffffff},
+					     {{}, {}, nullptr, sched::timer_base::state::expired, 2500000000}};
+
+	for (sched::timer_base &timer : timers)
+		list_append(&threads_raw(1)->_active_timers, &timer.client_hook);
 }
 
 /* As if libtest.so's function had been called by thread_main. */
@@ -139,6 +171,7 @@ void threads_make()
 	thread_make(2, "new", -1, thread::status::unstarted);
 	thread_make(3, "locker", 2, thread::status::waiting);
 	application_make();
+	timers_make();
 	for (int i = RUNNABLE; i < APPLICATION; i++)
 		thread_make(i, "idle", i % CPUS, (thread::status)(i - RUNNABLE));
 	sched::boot_thread = (thread *)boot_storage;
