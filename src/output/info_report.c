@@ -303,7 +303,8 @@ json_t *info_report_make(const struct info_summary *s, const struct input_set *i
 	json_t *o = json_object(), *events = events_json(s), *vms = info_vms_json(s->vms, in),
 	       *probes, *stuck;
 	json_t *vm = json_array_get(vms, 0);
-	static const char *const optional[] = {"cost", "budget", "in_flight", "limits", "recorder"};
+	static const char *const optional[] = {"cost",	"budget",   "in_flight",
+						"limits", "disks", "recorder"};
 
 	json_object_set_new(o, "format", json_string(r->info.kind));
 	set_meta(o, meta, "host");

@@ -144,6 +144,36 @@ static void print_limits(const json_t *limits, FILE *f)
 	}
 }
 
+/* "217 requests of d0 (ide-hd): 46.1ms on average; QEMU limits it: iops=20". */
+static void print_disks(const json_t *disks, FILE *f)
+{
+	const json_t *disk, *limit;
+	const char *name;
+	char text[1024], each[16];
+	size_t i;
+
+	if (*text_of(disks, "error")) {
+		snprintf(text, sizeof(text), "not recorded: %s", text_of(disks, "error"));
+		line(f, "disks", text);
+	}
+	json_array_foreach (json_object_get(disks, "list"), i, disk) {
+		int64_t nr = number_of(disk, "reads") + number_of(disk, "writes"),
+			ns = number_of(disk, "time_ns");
+		size_t len = (size_t)snprintf(
+			text, sizeof(text), "%.128s (%.64s): %" PRId64 " requests, %s on average",
+			text_of(disk, "device"), text_of(disk, "model"), nr,
+			duration_print(nr > 0 && ns > 0 ? (uint64_t)(ns / nr) : 0, each,
+				       sizeof(each)));
+
+		json_object_foreach (json_object_get(disk, "limits"), name, limit)
+			if (len < sizeof(text))
+				len += (size_t)snprintf(text + len, sizeof(text) - len,
+							"; %.16s=%" JSON_INTEGER_FORMAT, name,
+							json_integer_value(limit));
+		line(f, i ? "" : "disks", text);
+	}
+}
+
 /* When `record` looked for what stood still, and what it saw. */
 static void print_stuck(const json_t *result, FILE *f)
 {
@@ -405,6 +435,7 @@ void info_report_text(const struct input_set *in, const json_t *result, FILE *f)
 		print_threads(vm, f);
 	}
 	print_limits(json_object_get(result, "limits"), f);
+	print_disks(json_object_get(result, "disks"), f);
 	print_stuck(result, f);
 	print_clock(json_array_get(json_object_get(result, "clocks"), 0),
 		    json_object_get(result, "vms"), f);

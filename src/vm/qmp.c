@@ -277,8 +277,7 @@ int qmp_open(const char *path, int patience_ms, struct qmp **ret)
 	return qmp_open_fd(fd, path, patience_ms, ret);
 }
 
-/* The process that listens there; 0: not known. */
-static pid_t qmp_pid(const struct qmp *q)
+pid_t qmp_pid(const struct qmp *q)
 {
 	struct ucred peer = {0};
 	socklen_t len = sizeof(peer);

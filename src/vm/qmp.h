@@ -31,6 +31,9 @@ int qmp_open_fd(int fd, const char *name, int patience_ms, struct qmp **ret);
 void qmp_close(struct qmp *q);
 DEFINE_CLEANUP(qmp, struct qmp *, qmp_close);
 
+/* The process that listens there; 0: not known. */
+pid_t qmp_pid(const struct qmp *q);
+
 /*
  * Executes a command; `arguments` (stolen; NULL: none). *ret_value is what it returned, a new reference. -EOPNOTSUPP:
  * this QEMU has no such command; -EREMOTEIO: it rejected (its own error message is used); -ETIMEDOUT, -EPROTO,

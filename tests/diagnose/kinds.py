@@ -152,6 +152,36 @@ def io_limit(bench, v):
     return vm, None
 
 
+class IdeVm(ElfVm):
+    """The guest reads from an IDE disk, and halts meanwhile."""
+
+    def __init__(self, bench, options="", drive=None, more=()):
+        image = bench.path("web.img")
+        with open(image, "wb") as f:
+            f.truncate(16 << 20)
+        disk = ["-drive", f"{drive or f'file={image},format=raw'},if=none,id=d0{options}"] if not more else more
+        super().__init__(bench, "web", "ata", 1, [*disk, "-device", "ide-hd,drive=d0,bus=ide.0"], pin=True)
+        time.sleep(1)
+
+
+@kind("ide-disk")
+def ide_disk(bench, v):
+    return IdeVm(bench, drive=f"driver=null-co,size=16777216,latency-ns={choose(v, 1000000, 3000000)}"), 0
+
+
+@kind("throttled-ide", "disk-throttled")
+def throttled_ide(bench, v):
+    if v % 3 == 2:  # by a filter
+        return IdeVm(bench, more=["-object", "throttle-group,id=slow,x-iops-total=15", "-blockdev", "driver=null-co,size=16777216,"
+                                  "node-name=n0", "-blockdev", "driver=throttle,throttle-group=slow,node-name=d0,file=n0"]), None
+    return IdeVm(bench, choose(v, ",throttling.iops-total=20", ",throttling.bps-read=8192")), None
+
+
+@kind("slow-ide", "disk-slow")
+def slow_ide(bench, v):
+    return IdeVm(bench, drive=f"driver=null-co,size=16777216,latency-ns={choose(v, 30, 100) * 1000000}"), 1
+
+
 # ---- what a vCPU sleeps in ----
 
 @kind("late-memory", "page-faults")

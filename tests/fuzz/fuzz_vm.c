@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a VM's process shows of itself: its command line, a line of its mappings, its monitor's registers and regions;
- * and a guest's page tables. The first byte selects which.
+ * What a VM's process shows of itself: its command line, a line of its mappings, its monitor's registers, regions and
+ * disks; and a guest's page tables. The first byte selects which.
  */
 #include <errno.h>
 
 #include "vm/cmdline.h"
+#include "vm/disks.h"
 #include "vm/guest_ram.h"
 #include "vm/qmp.h"
 #include "walk.h"
@@ -14,7 +15,7 @@ enum { BASE = 0x10000000, ADDRESSES = 16 };
 
 static void cmdline_walk(char *text, size_t size)
 {
-	char *words[64], *quoted;
+	char *words[64], *quoted, path[32];
 	struct vm_cmdline c;
 	unsigned int nr = 0;
 
@@ -25,6 +26,7 @@ static void cmdline_walk(char *text, size_t size)
 			abort();
 		vm_cmdline_free(&c);
 	}
+	disks_monitor_find(words, nr, path, sizeof(path));
 	quoted = vm_cmdline_quote(words, nr);
 	for (const char *q = quoted; q && *q; q++)
 		if ((unsigned char)*q < ' ')
@@ -44,6 +46,21 @@ static void monitor_walk(const char *text, bool regions, struct guest_space *spa
 			abort();
 		json_decref(list);
 	}
+}
+
+/* [query-block, query-blockstats, limits of groups] */
+static void disks_walk(const char *text)
+{
+	json_t *answers = json_loads(text, 0, NULL),
+	       *disks = disks_parse(json_array_get(answers, 0), json_array_get(answers, 1),
+				    json_array_get(answers, 2)),
+	       *between = disks_between(disks, disks);
+
+	if (json_array_size(json_object_get(disks, "list")) > DISKS_MAX)
+		abort();
+	json_decref(between);
+	json_decref(disks);
+	json_decref(answers);
 }
 
 static size_t image_size;
@@ -98,6 +115,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		cmdline_walk(text, size - 1);
 	else if (what % 4 == 1)
 		memory_range_parse(text, &range);
+	else if (what % 16 == 10)
+		disks_walk(text);
 	else if (what % 4 == 2)
 		monitor_walk(text, what & 4, &space);
 	else if (size > 1)

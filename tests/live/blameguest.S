@@ -10,6 +10,7 @@
  *	-DPAGES	lets QEMU write to a page after the other, from 16 MiB on (fw_cfg, DMA)
  *	-DTOUCH	writes to these pages itself
  *	-DIDLE	halts until the next timer interrupt (18 a second)
+ *	-DATA	reads a sector of the first IDE disk after the other, and halts until each is there
  */
 #include "pvh.inc"
 
@@ -82,6 +83,55 @@ pci_read:
 	cmpl	$0x1800000, %ebx
 	jb	2b
 	jmp	1b
+#elif defined(ATA)
+	segments_load stack_end
+	movl	$idt, %edi
+	movl	$256, %ecx
+2:	movl	$ready, %eax		/* no other interrupt than the disk's comes */
+	call	gate_set
+	loop	2b
+	lidt	idt_pointer
+	movl	$pic, %esi		/* vectors from 0x20 on; the disk's is the sixth of the second one */
+	movl	$10, %ecx
+3:	lodsb
+	movzbl	%al, %edx
+	lodsb
+	outb	%al, %dx
+	loop	3b
+	xorl	%eax, %eax		/* the disk may interrupt */
+	movw	$0x3f6, %dx
+	outb	%al, %dx
+4:	movl	$ata, %esi		/* a sector, number 0, of the first disk: read it */
+	movl	$6, %ecx
+	movl	$0x1f2, %edx
+	cli
+5:	lodsb
+	outb	%al, %dx
+	incl	%edx
+	loop	5b
+	sti
+	hlt
+	jmp	4b
+ready:
+	movw	$0x1f7, %dx		/* its status: that it interrupted is known */
+	inb	%dx, %al
+	movl	$0x300000, %edi
+	movl	$256, %ecx
+	movw	$0x1f0, %dx
+	cld
+	rep insw
+	movb	$0x20, %al		/* end of interrupt */
+	outb	%al, $0xa0
+	outb	%al, $0x20
+	addl	$12, %esp		/* as below */
+	jmp	4b
+pic:	.byte	0x20, 0x11, 0x21, 0x20, 0x21, 4, 0x21, 1, 0xa0, 0x11, 0xa1, 0x28, 0xa1, 2, 0xa1, 1
+	.byte	0x21, 0xfb, 0xa1, 0xbf
+ata:	.byte	1, 0, 0, 0, 0xe0, 0x20
+
+	segment_tables
+	.skip	4096
+stack_end:
 #elif defined(IDLE)
 	segments_load stack_end
 	movl	$idt, %edi

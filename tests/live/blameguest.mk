@@ -1,5 +1,5 @@
 # Guests of one kind of exit each, to test what delays it.
-BLAME_GUESTS = $(patsubst %,$(BUILD)/blameguest%.elf,-slow -bar -write -pages -touch -idle) $(BUILD)/blameguest.elf
+BLAME_GUESTS = $(patsubst %,$(BUILD)/blameguest%.elf,-slow -bar -write -pages -touch -idle -ata) $(BUILD)/blameguest.elf
 
 check-build: $(BLAME_GUESTS)
 
@@ -9,6 +9,7 @@ $(BUILD)/blameguest-write.elf: BLAME_GUEST = -DWRITE
 $(BUILD)/blameguest-pages.elf: BLAME_GUEST = -DPAGES
 $(BUILD)/blameguest-touch.elf: BLAME_GUEST = -DTOUCH
 $(BUILD)/blameguest-idle.elf: BLAME_GUEST = -DIDLE
+$(BUILD)/blameguest-ata.elf: BLAME_GUEST = -DATA
 
 $(BLAME_GUESTS): tests/live/blameguest.S tests/live/pvh.inc
 	$(call say,GUEST,$@)

@@ -7,6 +7,6 @@ set -u
 live_needs_root
 live_needs_tools qemu-system-x86_64
 live_build "$BUILD/countguest.bin" "$BUILD/slowmem.so" "$BUILD/blameguest-touch.elf" "$BUILD/blameguest-write.elf" \
-	"$BUILD/blameguest-slow.elf" "$BUILD/blameguest-bar.elf"
+	"$BUILD/blameguest-slow.elf" "$BUILD/blameguest-bar.elf" "$BUILD/blameguest-ata.elf"
 exec "$ROOT/tests/diagnose/bench.py" "$BUILD" --hostrace "$HOSTRACE" --variations 1 \
-	--tap --kinds idle,throttled-iops,slow-backend,stop-and-go,late-memory,memory-limit,full-console,port-poll,register-poll,stopped-by-signals
+	--tap --kinds idle,throttled-iops,throttled-ide,slow-backend,stop-and-go,late-memory,memory-limit,full-console,port-poll,register-poll,stopped-by-signals

@@ -109,7 +109,7 @@ const struct cause causes[] = {
 	 "a larger memory.max and memory.high; the VMM needs memory besides the guest's, too"},
 
 	{"disk-throttled", "disk", "a disk that QEMU throttles",
-	 "raise its limits (block_set_io_throttle, throttling.* of -drive)"},
+	 "raise its limits (block_set_io_throttle, throttling.* of -drive, or the throttle-group)"},
 	{"disk-slow", "disk", "a slow disk",
 	 "look at its backing file or server, at io.max of the VM's cgroup, and, in a recording, "
 	 "at QEMU's throttling, which hostrace stuck names"},

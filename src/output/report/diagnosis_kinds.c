@@ -14,6 +14,7 @@
 #include "output/report/causes.h"
 #include "output/report/findings.h"
 #include "output/report/page.h"
+#include "vm/disks.h"
 
 const json_t *diagnosis_info(const json_t *sections)
 {
@@ -290,37 +291,6 @@ static void still_add(json_t *result, const json_t *sections)
 
 /* ---- other disks ---- */
 
-/* Of the VM's command line: "ide-hd,drive=d0", "drive,file=web.img,if=ide"; libvirt writes the first. */
-static bool is_other_disk(const char *device)
-{
-	static const char *const models[] = {"ide-hd", "nvme", "usb-storage", "usb-uas", "sd-card"};
-	size_t len = strcspn(device, ",");
-
-	if (!strncmp(device, "drive,", 6))
-		return !strstr(device, ",if=pflash") && !strstr(device, ",media=cdrom") &&
-		       !strstr(device, ",if=floppy");
-	return array_any(sizeof(models) / sizeof(*models), i,
-			 len == strlen(models[i]) && !strncmp(device, models[i], len));
-}
-
-static const char *other_disk_of(const json_t *vm)
-{
-	const json_t *one;
-	size_t i;
-
-	json_array_foreach (json_object_get(vm, "devices"), i, one) {
-		const char *device = json_is_string(one) ? json_string_value(one) : "";
-
-		/* without if= the machine chooses: "virt" virtio */
-		if (!strncmp(device, "drive,", 6) && !strstr(device, ",if=") &&
-		    strstr(text_of(vm, "machine"), "virt"))
-			continue;
-		if (is_other_disk(device))
-			return device;
-	}
-	return strstr(text_of(vm, "cmdline"), " -hda ") ? "-hda" : NULL;
-}
-
 static bool is_throttled_by_option(const json_t *vm)
 {
 	static const char *const words[] = {"throttling.", ",iops", ",bps", "throttle-group"};
@@ -329,29 +299,62 @@ static bool is_throttled_by_option(const json_t *vm)
 			 strstr(text_of(vm, "cmdline"), words[i]));
 }
 
+static void other_disk_unknown(json_t *result, json_t *why)
+{
+	json_array_append_new(json_object_get(result, "not_known"),
+			      json_pack("{s:s,s:s,s:o,s:b,s:b}", "kind", "other-disk", "text",
+					"disks that are not virtio", "why", json_sanitized(why),
+					"recordable", 0, "present", 1));
+}
+
+/* QEMU counts a request when it ends: of a disk of which none did, one may hang. */
+static void counted_disks_add(json_t *result, const json_t *disks)
+{
+	const json_t *disk;
+	char who[WHO_BYTES];
+	size_t i;
+
+	json_array_foreach (json_object_get(disks, "list"), i, disk)
+		if (!json_is_true(json_object_get(disk, "virtio")) && !disk_ended(disk))
+			other_disk_unknown(
+				result,
+				json_sprintf("no request of %s ended meanwhile, and one that does "
+					     "not end cannot be seen%s",
+					     disk_print(disk, who, sizeof(who)),
+					     json_object_size(json_object_get(disk, "limits"))
+						     ? "; QEMU throttles it"
+						     : ""));
+	if (number(disks, "left_out"))
+		other_disk_unknown(result,
+				   json_sprintf("%llu more than can be recorded",
+						(unsigned long long)number(disks, "left_out")));
+}
+
 /* A disk that is there and cannot be seen may be what the guest waits for: the VM is not called healthy. */
 static void other_disks_add(json_t *result, const json_t *sections)
 {
-	const json_t *vm;
+	const json_t *info = diagnosis_info(sections), *vm,
+		     *disks = json_object_get(info, "disks");
 	size_t i;
 
-	json_array_foreach (json_object_get(diagnosis_info(sections), "vms"), i, vm) {
-		const char *disk = other_disk_of(vm);
+	json_array_foreach (json_object_get(info, "vms"), i, vm) {
+		const char *disk = disks_other_of(vm), *error = text_of(disks, "error");
 
 		if (!disk)
 			continue;
-		json_array_append_new(
-			json_object_get(result, "not_known"),
-			json_pack("{s:s,s:s,s:o,s:b,s:b}", "kind", "other-disk", "text",
-				  "disks that are not virtio", "why",
-				  json_sanitized(json_sprintf(
-					  "requests of %s cannot be seen%s: see info block -v and "
-					  "info blockstats of QEMU's monitor",
-					  disk,
-					  is_throttled_by_option(vm)
-						  ? ", and QEMU's command line throttles I/O"
-						  : "")),
-				  "recordable", 0, "present", 1));
+		if (json_object_get(disks, "list") && number(disks, "pid") == number(vm, "pid")) {
+			counted_disks_add(result, disks);
+			continue;
+		}
+		other_disk_unknown(
+			result,
+			json_sprintf("requests of %s cannot be seen%s%s%s%s: see info block -v and "
+				     "info blockstats of QEMU's monitor",
+				     disk,
+				     is_throttled_by_option(vm)
+					     ? ", and QEMU's command line throttles I/O"
+					     : "",
+				     *error ? " (" : "", error, *error ? ")" : ""));
 	}
 }
 

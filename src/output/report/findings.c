@@ -444,6 +444,7 @@ json_t *findings_make(const json_t *sections)
 	from_exits(&f, explained);
 	from_halts(&f);
 	findings_queues(&f);
+	findings_disks(&f);
 	from_downtime(&f);
 	findings_host(&f);
 	from_events(&f);

@@ -5,6 +5,7 @@
  *	findings.c	 what each section of the page has to say, with its share of the recording's time
  *	findings_cpu.c	 ... those of the scheduler
  *	findings_queue.c ... those of virtqueues
+ *	findings_disks.c ... disks that are not virtio
  *	findings_limits.c what limited the VM from outside
  *	findings_stuck.c what stood still when the VM was looked at
  *	findings_cause.c which cause (causes.h) that is
@@ -97,6 +98,16 @@ bool findings_cpu(struct found *f);
 
 void findings_queues(struct found *f);
 
+/* ---- other disks ---- */
+
+void findings_disks(struct found *f);
+
+/* "d0 (ide-hd)", of a disk of the metadata "disks". */
+const char *disk_print(const json_t *disk, char *buf, size_t size);
+
+/* Its requests that ended during the recording. */
+uint64_t disk_ended(const json_t *disk);
+
 /* ---- rows ---- */
 
 /* "queue 0 of disk0", of a row of virtio or leaks. */
@@ -126,6 +137,9 @@ uint64_t throttled_ns(const struct found *f, const json_t *thread);
 
 /* Of the VM with this name, or of the only one; 0: unknown. */
 uint64_t vm_pid(const struct found *f, const char *vm_name);
+
+/* Its name in the rows of reports: "" if it is the only VM. */
+const char *vm_name_of(const struct found *f, uint64_t pid);
 
 /* "8:0 rbps=1048576": limits on the I/O of the VM's cgroup; "": none are known. */
 const char *io_limits_of(const struct found *f, const char *vm_name);

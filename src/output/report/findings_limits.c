@@ -130,6 +130,18 @@ uint64_t vm_pid(const struct found *f, const char *vm_name)
 	return pid;
 }
 
+const char *vm_name_of(const struct found *f, uint64_t pid)
+{
+	const json_t *info = json_object_get(data_of(f->sections, "info"), "result"), *vm,
+		     *vms = json_object_get(info, "vms");
+	size_t i;
+
+	json_array_foreach (vms, i, vm)
+		if (json_array_size(vms) > 1 && number(vm, "pid") == pid)
+			return text_of(vm, "name");
+	return "";
+}
+
 const char *io_limits_of(const struct found *f, const char *vm_name)
 {
 	uint64_t pid = vm_pid(f, vm_name);
