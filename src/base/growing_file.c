@@ -107,11 +107,21 @@ int growing_file_create(struct growing_file *f, const char *path, bool whole,
 	return err;
 }
 
+int growing_file_stream(struct growing_file *f, int fd, const char *name)
+{
+	*f = (struct growing_file){.fd = fd, .old = -1, .dir = -1, .path = strdup(name)};
+	if (f->path)
+		return 0;
+	growing_file_close(f, false);
+	return fail(-ENOMEM, "out of memory");
+}
+
 static bool is_at(const char *path, int fd)
 {
 	struct stat x, y;
 
-	return !lstat(path, &x) && !fstat(fd, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+	return path && !lstat(path, &x) && !fstat(fd, &y) && x.st_dev == y.st_dev &&
+	       x.st_ino == y.st_ino;
 }
 
 static int sync_fail(const char *path)
@@ -121,6 +131,8 @@ static int sync_fail(const char *path)
 
 int growing_file_sync(const struct growing_file *f)
 {
+	if (!f->at)
+		return 0;
 	if (fdatasync(f->fd))
 		return sync_fail(f->path);
 	/* Some network file systems cannot do it for directories. */
@@ -150,6 +162,8 @@ int growing_file_check(const struct growing_file *f, uint64_t written)
 {
 	struct stat st;
 
+	if (!f->at)
+		return 0;
 	if (fstat(f->fd, &st))
 		return system_fail(f->path);
 	if (!st.st_nlink)

@@ -7,6 +7,9 @@
  *
  * A power failure: a file that replaces another one has its first data on the disk before it takes that one's name, so
  * that one of the two is there. What is written later is safe from growing_file_sync() on.
+ *
+ * A stream is a descriptor that somebody else opened (standard output): bytes are only added to it. It has no name to
+ * create, replace, check or delete.
  */
 #ifndef HOSTRACE_GROWING_FILE_H
 #define HOSTRACE_GROWING_FILE_H
@@ -22,7 +25,7 @@ struct growing_file {
 	int old;	 /* the file that will be replaced; -1: none */
 	int dir;	 /* where it is; -1: may not be read */
 	char *path;	 /* as given, for messages */
-	char *at;	 /* resolved (base/safe_path.h) */
+	char *at;	 /* resolved (base/safe_path.h); NULL: a stream */
 	bool whole;	 /* it appears when it is complete: begun under a temporary name in any case */
 	char *temporary; /* NULL: the file is at `path` */
 	/* May a file that begins so be replaced? */
@@ -37,6 +40,9 @@ struct growing_file {
  */
 int growing_file_create(struct growing_file *f, const char *path, bool whole,
 			bool (*ours)(const uint8_t *head, size_t len));
+
+/* Takes the descriptor over, for as long as f is open. `name` is for messages. -ENOMEM with the error message set. */
+int growing_file_stream(struct growing_file *f, int fd, const char *name);
 
 /* It holds something now: it replaces the old file. Further calls do nothing. -errno with the error message set. */
 int growing_file_publish(struct growing_file *f);

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -31,6 +32,7 @@ enum {
 struct trace_out {
 	struct growing_file file;
 	bool failed; /* a chunk could not be written */
+	int stream_err; /* of a stream, after which nothing more is written to it */
 	bool zstd, whole, ending;
 	unsigned long memory_failures; /* before the file was created */
 	uint64_t offset; /* end of the last whole chunk */
@@ -67,6 +69,9 @@ static int write_all(int fd, struct iovec *iov, int nr)
 
 		if (n < 0 && errno == EINTR)
 			continue;
+		if (n < 0 && errno == EAGAIN && /* a pipe that another process made non-blocking */
+		    poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1) >= 0)
+			continue;
 		if (n < 0)
 			return -errno;
 		for (; nr && (size_t)n >= iov->iov_len; nr--, iov++)
@@ -79,28 +84,65 @@ static int write_all(int fd, struct iovec *iov, int nr)
 	return 0;
 }
 
-int trace_out_create(const char *path, const struct trace_header *h, bool zstd, bool whole,
-		     struct trace_out **ret)
+static struct trace_out *out_new(const char *name, bool zstd, bool whole)
 {
-	_cleanup_trace_out_ struct trace_out *o = calloc(1, sizeof(*o));
-	uint8_t head[TRACE_HEADER_SIZE];
-	int err;
+	struct trace_out *o = calloc(1, sizeof(*o));
 
-	if (!o)
-		return fail(-ENOMEM, "%s: out of memory", path);
+	if (!o) {
+		fail(-ENOMEM, "%s: out of memory", name);
+		return NULL;
+	}
+	o->file.fd = -1;
 	o->zstd = zstd;
 	o->whole = whole;
 	o->memory_failures = memory_failures();
-	err = growing_file_create(&o->file, path, whole, is_trace);
-	if (err)
-		return err;
+	return o;
+}
+
+static int out_begin(struct trace_out *o, const struct trace_header *h)
+{
+	uint8_t head[TRACE_HEADER_SIZE];
+	int err;
+
 	trace_header_encode(h, head);
 	err = write_all(o->file.fd, &(struct iovec){head, sizeof(head)}, 1);
 	if (err)
 		return out_fail(o, err);
 	o->offset = sizeof(head);
-	*ret = take_ptr(o);
 	return 0;
+}
+
+int trace_out_create(const char *path, const struct trace_header *h, bool zstd, bool whole,
+		     struct trace_out **ret)
+{
+	_cleanup_trace_out_ struct trace_out *o = out_new(path, zstd, whole);
+	int err = o ? growing_file_create(&o->file, path, whole, is_trace) : -ENOMEM;
+
+	if (!err)
+		err = out_begin(o, h);
+	if (!err)
+		*ret = take_ptr(o);
+	return err;
+}
+
+int trace_out_stream(int fd, const char *name, const struct trace_header *h, bool zstd,
+		     struct trace_out **ret)
+{
+	_cleanup_trace_out_ struct trace_out *o = out_new(name, zstd, false);
+	int err = o ? growing_file_stream(&o->file, fd, name) : -ENOMEM;
+
+	if (!o)
+		close(fd);
+	if (!err)
+		err = out_begin(o, h);
+	if (!err)
+		*ret = take_ptr(o);
+	return err;
+}
+
+static bool is_stream(const struct trace_out *o)
+{
+	return !o->file.at;
 }
 
 static int packed_reserve(struct trace_out *o, size_t size)
@@ -240,7 +282,9 @@ static void sum_add(struct trace_out *o, const struct chunk_header *h,
 /* Truncates a partly written chunk. If even that fails, readers skip the incomplete chunk. */
 static int chunk_undo(struct trace_out *o, int err)
 {
-	if (!ftruncate(o->file.fd, (off_t)o->offset))
+	if (is_stream(o))
+		o->stream_err = err;
+	else if (!ftruncate(o->file.fd, (off_t)o->offset))
 		lseek(o->file.fd, (off_t)o->offset, SEEK_SET);
 	o->failed = true;
 	return out_fail(o, err);
@@ -269,9 +313,8 @@ static int end_reserve(struct trace_out *o, uint64_t length)
 /* Writes the pieces of a chunk. */
 static int chunk_put(struct trace_out *o, const struct chunk_header *h, struct iovec *iov, int nr)
 {
-	int err = h->kind == CHUNK_RECORDS && !o->whole && !o->ending
-			  ? end_reserve(o, chunk_length(h))
-			  : 0;
+	bool reserves = h->kind == CHUNK_RECORDS && !o->whole && !o->ending && !is_stream(o);
+	int err = reserves ? end_reserve(o, chunk_length(h)) : 0;
 
 	if (err) {
 		o->failed = true;
@@ -288,7 +331,8 @@ int trace_out_chunk(struct trace_out *o, struct chunk_header *h, const struct ch
 	size_t table = (size_t)h->nr_counts * COUNT_SIZE;
 	uint8_t head[CHUNK_HEADER_SIZE];
 	size_t room = 2 * len + (o->zstd ? 2 * ZSTD_compressBound(len) : 0);
-	int err = growing_file_check(&o->file, o->offset);
+	int err = o->stream_err ? out_fail(o, o->stream_err)
+				: growing_file_check(&o->file, o->offset);
 
 	if (!err)
 		err = packed_reserve(o, table + room);
@@ -397,7 +441,7 @@ static void reserve_free(const struct trace_out *o)
 {
 	struct stat st;
 
-	if (!fstat(o->file.fd, &st) && ftruncate(o->file.fd, st.st_size))
+	if (!is_stream(o) && !fstat(o->file.fd, &st) && ftruncate(o->file.fd, st.st_size))
 		debug("drain", "%s: %s", o->file.path, strerror(errno)); /* it costs space */
 }
 
@@ -425,6 +469,8 @@ static uint64_t bytes_at_name(const struct trace_out *o)
 {
 	struct stat st;
 
+	if (is_stream(o))
+		return o->stream_err ? 0 : o->offset;
 	return o->file.temporary || fstat(o->file.fd, &st) || !st.st_nlink ? 0
 									   : (uint64_t)st.st_size;
 }

@@ -20,6 +20,13 @@ struct trace_out;
 int trace_out_create(const char *path, const struct trace_header *h, bool zstd, bool whole,
 		     struct trace_out **ret);
 
+/*
+ * Writes to a descriptor, which it takes over, for example a pipe; `name` is for messages. What could not be written
+ * whole cannot be removed again: after such an error nothing follows.
+ */
+int trace_out_stream(int fd, const char *name, const struct trace_header *h, bool zstd,
+		     struct trace_out **ret);
+
 struct event_type;
 
 /*

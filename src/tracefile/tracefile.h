@@ -29,6 +29,7 @@ struct trace_writer_options {
 	uint64_t sync_ns;    /* also at the end of a round after this time; 0: no */
 	uint64_t max_bytes;  /* flight recorder: keep about this many bytes of the newest records; 0 = all */
 	struct trace_written *written; /* may be NULL */
+	int stream; /* a descriptor to write to, for example of a pipe; 0: a file of that name is created */
 };
 
 /*
@@ -81,6 +82,7 @@ int trace_writer_close(struct trace_writer *w, json_t *final_meta);
 void trace_writer_abandon(struct trace_writer *w);
 
 extern const struct reader_ops tracefile_reader;
+extern const struct reader_ops tracefile_live_reader; /* of what is being written; for read_hint.follow */
 extern const struct reader_ops textfile_reader;
 
 /* ---- what a converted recording keeps of the one that it was made from ---- */

@@ -139,7 +139,8 @@ int trace_writer_open(const char *path, const struct trace_writer_options *opt, 
 	w->synced_ns = monotonic_ns();
 	w->meta = json_incref(meta);
 	w->head = header_make(meta);
-	err = trace_out_create(path, &w->head, opt->zstd, opt->whole, &w->out);
+	err = opt->stream ? trace_out_stream(opt->stream, path, &w->head, opt->zstd, &w->out)
+			  : trace_out_create(path, &w->head, opt->zstd, opt->whole, &w->out);
 	if (!err)
 		err = trace_out_json(w->out, CHUNK_META, meta);
 	if (err)

@@ -38,7 +38,7 @@ struct record_options record_opt;
 const struct option_row record_own_options[] = {
 	{0,   "vm",       OPT_LIST,     &record_opt.vms,          "VM[,VM]",  "the VMs to record, each by PID, NAME, UUID or glob; optional if only one of root or of the caller is running"},
 	{'a', "all",      OPT_FLAG,     &record_opt.all,          NULL,       "record every VM of this host"},
-	{'o', "output",   OPT_TEXT,     &record_opt.output,       "FILE",     "trace file (default hostrace.hrt)"},
+	{'o', "output",   OPT_TEXT,     &record_opt.output,       "FILE",     "trace file (default hostrace.hrt); - writes to standard output"},
 	{'d', "duration", OPT_DURATION, &record_opt.duration_ns,  "T",        "stop after this time (10s, 500ms, 2m)"},
 	{'e', "events",   OPT_TEXT,     &record_opt.events,       "LIST",     "event sets (default, kvm, sched, qemu, irq, inside, all, ...), names and globs; -NAME excludes"},
 	{0,   "for",      OPT_TEXT,     &record_opt.analyzers,    "ANALYZER,...", "only the events that these analyzers need (exit-latency, virtqueue, ...)"},
@@ -202,11 +202,14 @@ static void pause_until_round(struct recording *r, uint64_t now)
 		{.fd = r->signals, .events = POLLIN},
 		{.fd = collector_follow_fd(r->collector), .events = POLLIN},
 		{.fd = record_stop_fd(r), .events = POLLIN},
+		{.fd = record_opt.stream ? record_opt.stream : -1}, /* its reader's end */
 	};
-	int n = ppoll(p, 3, &ts, NULL);
+	int n = ppoll(p, 4, &ts, NULL);
 
 	if (n > 0 && p[0].revents)
 		signal_read(r);
+	if (n > 0 && p[3].revents)
+		r->stop = STOP_READER;
 	if (n > 0 && p[2].revents)
 		r->stop = STOP_SIGNAL;
 }
@@ -315,7 +318,8 @@ static int setup(struct recording *r)
 	struct trace_writer_options wopt = {.zstd = record_opt.zstd,
 					    .sync = record_opt.sync.at_end,
 					    .sync_ns = record_opt.sync.every_ns,
-					    .written = &r->written};
+					    .written = &r->written,
+					    .stream = record_opt.stream};
 	struct collector_options copt = {.follow = r->follow.active, .whichever = record_opt.all};
 	json_t *meta;
 	int err = events_wanted(&copt);
@@ -397,8 +401,8 @@ static void record_summary(struct recording *r)
 		len += snprintf(line + len, sizeof(line) - len, "%s%s %" PRIu64, len ? ", " : "",
 				event_type_ours(order[i])->name, n->by_type[order[i]]);
 	if (!r->flight && r->written.bytes)
-		snprintf(kept, sizeof(kept), ", %" PRIu64 " KiB in %s", r->written.bytes / 1024,
-			 record_opt.output);
+		snprintf(kept, sizeof(kept), ", %" PRIu64 " KiB %s %s", r->written.bytes / 1024,
+			 record_opt.stream ? "to" : "in", record_opt.output);
 	else if (!r->flight)
 		snprintf(kept, sizeof(kept), ", no file");
 	command_note("%" PRIu64 " events in %.1f s (%s), %" PRIu64 " lost%s; ended by: %s",
@@ -422,7 +426,7 @@ static void record_summary(struct recording *r)
 	parts_summary(r);
 	if (r->flight)
 		record_trigger_summary(r);
-	else if (r->written.bytes && n->events)
+	else if (r->written.bytes && n->events && !record_opt.stream)
 		command_note("next: hostrace %s -i %s",
 			     events_next_print(record_opt.analyzers, n->by_type, kept,
 					       sizeof(kept)),
@@ -540,6 +544,8 @@ static int cmd_record(int argc, char **argv)
 	r.follow.active = r.follow.started = command_rest && !record_opt.vms.nr && !record_opt.all;
 	if (!record_opt.output)
 		record_opt.output = "hostrace.hrt";
+	if (record_stream_open())
+		return command_failed();
 	if (record_waits() && record_wait_check(&r))
 		return command_failed();
 	return record_waits() ? record_wait(&r, record_once) : record_once(&r);
@@ -568,6 +574,7 @@ const struct command record_command = {
 		    "  hostrace record --vm 4711 --events kvm,irq -o boot.hrt\n"
 		    "  hostrace record -- qemu-system-x86_64 -accel kvm -m 64 -nographic\n"
 		    "  hostrace record -o run.hrt -- ./run.py\n"
+		    "  ssh host hostrace record --vm web1 -o - | hostrace list --follow -i -\n"
 		    "  hostrace record --vm web1 --trigger 'exit-latency>5ms' --keep 3",
 	.options = record_option_tables,
 	.rules = rules,

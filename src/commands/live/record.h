@@ -26,6 +26,7 @@ struct record_options {
 		uint64_t every_ns;
 	} sync;
 	uint64_t duration_ns, buffer_bytes, ring_bytes;
+	int stream; /* of --output -: standard output, whose number is standard error's now; 0: a file */
 };
 
 extern struct record_options record_opt;
@@ -35,7 +36,7 @@ int record_output_stem(void);
 
 extern const struct option_row record_own_options[];
 
-enum stop { GO_ON, STOP_SIGNAL, STOP_DURATION, STOP_VM, STOP_COMMAND, STOP_ERROR };
+enum stop { GO_ON, STOP_SIGNAL, STOP_DURATION, STOP_VM, STOP_COMMAND, STOP_ERROR, STOP_READER };
 
 /* ---- record_events.c: which events ---- */
 
@@ -256,6 +257,11 @@ void record_stop_complete(struct recording *r);
 /* The collector is about to be closed: it is no longer the thread's. */
 void record_stop_detached(struct recording *r);
 void record_stop_close(struct recording *r);
+
+/* ---- record_stream.c ---- */
+
+/* Is the output "-"? Then sets record_opt.stream. -EINVAL, ... with the error message set. */
+int record_stream_open(void);
 
 /* ---- record_wait.c: a VM that is restarted ---- */
 

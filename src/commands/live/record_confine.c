@@ -23,8 +23,9 @@ int record_confine(struct recording *r)
 	int err;
 
 	r->paths = confine_paths_new();
-	err = r->paths ? confine_paths_write(r->paths, record_opt.output, record_opt.ring_bytes)
-		       : -1;
+	err = r->paths ? 0 : -1;
+	if (!err && !record_opt.stream)
+		err = confine_paths_write(r->paths, record_opt.output, record_opt.ring_bytes);
 	if (!err)
 		err = record_guest_paths(r, r->paths);
 	if (!err)

@@ -139,6 +139,8 @@ static int record_symbols_start(struct recording *r)
 	struct recorded_symbols *s = &r->symbols;
 	int fds[2];
 
+	if (record_opt.stream) /* there is no file beside it */
+		return 0;
 	s->path = path_make();
 	if (!s->path)
 		return fail(-ENOMEM, "out of memory");
