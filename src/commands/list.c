@@ -16,6 +16,7 @@ static bool with_tcpdump;
 /* clang-format off */
 static const struct option_row list_options[] = {
 	{0,   "frames",     OPT_U64,  &given.max_frames, "N",  "show at most N frames of a backtrace (default: all)"},
+	{0,   "follow",     OPT_FLAG, &input_given.follow, NULL, "list the events of a recording that is being written, from a pipe or a file, as they come"},
 	{0,   "columns",    OPT_TEXT, &given.columns, "NAME[,NAME]", "only these columns: time_ns, source, vm, cpu, vcpu, pid, tid, comm, event, "
 								    "or names of fields"},
 	{0},
@@ -109,7 +110,7 @@ static int cmd_list(int argc, char **argv)
 
 	if (input_add_args(argc, argv, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
-	const char *osv = osv_only_input();
+	const char *osv = input_given.follow ? NULL : osv_only_input();
 
 	if (osv && !given.columns && !given.max_frames && !output_sort() && !output_is("csv") &&
 	    !output_is("jsonl"))
@@ -119,6 +120,7 @@ static int cmd_list(int argc, char **argv)
 				     "-f csv and -f jsonl", osv_option_given());
 	if (osv_option_given())
 		return command_usage("%s requires exactly one OSv trace", osv_option_given());
+	common.no_pager |= input_given.follow;
 	if (symbols_check() || output_open("text json jsonl csv", &out))
 		return command_failed();
 	if (out.sort && strcmp(out.sort, "time")) {
@@ -133,12 +135,13 @@ static int cmd_list(int argc, char **argv)
 		input_set_want_thread_names(in);
 	if (!err)
 		err = input_set_open(in, NULL, NULL);
-	if (!err && names_are_before(in))
+	if (!err && !input_given.follow && names_are_before(in))
 		err = input_set_open_window(in, true, NULL, NULL);
 	if (!err)
 		err = addresses_given(&symbols);
 	given.command = command_now->name;
 	given.symbols = symbols;
+	given.follow = input_given.follow;
 	given.no_symbols = symbols_given().none;
 	if (!err)
 		err = rows_write(&given, in, &out);
@@ -161,6 +164,15 @@ const struct command list_command = {
 	.options = options,
 	.unused = "no-header",
 	.rules =
-		(const struct option_rule[]){{"wide", .formats = "text", .unless = "columns"}, {0}},
+		(const struct option_rule[]){{"wide", .formats = "text", .unless = "columns"},
+					     {"follow", .formats = "text json jsonl"},
+					     {"since", .unless = "follow"},
+					     {"until", .unless = "follow"},
+					     {"period", .unless = "follow"},
+					     {"guest", .unless = "follow"},
+					     {"no-guest", .unless = "follow"},
+					     {"clock", .unless = "follow"},
+					     {"tsc-khz", .unless = "follow"},
+					     {0}},
 	.run = cmd_list,
 };

@@ -51,6 +51,7 @@ struct read_hint {
 	void *arg;
 	uint64_t tsc_khz; /* of a host whose timestamps are ticks of an unknown rate; 0: as the file shows */
 	struct open_files *files; /* outlives the reader; NULL: the file is opened for this one alone */
+	bool follow; /* it is still being written: next() waits for events, up to its end; it is read once */
 	bool guest; /* a guest's own trace: types are "guest:NAME", times remain those of the guest's clock */
 };
 

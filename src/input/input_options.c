@@ -105,6 +105,8 @@ int input_events_next(struct input_events *events, const struct event **ret)
 				return 1;
 			}
 		}
+		if (events->before_read)
+			events->before_read(events->arg);
 		events->more = reader_next(events->set->reader, batch);
 		events->at = 0;
 	}

@@ -24,6 +24,7 @@ struct input_options {
 	struct number_list vcpus, tids;
 	struct text_list globs, reasons;
 	bool strict;
+	bool follow; /* the only input is read once, while it is written */
 };
 
 bool input_options_have_window(const struct input_options *o);
@@ -55,6 +56,8 @@ struct input_events {
 	struct batch *batch;
 	unsigned int at;
 	int more; /* 1; what the reader returned last, once that is 0 or an error */
+	void (*before_read)(void *arg); /* called when events have to be read, and perhaps waited for; NULL: not */
+	void *arg;
 };
 
 /* 0 or -errno with the error message set. To be closed in both cases. */

@@ -107,7 +107,8 @@ void input_set_add_companions(struct input_set *set, void (*note)(const char *fm
 	char *found[OPTION_LIST_MAX];
 	unsigned int nr = 0;
 
-	if (!set->nr_guests && !o->no_guest && set->nr_hosts == 1 && guests_selected(o))
+	if (!set->nr_guests && !o->no_guest && !o->follow && set->nr_hosts == 1 &&
+	    guests_selected(o))
 		nr = companions_find(set->input[0].path, note, found, OPTION_LIST_MAX,
 				     &set->clocks->files);
 	set->note = note;
@@ -510,6 +511,7 @@ static int set_open(struct input_set *set, bool (*wants)(const char *event, void
 				 .tsc_khz = set->options->tsc_khz,
 				 .files = &set->clocks->files,
 				 .from_start = window == WINDOW_BEFORE,
+				 .follow = set->options->follow,
 				 .wants = wants || globs ? selection_wants : NULL,
 				 .arg = &s};
 	int err = 0;

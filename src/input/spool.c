@@ -3,20 +3,15 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <poll.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/live_read.h"
 #include "base/units.h"
 #include "input/input_set.h"
 
-enum {
-	COPY_BYTES = 64 * 1024,
-	PIPE_BYTES_MAX = 1 << 20, /* /proc/sys/fs/pipe-max-size */
-};
+enum { COPY_BYTES = 64 * 1024 };
 
 /* -1: the path names no descriptor of this process. */
 static int descriptor_of(const char *path)
@@ -35,56 +30,13 @@ static int descriptor_of(const char *path)
 	return -1;
 }
 
-/* The descriptor becomes readable when SIGINT comes, which no longer ends the process. */
-static int interrupt_open(sigset_t *ret_before)
+static int copy_bytes(const char *path, struct live_read *from, FILE *to, uint64_t max_bytes)
 {
-	sigset_t interrupt;
-
-	sigemptyset(&interrupt);
-	sigaddset(&interrupt, SIGINT);
-	sigprocmask(SIG_BLOCK, &interrupt, ret_before);
-	return signalfd(-1, &interrupt, SFD_CLOEXEC);
-}
-
-/* Another one ends the process again, and one that has come meanwhile does so now. */
-static void interrupt_close(int fd, const sigset_t *before)
-{
-	if (fd >= 0)
-		close(fd);
-	sigprocmask(SIG_SETMASK, before, NULL);
-}
-
-/*
- * As read(2); after SIGINT, only what is there, and at most as much as a pipe holds: programs that write for ever, as
- * cat trace_pipe, are ended by ^C, which all of a pipeline get. *left: bytes from SIGINT on, PIPE_BYTES_MAX before.
- */
-static ssize_t read_until_interrupt(int fd, int interrupt, void *buf, size_t size, uint64_t *left)
-{
-	struct pollfd p[] = {{.fd = fd, .events = POLLIN}, {.fd = interrupt, .events = POLLIN}};
-	struct signalfd_siginfo taken;
-	ssize_t n;
-
-	if (poll(p, 2, *left < PIPE_BYTES_MAX ? 0 : -1) < 0)
-		return -1;
-	if (p[1].revents & POLLIN && read(interrupt, &taken, sizeof(taken)) == sizeof(taken))
-		*left = PIPE_BYTES_MAX - 1;
-	if (*left < PIPE_BYTES_MAX && !p[0].revents)
-		return 0;
-	n = read(fd, buf, size < *left ? size : *left);
-	if (*left < PIPE_BYTES_MAX && n > 0)
-		*left -= (uint64_t)n;
-	return n;
-}
-
-static int copy_bytes(const char *path, int fd, int interrupt, FILE *to, uint64_t max_bytes)
-{
-	uint64_t sum = 0, left = PIPE_BYTES_MAX;
 	char buf[COPY_BYTES];
+	uint64_t sum = 0;
 	ssize_t n;
 
-	while ((n = read_until_interrupt(fd, interrupt, buf, sizeof(buf), &left)) != 0) {
-		if (n < 0 && errno == EINTR)
-			continue;
+	while ((n = live_read(from, buf, sizeof(buf))) != 0) {
 		if (n < 0)
 			return fail(-errno, "%s: %s", path, strerror(errno));
 		sum += (uint64_t)n;
@@ -106,11 +58,12 @@ static int copy_bytes(const char *path, int fd, int interrupt, FILE *to, uint64_
 
 static int copy(const char *path, int fd, FILE *to, uint64_t max_bytes)
 {
-	sigset_t before;
-	int interrupt = interrupt_open(&before), err;
+	struct live_read from;
+	int err;
 
-	err = copy_bytes(path, fd, interrupt, to, max_bytes);
-	interrupt_close(interrupt, &before);
+	live_read_begin(&from, fd);
+	err = copy_bytes(path, &from, to, max_bytes);
+	live_read_end(&from);
 	return err;
 }
 

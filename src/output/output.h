@@ -67,6 +67,9 @@ bool wrap_end(struct output *out);
 /* What follows is not broken into lines of 80 columns: text in the layout of another tool. Before the first line. */
 void output_unwrap(struct output *out);
 
+/* Writes what is printed so far, for output that grows while the user watches. */
+void output_flush(struct output *out);
+
 /* What follows are lines of name=value; a line is broken before a name, the rest indented by so many columns. */
 void output_fields(struct output *out, int indent);
 

@@ -258,6 +258,13 @@ void output_unwrap(struct output *out)
 	wrap_end(out);
 }
 
+void output_flush(struct output *out)
+{
+	fflush(out->file);
+	if (out->wrapped)
+		fflush(out->wrapped);
+}
+
 void output_fields(struct output *out, int indent)
 {
 	if (!out->wrapped)

@@ -232,8 +232,9 @@ int reader_recognize(const char *path, struct open_files *files, const struct re
 
 int reader_open(const char *path, const struct read_hint *hint, struct reader **ret)
 {
-	const struct reader_ops *ops;
-	int err = reader_recognize(path, hint ? hint->files : NULL, &ops);
+	const struct reader_ops *ops = &tracefile_live_reader;
+	bool follow = hint && hint->follow;
+	int err = follow ? 0 : reader_recognize(path, hint ? hint->files : NULL, &ops);
 
 	return err ? err : open_as(ops, path, hint, ret);
 }

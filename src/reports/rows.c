@@ -168,6 +168,13 @@ static void rows_empty(struct rows *rows, json_t *more)
 	report_empty(&report);
 }
 
+static void rows_flush(void *arg)
+{
+	struct rows *rows = arg;
+
+	output_flush(rows->out);
+}
+
 /* 1: there may be more events than the limit. */
 static int rows_loop(struct rows *rows, struct input_events *events)
 {
@@ -223,6 +230,8 @@ static json_t *notes_make(const struct rows *rows, bool limited)
 		json_array_append_new(
 			more,
 			json_sprintf("stopped after %" PRIu64 " events (--limit)", rows->nr));
+	if (rows->q->follow && !rows->nr)
+		json_array_append_new(more, json_string("no events were listed"));
 	if (thread_names_refused(rows->names))
 		json_array_append_new(
 			more, json_sprintf("more than %d threads: further threads have no name",
@@ -256,6 +265,8 @@ int rows_write(const struct rows_query *q, const struct input_set *in, struct ou
 		ret = rows_open(&rows);
 	if (!ret) {
 		rows.names = events.names;
+		events.before_read = q->follow ? rows_flush : NULL;
+		events.arg = &rows;
 		rows.vm_width = rows.with_vm ? vm_names_width(in->vms) : 0;
 		if (rows.vm_width > VM_COLUMN_MAX && !out->wide)
 			rows.vm_width = VM_COLUMN_MAX;
@@ -265,7 +276,7 @@ int rows_write(const struct rows_query *q, const struct input_set *in, struct ou
 	if (ret >= 0) {
 		json_auto_t *more = notes_make(&rows, ret == 1);
 
-		if (!rows.nr)
+		if (!rows.nr && !q->follow) /* which looks into the inputs again */
 			rows_empty(&rows, more);
 		for (size_t i = 0; is(&rows, "csv") && i < json_array_size(more); i++)
 			out->note("%s", json_string_value(json_array_get(more, i)));

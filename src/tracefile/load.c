@@ -267,6 +267,9 @@ int trace_map_load(int fd, struct trace_info *info, struct trace_map *ret)
 struct chunk_loader {
 	int fd;
 	const char *file;
+	const uint8_t *window; /* instead of the file; NULL: none */
+	size_t window_len;
+	uint64_t window_at;
 	uint8_t *packed, *delta; /* as stored; without zstd, where both packings are used */
 	size_t packed_size, delta_size;
 	ZSTD_DCtx *zstd;
@@ -298,9 +301,27 @@ void chunk_loader_free(struct chunk_loader *l)
 	free(l);
 }
 
+void chunk_loader_window(struct chunk_loader *l, const uint8_t *data, size_t len, uint64_t offset)
+{
+	l->window = data;
+	l->window_len = len;
+	l->window_at = offset;
+}
+
+static ssize_t window_read(const struct chunk_loader *l, void *to, size_t len, uint64_t offset)
+{
+	uint64_t at = offset - l->window_at;
+
+	if (offset < l->window_at || at > l->window_len || len > l->window_len - at)
+		return 0;
+	memcpy(to, l->window + at, len);
+	return (ssize_t)len;
+}
+
 static int read_at(const struct chunk_loader *l, void *to, size_t len, uint64_t offset)
 {
-	ssize_t n = pread_full(l->fd, to, len, offset);
+	ssize_t n = l->window ? window_read(l, to, len, offset)
+			      : pread_full(l->fd, to, len, offset);
 
 	if (n < 0)
 		return fail((int)n, "%s: offset %" PRIu64 ": %s", l->file, offset,

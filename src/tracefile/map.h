@@ -34,6 +34,9 @@ void trace_map_deinit(struct trace_map *map);
 struct chunk_loader;
 struct chunk_loader *chunk_loader_new(int fd, const char *file);
 void chunk_loader_free(struct chunk_loader *l);
+/* Chunks are no longer read from the file, but from these bytes, which are at this offset of it; they are borrowed. */
+void chunk_loader_window(struct chunk_loader *l, const uint8_t *data, size_t len, uint64_t offset);
+
 int chunk_load(struct chunk_loader *l, const struct chunk_ref *ref, const bool *wanted,
 	       uint8_t *out);
 

@@ -14,6 +14,7 @@
 #include "base/read_full.h"
 #include "event/pending.h"
 #include "tracefile/map.h"
+#include "tracefile/stream.h"
 #include "tracefile/tracefile.h"
 
 enum { MALFORMED_NAMED = 8 }; /* damaged chunks that get a caveat of their own */
@@ -21,7 +22,12 @@ enum { MALFORMED_NAMED = 8 }; /* damaged chunks that get a caveat of their own *
 struct tracefile {
 	struct reader reader;
 	int fd;
-	struct trace_map map;
+	struct trace_map map; /* empty if it is followed */
+	struct trace_stream stream;
+	struct chunk_ref streamed; /* the newest chunk of it */
+	bool stream_any;		/* records have come */
+	bool stream_waits, stream_over; /* it is to be passed on; there is no further one */
+	uint64_t unplaced;	   /* of meta_losses_read() */
 	struct chunk_loader *loader;
 	const struct event_type **types; /* NR_TYPE_IDS, by id in the file; NULL: not declared */
 	bool *wanted;			 /* NR_TYPE_IDS: does the consumer use it? */
@@ -45,7 +51,10 @@ static void tracefile_close(struct reader *r)
 {
 	struct tracefile *t = (struct tracefile *)r;
 
+	if (!t)
+		return;
 	pending_deinit(&t->pending);
+	trace_stream_end(&t->stream);
 	trace_map_deinit(&t->map);
 	chunk_loader_free(t->loader);
 	trace_info_deinit(&r->info);
@@ -60,6 +69,14 @@ DEFINE_CLEANUP(tracefile, struct reader *, tracefile_close);
 
 /* ---- opening: header, map, schemas, metadata ---- */
 
+static void header_note(struct trace_info *info, const struct trace_header *h)
+{
+	json_object_set_new(info->meta, "start_monotonic_ns",
+			    json_integer((json_int_t)h->start_monotonic_ns));
+	json_object_set_new(info->meta, "start_realtime_ns",
+			    json_integer((json_int_t)h->start_realtime_ns));
+}
+
 static int read_header(struct tracefile *t)
 {
 	uint8_t head[TRACE_HEADER_SIZE];
@@ -69,13 +86,9 @@ static int read_header(struct tracefile *t)
 	int err = n < 0 ? fail((int)n, "%s: %s", info->file, strerror((int)-n))
 			: trace_header_decode(head, (size_t)n, info->file, &h);
 
-	if (err)
-		return err;
-	json_object_set_new(info->meta, "start_monotonic_ns",
-			    json_integer((json_int_t)h.start_monotonic_ns));
-	json_object_set_new(info->meta, "start_realtime_ns",
-			    json_integer((json_int_t)h.start_realtime_ns));
-	return 0;
+	if (!err)
+		header_note(info, &h);
+	return err;
 }
 
 static int tracefile_declare(struct tracefile *t, const json_t *json, uint64_t offset)
@@ -154,7 +167,6 @@ static int read_json_chunk(struct tracefile *t, const struct chunk_ref *ref)
 static int read_declarations(struct tracefile *t)
 {
 	struct trace_info *info = &t->reader.info;
-	uint64_t unplaced = 0;
 	bool any = false;
 
 	for (size_t i = 0; i < t->map.nr; i++) {
@@ -175,7 +187,7 @@ static int read_declarations(struct tracefile *t)
 	}
 	trace_info_window(info);
 	info->last_ns = info->end_ns;
-	meta_losses_read(info, &unplaced);
+	meta_losses_read(info, &t->unplaced);
 	return 0;
 }
 
@@ -199,26 +211,39 @@ static void take_hint(struct tracefile *t, const struct read_hint *hint)
 	}
 }
 
-static int tracefile_open(const char *path, const struct read_hint *hint, struct reader **ret)
+/* The file, without anything read of it. The caller closes it, also after an error; NULL: out of memory. */
+static struct tracefile *tracefile_new(const char *path, const struct reader_ops *ops,
+				       const struct read_hint *hint, int *ret_err)
 {
-	_cleanup_(tracefile_cleanup_) struct reader *r = calloc(1, sizeof(struct tracefile));
-	struct tracefile *t = (struct tracefile *)r;
-	int err;
+	struct tracefile *t = calloc(1, sizeof(*t));
 
-	if (!r)
-		return fail(-ENOMEM, "%s: out of memory", path);
-	r->ops = &tracefile_reader;
+	*ret_err = t ? 0 : fail(-ENOMEM, "%s: out of memory", path);
+	if (!t)
+		return NULL;
+	t->reader.ops = ops;
 	t->fd = open_files_get(hint ? hint->files : NULL, path);
 	if (t->fd < 0)
-		return fail(-errno, "%s: %s", path, strerror(errno));
-	err = trace_info_init(&r->info, path, "hrt");
-	if (err)
-		return err;
+		*ret_err = fail(-errno, "%s: %s", path, strerror(errno));
+	else
+		*ret_err = trace_info_init(&t->reader.info, path, "hrt");
+	if (*ret_err)
+		return t;
 	t->types = calloc(NR_TYPE_IDS, sizeof(*t->types));
 	t->wanted = calloc(NR_TYPE_IDS, sizeof(*t->wanted));
-	t->loader = chunk_loader_new(t->fd, r->info.file);
+	t->loader = chunk_loader_new(t->fd, t->reader.info.file);
 	if (!t->types || !t->wanted || !t->loader)
-		return fail(-ENOMEM, "%s: out of memory", path);
+		*ret_err = fail(-ENOMEM, "%s: out of memory", path);
+	return t;
+}
+
+static int tracefile_open(const char *path, const struct read_hint *hint, struct reader **ret)
+{
+	int err;
+	struct tracefile *t = tracefile_new(path, &tracefile_reader, hint, &err);
+	_cleanup_(tracefile_cleanup_) struct reader *r = (struct reader *)t;
+
+	if (err)
+		return err;
 	posix_fadvise(t->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	err = read_header(t);
 	if (!err)
@@ -319,21 +344,130 @@ static int load_chunk(struct tracefile *t, const struct chunk_ref *ref)
 	return err;
 }
 
+/* ---- following ---- */
+
+/* What a chunk of a stream says besides its records; types and metadata come when they are needed. */
+static int stream_note(struct tracefile *t)
+{
+	const struct chunk_ref *ref = &t->streamed;
+	struct trace_info *info = &t->reader.info;
+	int err = 0;
+
+	if (ref->h.kind == CHUNK_SCHEMA || ref->h.kind == CHUNK_META)
+		err = read_json_chunk(t, ref);
+	if (!err && ref->h.kind == CHUNK_META)
+		meta_losses_read(info, &t->unplaced);
+	if (!err && ref->h.kind == CHUNK_SCHEMA)
+		take_hint(t, NULL); /* everything is wanted */
+	if (ref->h.kind != CHUNK_RECORDS || !ref->h.nr_records)
+		return err;
+	if (!t->stream_any)
+		info->start_ns = ref->h.first_ns;
+	t->stream_any = true;
+	if (ref->h.last_ns > info->end_ns)
+		info->end_ns = ref->h.last_ns;
+	return err;
+}
+
+static void stream_ended(struct tracefile *t)
+{
+	struct trace_info *info = &t->reader.info;
+
+	t->stream_over = true;
+	info->last_ns = info->end_ns;
+	info->truncated = !t->stream.complete;
+	if (!t->stream.complete)
+		trace_info_caveat(info,
+				  "%s ended without its end mark: the recorder was killed, the "
+				  "connection was lost, or ^C ended the reading; what was lost "
+				  "since the last complete chunk is unknown (%zu bytes after it)",
+				  info->file, trace_stream_rest(&t->stream));
+}
+
+static int stream_chunk(struct tracefile *t)
+{
+	struct trace_stream *s = &t->stream;
+	int more = trace_stream_next(s, &t->streamed);
+
+	chunk_loader_window(t->loader, s->buf, s->len, s->offset);
+	if (more > 0) {
+		int err = stream_note(t);
+
+		return err ? err : 1;
+	}
+	if (!more)
+		stream_ended(t);
+	return more;
+}
+
+static int stream_next(struct tracefile *t)
+{
+	if (t->stream_waits) {
+		t->stream_waits = false;
+		return 1;
+	}
+	return t->stream_over ? 0 : stream_chunk(t);
+}
+
+static int tracefile_follow(const char *path, const struct read_hint *hint, struct reader **ret)
+{
+	int err;
+	struct tracefile *t = tracefile_new(path, &tracefile_live_reader, hint, &err);
+	_cleanup_(tracefile_cleanup_) struct reader *r = (struct reader *)t;
+	struct trace_header h;
+
+	if (!err)
+		err = trace_stream_begin(&t->stream, t->fd, &r->info, &h);
+	if (err == -EBADMSG)
+		fail_hint(err, "a .hrt recording can be followed; other formats are read up to "
+			       "their end, without --follow");
+	if (err)
+		return err;
+	header_note(&r->info, &h);
+	take_hint(t, NULL);
+	/* The start is that of the first events, and VMs are in the metadata before them. */
+	do {
+		err = stream_chunk(t);
+	} while (err > 0 && !t->stream_any);
+	if (err < 0)
+		return err;
+	t->stream_waits = err > 0;
+	*ret = take_ptr(r);
+	return 0;
+}
+
+/* The next chunk: 1; 0: there is none. Of a file that is followed it is waited for. */
+static int chunk_next(struct tracefile *t, const struct chunk_ref **ret)
+{
+	if (t->stream.begun) {
+		*ret = &t->streamed;
+		return stream_next(t);
+	}
+	if (t->next_chunk == t->map.nr)
+		return 0;
+	*ret = &t->map.refs[t->next_chunk++];
+	return 1;
+}
+
 /* Loads chunks until something is ready: 1, or 0 at the end. */
 static int tracefile_fill(struct tracefile *t)
 {
 	struct pending *p = &t->pending;
 
 	while (p->head == p->ready) {
-		if (t->next_chunk == t->map.nr) {
+		const struct chunk_ref *ref;
+		int more = chunk_next(t, &ref), err = 0;
+
+		if (more < 0)
+			return more;
+		if (!more) {
 			if (p->head == p->nr)
 				return 0;
 			pending_release(p, UINT64_MAX);
 			break;
 		}
-		const struct chunk_ref *ref = &t->map.refs[t->next_chunk++];
-		int err = chunk_wanted(t, ref) ? load_chunk(t, ref) : 0;
-
+		if (chunk_wanted(t, ref))
+			err = load_chunk(t, ref);
 		if (err)
 			return err;
 		if (ref->h.kind == CHUNK_RECORDS && ref->h.watermark_ns > t->watermark_ns) {
@@ -436,6 +570,15 @@ static int tracefile_counts(struct reader *r, uint64_t *counts)
 	}
 	return 0;
 }
+
+const struct reader_ops tracefile_live_reader = {
+	.name = "hrt",
+	.summary = "the same, while it is written",
+	.probe = tracefile_probe,
+	.open = tracefile_follow,
+	.next = tracefile_next,
+	.close = tracefile_close,
+};
 
 const struct reader_ops tracefile_reader = {
 	.name = "hrt",

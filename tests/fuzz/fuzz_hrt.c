@@ -195,6 +195,7 @@ static void walk_dump(const char *path)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	walk_file(&tracefile_reader, data, size);
+	walk_file(&tracefile_live_reader, data, size);
 	walk_dump(walk_path(data, size));
 	return 0;
 }

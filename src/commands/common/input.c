@@ -43,10 +43,25 @@ static int spool_list(struct text_list *list)
 	return err;
 }
 
+/* It is read as it comes. */
+static int follow_check(int argc, char **argv)
+{
+	const char **path = argc ? (const char **)&argv[0] : &input_given.files.item[0];
+
+	if (input_given.files.nr + (unsigned int)argc > 1)
+		return fail_usage(-EINVAL, "--follow reads one input");
+	if ((argc || input_given.files.nr) && !strcmp(*path, "-"))
+		*path = "/dev/stdin";
+	return 0;
+}
+
 int input_spool_all(int argc, char **argv)
 {
-	int err = spool_list(&input_given.files);
+	int err;
 
+	if (input_given.follow)
+		return follow_check(argc, argv);
+	err = spool_list(&input_given.files);
 	if (!err)
 		err = spool_list(&input_given.guests);
 	for (int i = 0; i < argc && !err; i++)

@@ -186,13 +186,6 @@ static void stdout_open(struct output *out)
 	out->file = pager;
 }
 
-void output_flush(struct output *out)
-{
-	fflush(out->file);
-	if (out->wrapped)
-		fflush(out->wrapped);
-}
-
 /* Not if the line could get into the report: what is printed directly to a terminal, or by a pager behind a pipe. */
 static void progress_start(struct output *out)
 {

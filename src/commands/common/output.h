@@ -22,9 +22,6 @@ extern const struct option_row output_file_options[];
  */
 int output_open(const char *formats, struct output *ret);
 
-/* Writes what is printed so far, for output that grows while the user watches. */
-void output_flush(struct output *out);
-
 /* Is this the format that was given? For decisions before output_open(). */
 bool output_is(const char *format);
 
