@@ -22,7 +22,7 @@ static bool has_duration(const struct analyzer *a)
 	return (a->end || a->duration) && !a->access;
 }
 
-static int unknown(const char *name)
+static int unknown(const char *option, const char *name)
 {
 	struct suggestion s = {0};
 
@@ -31,7 +31,7 @@ static int unknown(const char *name)
 	for (const struct analyzer *const *a = analyzers; *a; a++)
 		if (has_duration(*a))
 			suggest_try(&s, name, (*a)->name);
-	fail_usage(-EINVAL, "--trigger: unknown condition '%s'", name);
+	fail_usage(-EINVAL, "%s: unknown condition '%s'", option, name);
 	return suggest_hint(-EINVAL, &s);
 }
 
@@ -52,41 +52,41 @@ bool trigger_is_name(const char *name)
 }
 
 /* Without the spaces around it. */
-static int name_copy(const char *text, size_t len, char ret[TRIGGER_NAME_MAX])
+static int name_copy(const char *option, const char *text, size_t len, char ret[TRIGGER_NAME_MAX])
 {
 	while (len && isspace((unsigned char)*text))
 		text++, len--;
 	while (len && isspace((unsigned char)text[len - 1]))
 		len--;
 	if (!len || len >= TRIGGER_NAME_MAX)
-		return fail_usage(-EINVAL, "--trigger: no condition has the name '%.*s'", (int)len,
-				  text);
+		return fail_usage(-EINVAL, "%s: no condition has the name '%.*s'", option,
+				  (int)len, text);
 	memcpy(ret, text, len);
 	ret[len] = 0;
 	return 0;
 }
 
-int trigger_parse(const char *text, struct trigger_expression *ret)
+int trigger_parse(const char *option, const char *text, struct trigger_expression *ret)
 {
 	size_t len = strcspn(text, ">");
 	const char *limit = text[len] ? text + len + 1 : NULL;
 	int err;
 
 	*ret = (struct trigger_expression){0};
-	err = name_copy(text, len, ret->name);
+	err = name_copy(option, text, len, ret->name);
 	if (err)
 		return err;
 	if (!strcmp(ret->name, VM_END))
-		return limit ? fail_usage(-EINVAL, "--trigger: vm-end takes no duration") : 0;
+		return limit ? fail_usage(-EINVAL, "%s: vm-end takes no duration", option) : 0;
 	ret->analyzer = analyzer_named(ret->name);
 	if (!ret->analyzer)
-		return unknown(ret->name);
+		return unknown(option, ret->name);
 	while (limit && isspace((unsigned char)*limit))
 		limit++;
 	if (!limit || parse_duration(limit, &ret->min_ns) || !ret->min_ns)
 		return fail_usage(-EINVAL,
-				  "invalid --trigger '%s' (expected %s>DURATION, e.g. '%s>10ms')",
-				  text, ret->name, ret->name);
+				  "invalid %s '%s' (expected %s>DURATION, e.g. '%s>10ms')",
+				  option, text, ret->name, ret->name);
 	return 0;
 }
 

@@ -27,9 +27,9 @@ struct trigger_expression {
 
 /*
  * "NAME>DURATION", where NAME is an analyzer whose spans have a duration or request-age (that of
- * virtqueue), or "vm-end". Spaces around '>' are skipped. -EINVAL with the error message set.
+ * virtqueue), or "vm-end"; `option` is for messages. Spaces around '>' are skipped. -EINVAL with the error message set.
  */
-int trigger_parse(const char *text, struct trigger_expression *ret);
+int trigger_parse(const char *option, const char *text, struct trigger_expression *ret);
 
 /* Is it the name of a condition, without a duration? */
 bool trigger_is_name(const char *name);

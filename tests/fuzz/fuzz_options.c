@@ -57,7 +57,7 @@ static void trigger_walk(const char *text)
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
 	struct trigger_expression e;
 
-	if (!trigger_parse(text, &e) &&
+	if (!trigger_parse("--trigger", text, &e) &&
 	    (!*e.name || e.name[strspn(e.name, allowed)] || !e.analyzer != !e.min_ns))
 		abort();
 }

@@ -34,7 +34,7 @@ static void expressions(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
-		assert_int_equal(trigger_parse(right[i].text, &e), 0);
+		assert_int_equal(trigger_parse("--trigger", right[i].text, &e), 0);
 		assert_string_equal(e.name, right[i].name);
 		assert_int_equal(e.min_ns, right[i].ns);
 		if (right[i].analyzer)
@@ -65,10 +65,10 @@ static void wrong_expressions(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		assert_int_equal(trigger_parse(wrong[i], &e), -EINVAL);
+		assert_int_equal(trigger_parse("--trigger", wrong[i], &e), -EINVAL);
 		assert_true(error_is_usage());
 	}
-	trigger_parse("exit-latncy>5ms", &e);
+	trigger_parse("--trigger", "exit-latncy>5ms", &e);
 	assert_non_null(strstr(error_text(), "did you mean 'exit-latency'"));
 }
 
@@ -95,7 +95,7 @@ static struct trigger_watch *watch_new(const char *text)
 	struct trigger_watch *w;
 
 	seen = (struct seen){0};
-	assert_int_equal(trigger_parse(text, &expression), 0);
+	assert_int_equal(trigger_parse("--trigger", text, &expression), 0);
 	w = trigger_watch_new(&expression, 1, on_trigger, &seen);
 	assert_non_null(w);
 	return w;

@@ -91,6 +91,7 @@ static int sink(void *arg, const struct record_hdr *rec)
 	int err = trace_writer_record(r->writer, rec);
 
 	record_silence_record(r, rec);
+	err = err ? err : record_stop_on_record(r, rec);
 	return err ? err : record_trigger_record(r, rec);
 }
 
@@ -100,6 +101,7 @@ static int round_once(struct recording *r, uint64_t *watermark)
 
 	if (!err)
 		err = trace_writer_round(r->writer, *watermark);
+	err = err ? err : record_stop_on_round(r, *watermark);
 	return err ? err : record_trigger_round(r, *watermark);
 }
 

@@ -36,7 +36,16 @@ int record_output_stem(void);
 
 extern const struct option_row record_own_options[];
 
-enum stop { GO_ON, STOP_SIGNAL, STOP_DURATION, STOP_VM, STOP_COMMAND, STOP_ERROR, STOP_READER };
+enum stop {
+	GO_ON,
+	STOP_SIGNAL,
+	STOP_DURATION,
+	STOP_VM,
+	STOP_COMMAND,
+	STOP_ERROR,
+	STOP_READER,
+	STOP_CONDITION,
+};
 
 /* ---- record_events.c: which events ---- */
 
@@ -117,6 +126,7 @@ struct follow_state {
 
 struct guest_source;
 struct flight;	    /* record_trigger.c */
+struct stop_on;	    /* record_stop_on.c */
 struct record_stop; /* record_stop.c */
 struct vcpu_runs;   /* record_silence.c */
 
@@ -164,6 +174,7 @@ struct recording {
 	int file_err; /* the file is not as it should be */
 	struct vcpu_runs *runs; /* of vCPUs of VMs that have no event; NULL: none is left */
 	struct flight *flight; /* of --trigger, else NULL */
+	struct stop_on *stop_on; /* of --stop-on, else NULL */
 	enum stop stop;
 	bool vms_ended; /* or the command has, when the recording ended, whatever ended it */
 	struct confinement confinement;
@@ -197,9 +208,11 @@ struct record_part {
 /* Each in record_NAME.c. */
 extern const struct record_part record_cost_part, record_exits_part, record_guest_part,
 	record_limits_part, record_regions_part, record_sample_part, record_silence_part,
+	record_stop_on_part,
 	record_stuck_part, record_symbols_part, record_tasks_part, record_trigger_part;
 extern const struct option_row record_cost_options[], record_exits_options[],
 	record_guest_options[], record_regions_options[], record_sample_options[],
+	record_stop_on_options[],
 	record_stuck_options[], record_symbols_options[], record_trigger_options[],
 	record_tasks_options[], record_wait_options[];
 
@@ -210,6 +223,10 @@ bool record_has_triggers(void);
  */
 int record_trigger_record(struct recording *r, const struct record_hdr *rec);
 int record_trigger_round(struct recording *r, uint64_t watermark_ns);
+
+/* Likewise for record --stop-on. */
+int record_stop_on_record(struct recording *r, const struct record_hdr *rec);
+int record_stop_on_round(struct recording *r, uint64_t watermark_ns);
 
 /* record_silence.c: the VM of this record has one. Cheap. */
 void record_silence_record(struct recording *r, const struct record_hdr *rec);

@@ -12,6 +12,7 @@
 const char *const record_stop_words[] = {
 	[GO_ON] = NULL,		[STOP_SIGNAL] = "signal",	  [STOP_DURATION] = "duration",
 	[STOP_VM] = "VM ended", [STOP_COMMAND] = "command ended", [STOP_ERROR] = "error",
+	[STOP_CONDITION] = "--stop-on",
 	[STOP_READER] = "reader of standard output ended",
 };
 

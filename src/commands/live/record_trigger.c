@@ -61,7 +61,7 @@ static int parse_all(struct trigger_expression e[TRIGGERS_MAX])
 	if (opt.triggers.nr > TRIGGERS_MAX)
 		return fail_usage(-E2BIG, "--trigger: more than %d conditions", TRIGGERS_MAX);
 	for (unsigned int i = 0; i < opt.triggers.nr && !err; i++)
-		err = trigger_parse(opt.triggers.item[i], &e[i]);
+		err = trigger_parse("--trigger", opt.triggers.item[i], &e[i]);
 	return err;
 }
 
