@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What `hostrace list -f json` prints of the five forms, each in a file FORM.json, is compared with trace.dat's. Prints what
+# is wrong. Variables: version, of the kernel; count: of the events.
+
+# Each without what only some forms have: the process id, the names of threads, and `success` of a wakeup, which formats
+# have until 5.19 and texts until 4.2.
+def events:
+	[.rows[] | select(.event != "thread") | [.time_ns, .cpu, .tid, .vcpu, .event, (.fields | del(.success))]];
+
+def of_event($name; change):
+	map(if .[4] == $name then .[5] |= change else . end);
+
+# The events as a form can tell them.
+def told($form):
+	# The kernel prints the errno of a KVM_RUN that failed instead of the reason, libtraceevent the reason always.
+	if $form == "tracefs.txt" then
+		of_event("kvm_userspace_exit"; if (.error // 0) < 0 then del(.reason) else del(.error) end)
+	elif $form == "trace-cmd.txt" or $form == "perf.txt" then of_event("kvm_userspace_exit"; del(.error))
+	else . end |
+	# trace-cmd's plugin prints 8 bits of prev_state, which had 12 until 4.13.
+	if $form == "trace-cmd.txt" and ($version | test("^4\\.[479]$")) then of_event("sched_switch"; del(.prev_state))
+	else . end;
+
+reduce inputs as $input ({}; .[input_filename | rtrimstr(".json")] = ($input | events)) | . as $events |
+	($events["trace.dat"] // []) as $want |
+	if ($want | length) != $count then "trace.dat: \($want | length) of \($count) events" else empty end,
+	(("perf.data", "tracefs.txt", "trace-cmd.txt", "perf.txt") as $form |
+		($want | told($form)) as $want | ($events[$form] // [] | told($form)) as $have |
+		if $want == $have then empty else
+			"\($form): \($want - $have | length) events differ, \($have | length) of \($want | length)",
+			(($want - $have)[:4][] | "< \(tojson)"), (($have - $want)[:4][] | "> \(tojson)")
+		end)
