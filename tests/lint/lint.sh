@@ -42,9 +42,9 @@ mapfile -t TEXTS < <(files '*.md' '*.scd')
 	[ -e "${BUILD:-build}/src/main.o" ] || echo "no objects in ${BUILD:-build}: run make"
 } | rule "there are files to check"
 
-for f in "${C[@]}" $(files '*.sh' '.ci/run'); do
-	head -n 2 "$f" | grep -q 'SPDX-License-Identifier: GPL-2.0-or-later' || echo "$f"
-done | rule "every source begins with its SPDX line"
+mapfile -t SOURCES < <(printf '%s\n' "${C[@]}"; files '*.sh' '.ci/run')
+grep -m 1 -nH 'SPDX-License-Identifier: GPL-2.0-or-later' "${SOURCES[@]}" | awk -F: '$2 <= 2 { print $1 }' | sort |
+	comm -13 - <(printf '%s\n' "${SOURCES[@]}" | sort) | rule "every source begins with its SPDX line"
 
 awk 'FNR == 2 && !/^\/\*/ { print FILENAME }' $(files 'src/*.c') | rule "every .c file of src/ begins with a comment that says what it is for"
 
@@ -55,14 +55,20 @@ grep -nE '^(        |	* +	)' "${C[@]}" | rule "tabs indent"
 grep -nE '^ \*[[:alnum:](=]' "${C[@]}" | rule "a blank follows the asterisk of a comment's line"
 
 # Tables keep their own alignment between "clang-format off" and "on"; *.def are tables.
-printf '%s\n' "${C[@]}" | grep -v '\.def$' | while read -r f; do
-	expand -t 8 "$f" | LC_ALL=C awk -v f="$f" -v code=$CODE_COLUMNS_MAX -v comment=$COMMENT_COLUMNS_MAX '
-		/clang-format off/ { off = 1 }
-		/clang-format on/ { off = 0 }
-		{ max = /^ *(\*|\/\/)|\/\*/ ? comment : code }
-		{ gsub(/[\200-\277]/, "") } # UTF-8: one byte a character
-		!off && length($0) > max { print f ":" NR ": " length($0) " columns" }'
-done | rule "no code beyond $CODE_COLUMNS_MAX columns, no comment beyond $COMMENT_COLUMNS_MAX"
+printf '%s\n' "${C[@]}" | grep -v '\.def$' | LC_ALL=C xargs awk -v code=$CODE_COLUMNS_MAX -v comment=$COMMENT_COLUMNS_MAX '
+	function expanded(line, part, n, i, text) {
+		n = split(line, part, "\t")
+		for (i = 1; i < n; i++)
+			text = text part[i] substr("        ", 1 + length(text part[i]) % 8)
+		return text part[n]
+	}
+	FNR == 1 || /clang-format on/ { off = 0 }
+	/clang-format off/ { off = 1 }
+	off || length($0) * 8 <= code { next }
+	{ gsub(/[\200-\277]/, "") } # UTF-8: one byte a character
+	{ line = expanded($0); max = line ~ /^ *(\*|\/\/)|\/\*/ ? comment : code }
+	length(line) > max { print FILENAME ":" FNR ": " length(line) " columns" }' |
+	rule "no code beyond $CODE_COLUMNS_MAX columns, no comment beyond $COMMENT_COLUMNS_MAX"
 
 wc -l "${C[@]}" "${SCRIPTS[@]}" | awk -v file=$FILE_LINES_MAX -v test=$TEST_LINES_MAX '
 	{ max = $2 ~ /^tests\// ? test : file }
@@ -203,15 +209,23 @@ done | rule "every quarantined test has a program, a rate and a reason"
 	done
 } | rule "the tests that SECURITY.md names exist"
 
+mapfile -t fuzzed < <(grep -vE '^#' tests/fuzz/targets | sed 's/^[a-z_]*: *//; s/ *|.*//' | tr ' ' '\n')
+
+fuzz_target_has() { # FILE
+	local pattern
+	for pattern in "${fuzzed[@]}"; do
+		# shellcheck disable=SC2254
+		case $1 in $pattern) return 0 ;; esac
+	done
+	return 1
+}
+
 # Files that read what others made, and what tests/fuzz/targets says of them.
 {
 	find src/readers src/tracefile src/vm src/symbols src/fetch -name '*.c'
 	ls src/collector/elf.c src/collector/elf.c src/collector/decode/decode.c
 } | sort | while read -r f; do
-	grep -vE '^#' tests/fuzz/targets | sed 's/^[a-z_]*: *//; s/ *|.*//' | tr ' ' '\n' | while read -r pattern; do
-		# shellcheck disable=SC2254 # a pattern
-		case $f in $pattern) echo x ;; esac
-	done | grep -q x || echo "$f"
+	fuzz_target_has "$f" || echo "$f"
 done | rule "every parser has a fuzz target, or tests/fuzz/targets has the reason"
 
 {
