@@ -141,13 +141,17 @@ rule "the equivalents of other tools' commands exist" "$(grep -oE '`hostrace [a-
 	done
 done)"
 
-# Each shell's file is searched for what --help has; bash offers long options only.
-completes() { # SHELL COMMAND OPTION
+# "COMMAND OPTION" for all that a shell's file completes; bash offers long options only.
+completed() { # SHELL
 	case $1 in
-	bash) grep -qE "^	$2\) words=\"(.* )?$3 " "$completions.bash" ;;
-	zsh) sed -n "/^	$2) _arguments/,/;;$/p" "$completions.zsh" | grep -qF -- "'*$3[" ;;
-	fish) grep -qE -- "seen_subcommand_from $2'.* -[sl] $(sed 's/^-*//' <<<"$3") " "$completions.fish" ;;
-	esac
+	bash) sed -nE 's/^	([a-z-]+)\) words="(.*)".*/\1 \2/p' "$completions.bash" ;;
+	zsh) awk '
+		/^	[a-z-]+\) _arguments/ { command = substr($1, 1, length($1) - 1) }
+		command { while (match($0, /'\''\*-[^[]*\[/)) { print command, substr($0, RSTART + 2, RLENGTH - 3); $0 = substr($0, RSTART + RLENGTH) } }
+		/;;$/ { command = "" }' "$completions.zsh" ;;
+	fish) sed -nE "s/.*seen_subcommand_from ([a-z-]+)'(.*)/\1 \2/p" "$completions.fish" | awk '{
+		for (i = 2; i < NF; i++) if ($i == "-s") print $1, "-" $(i + 1); else if ($i == "-l") print $1, "--" $(i + 1) }' ;;
+	esac | awk '{ for (i = 2; i <= NF; i++) print $1, $i }' | sort -u
 }
 
 completions=${BUILD:-build}/hostrace
@@ -155,9 +159,9 @@ for shell in bash zsh fish; do
 	rule "$shell completes every command and option" "$(for c in "${commands[@]}"; do
 		for o in ${options[$c]}; do
 			case $shell$o in bash-[^-]*) continue ;; esac
-			completes $shell "$c" "$o" || echo "$c $o"
+			echo "$c $o"
 		done
-	done)"
+	done | sort -u | comm -23 - <(completed $shell))"
 done
 
 # Examples that need no privileges (prompt "$") are run, up to the first pipe, with small traces of the names they use.
