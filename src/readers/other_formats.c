@@ -104,6 +104,21 @@ static bool is_perf_trace(const char *text, size_t len)
 	return false;
 }
 
+/* Counts and events in forms that nobody foresaw: what their rows and lines should be like. */
+static bool names_exits(const char *text, size_t len)
+{
+	static const char *const names[] = {
+		"kvm_exit",	 "kvm_entry",	  "kvm:kvm_",		"halt_exits",
+		"VM-EXIT",	 "EPT_VIOLATION", "EPT_MISCONFIG",	"EXTERNAL_INTERRUPT",
+		"MSR_WRITE",	 "KVM_EXIT_",	  "IO_INSTRUCTION",	"prev_comm=",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (memmem(text, len, names[i], strlen(names[i])))
+			return !memchr(text, '\0', len);
+	return false;
+}
+
 int other_format_refuse(const char *path, struct open_files *files, const uint8_t *head, size_t len)
 {
 	const char *tool = tool_table_probe((const char *)head, len);
@@ -127,6 +142,14 @@ int other_format_refuse(const char *path, struct open_files *files, const uint8_
 	}
 	if (is_perf_trace((const char *)head, len))
 		return refuse(path, "text of perf trace", perf_trace_instead);
+	if (names_exits((const char *)head, len))
+		return fail_hint(fail(-EINVAL,
+				      "%s names KVM's events or exit reasons, but not in a form "
+				      "that is recognized",
+				      path),
+				 "counts: a line '12 kvm_exit: reason HLT' for each (sort | "
+				 "uniq -c), or the tables of perf kvm stat, kvm_stat and perf stat "
+				 "as printed; events: lines of trace-cmd report or perf script");
 	return perfdata_part_refuse(path, head, len);
 }
 

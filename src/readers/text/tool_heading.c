@@ -113,7 +113,7 @@ static bool columns_take(struct tool_lines *l, const struct tool_heading *h, con
 	unsigned int nr = l->nr_columns;
 
 	memcpy(before, l->column, sizeof(before));
-	if (columns_parse(l, h, s))
+	if (columns_parse(l, h, s) && l->nr_columns >= h->least)
 		return true;
 	memcpy(l->column, before, sizeof(before));
 	l->nr_columns = nr;

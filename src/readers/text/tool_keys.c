@@ -44,6 +44,12 @@ static int key_put(struct tool_lines *l, const char *tool, const char *text, uin
 	return err ? err : 1;
 }
 
+int tool_key_put(struct tool_lines *l, const char *tool, const char *name, uint64_t count)
+{
+	tool_block_once(l, name);
+	return key_put(l, tool, name, count, false);
+}
+
 void tool_map_end(struct tool_lines *l)
 {
 	if (l->map_empty)

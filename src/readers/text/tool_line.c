@@ -9,7 +9,7 @@
  *	kvm_entry kvm_exit                        kvm_stat -l, -c: names, then lines of as many
  *	                                          numbers
  *	/sys/kernel/debug/kvm/exits:1234          KVM's debugfs, by grep; also "exits 1234"
- *	1234 kvm_exit                             sort | uniq -c
+ *	1234 kvm_exit                             sort | uniq -c, and others (tool_pair.c)
  */
 #include <ctype.h>
 #include <errno.h>
@@ -161,6 +161,8 @@ static int once_line(struct tool_lines *l, const struct tool_words *w)
 		return 0;
 	}
 	l->is_other |= is_of_other_table(l, w, &r);
+	if (!l->table->nr && tool_columns_precede(l, l->is_other))
+		tool_columns_note(l->table, l->above);
 	if (l->is_other)
 		return 0;
 	for (unsigned int i = 0; i + 4 < w->nr; i++)
@@ -168,8 +170,6 @@ static int once_line(struct tool_lines *l, const struct tool_words *w)
 			tool_missing_row(l, w->word[i]);
 	l->certain |= tool_is_kvm_name(w->word[w->nr - 3]);
 	tool_block_once(l, w->word[w->nr - 3]);
-	if (!l->table->nr && tool_columns_precede(l))
-		tool_columns_note(l->table, l->above);
 	int err = tool_row_put(l, "kvm_stat", ROW_OF_EVENT, w->word[w->nr - 3], &r);
 
 	if (!err && l->table->nr)
@@ -248,40 +248,14 @@ static int debugfs_line(struct tool_lines *l, const char *text)
 	return debugfs_put(l, path, count);
 }
 
-/* A script's list: "exits 12"; sort | uniq -c: "12 kvm_exit:", "12 HLT" */
-static int pair_line(struct tool_lines *l, const struct tool_words *w)
+/* A script's list: "exits 12" */
+static int list_line(struct tool_lines *l, const struct tool_words *w)
 {
-	static const char stat[] = "perf stat";
-	const char *uniq = "counts (sort | uniq -c)";
-	char name[128];
 	uint64_t count;
-	size_t len;
-	int err;
 
-	if (w->nr != 2)
-		return 0;
-	if (tool_count_parse(w->word[1], &count))
-		return debugfs_put(l, w->word[0], count);
-	len = strlen(w->word[1]);
-	snprintf(name, sizeof(name), "%.*s", (int)(len - (len && w->word[1][len - 1] == ':')),
-		 w->word[1]);
-	if (l->table->tool && !strcmp(l->table->tool, stat) && tool_is_event(name, strlen(name)))
-		uniq = stat; /* "499 kvm:kvm_entry:" below "500 kvm:kvm_exit", which looks like one of perf stat */
-	if (!may_be_of(l, uniq) || !tool_count_parse(w->word[0], &count) ||
-	    (!tool_is_lower(name) && !exit_reason_known(name)))
-		return 0;
-	if (!exit_reason_known(name) && !tool_is_kvm_event(name) && !strchr(name, ':')) {
-		tool_row_odd(l, name);
-		return 0;
-	}
-	l->certain |= tool_is_kvm_name(name) || exit_reason_known(name) || uniq == stat ||
-		      !strncmp(name, "kvm:", 4);
-	tool_block_once(l, name);
-	err = tool_count_put(l, uniq,
-			     exit_reason_known(name) ? ROW_OF_REASON : ROW_OF_EVENT, name, count);
-	if (!err && l->table->nr)
-		l->table->row[l->table->nr - 1].maybe = true;
-	return err ? err : 1;
+	return w->nr == 2 && !strchr(w->word[0], ':') && tool_count_parse(w->word[1], &count)
+		       ? debugfs_put(l, w->word[0], count)
+		       : 0;
 }
 
 /* ---- all ---- */
@@ -302,7 +276,9 @@ static int kvm_stat_line(struct tool_lines *l, const struct tool_words *w)
 	l->table->broken |= !done && names_before && l->csv; /* the rest of the names */
 	if (!done && !l->heading)
 		done = once_line(l, w);
-	return done || l->heading ? done : pair_line(l, w);
+	if (!done && !l->heading)
+		done = list_line(l, w);
+	return done || l->heading ? done : tool_pair_line(l, w);
 }
 
 
@@ -366,13 +342,57 @@ static bool has_rounded(const char *text)
 	return false;
 }
 
+/* "kvm_entry;kvm_exit", "VM-EXIT,Samples,...", "\"timestamp\";...": the separator, 0: it is no such heading. */
+static char separator_of(const char *text)
+{
+	static const char *const first[] = {"timestamp", "VM-EXIT", "Event name", "kvm_"};
+	const char *cell = text + (*text == '"');
+
+	for (const char *sep = ";,"; *sep; sep++)
+		if (array_any(sizeof(first) / sizeof(first[0]), i,
+			      strchr(text, *sep) &&
+				      !strncasecmp(cell, first[i], strlen(first[i])) &&
+				      !strpbrk(cell, "0123456789:=")))
+			return *sep;
+	return 0;
+}
+
+/* Cells of a spreadsheet to words; those after a time keep their commas, as some may be empty (tool_log_cells()). */
+static void cells_split(struct tool_lines *l, char *text)
+{
+	char separator = separator_of(text);
+
+	l->separator = separator ? separator : l->separator;
+	if (separator)
+		l->csv = !strncasecmp(text + (*text == '"'), "timestamp", 9);
+	for (char *p = l->separator ? text : ""; *p; p++)
+		*p = *p == l->separator ? l->csv ? ',' : ' ' : *p == '"' ? ' ' : *p;
+}
+
+/* "HLT 1193 47.23% 99.79% 3.30us 2000.26us 600.00us": perf kvm stat, of which the heading was not pasted. */
+static bool lacks_heading(const struct tool_lines *l, const struct tool_words *w)
+{
+	double min, max, mean;
+	uint64_t count;
+
+	return !l->heading && !l->table->nr && w->nr >= 7 && exit_reason_known(w->word[0]) &&
+	       tool_count_parse(w->word[1], &count) && strchr(w->word[2], '%') &&
+	       strchr(w->word[3], '%') && strchr(w->word[4], 's') &&
+	       tool_value_parse(w->word[4], 1, &min) && tool_value_parse(w->word[5], 1, &max) &&
+	       tool_value_parse(w->word[6], 1, &mean) && min <= mean && mean <= max;
+}
+
 static int line_take(struct tool_lines *l, char *text)
 {
+	static const char heading[] =
+		"VM-EXIT Samples Samples% Time% Min Time Max Time Avg time";
 	char whole[sizeof(l->above)];
 	struct tool_words w;
 	bool is_text;
 	int done;
 
+	text = (char *)text + (tool_blanks_skip(text) - text);
+	cells_split(l, text);
 	text = (char *)text + (tool_blanks_skip(text) - text);
 	l->live |= strlen(text) >= 8 && text[2] == ':' && text[5] == ':' &&
 		   isdigit((unsigned char)*text);
@@ -397,6 +417,9 @@ static int line_take(struct tool_lines *l, char *text)
 	if (!w.nr)
 		return 0;
 	tool_remarks_cut(l, &w);
+	done = lacks_heading(l, &w) ? tool_heading_line(l, heading) : 0;
+	if (done < 0)
+		return done;
 	done = tool_perf_stat_row(l, &w);
 	if (!done)
 		done = kvm_stat_line(l, &w);
@@ -406,7 +429,8 @@ static int line_take(struct tool_lines *l, char *text)
 	}
 	if (!done) {
 		tool_missing_part(l, &w);
-		memcpy(l->above, whole, sizeof(whole));
+		if (!is_rule(&w))
+			memcpy(l->above, whole, sizeof(whole));
 	}
 	if (!done && is_text)
 		tool_block_text(l);

@@ -43,6 +43,7 @@ struct tool_lines {
 	char *names[TOOL_COLUMNS_MAX]; /* of kvm_stat -l and CSV: owned */
 	unsigned int nr_names;
 	bool csv;
+	char separator; /* of a spreadsheet's cells, which the heading has; 0: none */
 	uint64_t lines, first_s, last_s; /* rows of those, and their times of day */
 	uint64_t step_s;		 /* between the first two */
 	char title[128];		 /* of kvm_stat's screen: whose figures follow */
@@ -146,8 +147,8 @@ void tool_missing_row(struct tool_lines *l, const char *name); /* it lacks what 
 /* A total that a table states: of "Total 200 100", or of such a line. */
 void tool_missing_total(struct tool_lines *l, uint64_t total);
 void tool_missing_total_see(struct tool_lines *l, const char *text);
-/* Is the last line that was no row a heading of columns? */
-bool tool_columns_precede(const struct tool_lines *l);
+/* Is the last line that was no row a heading of columns? `sure`: it has words of those who compare. */
+bool tool_columns_precede(const struct tool_lines *l, bool sure);
 void tool_columns_note(struct tool_table *t, const char *heading);
 void tool_missing_end(struct tool_lines *l);
 
@@ -194,7 +195,11 @@ void tool_row_odd(struct tool_lines *l, const char *name);
 /* May it be the name of a row? Of an event with its system: "kvm:kvm_exit", "sched:sched_switch:u"?
  */
 bool tool_is_name(const char *s);
-/* tool_counted.c: "12 kvm_exit: reason HLT". As the others: 1, 0 (another line), -ENOMEM. */
+/* tool_pair.c: "12 HLT", "HLT,12". As the others: 1, 0 (another line), -ENOMEM. */
+int tool_pair_line(struct tool_lines *l, const struct tool_words *w);
+/* A row whose name has a key, as "@exit_reason[12]". */
+int tool_key_put(struct tool_lines *l, const char *tool, const char *name, uint64_t count);
+/* tool_counted.c: "12 kvm_exit: reason HLT" */
 int tool_counted_line(struct tool_lines *l, const char *text);
 
 bool tool_is_kvm_event(const char *s); /* of kvm_stat and KVM's debugfs */

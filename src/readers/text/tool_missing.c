@@ -203,7 +203,7 @@ static bool names_command(const char *text)
 }
 
 /* "old kernel   new kernel" above two columns of numbers; no sentence, and no command. */
-bool tool_columns_precede(const struct tool_lines *l)
+bool tool_columns_precede(const struct tool_lines *l, bool sure)
 {
 	char text[sizeof(l->above)];
 	size_t len = strlen(l->above);
@@ -214,7 +214,7 @@ bool tool_columns_precede(const struct tool_lines *l)
 	    strchr(".:?!", l->above[len - 1]))
 		return false;
 	memcpy(text, l->above, sizeof(text));
-	wide = strstr(text, "  ") || strpbrk(text, "\t|");
+	wide = !sure && (strstr(text, "  ") || strpbrk(text, "\t|"));
 	tool_words_split(text, &w);
 	return w.nr > 1 && (wide || array_any(w.nr, i, compares(w.word[i])));
 }
@@ -292,7 +292,8 @@ void tool_missing_end(struct tool_lines *l)
 		partial_see(t, &t->row[i]);
 	for (size_t i = 0; i < t->nr; i++)
 		t->sum += is_added(l, &t->row[i]) ? t->row[i].count : 0;
-	if (t->tool && (!strcmp(t->tool, "kvm_stat") || !strcmp(t->tool, "KVM's debugfs")))
+	if (t->tool && (!strcmp(t->tool, "kvm_stat") || !strcmp(t->tool, "KVM's debugfs") ||
+			!strcmp(t->tool, "virsh domstats")))
 		for (size_t i = 0; i < t->nr; i++)
 			statistic_see(t, &t->row[i]);
 	t->total_differs = t->has_total && t->sum != t->total && l->stated >= l->headings;

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "base/saturate.h"
+#include "event/exit_reason.h"
+#include "readers/text/lines.h"
 #include "readers/text/tool_line.h"
 
 static void span_seen(struct tool_lines *l, double s)
@@ -245,6 +247,29 @@ static int perf_json_row(struct tool_lines *l, const char *text)
 	return err ? err : 1;
 }
 
+/* "60.00%  600  CPU 0/KVM  vcpu 0 reason HLT rip 0x1 ..." of perf report -n --sort ...,trace */
+static int perf_report_row(struct tool_lines *l, const char *text)
+{
+	static const char mark[] = " reason ";
+	const char *at = strstr(text, mark), *end;
+	char reason[64];
+	uint64_t count;
+	double v;
+	int err;
+
+	end = at && text_is_digit(*text) ? tool_number_parse(text, &v, &count) : NULL;
+	if (!end || *end != '%')
+		return 0;
+	end = tool_count_read(end + 1 + strspn(end + 1, " "), &count);
+	at += sizeof(mark) - 1;
+	snprintf(reason, sizeof(reason), "%.*s", (int)strcspn(at, " "), at);
+	if (!end || *end != ' ' || !exit_reason_known(reason))
+		return 0;
+	tool_block_once(l, text);
+	err = tool_count_put(l, "perf report", ROW_OF_REASON, reason, count);
+	return err ? err : 1;
+}
+
 static int perf_report_line(struct tool_lines *l, const char *text)
 {
 	static const char of[] = "of event '", approx[] = "Event count (approx.):";
@@ -260,7 +285,7 @@ static int perf_report_line(struct tool_lines *l, const char *text)
 	}
 	at = strstr(text, approx);
 	if (!at || !*l->event)
-		return 0;
+		return perf_report_row(l, text);
 	at += sizeof(approx) - 1;
 	at += strspn(at, " ");
 	if (!tool_number_parse(at, &v, &count) || count == TOOL_TABLE_UNKNOWN)

@@ -241,7 +241,7 @@ const char *tool_table_probe(const char *text, size_t len)
 		err = lines_end(&l);
 	if (!err && t.nr)
 		tool = t.tool;
-	else if (!err && t.broken && l.csv)
+	else if (!err && ((t.broken && l.csv) || *t.columns))
 		tool = "kvm_stat";
 	tool_lines_free(&l);
 	tool_table_free(&t);
