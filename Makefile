@@ -8,7 +8,7 @@ OBJCOPY	?= objcopy
 ifeq ($(origin BPFTOOL),undefined)
 BPFTOOL	:= $(or $(shell command -v bpftool),/usr/sbin/bpftool)
 endif
-PKGS	= jansson libzstd libelf libdw libtraceevent libpcap zlib libseccomp libprotobuf-c
+PKGS	= jansson libzstd libelf libdw libtraceevent libpcap zlib libseccomp libprotobuf-c sqlite3
 HTTP_PKGS = libcurl libseccomp
 LIVE_PKGS = libbpf ncursesw
 V	?= 0

@@ -34,6 +34,7 @@ packages() {
 	build libtraceevent-dev  libtraceevent-devel
 	build libjansson-dev     jansson-devel
 	build libseccomp-dev     libseccomp-devel
+	build libsqlite3-dev     sqlite-devel
 	build libcapstone-dev    capstone-devel
 	build libncurses-dev     ncurses-devel
 	build libmicrohttpd-dev  libmicrohttpd-devel

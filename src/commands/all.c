@@ -41,6 +41,7 @@
 	COMMAND(diff) \
 	COMMAND(diagnose) \
 	COMMAND(report) \
+	COMMAND(sql) \
 	COMMAND(summary) \
 	COMMAND(count) \
 	COMMAND(histogram) \

@@ -71,10 +71,11 @@ static int companion_add(struct input_set *set, char *path)
 	return 0;
 }
 
-int input_set_copy(const struct input_set *set, struct input_set **ret)
+int input_set_copy_for(const struct input_set *set, const struct input_options *options,
+		       struct input_set **ret)
 {
 	struct input_set *copy;
-	int err = input_set_new(set->options, &copy);
+	int err = input_set_new(options, &copy);
 
 	if (err)
 		return err;
@@ -90,6 +91,11 @@ int input_set_copy(const struct input_set *set, struct input_set **ret)
 	}
 	*ret = copy;
 	return 0;
+}
+
+int input_set_copy(const struct input_set *set, struct input_set **ret)
+{
+	return input_set_copy_for(set, set->options, ret);
 }
 
 /* Does --event select any of a guest's events? */

@@ -59,6 +59,10 @@ struct open_files *input_set_files(const struct input_set *set);
 /* A further, independent set of the same inputs, which are not aligned again. 0 or -ENOMEM. */
 int input_set_copy(const struct input_set *set, struct input_set **ret);
 
+/* The same for options that differ in the time window and the filters only, and outlive the set. */
+int input_set_copy_for(const struct input_set *set, const struct input_options *options,
+		       struct input_set **ret);
+
 /* Closes the reader as well. */
 void input_set_close(struct input_set *set);
 DEFINE_CLEANUP(input_set, struct input_set *, input_set_close);

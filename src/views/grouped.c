@@ -13,7 +13,7 @@
 #include "symbols/symbols.h"
 #include "views/view.h"
 
-static enum column_kind kind_of(const struct label *l)
+enum column_kind label_kind(const struct label *l)
 {
 	static const char *const texts[] = {"reason",	 "userspace_reason", "isa",   "dir",
 					    "mmio_type", "block_type",	     "event", "text",
@@ -38,7 +38,7 @@ void label_columns(const struct folding *f, struct table *t)
 
 	for (unsigned int i = 0; i < nr; i++)
 		table_column(t, l[i].name, strcmp(l[i].name, "vm") ? l[i].name : "VM",
-			     kind_of(&l[i]), 0);
+			     label_kind(&l[i]), 0);
 }
 
 /* of the group of all others */
@@ -62,10 +62,10 @@ void label_cells(const struct folding *f, struct table *t, struct cell *row, con
 		if (!strcmp(l[i].fmt, "none"))
 			continue;
 		if (label_is_unknown(&l[i], label[i])) {
-			row[i] = (struct cell){.text = kind_of(&l[i]) == COL_TEXT ? NULL : "-"};
+			row[i] = (struct cell){.text = label_kind(&l[i]) == COL_TEXT ? NULL : "-"};
 			continue;
 		}
-		if (kind_of(&l[i]) == COL_TEXT || kind_of(&l[i]) == COL_PATH)
+		if (label_kind(&l[i]) == COL_TEXT || label_kind(&l[i]) == COL_PATH)
 			row[i].text = table_text(
 				t, pairing_label_text(f->pairing, i, label[i], buf, sizeof(buf)));
 		else if (!strcmp(l[i].name, "vcpu") && label[i] == RECORD_NO_VCPU)

@@ -65,6 +65,9 @@ struct span_fold folding_fold(const struct folding *f);
 /* Ends a table of the view, as report_table(). */
 int label_table(const struct folding *f, const struct report *r, struct table *t, const char *sort);
 
+/* How a table shows the values of a label. */
+enum column_kind label_kind(const struct label *l);
+
 /* A table's columns and cells for the labels that spans are grouped by. */
 void label_columns(const struct folding *f, struct table *t);
 void label_cells(const struct folding *f, struct table *t, struct cell *row, const uint64_t *label);

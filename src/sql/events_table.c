@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Events as tables: "events" has all of them, and each type has a table of its own name with a column for each field.
+ * A type may come from several inputs with other fields: the table has all. WHERE on the time, the type and the thread
+ * is given to the readers, which skip what it excludes. Not the vCPU, which may be known by the thread's name only.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "event/vm_names.h"
+#include "output/escape.h"
+#include "output/event_rows.h"
+#include "output/report.h"
+#include "sql/internal.h"
+
+enum common { TIME, SOURCE, VM, CPU, VCPU, PID, TID, COMM, COMMON, EVENT = COMMON, FIELDS };
+
+static const char *const common_name[] = {"time_ns", "source", "vm",   "cpu",   "vcpu",
+					  "pid",     "tid",    "comm", "event", "fields"};
+static const char *const common_type[] = {"INTEGER", "TEXT",	"TEXT", "INTEGER", "INTEGER",
+					  "INTEGER", "INTEGER", "TEXT", "TEXT",	   "TEXT"};
+
+struct module_of {
+	struct sql *sql;
+	char name[EVENT_NAME_MAX]; /* of the type; "": all events */
+};
+
+struct events_table {
+	struct sql_table table;
+	const struct module_of *of;
+	struct sql_columns columns; /* names of fields are the types' own */
+};
+
+struct events_cursor {
+	sqlite3_vtab_cursor base;
+	struct input_options options; /* the query's, narrower */
+	char type[EVENT_NAME_MAX];
+	struct input_set *set;
+	struct input_events events;
+	struct event_row row;
+	sqlite3_int64 nr;
+	bool none; /* WHERE excludes all times */
+
+	const struct event_type *bound; /* the type of: */
+	const struct field *field[COLUMNS_MAX];
+};
+
+/* ---- columns ---- */
+
+/* A field that is called as what all events have gets a name of its own. */
+static const char *const renamed[][2] = {{"time_ns", "field_time_ns"}, {"source", "field_source"},
+					 {"vm", "field_vm"},	       {"cpu", "field_cpu"},
+					 {"vcpu", "field_vcpu"},       {"pid", "field_pid"},
+					 {"tid", "field_tid"},	       {"comm", "field_comm"}};
+
+static const char *field_column(const struct field *f)
+{
+	for (unsigned int i = 0; i < COMMON; i++)
+		if (!sqlite3_stricmp(renamed[i][0], f->name))
+			return renamed[i][1];
+	return f->name;
+}
+
+static bool has_column(const struct sql_columns *c, const char *name)
+{
+	return array_any(c->nr, i, !sqlite3_stricmp(c->name[i], name));
+}
+
+static void fields_add(struct sql_columns *c, const struct event_type *type)
+{
+	for (unsigned int i = 0; i < type->nr_fields; i++) {
+		const struct field *f = &type->fields[i];
+		enum row_value kind = event_row_value(f);
+
+		if (!has_column(c, field_column(f)))
+			columns_add(c, field_column(f),
+				    kind >= ROW_VALUE_SIGNED ? "INTEGER" : "TEXT");
+	}
+}
+
+static void events_columns(const char *name, struct sql_columns *c)
+{
+	c->nr = 0;
+	for (unsigned int i = 0; i < (*name ? COMMON : FIELDS + 1); i++)
+		columns_add(c, common_name[i], common_type[i]);
+	for (unsigned int i = 0; *name && i < event_types_count(); i++)
+		if (!strcmp(event_type_at(i)->name, name))
+			fields_add(c, event_type_at(i));
+}
+
+static int events_connect(sqlite3 *db, void *aux, int argc, const char *const *argv,
+			  sqlite3_vtab **ret, char **why)
+{
+	struct events_table *t = sqlite3_malloc(sizeof(*t));
+	const struct module_of *of = aux;
+	int status;
+
+	(void)db, (void)argc, (void)argv, (void)why;
+	if (!t)
+		return SQLITE_NOMEM;
+	memset(t, 0, sizeof(*t));
+	t->table.sql = of->sql;
+	t->of = of;
+	events_columns(of->name, &t->columns);
+	status = columns_declare(t->table.sql, &t->columns);
+	if (status == SQLITE_OK)
+		*ret = &t->table.base;
+	else
+		sqlite3_free(t);
+	return status;
+}
+
+static int events_disconnect(sqlite3_vtab *table)
+{
+	sqlite3_free(table);
+	return SQLITE_OK;
+}
+
+/* ---- which constraints the readers get ---- */
+
+/* As a letter of idxStr, for each argument of xFilter; 0: none. */
+static char constraint_letter(int column, unsigned char op, bool all)
+{
+	if (column == TIME)
+		return op == SQLITE_INDEX_CONSTRAINT_GE	  ? 'g'
+		       : op == SQLITE_INDEX_CONSTRAINT_GT ? 'G'
+		       : op == SQLITE_INDEX_CONSTRAINT_LE ? 'l'
+		       : op == SQLITE_INDEX_CONSTRAINT_LT ? 'L'
+		       : op == SQLITE_INDEX_CONSTRAINT_EQ ? '='
+							  : 0;
+	if (op != SQLITE_INDEX_CONSTRAINT_EQ)
+		return 0;
+	return column == TID ? 't' : column == EVENT && all ? 'e' : 0;
+}
+
+static int events_best(sqlite3_vtab *table, sqlite3_index_info *info)
+{
+	const struct events_table *t = (const struct events_table *)table;
+	sqlite3_str *letters = sqlite3_str_new(t->table.sql->db);
+	int args = 0;
+
+	info->estimatedCost = 1e9;
+	for (int i = 0; i < info->nConstraint; i++) {
+		char letter = constraint_letter(info->aConstraint[i].iColumn,
+						info->aConstraint[i].op, !*t->of->name);
+
+		if (!letter || !info->aConstraint[i].usable)
+			continue;
+		sqlite3_str_appendchar(letters, 1, letter);
+		info->aConstraintUsage[i].argvIndex = ++args;
+		info->estimatedCost /= 4;
+	}
+	info->idxStr = sqlite3_str_finish(letters);
+	info->needToFreeIdxStr = 1;
+	return args && !info->idxStr ? SQLITE_NOMEM : SQLITE_OK;
+}
+
+/* Compared with a time, in whole ns: the least integer that is not less. */
+static uint64_t time_up(sqlite3_value *v)
+{
+	double d = sqlite3_value_double(v);
+
+	if (sqlite3_value_type(v) == SQLITE_INTEGER)
+		return sqlite3_value_int64(v) < 0 ? 0 : (uint64_t)sqlite3_value_int64(v);
+	return d <= 0			? 0
+	       : d >= (double)INT64_MAX ? INT64_MAX
+					: (uint64_t)d + (d > (double)(uint64_t)d);
+}
+
+static void window_narrow(struct input_options *o, char letter, sqlite3_value *v)
+{
+	uint64_t ns = time_up(v);
+	bool number = sqlite3_value_numeric_type(v) != SQLITE_TEXT &&
+		      sqlite3_value_type(v) != SQLITE_NULL;
+
+	if (!number) /* SQLite itself compares */
+		return;
+	if (strchr("gG=", letter) && ns > o->since.ns)
+		o->since = (struct time_arg){"0", ns};
+	if (strchr("lL=", letter) && ns < UINT64_MAX - 1 && ns + 1 < o->until.ns)
+		o->until = (struct time_arg){"0", ns + 1};
+}
+
+static void number_narrow(struct number_list *list, sqlite3_value *v)
+{
+	sqlite3_int64 n = sqlite3_value_int64(v);
+
+	if (list->nr || sqlite3_value_type(v) != SQLITE_INTEGER || n < 0 || n > UINT32_MAX)
+		return;
+	list->item[list->nr++] = (uint32_t)n;
+}
+
+static void type_narrow(struct events_cursor *c, const char *name)
+{
+	if (c->options.globs.nr || !name || !*name || strpbrk(name, "*?[],") ||
+	    strlen(name) >= sizeof(c->type))
+		return;
+	snprintf(c->type, sizeof(c->type), "%s", name);
+	c->options.globs.item[c->options.globs.nr++] = c->type;
+	c->options.globs.given = true;
+}
+
+/* Starts with the query's window and filters. */
+static void options_narrow(struct events_cursor *c, const struct events_table *t,
+			   const char *letters, sqlite3_value **argv)
+{
+	const struct input_set *in = t->table.sql->in;
+	struct input_options *o = &c->options;
+
+	*o = *in->options;
+	o->since = (struct time_arg){in->since_ns ? "0" : NULL, in->since_ns};
+	o->until = (struct time_arg){in->until_ns == UINT64_MAX ? NULL : "0", in->until_ns};
+	o->period = (struct time_arg){0};
+	o->is_absolute = true;
+	type_narrow(c, t->of->name);
+	for (unsigned int i = 0; letters && letters[i]; i++) {
+		if (letters[i] == 't')
+			number_narrow(&o->tids, argv[i]);
+		else if (letters[i] == 'e')
+			type_narrow(c, (const char *)sqlite3_value_text(argv[i]));
+		else if (!trace_info_in_ticks(&in->reader->info))
+			window_narrow(o, letters[i], argv[i]);
+	}
+	if (!o->until.text)
+		o->until.ns = 0;
+	c->none = o->until.ns && o->since.ns >= o->until.ns;
+}
+
+/* ---- the cursor ---- */
+
+static int events_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret)
+{
+	struct events_cursor *c = calloc(1, sizeof(*c));
+
+	(void)table;
+	if (!c)
+		return SQLITE_NOMEM;
+	*ret = &c->base;
+	return SQLITE_OK;
+}
+
+static void events_rewind(struct events_cursor *c)
+{
+	input_events_close(&c->events);
+	input_set_close(c->set);
+	c->set = NULL;
+	c->nr = 0;
+	c->row = (struct event_row){0};
+}
+
+static int events_close(sqlite3_vtab_cursor *cursor)
+{
+	struct events_cursor *c = (struct events_cursor *)cursor;
+
+	events_rewind(c);
+	free(c);
+	return SQLITE_OK;
+}
+
+static int events_next(sqlite3_vtab_cursor *cursor)
+{
+	struct events_cursor *c = (struct events_cursor *)cursor;
+	const struct events_table *t = (const struct events_table *)cursor->pVtab;
+	const struct event *ev;
+	int more;
+
+	do
+		more = input_events_next(&c->events, &ev);
+	while (more > 0 && *t->of->name && strcmp(ev->type->name, t->of->name));
+	if (more < 0)
+		return table_failed(cursor->pVtab, more);
+	c->nr++;
+	c->row.ev = ev;
+	if (!ev)
+		return SQLITE_OK;
+	c->row.source = input_set_name(c->set, ev->source);
+	c->row.comm = thread_comm(c->events.names, ev);
+	c->row.vcpu = thread_vcpu(c->events.names, ev);
+	return SQLITE_OK;
+}
+
+static int events_filter(sqlite3_vtab_cursor *cursor, int nr, const char *letters, int argc,
+			 sqlite3_value **argv)
+{
+	struct events_cursor *c = (struct events_cursor *)cursor;
+	struct events_table *t = (struct events_table *)cursor->pVtab;
+	int err;
+
+	(void)nr, (void)argc;
+	events_rewind(c);
+	c->bound = NULL;
+	options_narrow(c, t, letters, argv);
+	if (c->none)
+		return SQLITE_OK;
+	err = inputs_again(t->table.sql, &c->options, &c->set);
+	if (!err) {
+		input_set_want_thread_names(c->set);
+		err = input_set_open(c->set, NULL, NULL);
+	}
+	if (!err)
+		err = input_events_open(c->set, &c->events);
+	return err ? table_failed(cursor->pVtab, err) : events_next(cursor);
+}
+
+static int events_eof(sqlite3_vtab_cursor *cursor)
+{
+	return !((struct events_cursor *)cursor)->row.ev;
+}
+
+static int events_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *ret)
+{
+	*ret = ((struct events_cursor *)cursor)->nr;
+	return SQLITE_OK;
+}
+
+/* ---- values ---- */
+
+static void field_result(sqlite3_context *to, const struct event *ev, const struct field *f)
+{
+	char text[ROW_VALUE_MAX];
+
+	switch (event_row_value(f)) {
+	case ROW_VALUE_TEXT:
+		result_text(to, field_print(ev, f, text, sizeof(text)));
+		break;
+	case ROW_VALUE_HEX:
+		result_hex(to, event_u64(ev, f));
+		break;
+	case ROW_VALUE_SIGNED:
+		sqlite3_result_int64(to, (sqlite3_int64)event_u64(ev, f));
+		break;
+	default:
+		result_number(to, event_u64(ev, f));
+	}
+}
+
+static int fields_result(sqlite3_context *to, const struct event_row *row)
+{
+	_cleanup_free_ char *text = NULL;
+	uint64_t frames = 0;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+	unsigned int nr = 0;
+
+	if (!f)
+		return SQLITE_NOMEM;
+	fputc('{', f);
+	for (unsigned int i = 0; i < row->ev->type->nr_fields; i++) {
+		const struct field *field = &row->ev->type->fields[i];
+
+		if (!event_row_shows(row, field, &frames))
+			continue;
+		fputs(nr++ ? "," : "", f);
+		put_json(f, field->name);
+		fputc(':', f);
+		event_row_field_json(row, field, f);
+	}
+	fputc('}', f);
+	if (fclose(f))
+		return SQLITE_NOMEM;
+	result_text(to, text);
+	return SQLITE_OK;
+}
+
+/* The fields of this type of events, for each column. */
+static void fields_bind(struct events_cursor *c, const struct events_table *t)
+{
+	const struct event_type *type = c->row.ev->type;
+
+	memset(c->field, 0, sizeof(c->field));
+	for (unsigned int i = 0; i < type->nr_fields; i++)
+		for (unsigned int k = COMMON; k < t->columns.nr; k++)
+			if (!strcmp(t->columns.name[k], field_column(&type->fields[i])))
+				c->field[k] = &type->fields[i];
+	c->bound = type;
+}
+
+static int common_result(sqlite3_context *to, const struct events_cursor *c, int column)
+{
+	const struct event *ev = c->row.ev;
+
+	switch (column) {
+	case TIME:
+		return result_number(to, ev->time_ns), SQLITE_OK;
+	case SOURCE:
+		return result_text(to, c->row.source), SQLITE_OK;
+	case VM:
+		return result_vm(to, c->set, ev->pid), SQLITE_OK;
+	case CPU:
+		return result_number_if(to, ev->cpu != RECORD_CPU_UNKNOWN, ev->cpu), SQLITE_OK;
+	case VCPU:
+		return result_number_if(to, c->row.vcpu != RECORD_NO_VCPU, c->row.vcpu), SQLITE_OK;
+	case PID:
+		return result_number_if(to, ev->pid, ev->pid), SQLITE_OK;
+	case TID:
+		return result_number_if(to, ev->tid, ev->tid), SQLITE_OK;
+	default:
+		return result_text(to, *c->row.comm ? c->row.comm : NULL), SQLITE_OK;
+	}
+}
+
+static int events_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int column)
+{
+	struct events_cursor *c = (struct events_cursor *)cursor;
+	const struct events_table *t = (const struct events_table *)cursor->pVtab;
+	const struct field *f;
+
+	if (column < COMMON)
+		return common_result(to, c, column);
+	if (!*t->of->name && column == EVENT)
+		return result_text(to, c->row.ev->type->name), SQLITE_OK;
+	if (!*t->of->name)
+		return fields_result(to, &c->row);
+	if (c->bound != c->row.ev->type)
+		fields_bind(c, t);
+	f = c->field[column];
+	if (f && f->offset < c->row.ev->size)
+		field_result(to, c->row.ev, f);
+	else
+		sqlite3_result_null(to);
+	return SQLITE_OK;
+}
+
+static const sqlite3_module events_module = {
+	.iVersion = 0,
+	.xConnect = events_connect,
+	.xBestIndex = events_best,
+	.xDisconnect = events_disconnect,
+	.xOpen = events_open,
+	.xClose = events_close,
+	.xFilter = events_filter,
+	.xNext = events_next,
+	.xEof = events_eof,
+	.xColumn = events_column,
+	.xRowid = events_rowid,
+};
+
+/* ---- the tables ---- */
+
+static int events_table_add(struct sql *s, const char *name, const char *type)
+{
+	struct module_of *of = malloc(sizeof(*of));
+
+	if (of) {
+		of->sql = s;
+		snprintf(of->name, sizeof(of->name), "%s", type);
+	}
+	return table_add_module(s, name, &events_module, of, free);
+}
+
+/* A type of an input must not take the place of a table of SQLite. */
+static bool name_is_free(const char *name)
+{
+	return sqlite3_strnicmp(name, "sqlite_", 7) && sqlite3_strnicmp(name, "pragma_", 7) &&
+	       sqlite3_strnicmp(name, "json_", 5);
+}
+
+/* All types that occur, and ours, whose tables may be empty. */
+int events_tables_add(struct sql *s)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < event_types_count() && !err; i++) {
+		const char *name = event_type_at(i)->name;
+
+		if ((!s->counts[i] && !event_type_at(i)->id) || !name_is_free(name))
+			continue;
+		err = events_table_add(s, name, name);
+		if (s->counts[i])
+			json_array_append_new(s->tables, json_text(name));
+	}
+	if (!err)
+		err = events_table_add(s, "losses", event_type_ours(EV_lost)->name);
+	if (!err)
+		err = events_table_add(s, "events", "");
+	json_array_insert_new(s->tables, 0, json_string("events"));
+	json_array_append_new(s->tables, json_string("losses"));
+	return err;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the kinds of tables share. */
+#ifndef HOSTRACE_SQL_INTERNAL_H
+#define HOSTRACE_SQL_INTERNAL_H
+
+#include <sqlite3.h>
+
+#include "sql/sql.h"
+
+enum { COLUMNS_MAX = 256 }; /* of a table of one type of events: its fields in all inputs, and those that all have */
+
+struct sql {
+	sqlite3 *db;
+	const struct query *query;
+	struct input_set *in;
+	uint64_t *counts; /* of events, by registry index */
+	json_t *notes;
+	json_t *tables; /* names, in order; of types of events those that occur */
+	uint64_t memory_bytes;
+	bool declares; /* the columns of a table */
+	int err; /* of reading an input within a query: its message is the answer's */
+};
+
+/* A virtual table. Each kind has a struct that begins with it. */
+struct sql_table {
+	sqlite3_vtab base;
+	struct sql *sql;
+};
+
+/* The text of CREATE TABLE from names of columns and their types. */
+struct sql_columns {
+	const char *name[COLUMNS_MAX], *type[COLUMNS_MAX]; /* type: "INTEGER", "REAL", "TEXT", "" */
+	unsigned int nr;
+};
+void columns_add(struct sql_columns *c, const char *name, const char *type);
+int columns_declare(struct sql *s, const struct sql_columns *c);
+
+/* Adds a note to the answer, once. */
+void note_add(struct sql *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* From a callback: the error message that is set becomes SQLite's. Returns SQLITE_ERROR or SQLITE_NOMEM. */
+int table_failed(sqlite3_vtab *table, int err);
+
+/* The inputs once more, with these options (NULL: the query's). 0 or -errno. */
+int inputs_again(struct sql *s, const struct input_options *options, struct input_set **ret);
+
+/* Results of xColumn. Numbers above INT64_MAX are text, which no arithmetic takes for another number. */
+void result_number(sqlite3_context *to, uint64_t value);
+void result_number_if(sqlite3_context *to, bool known, uint64_t value);
+void result_text(sqlite3_context *to, const char *text); /* copied; NULL: null */
+void result_hex(sqlite3_context *to, uint64_t value);
+void result_vm(sqlite3_context *to, const struct input_set *in, uint32_t pid);
+
+/* Adds a table; `aux` is freed by `aux_free` with it, and if this fails. 0 or -ENOMEM with the error message set. */
+int table_add_module(struct sql *s, const char *name, const sqlite3_module *module, void *aux,
+		     void (*aux_free)(void *aux));
+
+/* Add the tables of one kind to the connection. 0 or -errno with the error message set. */
+int events_tables_add(struct sql *s);
+int spans_tables_add(struct sql *s);
+int reports_tables_add(struct sql *s);
+int functions_add(struct sql *s);
+
+/* The columns that a report declares, without running it. False: the table is not a report's. */
+bool reports_declare(const char *table, struct sql_columns *c);
+
+#endif

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the kinds of tables share: declaring their columns, notes and errors, values of columns. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+
+#include "base/error.h"
+#include "event/vm_names.h"
+#include "sql/internal.h"
+
+void columns_add(struct sql_columns *c, const char *name, const char *type)
+{
+	if (c->nr == COLUMNS_MAX)
+		return;
+	c->name[c->nr] = name;
+	c->type[c->nr++] = type;
+}
+
+int columns_declare(struct sql *s, const struct sql_columns *c)
+{
+	sqlite3_str *text = sqlite3_str_new(s->db);
+	char *sql;
+	int status = SQLITE_NOMEM;
+
+	sqlite3_str_appendall(text, "CREATE TABLE t(");
+	for (unsigned int i = 0; i < c->nr; i++)
+		sqlite3_str_appendf(text, "%s\"%w\" %s", i ? ", " : "", c->name[i], c->type[i]);
+	sqlite3_str_appendall(text, ")");
+	sql = sqlite3_str_finish(text);
+	s->declares = true;
+	if (sql)
+		status = sqlite3_declare_vtab(s->db, sql);
+	s->declares = false;
+	sqlite3_free(sql);
+	return status;
+}
+
+void note_add(struct sql *s, const char *fmt, ...)
+{
+	va_list args;
+	json_t *known, *text;
+	size_t i;
+
+	va_start(args, fmt);
+	text = json_vsprintf(fmt, args);
+	va_end(args);
+	json_array_foreach (s->notes, i, known)
+		if (json_equal(text, known)) {
+			json_decref(text);
+			return;
+		}
+	json_array_append_new(s->notes, text);
+}
+
+int table_failed(sqlite3_vtab *table, int err)
+{
+	struct sql *s = ((struct sql_table *)table)->sql;
+
+	s->err = err;
+	sqlite3_free(table->zErrMsg);
+	table->zErrMsg = sqlite3_mprintf("%s", error_text());
+	return err == -ENOMEM ? SQLITE_NOMEM : SQLITE_ERROR;
+}
+
+int table_add_module(struct sql *s, const char *name, const sqlite3_module *module, void *aux,
+		     void (*aux_free)(void *aux))
+{
+	if (!aux || sqlite3_create_module_v2(s->db, name, module, aux, aux_free) != SQLITE_OK)
+		return fail(-ENOMEM, "out of memory");
+	return 0;
+}
+
+int inputs_again(struct sql *s, const struct input_options *options, struct input_set **ret)
+{
+	return input_set_copy_for(s->in, options ? options : s->in->options, ret);
+}
+
+void result_number(sqlite3_context *to, uint64_t value)
+{
+	char text[24];
+
+	if (value <= INT64_MAX) {
+		sqlite3_result_int64(to, (sqlite3_int64)value);
+		return;
+	}
+	snprintf(text, sizeof(text), "%" PRIu64, value);
+	result_text(to, text);
+}
+
+void result_number_if(sqlite3_context *to, bool known, uint64_t value)
+{
+	if (known)
+		result_number(to, value);
+	else
+		sqlite3_result_null(to);
+}
+
+void result_text(sqlite3_context *to, const char *text)
+{
+	sqlite3_result_text(to, text, -1, SQLITE_TRANSIENT);
+}
+
+void result_hex(sqlite3_context *to, uint64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "0x%" PRIx64, value);
+	result_text(to, text);
+}
+
+void result_vm(sqlite3_context *to, const struct input_set *in, uint32_t pid)
+{
+	char name[VM_NAME_BYTES];
+
+	if (vm_is_known(in->vms, pid))
+		result_text(to, vm_name(in->vms, pid, name, sizeof(name)));
+	else
+		sqlite3_result_null(to);
+}

@@ -1,0 +1,165 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# hostrace sql: queries and the reports that answer the same question give the same figures; the queries of doc/sql.md
+# run; what is wrong with a query is said.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+tests=$(dirname "$here")
+top=$(dirname "$tests")
+hostrace=$(realpath "${HOSTRACE:-$top/build/hostrace}")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export LC_ALL=C.UTF-8
+cd "$tests/cases" || exit 1
+. ../tap.inc
+
+h() { "$hostrace" "$@" 2>"$work/err"; }
+
+# same NAME QUERY COMMAND: lines of CSV without the heading, in any order. $f is the file.
+same() {
+	h sql $f "$2" -f csv | tail -n +2 | tr -d \" | sort >"$work/sql"
+	eval "$3" | tr -d \" | sort >"$work/report"
+	if [ ! -s "$work/report" ]; then
+		right "$1" "the report is empty: $(cat "$work/err")"
+	else
+		diff "$work/sql" "$work/report" >"$work/diff"
+		result "$1" $? "$work/diff"
+	fi
+}
+
+rows() { tail -n +2; }
+
+f=exits/trace.txt
+same "exits by reason" "SELECT reason, count(*), sum(duration_ns), max(duration_ns), quantile(duration_ns, .5),
+	quantile(duration_ns, .99) FROM exits GROUP BY reason" 'h exits $f -f csv | rows | cut -d, -f1-3,6,8,10'
+same "an event's rows are those of list" "SELECT time_ns, cpu, tid, reason FROM kvm_exit" \
+	'h list $f --event kvm_exit --columns time_ns,cpu,tid,reason -f csv | rows'
+same "events by type" "SELECT event, count(*) FROM events GROUP BY event" \
+	'h info $f -f json | jq -r ".result.events | to_entries[] | \"\(.key),\(.value)\""'
+same "fields of all events as JSON" "SELECT event, json_extract(fields, '\$.reason') FROM events WHERE event = 'kvm_exit'" \
+	'h list $f --event kvm_exit --columns event,reason -f csv | rows'
+same "a time window" "SELECT count(*) FROM events WHERE time_ns BETWEEN 1001000000 AND 1003000000" \
+	'h list $f -f json | jq "[.rows[] | select(.time_ns >= 1001000000 and .time_ns <= 1003000000)] | length"'
+same "the options' window and filters hold" "SELECT count(*) FROM events" 'h list $f -f json | jq ".rows | length"'
+same "a distribution" "SELECT key, value FROM json_each((SELECT hist(duration_ns) FROM exits))" \
+	'h histogram exit-latency $f -f json | jq -r ".rows[] | select(.count > 0) | \"\(.lo_ns),\(.count)\""'
+same "list-spans" "SELECT time_ns, duration_ns, tid, reason FROM exits" \
+	'h list-spans exit-latency $f -f json | jq -r ".rows[] | \"\(.time_ns),\(.duration_ns),\(.tid),\(.reason)\""'
+same "all analyzers in one table" "SELECT analyzer, count(*) FROM spans WHERE analyzer = 'exit-latency' GROUP BY 1" \
+	'echo "exit-latency,$(h list-spans exit-latency $f -f json | jq ".rows | length")"'
+
+f=ports/trace.txt
+same "ports" "SELECT dir, port, size, sum(count) FROM pio GROUP BY 1, 2, 3" \
+	'h ports $f -f json | jq -r ".rows[] | \"\(.dir),\(.port),\(.size),\(.count)\""'
+
+f=blame-causes/trace.txt
+same "causes" "SELECT cause, what, time_ns, exits FROM causes" \
+	'h blame $f -f json | jq -r ".causes[] | [.cause, .what, .time_ns, .exits] | @csv"'
+same "threads" "SELECT thread, tid, run_ns, ready_ns, halted_ns FROM thread_states" \
+	'h sched $f -f json | jq -r ".rows[] | [.thread, .tid, .run_ns, .ready_ns, .halted_ns] | @csv"'
+
+f=sched/trace.txt
+same "who ran instead" "SELECT thread, task, time_ns FROM ran_instead" \
+	'h sched --by task $f -f json | jq -r ".rows[] | [.thread, .task, .time_ns] | @csv"'
+same "event loops" "SELECT thread, busy, wakeups FROM event_loops" \
+	'h sched --loops $f -f json | jq -r ".rows[] | [.thread, .busy, .wakeups] | @csv"'
+
+f=interrupts/trace.txt
+same "interrupts" "SELECT vcpu, vector, accepted, eois FROM interrupts" \
+	'h interrupts $f -f json | jq -r ".rows[] | [.vcpu, .vector, .accepted, .eois] | @csv"'
+same "timers" "SELECT vcpu, vector, count FROM timers" \
+	'h interrupts --timers $f -f json | jq -r ".rows[] | [.vcpu, .vector, .count] | @csv"'
+
+f=virtio-stages/trace.txt
+same "queues" "SELECT device, queue, count, returned FROM queues" \
+	'h virtio $f -f json | jq -r ".rows[] | [.device, .queue, .count, .returned] | @csv"'
+same "a nested value" "SELECT queue, json_extract(stages, '\$.pop-push.count') FROM queues" \
+	'h virtio $f -f json | jq -r ".rows[] | [.queue, .stages[\"pop-push\"].count] | @csv"'
+
+f=leak-two-vms/trace.txt
+same "leaks" "SELECT vm, device, elem, verdict FROM leaks" \
+	'h leaks $f -f json | jq -r ".rows[] | [.vm, .device, .elem, .verdict] | @csv"'
+f=exits-lost/trace.txt
+same "VMs" "SELECT pid, name FROM vms" 'h info $f -f json | jq -r ".result.vms[] | [.pid, .name] | @csv"'
+
+f="-i requests/host.txt --guest requests/guest.trace"
+same "requests" "SELECT issue_ns, disk, total_ns FROM requests" \
+	'h requests $f -f json | jq -r ".rows[] | [.issue_ns, .disk, .total_ns] | @csv"'
+same "a guest's events, joined with the host's exits" \
+	"SELECT count(*) FROM \"guest:block_rq_issue\" g JOIN exits x ON g.time_ns BETWEEN x.time_ns AND x.time_ns + x.duration_ns" \
+	'echo 0'
+same "the clock" "SELECT source, vcpu, method, verdict FROM clock" \
+	'h sync $f -f json | jq -r ".rows[] | [.source, .vcpu, .method, .verdict] | @csv"'
+
+f=exits-lost/trace.txt
+same "losses" "SELECT count, lost_event FROM losses" \
+	'h list $f --event lost --columns count,lost_event -f csv | rows'
+notes=$(h sql $f 'SELECT count(*) FROM exits' -f json | jq -r '.caveats[]')
+[[ $notes == *lost* ]]
+result "an answer over a loss has the note" $? /dev/fd/3 3<<<"$notes"
+
+f=exits-fallback/trace.txt
+notes=$(h sql $f 'SELECT count(*) FROM exits' -f json | jq -r '.caveats[]')
+[[ $notes == *"no kvm_exit in this trace: "* ]]
+result "a fallback is noted" $? /dev/fd/3 3<<<"$notes"
+
+# ---- formats ----
+
+f=exits/trace.txt
+h sql $f "SELECT 1 a, 'x,y' b, NULL c, 1.5 d, x'00ff' e" -f jsonl | head -n 1 >"$work/out"
+[ "$(cat "$work/out")" = '{"a":1,"b":"x,y","c":null,"d":1.5,"e":"00ff"}' ]
+result "values of all kinds as JSON" $? "$work/out"
+h sql $f "SELECT 1 a, 'x,y' b, NULL c, 1.5 d" -f csv >"$work/out"
+[ "$(cat "$work/out")" = $'a,b,c,d\n1,"x,y",,1.5' ]
+result "values of all kinds as CSV" $? "$work/out"
+h sql $f "SELECT 1 a, 2 a" -f jsonl | head -n 1 >"$work/out"
+[ "$(cat "$work/out")" = '{"a":1,"a:2":2}' ]
+result "columns of one name are told apart" $? "$work/out"
+h sql $f --schema >"$work/out"
+grep -q '^exits(time_ns, duration_ns, vm' "$work/out" && grep -q '^kvm_exit(' "$work/out" && grep -q '^causes(' "$work/out"
+result "--schema lists tables and columns" $? "$work/out"
+
+# ---- wrong queries ----
+
+wrong() { # QUERY MESSAGE
+	h sql $f "$1" >"$work/out"
+	local status=$?
+	[ $status = 2 ] && grep -qF -- "$2" "$work/err" && [ ! -s "$work/out" ]
+	result "wrong: $1" $? "$work/err"
+}
+
+wrong "SELECT foo FROM exits" "no such column: foo, at character 8 of the query: foo FROM"
+wrong "SELECT * FROM exit" "no such table: exit; did you mean 'exits'?"
+wrong "SELECT * FROM nothing_alike" "hostrace sql --schema"
+wrong "SELECT * FRM exits" "syntax error, at character 10"
+wrong "SELECT 1; SELECT 2" "one query at a time"
+wrong " -- nothing" "the query is empty"
+wrong 'SELECT "misspelt" FROM exits' "no such column: misspelt"
+wrong "SELECT quantile(duration_ns, 2) FROM exits" "the fraction is 0 to 1"
+for query in "INSERT INTO exits VALUES(1)" "CREATE TABLE t(a)" "ATTACH 'x' AS y" "PRAGMA database_list" "VACUUM INTO 'x'" \
+	"SELECT load_extension('x')" "DROP TABLE exits"; do
+	h sql $f "$query" >"$work/out"
+	[ $? = 2 ] && [ ! -e x ]
+	result "not possible: $query" $? "$work/err"
+done
+h sql --memory 16M $f "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 3000000)
+	SELECT hex(randomblob(20)) FROM n ORDER BY 1" >"$work/out"
+[ $? = 1 ] && grep -q "more than 16 MiB of memory" "$work/err"
+result "memory is bounded" $? "$work/err"
+h sql missing.txt "SELECT 1" >"$work/out"
+[ $? = 1 ] && grep -q "missing.txt" "$work/err"
+result "a missing input is an error" $? "$work/err"
+
+# ---- doc/sql.md ----
+
+awk '/^```sql/ { on = 1; next } /^```/ { if (on) print ";;"; on = 0 } on' "$top/doc/sql.md" >"$work/queries"
+nr_queries=0
+while IFS= read -r -d '' query; do
+	[ -n "${query//[[:space:]]/}" ] || continue
+	nr_queries=$((nr_queries + 1))
+	h sql "$top/doc/tutorial/slow.hrt" "$query" >"$work/out"
+	result "doc/sql.md:$query" $? "$work/err"
+done < <(sed 's/^;;$/\x00/' "$work/queries" | tr '\n' ' ' | sed 's/$/\x00/')
+[ $nr_queries -ge 20 ]
+result "doc/sql.md has 20 queries" $? /dev/null
+results_end
