@@ -123,8 +123,6 @@ static uint32_t number_new(struct open_table *t)
 {
 	uint32_t number = t->free;
 
-	if (t->nr == t->max)
-		return 0;
 	if (number) {
 		t->free = at(t, number)->below;
 		return number;
@@ -134,7 +132,7 @@ static uint32_t number_new(struct open_table *t)
 
 void *open_add_(struct open_table *t, const struct pair_key *key)
 {
-	struct open_innermost *i = key_add(t, key);
+	struct open_innermost *i = t->nr < t->max ? key_add(t, key) : NULL;
 	uint32_t number = i ? number_new(t) : 0;
 	struct open_begin *b;
 

@@ -104,6 +104,19 @@ static void random_use(void **state)
 	open_table_deinit(&t);
 }
 
+/* What is refused takes no place as a key, either. */
+static void full_has_no_idle_keys(void **state)
+{
+	struct open_table t = OPEN_TABLE(struct entry, 2, LIMIT);
+
+	(void)state;
+	for (uint64_t i = 0; i < 10 * LIMIT; i++)
+		assert_int_equal(open_add(&t, key_of(i)) != NULL, i < LIMIT);
+	assert_int_equal(t.innermost.nr, LIMIT);
+	assert_int_equal(t.refused, 9 * LIMIT);
+	open_table_deinit(&t);
+}
+
 static void renewed(void **state)
 {
 	struct open_table t = OPEN_TABLE(struct entry, 2, LIMIT);
@@ -130,6 +143,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_use),
+		cmocka_unit_test(full_has_no_idle_keys),
 		cmocka_unit_test(renewed),
 	};
 
