@@ -235,6 +235,7 @@ make check-fast    run unit tests, cases and lints: about a minute
 make check         run all tests that this machine can run (SAN=1: with sanitizers)
 make check-live    record nested VMs under kvm_amd in an emulated host (RIG_PARTS, RIG_CHECKS: only a part)
 make check-vmx     the same under kvm_intel
+make check-stap    the SystemTap scripts in that host
 make check-matrix  the recorder on other kernels and QEMUs
 make check-units, check-cases, check-fuzz, lint      run one kind of test
 make check-unit U=clock_fit, check-case C=exits      run one test and show its output

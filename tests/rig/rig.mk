@@ -15,6 +15,13 @@ check-rig: $(BUILD)/hostrace $(HTTPD) $(DECODE) $(BUILD)/demo-guest.elf $(BUILD)
 		tests/tap.sh --show rig 2400 tests/rig/check.sh $(BUILD)/hostrace $(RIG)
 	$(Q)CHECK_DIR=$(RIG_DIR) tests/tap.sh --summary
 
+# The SystemTap scripts (stap/) in the same host, compared with hostrace: at night (.ci/run stap).
+check-stap:
+	@scripts/deps.sh build check live rig
+	$(Q)$(MAKE) --no-print-directory check-rig RIG_PARTS=stap RIG_CHECKS=80-stap
+
+.PHONY: check-stap
+
 # The same on a host with Intel's VMX, which Bochs emulates. Five minutes on an idle machine.
 check-vmx:
 	@scripts/deps.sh build check live rig vmx

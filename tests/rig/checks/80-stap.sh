@@ -4,6 +4,8 @@
 # The SystemTap scripts (../../../stap) and hostrace, one run of one VM (../l1/stap.sh): their counts are equal.
 # Two independent programs that probe the same functions.
 
+stap_wanted || return 0 # only with RIG_PARTS=stap: make check-stap
+
 output_of() { # SCRIPT: what it printed
 	cat "$out/stap/$1.txt"
 }
