@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Call stacks of a process's threads from copies of their stacks (struct stack_copy), by the .eh_frame of its
- * executable and libraries (libdwfl). What is executed now is opened through /proc/PID/map_files, so a QEMU in a
- * container, or one whose file was replaced, has its own code and symbols; separate symbols are found by build id. A
- * recorder without the right to do so opens it by its name, if that is the same file.
+ * executable and libraries (libdwfl), of the files that are mapped (mapped.h); separate symbols are found by build id.
  *
  * All files are opened, and their symbols read, when the process is: unwinder_print() opens nothing.
  */
@@ -11,15 +9,12 @@
 
 #include <elfutils/libdwfl.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "collector/mapped.h"
 #include "event/event.h"
 
 enum { NAME_BYTES = 120 };
@@ -52,50 +47,14 @@ struct printing {
 
 /* ---- files ---- */
 
-/* A line of /proc/PID/maps. */
-struct mapping {
-	uint64_t from, to, inode;
-	unsigned int major, minor;
-	char path[PATH_MAX];
-};
-
-/*
- * By map_files, which is always the mapped file, but needs CAP_CHECKPOINT_RESTORE; a confined recorder that follows
- * a command no longer has it. By name, it must be the same file.
- */
-static int mapping_open(pid_t pid, const struct mapping *m)
-{
-	char path[PATH_MAX + 32];
-	struct stat st;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, m->from,
-		 m->to);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0)
-		return fd;
-	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, m->path);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0 || (!fstat(fd, &st) && st.st_ino == m->inode && major(st.st_dev) == m->major &&
-		       minor(st.st_dev) == m->minor))
-		return fd;
-	close(fd);
-	return -1;
-}
-
 /* What is mapped at this address, from its begin. */
 static int mapped_open(pid_t pid, uint64_t start)
 {
-	char path[64], line[PATH_MAX + 128];
+	_cleanup_fclose_ FILE *f = mappings_open(pid);
 	struct mapping m;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	_cleanup_fclose_ FILE *f = fopen(path, "re");
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %*s %x:%x %" SCNu64 " %4095[^\n]",
-			   &m.from, &m.to, &m.major, &m.minor, &m.inode, m.path) == 6 &&
-		    m.from == start)
+	while (f && mapping_next(f, &m))
+		if (m.from == start)
 			return mapping_open(pid, &m);
 	return -1;
 }
