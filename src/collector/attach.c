@@ -67,22 +67,31 @@ void uprobe_link_prepare(struct bpf_program *prog)
 	bpf_program__set_expected_attach_type(prog, (enum bpf_attach_type)TRACE_UPROBE_MULTI);
 }
 
-/* Attaches at a file offset for one process. Returns the link's file descriptor or -errno. */
-static int uprobe_link(const struct bpf_program *prog, pid_t pid, const char *exe,
-		       uint64_t file_offset, bool at_return)
+int uprobe_link_sites(const struct bpf_program *prog, pid_t pid, const char *exe,
+		      const struct uprobe_sites *sites)
 {
 	struct link_create_attr attr = {
 		.prog_fd = (uint32_t)bpf_program__fd(prog),
 		.attach_type = TRACE_UPROBE_MULTI,
 		.path = (uint64_t)(uintptr_t)exe,
-		.offsets = (uint64_t)(uintptr_t)&file_offset,
-		.count = 1,
-		.multi_flags = at_return ? UPROBE_MULTI_RETURN : 0,
+		.offsets = (uint64_t)(uintptr_t)sites->offset,
+		.ref_ctr_offsets = (uint64_t)(uintptr_t)sites->semaphore,
+		.cookies = (uint64_t)(uintptr_t)sites->cookie,
+		.count = sites->nr,
+		.multi_flags = sites->at_return ? UPROBE_MULTI_RETURN : 0,
 		.pid = (uint32_t)pid,
 	};
 	long fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 
 	return fd < 0 ? -errno : (int)fd;
+}
+
+static int uprobe_link(const struct bpf_program *prog, pid_t pid, const char *exe,
+		       uint64_t file_offset, bool at_return)
+{
+	const struct uprobe_sites one = {.offset = &file_offset, .nr = 1, .at_return = at_return};
+
+	return uprobe_link_sites(prog, pid, exe, &one);
 }
 
 /*
@@ -95,7 +104,8 @@ static int uprobe_link(const struct bpf_program *prog, pid_t pid, const char *ex
  */
 
 enum {
-	HOLDER_HZ = 199, /* ticks that look for a holder of the global mutex; odd, unlike the timers of guests */
+	HOLDER_HZ =
+		199, /* ticks that look for a holder of the global mutex; odd, unlike the timers of guests */
 	PROGRAMS_MAX = 256,
 	DETACH_THREADS = 32,
 };
@@ -165,8 +175,7 @@ static struct program *program_find(struct program *programs, unsigned int nr, c
 static void program_want(struct collector *c, const char *name, const char *instead)
 {
 	if (!program_find(c->programs, c->nr_programs, name) && c->nr_programs < PROGRAMS_MAX)
-		c->programs[c->nr_programs++] =
-			(struct program){.name = name, .instead = instead};
+		c->programs[c->nr_programs++] = (struct program){.name = name, .instead = instead};
 }
 
 /* Nothing can be loaded later: the VM's executable is not known yet. */
@@ -332,8 +341,7 @@ static void attach_one(struct collector *c, struct probe_result *r)
 
 	c->attaching = r;
 	for (unsigned int i = 0; i < r->plan->nr_places && !error; i++) {
-		program[i] =
-			program_find(c->programs, c->nr_programs, r->plan->place[i].program);
+		program[i] = program_find(c->programs, c->nr_programs, r->plan->place[i].program);
 		error = program_error(program[i]);
 	}
 	if (error)

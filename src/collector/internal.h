@@ -186,13 +186,24 @@ void collector_drops_wait(struct collector *c);
 /* sample.c: starts a sampling clock for this program. 0 or -errno with the error message set. */
 int collector_sample(struct collector *c, struct bpf_program *prog, uint64_t hz);
 
-/* ---- uprobe.c: user probes, by the kernel's own links where it has good ones, else by perf events ---- */
+/* ---- attach.c: user probes, by the kernel's own links where it has good ones, else by perf events ---- */
 
 /* Does this kernel remove user probes without a separate grace period for each? */
 bool uprobe_links_possible(void);
 
-/* Before loading: the program will be attached by uprobe_link(). */
+/* Before loading: the program will be attached by uprobe_link_sites(). */
 void uprobe_link_prepare(struct bpf_program *prog);
+
+/* Sites in one file: offsets in it, of their semaphores (0: none), and what bpf_get_attach_cookie() returns there. */
+struct uprobe_sites {
+	const uint64_t *offset, *semaphore, *cookie; /* the last two: NULL: none */
+	uint32_t nr;
+	bool at_return;
+};
+
+/* One link for all of them, of one process. Returns its file descriptor or -errno: none is attached then. */
+int uprobe_link_sites(const struct bpf_program *prog, pid_t pid, const char *exe,
+		      const struct uprobe_sites *sites);
 
 /* Takes a clock pair and remembers the first and the newest, for collector_tsc_khz(). */
 void collector_calibrate(struct collector *c, struct rec_clock_pair *rec);

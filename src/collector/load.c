@@ -159,6 +159,7 @@ static int skel_open(struct collector *c, struct hostrace **ret)
 	bpf_map__set_autocreate(skel->maps.stat_vcpus, false);
 	bpf_map__set_autocreate(skel->maps.stat_threads, false);
 	bpf_map__set_autocreate(skel->maps.stat_cpus, false);
+	bpf_map__set_autocreate(skel->maps.probe_hits, false);
 	skel->rodata->ring_mask = c->ring_bytes - 1;
 	skel->rodata->ring_secret = c->secret;
 	skel->rodata->blk_requests = c->wants[EV_blk_request];

@@ -11,6 +11,7 @@
 	COMMAND(stuck) \
 	COMMAND(record) \
 	COMMAND(stat) \
+	COMMAND(probes) \
 	COMMAND(top) \
 	COMMAND(exporter) \
 	COMMAND(demo)

@@ -30,6 +30,7 @@ SEMAPHORE(virtio_notify);
 SEMAPHORE(virtio_notify_irqfd);
 SEMAPHORE(virtio_set_status);
 SEMAPHORE(vm_state_notify);
+SEMAPHORE(unheard_of);
 
 enum { VQ_QUEUE = 72, VDEV_PATH = 48, QUEUE = 5, ELEMENTS = 4096 };
 
@@ -39,6 +40,10 @@ static uint8_t vq[160], vdev[512];
 static struct element {
 	uint32_t head, len, ndescs, out_num, in_num, order;
 } elements[ELEMENTS];
+
+#ifdef MODULE
+void module_work(void); /* in usdt_module.c, a shared library */
+#endif
 
 static void layout_fill(void)
 {
@@ -104,6 +109,11 @@ int main(int argc, char **argv)
 	if (qemu_virtio_set_status_semaphore)
 		STAP_PROBE2(qemu, virtio_set_status, vdev, 15);
 	STAP_PROBE3(qemu, vm_state_notify, 0, 4, "paused");
+	for (int i = 0; i < 3; i++)
+		STAP_PROBE5(qemu, unheard_of, 1, 2, 3, 4, 5); /* no release has it */
+#ifdef MODULE
+	module_work();
+#endif
 	printf("semaphores %d %d\n", qemu_virtio_set_status_semaphore,
 	       qemu_virtqueue_pop_semaphore);
 	return 0;

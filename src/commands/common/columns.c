@@ -14,6 +14,7 @@
 #include "output/event_formats.h"
 #include "output/interrupt_report.h"
 #include "output/path_report.h"
+#include "output/probes_report.h"
 #include "output/queue_report.h"
 #include "output/sched_report.h"
 #include "output/stuck_report.h"
@@ -38,6 +39,7 @@ static const struct table_def *const tables[] = {
 	&count_table,
 	&tool_counts_table,
 	&stat_table,
+	&probes_table,
 	&requests_table,
 	&path_stages_table,
 	&path_requests_table,

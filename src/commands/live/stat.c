@@ -3,9 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/ioctl.h>
-#include <sys/signalfd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -16,7 +14,7 @@
 #include "commands/common/command.h"
 #include "commands/common/output.h"
 #include "commands/common/vm_options.h"
-#include "confine/confine.h"
+#include "commands/live/watch.h"
 #include "event/exit_reason.h"
 #include "output/output.h"
 #include "output/report.h"
@@ -31,8 +29,8 @@ struct stat_lines {
 };
 
 struct stat_interval {
-	uint64_t from_ns, until_ns; /* since the start */
-	uint64_t missed;	    /* exits of hot-plugged vCPUs, since the start */
+	uint64_t from_ns, until_ns;   /* since the start */
+	uint64_t missed;	      /* exits of hot-plugged vCPUs, since the start */
 	const struct stat_rows *rows; /* of this interval; ordered by time here */
 };
 
@@ -425,18 +423,6 @@ static void lines_foot(struct watching *w)
 
 /* ---- the loop ---- */
 
-static int signals_open(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 /* Sleeps until then; true: a signal came, or the VM ended. */
 static bool ended_before(struct watching *w, uint64_t until)
 {
@@ -499,20 +485,6 @@ static int vm_choose(struct vm *ret)
 		  : fail(-ESRCH, "no running VM is visible to this user; try: sudo hostrace ps");
 }
 
-/* Only counters in mapped memory are read from now on, and the report is completed. */
-static int confine_now(struct watching *w)
-{
-	const char *path = w->out.new_file.path;
-	struct confinement c = {.phase = CONFINE_DRAIN, .paths = path ? w->paths : NULL};
-	int err = 0;
-
-	if (!w->paths)
-		return fail(-ENOMEM, "out of memory");
-	if (path)
-		err = confine_paths_write(w->paths, path, false);
-	return err ? err : confine(&c);
-}
-
 static int stat_watch(struct watching *w)
 {
 	int err = privileges_check(); /* first: without them a VM does not even look like one */
@@ -528,7 +500,7 @@ static int stat_watch(struct watching *w)
 		return w->pidfd;
 	err = stat_open(&w->vm, &w->stat);
 	if (!err)
-		err = confine_now(w);
+		err = watch_confine(&w->out, w->paths);
 	return err ? err : stat_loop(w);
 }
 
@@ -555,7 +527,7 @@ static int cmd_stat(int argc, char **argv)
 	if (output_open(table_formats, &w.out))
 		return command_failed();
 	w.paths = confine_paths_new();
-	w.signals = signals_open();
+	w.signals = watch_signals_open();
 	err = stat_watch(&w);
 	if (err)
 		output_cancel(&w.out);
