@@ -217,15 +217,17 @@ int new_file_open(struct new_file *f, const char *path, bool devices)
 	return err;
 }
 
-/* Why an earlier write to a file failed, whose errno is lost. */
+/* Why an earlier write to a file failed, whose errno is lost. A device tells it again. */
 static int lost_errno(int fd)
 {
 	struct statvfs fs;
 	struct rlimit max;
 	struct stat st;
 
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+	if (fstat(fd, &st))
 		return EIO;
+	if (!S_ISREG(st.st_mode))
+		return write(fd, "\n", 1) < 0 ? errno : EIO;
 	if (!getrlimit(RLIMIT_FSIZE, &max) && (rlim_t)st.st_size >= max.rlim_cur)
 		return EFBIG;
 	return fstatvfs(fd, &fs) || fs.f_bavail ? EIO : ENOSPC;
