@@ -134,7 +134,7 @@ done)"
 
 # "hostrace exits --by vcpu" in a table of doc/coming-from.md.
 rule "the equivalents of other tools' commands exist" "$(grep -oE '`hostrace [a-z-]+[^`]*`' doc/coming-from.md | tr -d '`' |
-	sort -u | while read -r _ c rest; do
+	sed 's/ \\| /\n/g' | sort -u | while read -r _ c rest; do
 	has_command "$c" || { echo "no command '$c'"; continue; }
 	for o in $(grep -oE -- '(^| )--?[a-zA-Z][a-zA-Z-]*' <<<"$rest"); do
 		has_option "$c" "$o" || echo "hostrace $c has no option $o"
