@@ -418,9 +418,12 @@ static int stamps_read(const struct align *a, struct align_guest *g, struct read
 
 			/* A timestamp of 0 was made before the guest's clock ran. */
 			if (ev->type->id == EV_lost || !ev->time_ns ||
-			    ev->cpu == RECORD_CPU_UNKNOWN || !align_uses_cpu(a, ev->cpu) ||
-			    nr++ >= ALIGN_TIMESTAMPS_MAX)
+			    ev->cpu == RECORD_CPU_UNKNOWN || !align_uses_cpu(a, ev->cpu))
 				continue;
+			if (nr++ >= ALIGN_TIMESTAMPS_MAX) {
+				g->stamps_refused++;
+				continue;
+			}
 			err = align_vcpus_reserve(g, ev->cpu + 1u);
 			if (!err)
 				err = block_take(g, ev);

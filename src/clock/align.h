@@ -13,8 +13,8 @@
 #include "event/reader.h"
 
 enum {
-	ALIGN_MARKS_MAX = 1 << 26,  /* entries and exits stored for the host: 1 GiB */
-	ALIGN_TIMESTAMPS_MAX = 1 << 27, /* timestamps of a guest: 1 GiB */
+	ALIGN_MARKS_MAX = 1 << 26,  /* entries and exits stored for the host: 1 GiB; further ones are counted */
+	ALIGN_TIMESTAMPS_MAX = 1 << 27, /* timestamps of a guest: 1 GiB; likewise */
 	ALIGN_KICKS_MAX = 1 << 20,  /* kicks of a guest */
 	ALIGN_BLOCKS_MAX = 4096,    /* block requests, and virtqueue elements, that bound a clock */
 	ALIGN_VCPUS_MAX = 1024,
@@ -58,6 +58,7 @@ struct align_guest {
 	struct clock_report *shift; /* trace-cmd's, if it is used; owned */
 	unsigned int nr_vcpus;
 	uint64_t work; /* steps left, see CLOCK_WORK_MAX */
+	uint64_t stamps_refused; /* timestamps beyond ALIGN_TIMESTAMPS_MAX: they are not checked */
 	double error_ns; /* of every converted time, the maximum of its vCPUs */
 	bool by_userspace; /* the host has no kvm_exit: bounded by KVM_RUN and its returns */
 

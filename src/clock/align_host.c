@@ -70,8 +70,8 @@ static int mark_add(struct align *a, const struct event *ev, bool enter, bool us
 
 	if (!v)
 		return 0;
-	if (a->marks == ALIGN_MARKS_MAX) {
-		a->marks_full = true;
+	if (a->marks == a->marks_max) {
+		a->marks_refused++;
 		return 0;
 	}
 	v->exits |= !userspace;
@@ -422,6 +422,7 @@ static int align_make(const char *const *hosts, unsigned int nr, const char *clo
 		return fail(-ENOMEM, "out of memory");
 	a->clock = clock;
 	a->work_max = CLOCK_WORK_MAX;
+	a->marks_max = ALIGN_MARKS_MAX;
 	a->tsc_khz = selection ? selection->tsc_khz : 0;
 	a->files = selection ? selection->files : NULL;
 	a->no_guest = selection && selection->no_guest;

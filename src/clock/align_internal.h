@@ -47,8 +47,7 @@ struct align {
 	size_t nr_pairs;
 	struct clock_span *hole; /* ns until all pairs have been read */
 	size_t nr_holes;
-	uint64_t marks;
-	bool marks_full;
+	uint64_t marks, marks_max, marks_refused; /* marks_max: ALIGN_MARKS_MAX */
 	struct align_losses *losses; /* of the input that is read */
 	struct elements *elements;
 	struct element_watch watch;

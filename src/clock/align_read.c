@@ -5,6 +5,7 @@
  * host's order; else each vCPU is read by a reader of its own, and these are merged.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -130,7 +131,25 @@ struct aligned {
 	struct reader reader;
 	struct reader *inner;	    /* the reader of one vCPU, or the merge of several */
 	const struct reader *first; /* the first of them, for the counts that all have */
+	const struct align *align;
+	const struct align_guest *guest;
 };
+
+/* What was beyond a limit: the relation is right, but the proof of it is not of all events. */
+static void unchecked_note(struct aligned *al)
+{
+	struct trace_info *info = &al->reader.info;
+
+	if (al->align->marks_refused)
+		trace_info_caveat(info,
+				  "%" PRIu64 " of the host's VM-entries and VM-exits were not "
+				  "kept, too many: guest events between them are not checked",
+				  al->align->marks_refused);
+	if (al->guest->stamps_refused)
+		trace_info_caveat(info,
+				  "%" PRIu64 " of the guest's events are not checked, too many",
+				  al->guest->stamps_refused);
+}
 
 static void caveats_take(struct aligned *al)
 {
@@ -143,6 +162,7 @@ static void caveats_take(struct aligned *al)
 		if (!strstr(json_string_value(text), "ticks, not") && /* they are not any more */
 		    !strstr(json_string_value(text), "not aligned with any host"))
 			trace_info_caveat(info, "%s", json_string_value(text));
+	unchecked_note(al);
 }
 
 static int aligned_next(struct reader *r, struct batch *batch)
@@ -233,6 +253,8 @@ int align_open(struct align *a, const char *path, const struct read_hint *hint, 
 	if (!al)
 		return fail(-ENOMEM, "out of memory");
 	al->reader.ops = &aligned_ops;
+	al->align = a;
+	al->guest = g;
 	err = lanes_open(a, g, hint, al);
 	if (!err)
 		err = trace_info_init(&al->reader.info, g->path, al->first->info.kind);
