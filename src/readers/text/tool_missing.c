@@ -159,7 +159,12 @@ void tool_missing_part(struct tool_lines *l, const struct tool_words *w)
 	words_print(w, text, sizeof(text));
 	loss_see(l, text);
 	tool_missing_total_see(l, text);
-	if ((!l->rows && !l->heading && !l->nr_names) || !w->nr || !is_part(l, w))
+	if (!w->nr || !is_part(l, w))
+		return;
+	/* before the first row only what names an exit reason, as prose does not */
+	if (!l->rows && !l->heading && !l->nr_names &&
+	    !array_any(w->nr, i,
+		       isupper((unsigned char)*w->word[i]) && exit_reason_known(w->word[i])))
 		return;
 	tool_missing_row(l, text);
 }

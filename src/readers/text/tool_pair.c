@@ -6,8 +6,9 @@
  *	90112 reason HLT       90112 kvm_exit reason HLT                       90112 exit_reason 12
  *	500 kvm:kvm_exit:      kvm:kvm_exit   500     (bcc's funccount)        kvm_exit=500
  *	vcpu.0.halt_exits.sum=4512                    (virsh domstats --vcpu)
+ *	- HLT ..... 90112      HLT 90112 ########
  *
- * A line with any other word, or with a second number, is none.
+ * A line with any other word, or with a second number, is none; what is neither letter nor digit separates words.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -20,8 +21,6 @@
 
 enum { PAIR_TEXT = 256, PAIR_WORD = 128 };
 
-static const char pair_separators[] = " \t|,;:=\"'`()[]{}*<>";
-
 struct tool_pair {
 	char name[PAIR_WORD];
 	enum tool_row_of of; /* ROW_OF_OTHER: the number of an exit reason */
@@ -31,6 +30,15 @@ struct tool_pair {
 	bool is_domstats;
 	uint64_t count;
 };
+
+/* Blanks, punctuation, frames, bars: up to a letter or digit, or "-1" and "$" of a command. */
+static const char *pair_separators_skip(const char *s)
+{
+	while (*s && !isalnum((unsigned char)*s) && *s != '$' &&
+	       !(*s == '-' && isdigit((unsigned char)s[1])))
+		s++;
+	return s;
+}
 
 /* "95.2%" at s: its end; NULL: it is none. */
 static const char *pair_percent(const char *s)
@@ -57,7 +65,8 @@ static const char *pair_number(struct tool_pair *p, const char *s)
 		number = strtoull(s, &hex, 16);
 		end = hex;
 	}
-	if (!end || (*end && !strchr(pair_separators, *end) && strcmp(end, "x") != 0))
+	if (!end || (isalnum((unsigned char)*end) && strcmp(end, "x") != 0) || *end == '_' ||
+	    (*end == '.' && isalnum((unsigned char)end[1])))
 		return NULL;
 	if (p->after_reason && !p->has_name && number <= UINT32_MAX) {
 		snprintf(p->name, sizeof(p->name), "@exit_reason[%.*s]", (int)(end - s), s);
@@ -122,15 +131,16 @@ static bool pair_word(struct tool_pair *p, const char *word)
 	       (tool_is_lower(word) && tool_is_kvm_event(word));
 }
 
-/* The word at s, which may have the colon of "kvm:kvm_exit": its end, or NULL. */
+/* The word at s, which may have the colon of "kvm:kvm_exit" and points: its end, or NULL. */
 static const char *pair_word_end(const char *s)
 {
 	const char *p = s;
 
-	while (*p && (!strchr(pair_separators, *p) ||
-		      (*p == ':' && p > s && isalpha((unsigned char)p[1]))))
+	while (isalnum((unsigned char)*p) || (*p && strchr("_-/", *p)) ||
+	       (*p && strchr(":.", *p) && isalnum((unsigned char)p[1]) &&
+		(*p == '.' || isalpha((unsigned char)p[1]))))
 		p++;
-	return p > s && p - s < PAIR_WORD ? p : NULL;
+	return p > s && isalnum((unsigned char)*s) && p - s < PAIR_WORD ? p : NULL;
 }
 
 static bool pair_parse(struct tool_pair *p, const char *s)
@@ -138,7 +148,7 @@ static bool pair_parse(struct tool_pair *p, const char *s)
 	char word[PAIR_WORD];
 
 	*p = (struct tool_pair){.of = ROW_OF_EVENT};
-	for (s += strspn(s, pair_separators); *s; s += strspn(s, pair_separators)) {
+	for (s = pair_separators_skip(s); *s; s = pair_separators_skip(s)) {
 		const char *end;
 
 		if (isdigit((unsigned char)*s)) {
