@@ -150,7 +150,7 @@ static bool is_system(struct text_slice name)
 }
 
 /* "kvm_entry: vcpu 0"; after the difference to the event before if it is printed: "(+12)  kvm_entry: vcpu 0". */
-static bool ftrace_event_parse(struct text_line *l, const char *s, const char *end)
+bool text_ftrace_event_parse(struct text_line *l, const char *s, const char *end)
 {
 	static const char stack[] = "<stack trace>";
 	const char *p;
@@ -232,7 +232,7 @@ static bool is_no_thread(const char *s, const char *tid, const char *end)
 }
 
 /* "comm-123", "comm 123", "comm 120/123". False: none of these. */
-static bool task_parse(struct text_line *l, const char *s, const char *end)
+bool text_task_parse(struct text_line *l, const char *s, const char *end)
 {
 	const char *tid;
 
@@ -286,7 +286,7 @@ static bool any_event_parse(struct text_line *l, const char *p, const char *end)
 	if (perf_event_parse(l, p, end) && l->system.len)
 		return true;
 	l->layout = TEXT_FTRACE;
-	if (ftrace_event_parse(l, p, end))
+	if (text_ftrace_event_parse(l, p, end))
 		return true;
 	l->layout = TEXT_PERF;
 	return perf_event_parse(l, p, end) && isalpha((unsigned char)*l->name.at);
@@ -297,7 +297,7 @@ static bool event_parse(struct text_line *l, const char *p, const char *end)
 	if (l->layout == TEXT_PERF && !l->tid && !l->comm.len)
 		return any_event_parse(l, p + 1, end);
 	return l->layout == TEXT_PERF ? perf_event_parse(l, p + 1, end)
-				      : ftrace_event_parse(l, p + 1, end);
+				      : text_ftrace_event_parse(l, p + 1, end);
 }
 
 /* The CPU is in brackets after the task, whose name may contain brackets itself. */
@@ -310,7 +310,7 @@ static bool bracket_parse(struct text_line *l, const char *s, const char *end)
 		const char *p = b + 1 + digits;
 
 		if (digits < CPU_DIGITS_MIN || digits > CPU_DIGITS_MAX || *p != ']' ||
-		    !task_parse(l, s, b))
+		    !text_task_parse(l, s, b))
 			continue;
 		p = text_skip_blanks(p + 1);
 		if (!text_is_digit(*p)) { /* the flags */
@@ -365,7 +365,7 @@ static bool perf_parse(struct text_line *l, const char *s, const char *end)
 		if (colon - p < 6 || p == s || p[-1] != '.')
 			continue;
 		p = digits_before(s, p - 1);
-		if ((p > s && p[-1] != ' ') || !text_is_digit(*p) || !task_parse(l, s, p) ||
+		if ((p > s && p[-1] != ' ') || !text_is_digit(*p) || !text_task_parse(l, s, p) ||
 		    l->layout != TEXT_PERF || !time_parse(l, &p) ||
 		    !perf_event_parse(l, p + 1, end) || !l->system.len)
 			continue;
@@ -407,7 +407,7 @@ static bool is_vmm_thread(const char *s, const char *end)
 static bool loose_task_parse(struct text_line *l, const char *s, const char *end, bool alone)
 {
 	end = trim_end(s, flags_cut(s, end));
-	if (task_parse(l, s, end))
+	if (text_task_parse(l, s, end))
 		return true;
 	l->tid = l->tgid = 0;
 	l->comm = slice(s, end);
@@ -548,7 +548,8 @@ static bool line_is_event(struct text_line *l, const char *s, const char *end)
 	if (first == TEXT_LATENCY && latency_parse(l, s, end))
 		return true;
 	if (bracket_parse(l, s, end) || perf_parse(l, s, end) || latency_parse(l, s, end) ||
-	    loose_parse(l, s, end) || dated_parse(l, s, end) || timeless_parse(l, s, end))
+	    loose_parse(l, s, end) || dated_parse(l, s, end) || timeless_parse(l, s, end) ||
+	    text_graph_parse(l, s, end))
 		return !text_is_of_other(l);
 	l->layout = first; /* the next line is probably as the one before */
 	l->have_cpu = had_cpu;
@@ -570,6 +571,8 @@ static enum text_line_kind other_parse(struct text_line *l, const char *line, co
 		l->from_trace_cmd = true;
 		return TEXT_EMPTY;
 	}
+	if (text_is_graph(s, end))
+		return TEXT_EMPTY;
 	return text_stack_parse(l, line, s, end) ? TEXT_STACK : TEXT_UNKNOWN;
 }
 

@@ -99,6 +99,14 @@ enum text_line_kind text_record_kind(struct text_line *l);
 /* An event in the form of babeltrace2, or the counts of perf stat -v? */
 bool text_is_of_other(const struct text_line *l);
 
+/* text_graph.c: an event of the tracer function_graph; any line of it. */
+bool text_graph_parse(struct text_line *l, const char *s, const char *end);
+bool text_is_graph(const char *s, const char *end);
+
+/* For text_graph.c: "comm-123", "comm 123"; "kvm_entry: vcpu 0" */
+bool text_task_parse(struct text_line *l, const char *s, const char *end);
+bool text_ftrace_event_parse(struct text_line *l, const char *s, const char *end);
+
 /* A line that trace-cmd report prints first? */
 bool text_is_header(const char *s, const char *end);
 

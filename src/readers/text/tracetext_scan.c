@@ -138,6 +138,8 @@ void tracetext_seam(struct tracetext *t, const char *line, const char *end)
 
 	t->in_chain = t->kind == TEXT_STACK || text_is_perf_dump(s, end, t->in_chain) ||
 		      (t->in_chain && s < end && s > line);
+	if (t->kind == TEXT_EMPTY && text_is_graph(s, end))
+		return;
 	t->seam.doubtful |= t->lines.after_drop |
 			    is_between_pieces(t, t->kind == TEXT_EMPTY && s >= end, after_chain);
 	if ((t->kind != TEXT_UNKNOWN && t->kind != TEXT_EMPTY) ||
