@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What was found in a dump, as text: the culprit, its causes, stacks, and what was unusual since it. */
+/* What was found in a dump, as text: the culprit, a diagnosis of its time, stacks, and what was unusual since it. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -81,13 +81,14 @@ static void more_write(const struct dump_cause *cause, FILE *f)
 			cause->suppressed);
 }
 
-static void cause_line(const struct dump_findings *d, const char *name, const char *who,
-		       uint64_t ns, FILE *f)
+static void longest_write(const struct dump_part *longest, FILE *f)
 {
 	char text[16];
 
-	fprintf(f, "  %-13s %5.1f%%  %8s  %s\n", name, (double)ns * 100 / (double)d->all_ns,
-		duration_print(ns, text, sizeof(text)), who);
+	if (longest->ns)
+		fprintf(f, "longest in one: %s%s%s, %s\n", blame_cause_names[longest->cause],
+			*longest->who ? " " : "", longest->who,
+			duration_print(longest->ns, text, sizeof(text)));
 }
 
 static void now_write(const struct dump_part *now, FILE *f)
@@ -101,24 +102,11 @@ static void now_write(const struct dump_part *now, FILE *f)
 		*now->who ? " " : "", now->who);
 }
 
-static void causes_write(const struct dump_findings *d, FILE *f)
+static void diagnosis_write(const struct dump_findings *d, FILE *f)
 {
-	const struct trigger_culprit *c = &d->cause->culprit;
-
-	if (!d->all_ns) {
-		fputs(c->open && c->vcpu != RECORD_NO_VCPU
-			      ? "causes of the culprit: unknown, its begin is not in this dump\n"
-			      : "causes of the culprit: its thread had no exits in that time\n",
-		      f);
-		return;
-	}
-	fputs("causes of the culprit (hostrace blame):\n", f);
-	for (unsigned int i = 0; i < d->nr_parts; i++)
-		cause_line(d, blame_cause_names[d->part[i].cause], d->part[i].who, d->part[i].ns,
-			   f);
-	if (d->other_ns)
-		cause_line(d, "other", "", d->other_ns, f);
-	now_write(&d->now, f);
+	fprintf(f, "hostrace diagnose, of %s:\n%s\n",
+		d->cause->min_ns ? "the culprit's time" : "all of the dump",
+		d->diagnosis ? d->diagnosis : "out of memory\n");
 }
 
 /* "a;b" as "  a", "  b": frames one a line, innermost first. */
@@ -196,8 +184,10 @@ void dump_report_write(const struct dump_findings *d, const char *dump, FILE *f)
 	fprintf(f, "%s\n", dump_line_print(d->cause, line, sizeof(line)));
 	head_write(d, f);
 	more_write(d->cause, f);
+	diagnosis_write(d, f);
 	if (d->cause->min_ns) {
-		causes_write(d, f);
+		longest_write(&d->longest, f);
+		now_write(&d->now, f);
 		stack_write(d, f);
 		held_write(d, f);
 		unusual_write(d, f);

@@ -10,7 +10,6 @@
 
 enum {
 	DUMP_MORE_MAX = 16,    /* further triggers listed in a report */
-	DUMP_CAUSES_MAX = 12,  /* causes of a culprit; the time of further ones is other_ns */
 	DUMP_UNUSUAL_MAX = 15, /* rows of what is unusual; further ones are counted */
 	DUMP_WHO_BYTES = 200,
 	DUMP_WHAT_BYTES = 160,
@@ -39,16 +38,15 @@ struct dump_findings {
 	const struct dump_cause *cause;
 	uint64_t first_ns, last_ns; /* of its events */
 
-	/* What the time of the culprit's exits went into, the longest first. */
+	/* Paragraphs of `hostrace diagnose`, of the culprit's time, or, if it has none, of all of the dump. Owned. */
+	char *diagnosis;
+
+	/* What the culprit's thread is still in at the end of the dump; ns 0: nothing. */
 	struct dump_part {
 		enum blame_cause cause;
 		char who[DUMP_WHO_BYTES];
 		uint64_t ns;
-	} part[DUMP_CAUSES_MAX];
-	unsigned int nr_parts;
-	uint64_t other_ns, all_ns;
-
-	struct dump_part now; /* that it is still in at the end of the dump; ns 0: none */
+	} now, longest; /* longest: that it was in without a change for the longest time */
 
 	/* The longest in which the global mutex had a holder with a known stack; NULL: none. */
 	struct dump_part held;

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The report on a dump: what triggered it, what the time of the culprit went into, and what differs
- * from the time before it. It is made from the dump's file, by the analyzers of the reports that
- * read it later.
+ * The report on a dump: what triggered it, what `hostrace diagnose` says of the culprit's time, and what differs from
+ * the time before it. It is made from the dump's file, by the analyzers of the reports that read it later.
  */
 #include <errno.h>
+#include <inttypes.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/new_file.h"
+#include "base/clock.h"
 #include "base/order.h"
+#include "input/input_options.h"
+#include "output/report/diagnosis.h"
 #include "reports/dump.h"
+#include "reports/page.h"
 #include "tracefile/tracefile.h"
 
 struct dump_read {
@@ -17,7 +22,8 @@ struct dump_read {
 	struct blame *blame;
 	struct culprit_stacks *stacks;
 	struct unusual *unusual;
-	uint64_t now_ns; /* of the dump: what ends now has not ended; 0: not all has been read */
+	uint64_t start_ns; /* of the dump */
+	uint64_t now_ns;   /* of the dump: what ends now has not ended; 0: not all has been read */
 	struct blame_part
 		held; /* the longest in which the global mutex had a holder with a known stack */
 };
@@ -28,23 +34,6 @@ static struct dump_part part_named(const struct blame_part *p)
 
 	blame_who_print(p->cause, &p->who, ret.who, sizeof(ret.who));
 	return ret;
-}
-
-/* `part` has been cut to the culprit. */
-static void cause_add(struct dump_findings *f, const struct blame_part *part)
-{
-	const struct dump_part p = part_named(part);
-	unsigned int i = 0;
-
-	f->all_ns += p.ns;
-	while (i < f->nr_parts && (f->part[i].cause != p.cause || strcmp(f->part[i].who, p.who)))
-		i++;
-	if (i == DUMP_CAUSES_MAX)
-		f->other_ns += p.ns;
-	else if (i < f->nr_parts)
-		f->part[i].ns += p.ns;
-	else
-		f->part[f->nr_parts++] = p;
 }
 
 static void held_add(struct dump_read *d, const struct blame_part *part)
@@ -72,7 +61,8 @@ static int on_exit_ended(void *arg, const struct blame_exit *x)
 			p.end_ns = c->end_ns;
 		if (p.start_ns >= p.end_ns)
 			continue;
-		cause_add(&d->found, &p);
+		if (p.end_ns - p.start_ns > d->found.longest.ns)
+			d->found.longest = part_named(&p);
 		held_add(d, &p);
 	}
 	return 0;
@@ -82,16 +72,8 @@ static void on_restart(void *arg)
 {
 	struct dump_read *d = arg;
 
-	d->found.nr_parts = 0;
-	d->found.other_ns = d->found.all_ns = 0;
 	d->held = (struct blame_part){0};
-}
-
-static int by_time(const void *a, const void *b)
-{
-	const struct dump_part *x = a, *y = b;
-
-	return order_u64(y->ns, x->ns) ?: order_u64(x->cause, y->cause) ?: strcmp(x->who, y->who);
+	d->found.longest = (struct dump_part){0};
 }
 
 static int on_event(void *arg, const struct event *ev)
@@ -115,6 +97,8 @@ static int dump_read(const char *dump, struct dump_read *d)
 	if (!err && trace_info_recorded(&r->info, "kvm_vcpu_wakeup"))
 		blame_set_wakeups(d->blame);
 	if (!err)
+		d->start_ns = r->info.start_ns;
+	if (!err)
 		err = reader_each(r, on_event, d);
 	d->now_ns = d->found.last_ns > c->end_ns ? d->found.last_ns : c->end_ns;
 	blame_end_open(d->blame, c->tid, d->now_ns);
@@ -123,12 +107,83 @@ static int dump_read(const char *dump, struct dump_read *d)
 	return err ? err : unusual_end(d->unusual);
 }
 
+/* ---- the diagnosis ---- */
+
+/* A time of the dump as it would be typed. */
+static struct time_arg time_of(const struct dump_read *d, uint64_t ns, char *buf, size_t size)
+{
+	uint64_t after = ns > d->start_ns ? ns - d->start_ns : 0;
+
+	snprintf(buf, size, "%" PRIu64 ".%09" PRIu64 "s", after / NS_PER_S, after % NS_PER_S);
+	return (struct time_arg){.text = buf, .ns = after};
+}
+
+static int sections_make(const struct input_options *in, json_t **ret)
+{
+	_cleanup_input_set_ struct input_set *plain = NULL, *merged = NULL;
+	json_auto_t *notes = json_array();
+	struct page_query q = {.input = in, .notes = notes, .costs = true};
+	bool lost;
+	int err = input_set_new(in, &plain);
+
+	if (!err)
+		err = input_set_new(in, &merged);
+	q.plain = plain;
+	q.merged = merged;
+	return err ? err : page_make(&q, ret, &lost);
+}
+
+/* As text; that there is none is no error. */
+static char *diagnosis_text(const struct input_options *in, const char *files, const char *filters)
+{
+	json_auto_t *sections = NULL, *notes = json_array(), *diagnosis = NULL;
+	char *text = NULL;
+	size_t size = 0;
+	int err = sections_make(in, &sections);
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		return NULL;
+	if (err)
+		fprintf(f, "%s\n", error_text());
+	else
+		diagnosis = diagnosis_make(&(struct diagnosis_query){
+			.sections = sections,
+			.notes = notes,
+			.files = files,
+			.filters = filters,
+			.threshold = DIAGNOSIS_THRESHOLD,
+		});
+	if (diagnosis)
+		diagnosis_print(diagnosis, f);
+	return memstream_close(f, &text) ? text : NULL;
+}
+
+/* Of the culprit's time, of its VM. */
+static void diagnosis_add(struct dump_read *d, const char *dump)
+{
+	const struct trigger_culprit *c = &d->found.cause->culprit;
+	char since[32], until[32], pid[16], files[4096], filters[128] = "";
+	struct input_options in = {
+		.files = {.item = {dump}, .nr = 1}, .no_guest = true, .allow_ticks = true};
+
+	if (d->found.cause->min_ns) {
+		in.since = time_of(d, c->start_ns, since, sizeof(since));
+		in.until = time_of(d, c->end_ns + 1, until, sizeof(until)); /* with its end */
+		snprintf(filters, sizeof(filters), "--since %s --until %s", since, until);
+	}
+	snprintf(pid, sizeof(pid), "%u", c->pid);
+	if (c->pid)
+		in.vms = (struct text_list){.item = {pid}, .nr = 1};
+	snprintf(files, sizeof(files), "-i %s", dump);
+	d->found.diagnosis = diagnosis_text(&in, files, filters);
+}
+
 /* After all events. */
 static int findings_end(struct dump_read *d)
 {
 	struct dump_findings *f = &d->found;
 
-	qsort(f->part, f->nr_parts, sizeof(f->part[0]), by_time);
 	if (d->held.end_ns)
 		f->held = part_named(&d->held);
 	f->held_stack = blame_stack(d->blame, d->held.who.stack);
@@ -163,7 +218,10 @@ int dump_report(const char *dump, const char *path, const struct dump_cause *cau
 	if (!err)
 		err = findings_end(&d);
 	if (!err)
+		diagnosis_add(&d, dump);
+	if (!err)
 		err = write_file(&d, dump, path);
+	free(d.found.diagnosis);
 	culprit_stacks_free(d.stacks);
 	unusual_free(d.unusual);
 	blame_free(d.blame);

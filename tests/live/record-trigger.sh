@@ -41,7 +41,7 @@ is "$(head -n 1 "$report" | grep -cE '^exit-latency [0-9.]+s( so far)? > 4.00s: 
 is "$("$HOSTRACE" export text -i "$one" | sed -n "/^# meta /{s///p;q}" |
 	jq -r '"\(.trigger.name) \(.trigger.value_ns > 4000000000) \(.vcpus | length) \(has("lost"))"' 2>&1 || echo "no metadata")" \
 	"exit-latency true 1 true" "the dump's metadata have the trigger, the vCPUs and the losses"
-is "$(grep -c '^  device .*port 0x2f0$' "$report")" 1 "... and its cause" "$report"
+is "$(grep -cE '^1\. vmm-syscall, |^longest in one: .*port 0x2f0, ' "$report")" 2 "... and its cause, as diagnose has it" "$report"
 is "$(grep -cE '^unusual from|^  .*(exit-latency|userspace-exit) reason=' "$report")" 2 \
 	"... and that it is longer than all before" "$report"
 vmm_end
@@ -112,7 +112,7 @@ vmm_go
 until_line 'so far > 3.00s.*dump: open-exit-latency' record.err
 is $? 0 "a span that has not ended triggers" record.err
 report=$(dumps open | head -n 1 | sed 's/hrt$/txt/')
-is "$(grep -cE '^  syscall +[0-9.]+% .* clock_nanosleep, port 0x2f0$' "$report")" 1 "... whose causes so far are known" "$report"
+is "$(grep -cE '^1\. vmm-(syscall|blocked), ' "$report")" 1 "... whose cause so far is known" "$report"
 is "$(sed -n 's/^it has not ended in this dump, and has been here for the last [0-9.]*m*s: //p' "$report")" \
 	"syscall clock_nanosleep, port 0x2f0" "... and what its thread does" "$report"
 kill -s USR1 "$recorder"

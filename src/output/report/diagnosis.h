@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+/* What costs less of a vCPU's time is no cause, unless another threshold is asked for. */
+#define DIAGNOSIS_THRESHOLD 0.05
+
 struct diagnosis_query {
 	const json_t *sections; /* of the page, those that findings are made of, and "stuck" */
 	const json_t *notes;	/* of the inputs: texts */

@@ -32,7 +32,7 @@ static const char *queue_more_print(const struct found *f, const json_t *row, ch
 	uint64_t p99;
 	const char *stage = slowest_stage(json_object_get(row, "stages"), &p99),
 		   *limits = io_limits_of(f, text_of(row, "vm"));
-	bool elsewhere = strcmp(stage, "pop-push") != 0;
+	bool elsewhere = *stage && strcmp(stage, "pop-push") != 0;
 	char worst[16];
 
 	snprintf(buf, size, "%s%s%s%s%s%s%s", elsewhere ? "; the slowest stage is " : "",
@@ -75,20 +75,31 @@ static void queue_add(struct found *f, const json_t *row, const char *cause, uin
 	double share = share_of(f, ns), asleep = asleep_most(f, text_of(row, "vm"), true);
 	uint64_t busy = number(json_object_get(row, "in_flight"), "busy_ns"),
 		 unserved = strcmp(cause, "disk-busy") ? unserved_ns(f, row, ns) : 0;
-	char who[WHO_BYTES], of[SHARE_BYTES], p50[16], p99[16], more[WHO_BYTES], without[96];
+	char who[WHO_BYTES], of[SHARE_BYTES], p50[16], p99[16], more[WHO_BYTES], without[96],
+		took[96];
 	double lost = share_of(f, ns - unserved);
 
+	if (!number(device, "count"))
+		snprintf(took, sizeof(took), "none was returned");
+	else
+		snprintf(took, sizeof(took),
+			 "each took the device %s (median) and %s (99th percentile)",
+			 duration_print(number(device, "p50_ns"), p50, sizeof(p50)),
+			 duration_print(number(device, "p99_ns"), p99, sizeof(p99)));
 	finding_add(f, "queue", cause, "virtio", lost < asleep ? lost : asleep,
-		    json_sprintf("Requests of %s%s were in flight for %s%s%s; each took the device "
-				 "%s (median) and %s (99th percentile)%s.",
+		    json_sprintf("Requests of %s%s were in flight for %s%s%s; %s%s.",
 				 queue_print(row, who, sizeof(who)),
 				 ns < busy ? " that took 10ms or more" : "",
 				 share_print(f, ns, of, sizeof(of)),
 				 share > asleep ? ", longer than vCPUs slept" : "",
-				 unserved_print(unserved, without, sizeof(without)),
-				 duration_print(number(device, "p50_ns"), p50, sizeof(p50)),
-				 duration_print(number(device, "p99_ns"), p99, sizeof(p99)),
+				 unserved_print(unserved, without, sizeof(without)), took,
 				 queue_more_print(f, row, more, sizeof(more))));
+}
+
+/* That is a cause of its own: a queue that returns nothing is not slow, too. */
+static bool has_leaked(const struct found *f)
+{
+	return number(json_object_get(data_of(f->sections, "leaks"), "totals"), "leaked");
 }
 
 /* Whatever most requests take: a disk that is slow for a part of the time is slow for that part. */
@@ -99,7 +110,7 @@ static void from_queue(struct found *f, const json_t *row)
 	uint64_t busy = number(flight, "busy_ns"),
 		 slow = *text_of(row, "kind") ? number(flight, "slow_ns") : 0;
 
-	if (queue_waits_outside(row) || !number(device, "count"))
+	if (queue_waits_outside(row) || (!number(device, "count") && has_leaked(f)))
 		return;
 	slow = slow < busy ? slow : busy;
 	queue_add(f, row, slow_cause(f, row), slow);

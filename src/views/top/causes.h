@@ -9,10 +9,11 @@
 #ifndef HOSTRACE_TOP_CAUSES_H
 #define HOSTRACE_TOP_CAUSES_H
 
+#include "output/report/diagnosis.h"
 #include "views/top/frame.h"
 
 /* A cause that costs less of a vCPU's time is not shown as one: the default of diagnose --threshold. */
-#define TOP_CAUSE_SHARE 0.05
+#define TOP_CAUSE_SHARE DIAGNOSIS_THRESHOLD
 
 /*
  * [{"id": a cause of doc/causes.md, "share": of the time of the vCPU that lost most, "lost_ns": the same, "text"}], the
