@@ -52,7 +52,7 @@ static const struct option_row memory_options[] = {
 /* clang-format on */
 
 /* The options of each way. -r and -e are refused by the Linux actions themselves. */
-#define REST "url cert key cacert no-verify unix-socket timeout format "
+#define REST   REST_OPTIONS " timeout format "
 #define MEMORY "remote exe vm qmp vm-user tcg timeout format "
 #define OSV    MEMORY "debug dump module "
 
@@ -68,10 +68,19 @@ static const struct action {
 	{"threads", guest_threads, OSV "no-location stacks timers thread"},
 	{"virtio", guest_virtio, OSV "output"},
 	{"leaks", guest_leaks, OSV},
+	{"runqueue", guest_runqueue, OSV "output"},
+	{"callouts", guest_callouts, OSV "output"},
+	{"memory", guest_memory, OSV "output"},
+	{"heap", guest_heap, OSV "output"},
+	{"mmap", guest_mmap, OSV "output"},
+	{"pagetable", guest_pagetable, OSV "output"},
+	{"percpu", guest_percpu, OSV "output"},
+	{"zfs", guest_zfs, OSV "output"},
+	{"syms", guest_syms, OSV "output"},
 	{"symbols", guest_symbols, MEMORY "output"},
 	{"ps", guest_ps, MEMORY "stacks output"},
 	{"modules", guest_modules, MEMORY "output"},
-	{"dmesg", guest_dmesg, MEMORY "output"},
+	{"dmesg", guest_dmesg, REST OSV "output"},
 	{"interrupts", guest_interrupts, MEMORY "output"},
 };
 
@@ -112,9 +121,7 @@ static int cmd_guest(int argc, char **argv)
 	if (command_rest)
 		return command_usage("unexpected argument '--'");
 	if (!argc)
-		return command_usage("missing action (symbols, ps, modules, dmesg, interrupts, "
-				     "extract, download, control, sampler, threads, virtio or "
-				     "leaks)");
+		return command_usage("missing action (see 'hostrace guest --help')");
 	if (!output_is("text") && !output_is("json"))
 		return command_usage("invalid format (supported: text, json)");
 	if (vm_options_given() && !guest_given.vm)
@@ -145,6 +152,16 @@ const struct command guest_command = {
 		"  threads                  list its threads: status, CPU time, code location\n"
 		"  virtio                   list its virtqueues; with --vm requires --exe\n"
 		"  leaks [show|on|off]      live allocations by call chain; on, off: tracking\n"
+		"  runqueue                 threads that wait for each vCPU\n"
+		"  percpu NAME [FIELD]      a variable that each vCPU has of its own\n"
+		"  callouts                 functions that are called at some time\n"
+		"  memory                   total, mapped and free memory; who waits for some\n"
+		"  heap                     ranges of free pages\n"
+		"  mmap [ADDRESS..]         its mappings, or those that contain these addresses\n"
+		"  pagetable ADDRESS        the page table entries that lead to an address\n"
+		"  zfs                      statistics of ZFS\n"
+		"  syms                     its modules: address, path, file of the host\n"
+		"  dmesg                    its log: from memory (--exe), or by REST (--url)\n"
 		"  extract                  read its trace from memory through the VM's gdb stub\n"
 		"  download [URL]           fetch its trace from its REST server, into -o FILE\n   "
 		"                        (default tracefile); broken transfers are resumed\n"

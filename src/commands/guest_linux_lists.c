@@ -229,5 +229,14 @@ static int log_print(struct linux_list *l)
 
 int guest_dmesg(int argc, char **argv)
 {
+	if (guest_given.url || guest_given.http.unix_socket)
+		return argc ? command_usage("unexpected argument '%s'", argv[0])
+			    : guest_control_dmesg();
+	if (options_unused_check(REST_OPTIONS, "without --url"))
+		return command_failed();
+	if (!guest_given.vm || guest_given.exe || guest_given.debug)
+		return guest_osv_dmesg(argc, argv);
+	if (options_unused_check("module", "on the log of Linux"))
+		return command_failed();
 	return guest_linux_list("dmesg", argc, argv, log_print);
 }

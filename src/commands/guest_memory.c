@@ -29,15 +29,12 @@ static json_t *lost_json(const struct osv_pause *p)
 	return caveats;
 }
 
-static json_t *address_json(uint64_t address)
+json_t *guest_address_json(uint64_t address)
 {
-	char text[24];
-
-	snprintf(text, sizeof(text), "0x%" PRIx64, address);
-	return json_string(text);
+	return json_sprintf("0x%" PRIx64, address);
 }
 
-static int pause_print(const struct osv_pause *p)
+int guest_pause_print(const struct osv_pause *p)
 {
 	json_auto_t *lost = lost_json(p);
 	char text[160];
@@ -113,8 +110,8 @@ static json_t *stack_json(struct osv_names *names, const struct osv_thread *t)
 			f[nr++] = (struct frame){0};
 		for (unsigned int j = 0; j < nr; j++) {
 			json_t *o = json_pack("{s:o,s:s?,s:s?,s:b}", "address",
-					      address_json(t->frame[i]), "name", f[j].name, "file",
-					      f[j].file, "inlined", j + 1 < nr);
+					      guest_address_json(t->frame[i]), "name", f[j].name,
+					      "file", f[j].file, "inlined", j + 1 < nr);
 
 			json_object_set_new(o, "line",
 					    f[j].line ? json_integer(f[j].line) : json_null());
@@ -141,10 +138,10 @@ static json_t *thread_json(struct osv_names *names, const struct osv_thread *t)
 	json_t *row, *frames = json_array();
 
 	for (unsigned int i = 0; i < t->nr_frames; i++)
-		json_array_append_new(frames, address_json(t->frame[i]));
+		json_array_append_new(frames, guest_address_json(t->frame[i]));
 	row = json_pack("{s:i,s:o,s:o,s:s,s:o,s:I}", "id", (int)t->id, "address",
-			address_json(t->address), "name", text_json(t->name), "status", t->status,
-			"vruntime",
+			guest_address_json(t->address), "name", text_json(t->name), "status",
+			t->status, "vruntime",
 			isfinite(t->vruntime) ? json_real((double)t->vruntime) : json_null(),
 			"total_cpu_time_ns", (json_int_t)t->cpu_time_ns);
 	json_object_set_new(row, "cpu", t->cpu < 0 ? json_null() : json_integer(t->acpi_id));
@@ -323,7 +320,7 @@ static int threads_print(struct osv_names *names, const struct osv_thread *t, un
 	printf("Number of threads: %u\n", nr);
 	for (size_t i = 0; i < json_array_size(aborted); i++)
 		printf("%s\n", json_string_value(json_array_get(aborted, i)));
-	return pause_print(pause);
+	return guest_pause_print(pause);
 }
 
 int guest_threads(int argc, char **argv)
@@ -358,12 +355,13 @@ static const char virtio_caveat[] =
 static json_t *queue_json(const struct osv_queue *q)
 {
 	return json_pack("{s:s,s:o,s:i,s:o,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:b}", "driver",
-			 q->driver, "driver_address", address_json(q->driver_address), "queue",
-			 q->index, "address", address_json(q->address), "size", q->size,
-			 "avail_idx", q->avail, "avail_event", q->avail_event, "used_idx", q->used,
-			 "used_event", q->used_event, "at_device", (uint16_t)(q->avail - q->used),
-			 "not_collected", (uint16_t)(q->used - q->used_seen), "free", q->free,
-			 "notifications", !q->no_notify);
+			 q->driver, "driver_address", guest_address_json(q->driver_address),
+			 "queue", q->index, "address", guest_address_json(q->address), "size",
+			 q->size, "avail_idx", q->avail, "avail_event", q->avail_event, "used_idx",
+			 q->used, "used_event", q->used_event, "at_device",
+			 (uint16_t)(q->avail - q->used), "not_collected",
+			 (uint16_t)(q->used - q->used_seen), "free", q->free, "notifications",
+			 !q->no_notify);
 }
 
 /* As OSv's own command, but guest and host are named rightly in the line of the available ring. */
@@ -416,7 +414,7 @@ int guest_virtio(int argc, char **argv)
 	}
 	if (!nr && !pause.lost.nr)
 		printf("the guest has no virtio driver\n");
-	return pause_print(&pause);
+	return guest_pause_print(&pause);
 }
 
 /* ---- leaks ---- */
@@ -458,7 +456,7 @@ static json_t *leak_json(struct osv_names *names, const struct osv_leak *l)
 	struct frame f;
 
 	for (unsigned int i = 0; i < l->nr_frames; i++) {
-		json_t *j = json_pack("{s:o}", "address", address_json(l->frame[i]));
+		json_t *j = json_pack("{s:o}", "address", guest_address_json(l->frame[i]));
 
 		if (names && osv_names_find(names, l->frame[i], OSV_NAME_SYMBOL, &f)) {
 			json_object_set_new(j, "name", json_string(f.name));
@@ -488,7 +486,7 @@ static int leaks_print(struct osv_names *names, const struct osv_leaks *l,
 		if (!l->enabled)
 			command_note("tracking is off; enable it with 'guest leaks on', or boot "
 				     "the guest with --leak");
-		return pause_print(pause);
+		return guest_pause_print(pause);
 	}
 	rows = json_array();
 	caveats = json_pack("[s]", "only allocations made while tracking was on are known");
@@ -510,7 +508,7 @@ static int leaks_switch(const struct osv_guest_options *opt, bool on)
 		return guest_json_print("leaks", "result", json_pack("{s:b}", "tracking", on),
 					lost_json(&pause));
 	printf("the guest %s its allocations\n", on ? "tracks" : "does not track");
-	return pause_print(&pause);
+	return guest_pause_print(&pause);
 }
 
 int guest_leaks(int argc, char **argv)

@@ -292,6 +292,21 @@ int guest_control(int argc, char **argv)
 	return control_events(&r, what, argc, argv);
 }
 
+/* ---- dmesg ---- */
+
+int guest_control_dmesg(void)
+{
+	_cleanup_(http_cleanup_) struct http *http = NULL;
+	_cleanup_free_ char *owned = NULL, *text = NULL;
+	struct rest r;
+
+	if (options_unused_check("remote exe vm qmp debug dump module",
+				 "on the log from the REST server") ||
+	    rest_init(&r, NULL, &owned, &http) || rest_log(&r, &text))
+		return command_failed();
+	return guest_rest_dmesg(text);
+}
+
 /* ---- sampler ---- */
 
 int guest_sampler(int argc, char **argv)

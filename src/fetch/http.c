@@ -454,6 +454,19 @@ int rest_events(const struct rest *r, struct rest_event **ret, unsigned int *ret
 	return 0;
 }
 
+int rest_log(const struct rest *r, char **ret)
+{
+	json_t *text = NULL;
+	int err = request(r, "GET", "os/dmesg", &text);
+
+	if (!err && !json_is_string(text))
+		err = odd_reply(r, "GET /os/dmesg");
+	if (!err && !(*ret = strdup(json_string_value(text))))
+		err = fail(-ENOMEM, "out of memory");
+	json_decref(text);
+	return err;
+}
+
 /* Escapes characters that separate the parts of a path: '/', '?', '%'. Allocated. */
 static char *path_make(const char *before, const char *id, const char *after)
 {

@@ -162,6 +162,9 @@ struct rest_event {
 int rest_events(const struct rest *r, struct rest_event **ret, unsigned int *ret_nr);
 void rest_events_free(struct rest_event *ev, unsigned int nr);
 
+/* GET /os/dmesg: the guest's log; to be freed. */
+int rest_log(const struct rest *r, char **ret);
+
 /* POST /trace/event/ID; id NULL: POST /trace/status, which is all of them at once. */
 int rest_event_set(const struct rest *r, const char *id, bool enabled, bool backtrace);
 

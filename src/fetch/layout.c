@@ -10,13 +10,14 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <inttypes.h>
+#include <libiberty/demangle.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
 #include "base/order.h"
 #include "base/user_rights.h"
-#include "fetch/layout.h"
+#include "fetch/layout_internal.h"
 #include "symbols/elf_size.h"
 
 enum {
@@ -34,7 +35,7 @@ struct type {
 };
 
 struct symbol {
-	uint64_t address;
+	uint64_t address, size;
 	const char *name;
 };
 
@@ -76,7 +77,8 @@ static int symbols_take(struct layout *l, Elf_Scn *section, const GElf_Shdr *hea
 		const char *name = elf_strptr(l->elf, header->sh_link, sym.st_name);
 
 		if (name && *name)
-			l->symbol[l->nr_symbols++] = (struct symbol){sym.st_value, name};
+			l->symbol[l->nr_symbols++] =
+				(struct symbol){sym.st_value, sym.st_size, name};
 	}
 	qsort(l->symbol, l->nr_symbols, sizeof(*l->symbol), by_address);
 	return 0;
@@ -94,14 +96,44 @@ static int symbols_read(struct layout *l)
 		    l->file);
 }
 
+int layout_symbol_sized(const struct layout *l, const char *name, uint64_t *ret, uint64_t *ret_size)
+{
+	const struct symbol *s =
+		array_find(l->symbol, l->nr_symbols, i, !strcmp(l->symbol[i].name, name));
+
+	if (!s)
+		return fail(-ENOENT, "%s has no symbol %s; is it the kernel of this guest?",
+			    l->file, name);
+	*ret = s->address;
+	*ret_size = s->size;
+	return 0;
+}
+
 int layout_symbol(const struct layout *l, const char *name, uint64_t *ret)
 {
-	for (size_t i = 0; i < l->nr_symbols; i++)
-		if (!strcmp(l->symbol[i].name, name)) {
+	uint64_t size;
+
+	return layout_symbol_sized(l, name, ret, &size);
+}
+
+int layout_symbol_named(const struct layout *l, const char *name, uint64_t *ret)
+{
+	if (!layout_symbol(l, name, ret))
+		return 0;
+	for (size_t i = 0; i < l->nr_symbols; i++) {
+		_cleanup_free_ char *own = cplus_demangle(l->symbol[i].name, DMGL_ANSI);
+
+		if (own && !strcmp(own, name)) {
 			*ret = l->symbol[i].address;
 			return 0;
 		}
-	return fail(-ENOENT, "%s has no symbol %s; is it the kernel of this guest?", l->file, name);
+	}
+	return fail(-ENOENT, "%s has no variable %s", l->file, name);
+}
+
+Dwarf *layout_dwarf(const struct layout *l)
+{
+	return l->dwarf;
 }
 
 int layout_physical(const struct layout *l, uint64_t address, uint64_t *ret)
@@ -262,8 +294,7 @@ static struct type *type_want(struct layout *l, const char *name)
 
 /* ---- members ---- */
 
-/* The type without typedefs and qualifiers. */
-static bool type_of(Dwarf_Die *die, Dwarf_Die *ret)
+bool layout_type_of(Dwarf_Die *die, Dwarf_Die *ret)
 {
 	Dwarf_Attribute attr;
 	Dwarf_Die type;
@@ -272,7 +303,7 @@ static bool type_of(Dwarf_Die *die, Dwarf_Die *ret)
 	       !dwarf_peel_type(&type, ret);
 }
 
-static bool member_place(Dwarf_Die *die, uint64_t *ret)
+bool layout_place(Dwarf_Die *die, uint64_t *ret)
 {
 	Dwarf_Attribute attr;
 	Dwarf_Word value = 0;
@@ -299,14 +330,15 @@ static bool member_find(Dwarf_Die *in, const char *name, size_t len, int depth, 
 
 			if (tag != DW_TAG_member && tag != DW_TAG_inheritance)
 				continue;
-			if (!member_place(&die, &at))
+			if (!layout_place(&die, &at))
 				continue;
 			if (!inner && own && strlen(own) == len && !memcmp(own, name, len)) {
 				*place += at;
 				*ret = die;
 				return true;
 			}
-			if (inner && (!own || tag == DW_TAG_inheritance) && type_of(&die, &type) &&
+			if (inner && (!own || tag == DW_TAG_inheritance) &&
+			    layout_type_of(&die, &type) &&
 			    member_find(&type, name, len, depth + 1, &at, ret)) {
 				*place += at;
 				return true;
@@ -316,8 +348,7 @@ static bool member_find(Dwarf_Die *in, const char *name, size_t len, int depth, 
 	return false;
 }
 
-/* "_attr._name._M_elems", from a structure on. */
-static bool path_follow(Dwarf_Die *from, const char *path, uint64_t *place, Dwarf_Die *ret)
+bool layout_path(Dwarf_Die *from, const char *path, uint64_t *place, Dwarf_Die *ret)
 {
 	Dwarf_Die in = *from;
 
@@ -330,7 +361,7 @@ static bool path_follow(Dwarf_Die *from, const char *path, uint64_t *place, Dwar
 		p += len;
 		if (*p == '.') {
 			p++;
-			if (!type_of(ret, &in))
+			if (!layout_type_of(ret, &in))
 				return false;
 		}
 	}
@@ -342,7 +373,7 @@ static uint64_t die_size(Dwarf_Die *die)
 	Dwarf_Die type;
 	Dwarf_Word size;
 
-	return type_of(die, &type) && !dwarf_aggregate_size(&type, &size) ? size : 0;
+	return layout_type_of(die, &type) && !dwarf_aggregate_size(&type, &size) ? size : 0;
 }
 
 static int member_take(struct layout *l, const struct layout_member *m)
@@ -353,7 +384,7 @@ static int member_take(struct layout *l, const struct layout_member *m)
 
 	if (!t || !t->found)
 		return fail(-ENOENT, "%s: no DWARF information for %s", l->file, m->type);
-	if (!path_follow(&t->die, m->path, &place, &die) || place > UINT32_MAX)
+	if (!layout_path(&t->die, m->path, &place, &die) || place > UINT32_MAX)
 		return fail(-ENOENT, "%s: %s has no member %s", l->file, m->type, m->path);
 	size = die_size(&die);
 	*m->offset = (uint32_t)place;

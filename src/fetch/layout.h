@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <jansson.h>
+
 #include "base/cleanup.h"
 
 struct layout;
@@ -20,6 +22,13 @@ DEFINE_CLEANUP(layout, struct layout *, layout_close);
 
 /* Address of a symbol by its linker name; -ENOENT with the error message set. */
 int layout_symbol(const struct layout *l, const char *name, uint64_t *ret);
+
+/* The same with its size. */
+int layout_symbol_sized(const struct layout *l, const char *name, uint64_t *ret,
+			uint64_t *ret_size);
+
+/* By its linker name, or by its name in C++: "memory::page_pool::percpu_l1". */
+int layout_symbol_named(const struct layout *l, const char *name, uint64_t *ret);
 
 /* Where the file's segments put this address in physical memory. -ENOENT: in none. */
 int layout_physical(const struct layout *l, uint64_t address, uint64_t *ret);
@@ -54,5 +63,31 @@ uint64_t layout_size(const struct layout *l, const char *type);
 
 /* The name of an enumeration's value, or NULL; the enumeration is found by its full name. */
 const char *layout_enum(struct layout *l, const char *type, int64_t value);
+
+/* ---- variables that each vCPU has of its own (layout_value.c) ---- */
+
+enum { LAYOUT_VALUE_MAX = 64 << 10 }; /* bytes */
+
+struct layout_type;
+struct layout_variable {
+	const char *name;
+	uint64_t address; /* of the variable in the file */
+	uint64_t offset;  /* of the value in it */
+	size_t bytes;	  /* of the value */
+	bool is_dynamic; /* dynamic_percpu: the word at offset_at is to be taken instead of the address */
+	uint64_t offset_at;
+	struct layout_type *type;
+};
+
+/*
+ * A variable of type percpu<T> or dynamic_percpu<T>, or a member of it. -ENOENT, -EINVAL, -E2BIG with the error message
+ * set; layout_variable_deinit() also then.
+ */
+int layout_percpu(struct layout *l, const char *name, const char *field,
+		  struct layout_variable *ret);
+void layout_variable_deinit(struct layout_variable *v);
+
+/* What these bytes of a value mean; new reference. */
+json_t *layout_value(const struct layout_variable *v, const void *bytes);
 
 #endif

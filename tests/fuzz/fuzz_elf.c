@@ -36,6 +36,16 @@ static void names_walk(const char *path)
 	elf_names_close(e);
 }
 
+static void value_walk(struct layout *l)
+{
+	static const uint8_t zero[LAYOUT_VALUE_MAX];
+	struct layout_variable v;
+
+	if (!layout_percpu(l, "work", NULL, &v))
+		json_decref(layout_value(&v, zero));
+	layout_variable_deinit(&v);
+}
+
 static void layout_walk(const char *path)
 {
 	struct layout *l;
@@ -56,6 +66,7 @@ static void layout_walk(const char *path)
 	if (!layout_members(l, members, sizeof(members) / sizeof(members[0])))
 		layout_size(l, "thread");
 	layout_enum(l, "state", 1);
+	value_walk(l);
 	layout_close(l);
 }
 

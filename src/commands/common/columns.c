@@ -7,6 +7,7 @@
 #include <ctype.h>
 
 #include "commands/common/columns.h"
+#include "commands/common/guest_tables.h"
 #include "output/blame_report.h"
 #include "output/diff_report.h"
 #include "output/downtime_report.h"
@@ -51,6 +52,12 @@ static const struct table_def *const tables[] = {
 	&queue_stages_table,
 	&virtq_states_table,
 	&virtq_list_def,
+	&guest_runqueue_table,
+	&guest_callouts_table,
+	&guest_heap_table,
+	&guest_mmap_table,
+	&guest_zfs_table,
+	&guest_syms_table,
 	NULL,
 };
 

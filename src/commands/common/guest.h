@@ -14,6 +14,9 @@
 #include "fetch/http.h"
 #include "vm/kvm_state.h"
 
+/* Without an effect where nothing is asked from a REST server; --timeout is for others, too. */
+#define REST_OPTIONS "url cert key cacert no-verify unix-socket"
+
 struct guest_given {
 	/* REST */
 	const char *url;
@@ -45,6 +48,18 @@ int guest_symbols(int argc, char **argv);
 int guest_ps(int argc, char **argv);
 int guest_modules(int argc, char **argv);
 int guest_dmesg(int argc, char **argv);
+int guest_runqueue(int argc, char **argv);
+int guest_callouts(int argc, char **argv);
+int guest_heap(int argc, char **argv);
+int guest_memory(int argc, char **argv);
+int guest_mmap(int argc, char **argv);
+int guest_pagetable(int argc, char **argv);
+int guest_percpu(int argc, char **argv);
+int guest_syms(int argc, char **argv);
+int guest_zfs(int argc, char **argv);
+int guest_osv_dmesg(int argc, char **argv); /* by its memory */
+int guest_control_dmesg(void);		    /* by its REST server */
+int guest_rest_dmesg(const char *text);
 int guest_interrupts(int argc, char **argv);
 int guest_linux_virtio(int argc, char **argv);
 
@@ -53,6 +68,9 @@ struct osv_guest_options;
 struct osv_pause;
 int guest_memory_options(struct osv_guest_options *ret);
 void guest_pause_text(const struct osv_pause *p, char *ret, size_t size);
+/* What was left out, and for how long the guest was stopped, as notes. Returns EXIT_FINE. */
+int guest_pause_print(const struct osv_pause *p);
+json_t *guest_address_json(uint64_t address); /* "0x.." */
 /* Adds to a list of texts what was left out. */
 void guest_lost_caveats(const struct osv_pause *p, json_t *caveats);
 

@@ -115,13 +115,15 @@ static void module_make(int i, const char *path, u64 base)
 }
 
 /* After the vector's end, and after its capacity, is what was there before. */
-static void modules_make()
+static void modules_make(char option)
 {
 	for (elf::object *&o : module_list)
 		o = (elf::object *)0xdeadbeefdeadbeef;
 	module_make(0, long_path, MODULE_BASE);
 	module_make(1, "/not/here.so", 2 * MODULE_BASE);
-	elf::program::s_objs.set(heap(module_list), 2, 16);
+	if (option == 'z')
+		module_make(2, "/usr/lib/libsolaris.so", SOLARIS_BASE);
+	elf::program::s_objs.set(heap(module_list), option == 'z' ? 3 : 2, 16);
 }
 
 /* ---- code with a backtrace, innermost first ---- */
@@ -375,7 +377,8 @@ void guest_main(const u64 *start_info)
 	rings_make();
 	virtio_make();
 	leaks_make();
-	modules_make();
+	modules_make(option);
+	state_make(option);
 	lie(option);
 	thread_run(option == 'w' ? write_for_ever : option == 'a' ? assert_fail : serve, option == 'i' ? interrupt : nullptr);
 }

@@ -1,6 +1,6 @@
 # A guest that has OSv's data structures, with OSv's names, and DWARF: what `hostrace guest extract` and similar
 # commands read. clang, since it compiles C++ without a C++ library.
-check-build: $(BUILD)/osvguest.elf $(BUILD)/osvguest/lib/libtest.so
+check-build: $(BUILD)/osvguest.elf $(BUILD)/osvguest/lib/libtest.so $(BUILD)/osvguest/lib/libsolaris.so
 
 OSVGUEST = tests/live/osvguest
 OSVGUEST_CXX = $(CLANG) -x c++ -std=c++17 -m64 -O1 -g -gdwarf-aranges -Wall -Wextra -Wno-invalid-offsetof -ffreestanding \
@@ -26,3 +26,8 @@ $(BUILD)/osvguest/lib/libtest.so: tests/live/osvguest/libtest.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -m64 -g -O1 -fPIC -shared -nostdlib -fcf-protection=none -Wl,--build-id=none \
 		-Wl,-Ttext=0x1000 -o $@ $<
+
+$(BUILD)/osvguest/lib/libsolaris.so: tests/live/osvguest/libsolaris.c
+	$(call say,GUEST,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -m64 -g -O1 -fPIC -shared -nostdlib -Wl,--build-id=none -Wl,--section-start=.zfs=0x3000 -o $@ $<

@@ -12,9 +12,9 @@ enum { LINEAR_MIB = 1024, ANONYMOUS_PAGES = 40 };
 struct table {
 	u64 entry[512];
 };
-alignas(PAGE) static table tables[20];
+alignas(PAGE) static table tables[24];
 alignas(PAGE) static u8 anonymous[ANONYMOUS_PAGES][PAGE];
-alignas(PAGE) static u8 file_page[PAGE];
+alignas(PAGE) static u8 file_page[PAGE], zfs_page[PAGE];
 static int nr_tables;
 
 static u64 physical(const void *p)
@@ -60,6 +60,11 @@ void *module_page()
 	return heap(file_page);
 }
 
+void *solaris_page()
+{
+	return heap(zfs_page);
+}
+
 static void no_execute_enable()
 {
 	u32 low, high;
@@ -75,6 +80,7 @@ void memory_map()
 	linear_map(MAIN_AREA, true);
 	linear_map(0x500000000000, false);
 	linear_map(MEMPOOL_AREA, false);
+	*entry_of(SOLARIS_BASE + 0x3000, 1) = physical(zfs_page) | PRESENT | WRITABLE | NO_EXECUTE;
 	*entry_of(MODULE_BASE, 1) = physical(file_page) | PRESENT | NO_EXECUTE;
 	for (int i = 0; i < 4; i++) /* a thread's stack */
 		*entry_of(0x200000300000 + i * PAGE, 1) = physical(anonymous[i]) | PRESENT | WRITABLE | NO_EXECUTE;

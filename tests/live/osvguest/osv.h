@@ -65,6 +65,19 @@ struct string {
 		u64 _M_allocated_capacity;
 	};
 };
+template <class T> struct set_node {
+	u32 color;
+	set_node *parent_, *left_, *right_;
+	T value;
+};
+template <class T> struct set {
+	u64 compare;
+	struct {
+		u32 color;
+		set_node<T> *parent_, *left_, *right_;
+	} header;
+	u64 count;
+};
 namespace chrono {
 struct duration {
 	s64 __r;
@@ -104,6 +117,27 @@ struct list {
 		} root_plus_size_;
 	} data_;
 	list_node *header() { return &data_.root_plus_size_.m_header; }
+};
+
+struct rb_node {
+	rb_node *parent_, *left_, *right_; /* of a header: the root, the leftmost, the rightmost */
+	u64 color_;
+};
+struct rb_size {
+	u64 size_;
+};
+struct rb_tree {
+	struct : rb_size {
+		rb_node root;
+	} holder;
+};
+struct rb_tree_unsized {
+	struct {
+		rb_node root;
+	} holder;
+};
+template <class T> struct intrusive_ptr {
+	T *px;
 };
 
 template <class T> struct percpu {
@@ -149,7 +183,8 @@ struct cpu : client {
 	void timer_fired() override;
 	u32 id;
 	arch_cpu arch;
-	u8 skipped_0[1736];
+	rb_tree runqueue;
+	u8 skipped_0[1696];
 	char *percpu_base;
 	float c;
 };
@@ -209,7 +244,9 @@ public:
 	bool _pinned;
 	arch_thread _arch;
 	u32 _id;
-	u8 skipped_0[160];
+	u8 skipped_0[92];
+	rb_node _runqueue_link;
+	u8 skipped_3[40];
 	std::chrono::duration _total_cpu_time;
 	u64 skipped_1;
 	u32 _parent_id;
@@ -238,6 +275,7 @@ struct trace_buf {
 	u64 _last, _size;
 };
 extern percpu<trace_buf> percpu_trace_buffer;
+extern percpu<u64[4]> pcpu;
 
 /* ---- modules ---- */
 
@@ -352,9 +390,59 @@ public:
 	u64 size_allocations, current_seq;
 	u64 _lock[5];
 };
+struct page_range {
+	u64 size;
+	rb_node set_hook;
+	list_node list_hook;
+};
+struct page_range_allocator {
+	rb_tree_unsized _free_huge;
+	list_node _free[16];
+	u64 _not_empty;
+	u64 _bitmap[4];
+	u64 _deferred_free;
+};
+struct reclaimer_waiters {
+	struct wait_node {
+		list_node hook;
+		sched::thread *owner;
+		u64 bytes;
+	};
+	list _waiters;
+};
+struct reclaimer {
+	u64 skipped_0[4];
+	reclaimer_waiters _oom_blocked;
+	u64 skipped_1[13];
+};
+extern page_range_allocator free_page_ranges;
+extern reclaimer reclaimer_thread;
 extern alloc_tracker tracker;
 extern bool tracker_enabled;
 } // namespace memory
+
+/* ---- files, callouts ---- */
+
+struct dentry {
+	u64 skipped_0[3];
+	const char *d_path;
+};
+struct file {
+	u64 skipped_0[3];
+	intrusive_ptr<dentry> f_dentry;
+};
+struct callout {
+	u64 skipped_0;
+	int c_flags;
+	u64 c_ticks, c_time;
+	s64 c_to_ns;
+	void (*c_fn)(void *);
+	void *c_arg;
+	u64 skipped_1[2];
+};
+namespace callouts {
+extern std::set<callout *> _callouts;
+}
 
 /* ---- address space ---- */
 
@@ -363,12 +451,32 @@ struct pt_element_common {
 	u64 x;
 };
 struct pt_element : pt_element_common {};
+class vma {
+public:
+	virtual void fault();
+	struct {
+		u64 _start, _end;
+	} _range;
+	u32 _perm, _flags;
+	u64 skipped_0[2];
+	rb_node _vma_list_hook;
+};
+class file_vma : public vma {
+public:
+	void fault() override;
+	intrusive_ptr<file> _file;
+	u64 _offset;
+	u64 skipped_1[2];
+};
+struct vma_list_type : rb_tree {};
+extern vma_list_type vma_list;
 } // namespace mmu
 
 /* ---- areas of its address space ---- */
 
 constexpr u64 KERNEL_SHIFT = 0x40000000;     /* of the kernel: virtual address less physical one */
 constexpr u64 MODULE_BASE = 0x100000000000;  /* of the first shared object */
+constexpr u64 SOLARIS_BASE = 0x300000000000; /* of libsolaris.so */
 constexpr u64 NOWHERE = 0x123456780000;      /* nothing is mapped there */
 constexpr u64 MAIN_AREA = 0x400000000000;    /* all physical memory */
 constexpr u64 MEMPOOL_AREA = 0x600000000000; /* the same memory */
@@ -390,6 +498,8 @@ void *memset(void *to, int c, u64 len);
 }
 void memory_map();
 void *module_page();
+void *solaris_page();
+void state_make(char option);
 char *ring_address(int cpu); /* 56 bytes into its mapping */
 
 enum { CPUS = 4, PAGE = 4096, RING_PAGES = 4 };

@@ -64,6 +64,16 @@ void net::dump_config() {}
 void blk::dump_config() {}
 } // namespace virtio
 
+namespace mmu {
+void vma::fault() {}
+void file_vma::fault() {}
+vma_list_type vma_list;
+} // namespace mmu
+
+namespace callouts {
+std::set<callout *> _callouts;
+}
+
 namespace memory {
 alloc_tracker tracker;
 bool tracker_enabled;
@@ -92,7 +102,18 @@ AT(sched::timer_base, _time, 48);
 static_assert(sizeof(sched::cpu) == 14304);
 AT(sched::cpu, id, 40);
 AT(sched::cpu, arch.acpi_id, 12468);
+AT(sched::cpu, runqueue.holder.root, 12560);
 AT(sched::cpu, percpu_base, 14288);
+AT(sched::thread, _runqueue_link, 20816);
+static_assert(sizeof(callout) == 72 && sizeof(std::set<callout *>) == 48);
+AT(callout, c_to_ns, 32);
+AT(std::set_node<callout *>, value, 32);
+static_assert(sizeof(memory::page_range) == 56 && sizeof(memory::page_range_allocator) == 336);
+static_assert(sizeof(memory::reclaimer) == 160);
+static_assert(sizeof(mmu::vma) == 80 && sizeof(mmu::file_vma) == 112 && sizeof(mmu::vma_list_type) == 40);
+AT(mmu::vma, _vma_list_hook, 48);
+AT(file, f_dentry, 24);
+AT(dentry, d_path, 24);
 static_assert(sizeof(elf::object) == 496 && sizeof(elf::file) == 504);
 AT(elf::object, _pathname, 32);
 AT(elf::object, _base, 152);

@@ -33,14 +33,9 @@ alignas(16) static u8 stacks[RUNNABLE + 1][STACK];
 alignas(64) static u8 tls_blocks[RUNNABLE + 1][512];
 alignas(16) static u8 boot_storage[sizeof(thread)];
 
-static thread *threads_raw(int nr)
-{
-	return (thread *)threads[nr];
-}
-
 thread *thread_of(int nr)
 {
-	return heap(threads_raw(nr));
+	return heap((thread *)threads[nr]);
 }
 
 __attribute__((noinline)) static void waiter_main()
@@ -107,7 +102,7 @@ static void thread_make(int nr, const char *name, int cpu, thread::status st)
 {
 	thread *t = new (thread_of(nr)) thread;
 
-	list_make(&threads_raw(nr)->_active_timers);
+	list_make(&thread_of(nr)->_active_timers);
 	t->_timers_need_reload = true;
 	memset((u8 *)&t->_timers_need_reload + 1, 0xa5, 7); /* what the padding holds */
 	t->_id = 10 + nr;
@@ -121,12 +116,12 @@ static void thread_make(int nr, const char *name, int cpu, thread::status st)
 
 void list_make(list *l)
 {
-	l->header()->next_ = l->header()->prev_ = heap(l->header());
+	l->header()->next_ = l->header()->prev_ = l->header();
 }
 
 void list_append(list *l, list_node *node)
 {
-	list_node *header = heap(l->header()), *last = header->prev_;
+	list_node *header = l->header(), *last = header->prev_;
 
 	*node = {header, last};
 	last->next_ = heap(node);
@@ -142,7 +137,7 @@ static void timers_make()
 					     {{}, {}, nullptr, sched::timer_base::state::expired, 2500000000}};
 
 	for (sched::timer_base &timer : timers)
-		list_append(&threads_raw(1)->_active_timers, &timer.client_hook);
+		list_append(&thread_of(1)->_active_timers, &timer.client_hook);
 }
 
 /* As if libtest.so's function had been called by thread_main. */
