@@ -276,7 +276,8 @@ int sample_pairs_add(void *pairs, const struct sample *s)
 {
 	struct sample_pairs *p = pairs;
 	const struct timed_name *n = &p->names[s->tp->index];
-	struct pair_key key = {{n->per_cpu ? s->cpu : n->keyed ? s->key : s->thread, n->base, 0}};
+	struct pair_key key = {{n->per_cpu ? s->cpu : n->keyed ? s->key : s->thread, n->base,
+				 n->in_thread ? s->thread : 0}};
 
 	if (!s->time_ns)
 		return 0;
