@@ -162,7 +162,7 @@ const struct command list_command = {
 		    "  hostrace list vm.hrt --event kvm_exit --columns time_ns,vcpu,reason -f csv\n"
 		    "  hostrace list vm.hrt -f json | jq '.rows[] | select(.event == \"kvm_pio\")'",
 	.options = options,
-	.unused = "no-header",
+	.unused = "no-header symfs",
 	.rules =
 		(const struct option_rule[]){{"wide", .formats = "text", .unless = "columns"},
 					     {"follow", .formats = "text json jsonl"},

@@ -175,7 +175,10 @@ static int run_prof_flame(int argc, char **argv)
 	"show-address show-file-name"
 
 static const struct option_rule flame_rules[] = {
-	{"limit", .formats = "text folded json", .unless = "diff"}, {0}};
+	{"limit", .formats = "text folded json", .unless = "diff"},
+	{"sort", .unless = "compat"},
+	{0},
+};
 
 PROF_COMMAND(prof, "prof", named, "Show samples as a tree of call paths.",
 	     "Every sample with a backtrace counts once.",

@@ -2,6 +2,7 @@
 /* profile: hits by call path; with --host, guest code from the host's events alone. */
 #include <errno.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "commands/common/folded_run.h"
 #include "commands/common/reports.h"
@@ -65,6 +66,8 @@ static int run_host(int argc, char **argv)
 	if (compat_given || tracepoint)
 		return command_usage("%s cannot be combined with --host",
 				     compat_given ? "--compat" : "--tracepoint");
+	if (array_any(given.frames.nr_keys, i, given.frames.key[i] == FRAMES_COMM))
+		return command_usage("--sort comm cannot be combined with --host; use --by tid");
 	o->frames = given.frames;
 	o->tree = given.tree;
 	o->by |= given.group == PROFILE_GROUP_THREAD ? HOST_BY_TID

@@ -230,7 +230,7 @@ const struct command cpu_load_command = {
 	.examples = "  hostrace cpu-load -f csv tracefile",
 	.options = cpu_rows,
 	.unused = "wide backtrace multiline no-header debug exe symbols no-resolve no-inlined-by "
-		  "show-line-number show-address show-file-name use-symbols-file",
+		  "symfs show-line-number show-address show-file-name use-symbols-file",
 	.run = run_cpu_load,
 };
 

@@ -67,6 +67,7 @@ struct frame {
 	const char *name; /* NULL: unresolved */
 	const char *file; /* NULL: unknown */
 	int line;	  /* 0: unknown */
+	const char *dso;  /* the file that the code is in, without folders; NULL: unknown */
 };
 
 /* How addresses are to be resolved by the trace itself. */
@@ -74,6 +75,7 @@ struct sample_resolve {
 	bool none;    /* no symbols; only names that the trace has instead of addresses */
 	bool no_file; /* do not use the tables of an OSv dump */
 	bool compat;  /* search them as OSv's own tool does */
+	bool no_inlines; /* only the functions, not those inlined into them */
 };
 
 struct sample_trace;
@@ -85,7 +87,7 @@ struct sample_ops {
 	int (*next)(struct sample_trace *t, struct sample *ret);
 	/* Back to the first sample; t->nr_read is the number read so far. */
 	void (*rewind)(struct sample_trace *t);
-	/* Resolves an address (as in sample_backtrace()) by the trace itself: 0, or 1 with *ret. */
+	/* Resolves an address (as in sample_backtrace()) by the trace itself: as symbols_resolve(), or 0. */
 	unsigned int (*resolve)(struct sample_trace *t, uint64_t address,
 				const struct sample_resolve *how, struct frame *ret);
 	/* Frees the struct that embeds the trace. */

@@ -25,6 +25,10 @@ struct input_options {
 	struct text_list globs, reasons;
 	bool strict;
 	bool follow; /* the only input is read once, while it is written */
+	struct host_code { /* what names a host's code */
+		const char *root; /* files are looked for below it; NULL: in system folders */
+		int kallsyms; /* this host's, opened before the privileges that show addresses were given up; 0: not */
+	} code;
 };
 
 bool input_options_have_window(const struct input_options *o);

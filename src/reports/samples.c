@@ -50,6 +50,7 @@ int sample_source_open(struct sample_source *s, struct input_set *in)
 				      .arg = in,
 				      .first_source = in->nr_guests ? in->nr_hosts : 0,
 				      .files = input_set_files(in),
+				      .code = in->options->code,
 				      .name = in->input[input_set_nr(in) - 1].path};
 	int err;
 

@@ -110,6 +110,7 @@ struct function {
 
 struct elf_names {
 	Dwfl *dwfl;
+	Dwfl_Module *module; /* the file */
 	struct elf_units *units; /* NULL: .debug_aranges had all addresses so far */
 	struct hash_table names;
 	struct hash_table resolved; /* functions without a linkage name that were resolved */
@@ -125,8 +126,9 @@ static const Dwfl_Callbacks callbacks = {
 /* At the addresses in the file, or at the base address chosen by the guest's loader. */
 static bool elf_names_report(struct elf_names *e, const char *path, const uint64_t *base)
 {
-	return base ? dwfl_report_elf(e->dwfl, "module", path, -1, *base, true) != NULL
-		    : dwfl_report_offline(e->dwfl, "guest", path, -1) != NULL;
+	e->module = base ? dwfl_report_elf(e->dwfl, "module", path, -1, *base, true)
+			 : dwfl_report_offline(e->dwfl, "guest", path, -1);
+	return e->module;
 }
 
 static const char *first_folder(Dwfl *dwfl)
@@ -417,6 +419,37 @@ const char *elf_names_symbol(struct elf_names *e, uint64_t address)
 	uint64_t start;
 
 	return mod ? symbol_name(e, mod, address, &start) : NULL;
+}
+
+bool elf_names_of_offset(const struct elf_names *e, uint64_t offset, uint64_t *ret)
+{
+	Dwarf_Addr bias;
+	Elf *elf = dwfl_module_getelf(e->module, &bias);
+	GElf_Phdr segment;
+	size_t nr = 0;
+
+	if (!elf || elf_getphdrnum(elf, &nr))
+		return false;
+	for (int i = 0; i < (int)nr && gelf_getphdr(elf, i, &segment); i++)
+		if (segment.p_type == PT_LOAD && segment.p_flags & PF_X &&
+		    offset - segment.p_offset < segment.p_filesz) {
+			*ret = offset - segment.p_offset + segment.p_vaddr + bias;
+			return true;
+		}
+	return false;
+}
+
+size_t elf_names_build_id(const struct elf_names *e, uint8_t *ret, size_t size)
+{
+	const unsigned char *id;
+	GElf_Addr at;
+	int len = dwfl_module_build_id(e->module, &id, &at);
+
+	if (len <= 0)
+		return 0;
+	size = (size_t)len < size ? (size_t)len : size;
+	memcpy(ret, id, size);
+	return size;
 }
 
 const char *elf_names_short_path(const struct elf_names *e, const char *file)

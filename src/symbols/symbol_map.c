@@ -6,7 +6,10 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/error.h"
@@ -148,14 +151,11 @@ int symbol_map_parse(const char *text, size_t len, const char *name, struct symb
 }
 
 /* Files in /proc have no size. */
-static int file_read(const char *path, char **ret)
+static int file_read(FILE *f, const char *path, char **ret)
 {
-	_cleanup_fclose_ FILE *f = fopen(path, "re");
 	size_t len = 0, room = 1 << 20, n = 1;
 	_cleanup_free_ char *text = malloc(room);
 
-	if (!f)
-		return fail(-errno, "%s: %s", path, strerror(errno));
 	while (text && n) {
 		if (len + 1 == room) {
 			char *more = room < SYMBOL_MAP_BYTES ? realloc(text, room *= 2) : NULL;
@@ -176,12 +176,29 @@ static int file_read(const char *path, char **ret)
 	return 0;
 }
 
-int symbol_map_open(const char *path, struct symbol_map **ret)
+/* Closes the file. */
+static int map_from_file(FILE *opened, const char *path, struct symbol_map **ret)
 {
+	_cleanup_fclose_ FILE *f = opened;
 	char *text = NULL;
-	int err = file_read(path, &text);
+	int err = f ? file_read(f, path, &text) : fail(-errno, "%s: %s", path, strerror(errno));
 
 	return err ? err : map_from_text(text, path, ret);
+}
+
+int symbol_map_open(const char *path, struct symbol_map **ret)
+{
+	return map_from_file(fopen(path, "re"), path, ret);
+}
+
+int symbol_map_read(int fd, const char *name, struct symbol_map **ret)
+{
+	int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	FILE *f = own < 0 || lseek(own, 0, SEEK_SET) < 0 ? NULL : fdopen(own, "r");
+
+	if (own >= 0 && !f)
+		close(own);
+	return map_from_file(f, name, ret);
 }
 
 const char *symbol_map_find(const struct symbol_map *m, uint64_t address)

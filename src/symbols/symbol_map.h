@@ -22,6 +22,9 @@ struct symbol_map;
  */
 int symbol_map_open(const char *path, struct symbol_map **ret);
 
+/* The same from an open file, which stays open. */
+int symbol_map_read(int fd, const char *name, struct symbol_map **ret);
+
 /* The same from text in memory; `name` is for messages. The text is copied. */
 int symbol_map_parse(const char *text, size_t len, const char *name, struct symbol_map **ret);
 void symbol_map_close(struct symbol_map *m);

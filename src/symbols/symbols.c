@@ -239,7 +239,7 @@ static unsigned int resolve_by_file(struct symbols *s, uint64_t address, struct 
 		return 0;
 	const struct file_symbol *f = &s->by_file[lo - 1];
 
-	*ret = (struct frame){address, f->name, f->file, f->line};
+	*ret = (struct frame){address, f->name, f->file, f->line, NULL};
 	return 1;
 }
 
@@ -276,7 +276,8 @@ int symbols_open(struct sample_trace *t, const struct symbols_options *opt, stru
 	if (!s)
 		return fail(-ENOMEM, "out of memory");
 	s->opt = *opt;
-	s->resolve = (struct sample_resolve){opt->none, opt->use_file, opt->compat};
+	s->resolve = (struct sample_resolve){opt->none, opt->use_file, opt->compat,
+					   opt->no_inlines};
 	s->trace = t;
 	frame_cache_init(&s->cache);
 	if (!opt->none && opt->use_file)

@@ -14,6 +14,7 @@
 #ifndef HOSTRACE_SYMBOLS_H
 #define HOSTRACE_SYMBOLS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,7 @@ struct symbols_options {
 	bool none, use_file, no_inlines;
 	bool compat;	 /* the dump's tables are searched with the off-by-one rules of OSv's tool */
 	const char *map; /* --symbols: kallsyms, System.map, nm's output, or an ELF file */
+	const char *root; /* --symfs: files of a host's code are looked for below it */
 	const char *elf; /* -e; NULL and neither of the above: the trace's default, if it has one */
 };
 
@@ -54,6 +56,13 @@ unsigned int elf_names_resolve(struct elf_names *e, uint64_t address, bool inlin
 /* The symbol that contains the address, demangled, or NULL: the function whose code it is, inlined
  * ones included. */
 const char *elf_names_symbol(struct elf_names *e, uint64_t address);
+/*
+ * The address of what is at this offset in the file, as its program headers say; false: nothing is loaded from there.
+ */
+bool elf_names_of_offset(const struct elf_names *e, uint64_t offset, uint64_t *ret);
+/* The bytes of its build id that fit; 0: it has none. */
+size_t elf_names_build_id(const struct elf_names *e, uint8_t *ret, size_t size);
+
 /* Relative to the folder that the file's first unit was compiled in, or to one that the path leads
  * up to. */
 const char *elf_names_short_path(const struct elf_names *e, const char *file);

@@ -17,7 +17,10 @@
  *   period N | freq N                      of the events that follow, not every occurrence
  *   noidall                                other records than samples have no time (sample_id_all is 0)
  *   comm TIME CPU PID/TID NAME
+ *   exec TIME CPU PID/TID NAME             a COMM record of execve()
  *   fork TIME CPU PARENT PID/TID           PARENT: PID/TID
+ *   map TIME CPU PID START LEN OFFSET INODE FILE  a MMAP2 record of code; PID -1: of the kernel
+ *   chain ADDRESS...                       call chains of the samples that follow, with their markers
  *   lost TIME CPU COUNT
  *   lostsamples TIME CPU MISC COUNT
  *   throttle TIME CPU EVENT | unthrottle TIME CPU EVENT
@@ -62,6 +65,8 @@ struct counter {
 struct trace {
 	bool threads, pipe, packed, no_id_all;
 	uint64_t sample, clock, period, freq;
+	uint64_t chain[WORDS];
+	int nr_chain;
 	bool have_clock;
 	struct formats formats;
 	uint64_t period_of[EVENTS], freq_of[EVENTS]; /* of the formats */
@@ -186,9 +191,9 @@ static void sample_add(struct trace *t, char **word, int nr)
 	if (s & PERF_SAMPLE_READ)
 		put(b.f, 1, 8); /* read_format 0: the value */
 	if (s & PERF_SAMPLE_CALLCHAIN) {
-		put(b.f, 2, 8);
-		put(b.f, PERF_CONTEXT_KERNEL, 8);
-		put(b.f, 0xffffffff81000000, 8);
+		put(b.f, (uint64_t)t->nr_chain, 8);
+		for (int i = 0; i < t->nr_chain; i++)
+			put(b.f, t->chain[i], 8);
 	}
 	if (s & PERF_SAMPLE_RAW && !counter)
 		raw_put(b.f, raw, len);
@@ -197,6 +202,24 @@ static void sample_add(struct trace *t, char **word, int nr)
 	bytes_end(&b);
 	record_put(ring_of(t, word[1]), PERF_RECORD_SAMPLE, 1, &b); /* misc: kernel */
 	free(b.data);
+}
+
+static void map_put(FILE *f, char **word)
+{
+	size_t len = strlen(word[8]) + 1;
+
+	put(f, *word[3] == '-' ? UINT32_MAX : number(word[3]), 4);
+	put(f, *word[3] == '-' ? 0 : number(word[3]), 4);
+	for (int i = 4; i < 7; i++)
+		put(f, number(word[i]), 8);
+	put(f, 0, 8); /* device */
+	put(f, number(word[7]), 8);
+	put(f, 0, 8); /* generation */
+	put(f, 5, 4); /* PROT_READ | PROT_EXEC */
+	put(f, 2, 4); /* MAP_PRIVATE */
+	fwrite(word[8], 1, len, f);
+	for (; len % 8; len++)
+		fputc(0, f);
 }
 
 static void record_add(struct trace *t, char **word, int nr)
@@ -216,14 +239,18 @@ static void record_add(struct trace *t, char **word, int nr)
 		type = PERF_RECORD_LOST_SAMPLES;
 		misc = (uint32_t)number(word[3]);
 		put(b.f, number(word[4]), 8);
-	} else if (!strcmp(word[0], "comm") && nr == 5) {
+	} else if ((!strcmp(word[0], "comm") || !strcmp(word[0], "exec")) && nr == 5) {
 		char name[16] = "";
 
 		type = PERF_RECORD_COMM;
+		misc = *word[0] == 'e' ? PERF_RECORD_MISC_COMM_EXEC : 0;
 		task = task_of(word[3]);
 		snprintf(name, sizeof(name), "%s", text_word(word[4]));
 		put(b.f, task.pid | (uint64_t)task.tid << 32, 8);
 		fwrite(name, 1, sizeof(name), b.f);
+	} else if (!strcmp(word[0], "map") && nr == 9) {
+		type = PERF_RECORD_MMAP2;
+		map_put(b.f, word);
 	} else if (!strcmp(word[0], "fork") && nr == 5) {
 		struct task parent = task_of(word[3]), child = task_of(word[4]);
 
@@ -340,6 +367,9 @@ static void line_read(struct trace *t, char *line)
 	} else if (!strcmp(word[0], "sample")) {
 		for (int i = 1; i < nr; i++)
 			sample_set(t, word[i]);
+	} else if (!strcmp(word[0], "chain")) {
+		for (t->nr_chain = 0; t->nr_chain < nr - 1; t->nr_chain++)
+			t->chain[t->nr_chain] = number(word[1 + t->nr_chain]);
 	} else if (!strcmp(word[0], "clock") && nr == 2) {
 		t->clock = strcmp(word[1], "mono") ? number(word[1]) : 1;
 		t->have_clock = true;
@@ -562,6 +592,9 @@ int main(int argc, char **argv)
 	in = fopen(argv[optind], "r");
 	if (!in)
 		error(1, errno, "%s", argv[optind]);
+	t->nr_chain = 2;
+	t->chain[0] = PERF_CONTEXT_KERNEL;
+	t->chain[1] = 0xffffffff81000000;
 	t->sample = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_RAW |
 		    PERF_SAMPLE_ID;
 	bytes_begin(&t->data);

@@ -175,6 +175,7 @@ rule "examples run" "$(
 	cp tests/cases/osv-reports/tracefile* "$dir"
 	cp tests/cases/profile-host/clock.txt "$dir/sampled.hrt"
 	cp tests/cases/profile-host/kallsyms "$dir/guest.kallsyms"
+	cp tests/cases/text-perf-chains/frames.txt "$dir/perf.data"
 	cp tests/cases/guest-clock/host.hrt "$dir/vm.hrt"
 	cp tests/cases/guest-clock/guest.dat "$dir"
 	cp tests/cases/guest-clock/host.hrt "$dir/vm.hrt"

@@ -3,6 +3,8 @@
 #include "analyzers/profile/backtraces.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
@@ -17,8 +19,13 @@ struct stack {
 };
 
 struct known_name {
-	char *text; /* of `name` */
+	const char *key; /* of `name` */
 	uint32_t number;
+};
+
+struct name {
+	char *key; /* owned: the name, a separator and its dso; of a name without one the name */
+	const char *text, *dso;
 };
 
 struct backtraces {
@@ -27,7 +34,7 @@ struct backtraces {
 	struct hash_index by_hash; /* in `stack` */
 	uint64_t beyond; /* the one frame of all backtraces beyond the limits */
 	size_t bytes;	 /* of copies */
-	char **name;
+	struct name *name;
 	uint32_t nr_names;
 	struct hash_table by_name;
 };
@@ -55,7 +62,7 @@ void backtraces_close(struct backtraces *b)
 	free(b->stack);
 	hash_index_deinit(&b->by_hash);
 	for (uint32_t i = 0; i < b->nr_names; i++)
-		free(b->name[i]);
+		free(b->name[i].key);
 	free(b->name);
 	hash_deinit(&b->by_name);
 	free(b);
@@ -142,34 +149,79 @@ int backtrace_set(struct backtraces *b, struct sample *to, const uint64_t *addre
 
 /* ---- names ---- */
 
-static struct known_name *name_add(struct backtraces *b, const char *name)
+/* "name", or "name\nDSO", which no sanitized name holds. */
+static char *key_make(const char *name, const char *dso)
 {
-	char *copy = b->nr_names < BACKTRACE_NAMES_MAX && !array_room(b->name, b->nr_names)
-			     ? strdup(name)
-			     : NULL;
-	struct known_name *known = copy ? hash_add_text(&b->by_name, copy, NULL) : NULL;
+	char *key;
 
+	return asprintf(&key, "%s%s%s", name, dso ? "\n" : "", dso ? dso : "") < 0 ? NULL : key;
+}
+
+/* In memory: the key, then the name that it begins with. */
+static bool name_fill(struct name *to, const char *key, const char *name, const char *dso)
+{
+	size_t len = strlen(key) + 1, more = strlen(name) + 1;
+
+	to->key = malloc(len + more);
+	if (!to->key)
+		return false;
+	memcpy(to->key, key, len);
+	to->text = memcpy(to->key + len, name, more);
+	to->dso = dso ? to->key + more : NULL;
+	return true;
+}
+
+static struct known_name *name_add(struct backtraces *b, const char *key, const char *name,
+				   const char *dso)
+{
+	struct known_name *known;
+
+	if (b->nr_names == BACKTRACE_NAMES_MAX || array_room(b->name, b->nr_names) ||
+	    !name_fill(&b->name[b->nr_names], key, name, dso))
+		return NULL;
+	known = hash_add_text(&b->by_name, b->name[b->nr_names].key, NULL);
 	if (!known) {
-		free(copy);
+		free(b->name[b->nr_names].key);
 		return NULL;
 	}
-	b->name[b->nr_names] = copy;
 	known->number = ++b->nr_names;
 	return known;
+}
+
+uint64_t backtrace_address_in(struct backtraces *b, const char *name, const char *dso)
+{
+	_cleanup_free_ char *key = key_make(name, dso);
+	const struct known_name *known = key ? hash_find_text(&b->by_name, key) : NULL;
+
+	if (key && !known)
+		known = name_add(b, key, name, dso);
+	return known ? NAMES_AT + known->number : 0;
 }
 
 uint64_t backtrace_address(struct backtraces *b, const char *name)
 {
 	const struct known_name *known = hash_find_text(&b->by_name, name);
 
-	if (!known)
-		known = name_add(b, name);
-	return known ? NAMES_AT + known->number : 0;
+	return known ? NAMES_AT + known->number : backtrace_address_in(b, name, NULL);
+}
+
+static const struct name *name_of(const struct backtraces *b, uint64_t address)
+{
+	return address > NAMES_AT && address - NAMES_AT <= b->nr_names
+		       ? &b->name[address - NAMES_AT - 1]
+		       : NULL;
 }
 
 const char *backtrace_name(const struct backtraces *b, uint64_t address)
 {
-	return address > NAMES_AT && address - NAMES_AT <= b->nr_names
-		       ? b->name[address - NAMES_AT - 1]
-		       : NULL;
+	const struct name *n = name_of(b, address);
+
+	return n ? n->text : NULL;
+}
+
+const char *backtrace_dso(const struct backtraces *b, uint64_t address)
+{
+	const struct name *n = name_of(b, address);
+
+	return n ? n->dso : NULL;
 }

@@ -38,7 +38,10 @@ int backtrace_set(struct backtraces *b, struct sample *to, const uint64_t *addre
 
 /* The address that represents a name; 0: too many names. */
 uint64_t backtrace_address(struct backtraces *b, const char *name);
-/* NULL: the address represents no name. */
+/* The same of code in the file `dso`, which may be NULL. */
+uint64_t backtrace_address_in(struct backtraces *b, const char *name, const char *dso);
+/* NULL: the address represents no name; the file of that code is unknown. */
 const char *backtrace_name(const struct backtraces *b, uint64_t address);
+const char *backtrace_dso(const struct backtraces *b, uint64_t address);
 
 #endif

@@ -232,6 +232,63 @@ unsigned int frames_resolve(struct symbols *symbols, const struct sample *s,
 	return nr;
 }
 
+/* "[kvm]" of "vcpu_enter_guest [kvm]", "[kernel]" of its other code; of user space as the source of names says. */
+static void dso_print(const struct frame *frame, char *buf, size_t size)
+{
+	const char *module = frame->name ? strrchr(frame->name, '[') : NULL;
+	bool kernel = frame->address >> 63;
+
+	snprintf(buf, size, "%s",
+		 frame->dso			      ? frame->dso
+		 : kernel && module && module > frame->name ? module
+		 : kernel				      ? "[kernel]"
+							      : "[unknown]");
+	text_sanitize(buf);
+}
+
+/* As `perf report --sort` does, by the innermost frame; a thread's name is added to each sample's path. */
+static int keys_make(struct frames *f, const struct frame *frame, uint32_t *ret)
+{
+	uint32_t number[FRAMES_KEYS], nr = 0;
+	char text[4096];
+	int err = 0;
+
+	for (unsigned int i = 0; i < f->opt.nr_keys && !err; i++) {
+		if (f->opt.key[i] == FRAMES_COMM)
+			continue;
+		if (f->opt.key[i] == FRAMES_DSO)
+			dso_print(frame, text, sizeof(text));
+		else
+			frame_print(frame, &f->opt, text, sizeof(text));
+		err = calltree_frame(f->tree, text, &number[nr++]);
+	}
+	return err ? err : calltree_path(f->tree, number, nr, ret);
+}
+
+static int comm_add(struct frames *f, const struct sample *s, uint32_t *path)
+{
+	const struct calltree_path p = f->tree->path[*path];
+	uint32_t number[FRAMES_KEYS], from = 0;
+	char comm[32];
+
+	for (unsigned int i = 0; i < f->opt.nr_keys; i++) {
+		int err;
+
+		if (f->opt.key[i] != FRAMES_COMM) {
+			number[i] = from < p.nr ? f->tree->step[p.at + from++] : 0;
+			continue;
+		}
+		if (*s->thread_name)
+			snprintf(comm, sizeof(comm), "%.16s", s->thread_name);
+		else
+			snprintf(comm, sizeof(comm), "thread %" PRIu64, (uint64_t)s->thread);
+		err = calltree_frame(f->tree, comm, &number[i]);
+		if (err)
+			return err;
+	}
+	return calltree_path(f->tree, number, f->opt.nr_keys, path) ?: 1;
+}
+
 static int path_make(struct frames *f, const struct sample *s, uint32_t *ret)
 {
 	struct frame frame[FRAMES_ROOM];
@@ -246,6 +303,8 @@ static int path_make(struct frames *f, const struct sample *s, uint32_t *ret)
 	if (f->opt.function)
 		nr = cut_at_function(f, frame, nr);
 	*ret = CALLTREE_NONE;
+	if (nr && f->opt.nr_keys)
+		return keys_make(f, &frame[f->opt.caller_oriented ? nr - 1 : 0], ret);
 	for (unsigned int i = 0; i < nr; i++) {
 		frame_print(&frame[i], &f->opt, text, sizeof(text));
 		int err = calltree_frame(f->tree, text, &number[i]);
@@ -256,7 +315,7 @@ static int path_make(struct frames *f, const struct sample *s, uint32_t *ret)
 	return nr ? calltree_path(f->tree, number, nr, ret) : 0;
 }
 
-int frames_path(struct frames *f, const struct sample *s, uint32_t *ret)
+static int stack_path(struct frames *f, const struct sample *s, uint32_t *ret)
 {
 	uint32_t id;
 	int r = backtrace_number(f->stacks, s, &id);
@@ -274,6 +333,18 @@ int frames_path(struct frames *f, const struct sample *s, uint32_t *ret)
 		return r;
 	*ret = f->path[id];
 	return *ret != CALLTREE_NONE;
+}
+
+static bool has_comm(const struct frames_options *opt)
+{
+	return array_any(opt->nr_keys, i, opt->key[i] == FRAMES_COMM);
+}
+
+int frames_path(struct frames *f, const struct sample *s, uint32_t *ret)
+{
+	int r = stack_path(f, s, ret);
+
+	return r > 0 && has_comm(&f->opt) ? comm_add(f, s, ret) : r;
 }
 
 int frames_path_to(struct frames *f, const struct sample *s, const char *last, uint32_t *ret)

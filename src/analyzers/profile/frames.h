@@ -15,6 +15,9 @@ enum {
 	FRAMES_ROOM = FRAMES_PATH_MAX + FRAME_INLINES_MAX,
 };
 
+/* What a path is made of instead of the backtrace. */
+enum frames_key { FRAMES_COMM, FRAMES_DSO, FRAMES_SYMBOL, FRAMES_KEYS };
+
 struct frames_options {
 	struct symbols_options symbols;
 	bool show_line, show_file, show_address; /* -L -F -A */
@@ -23,6 +26,8 @@ struct frames_options {
 	bool decimal; /* unresolved addresses in decimal (as prof-flame of OSv's tool) */
 	bool beyond_malloc;   /* the path begins at malloc's caller (memory-analyzer) */
 	const char *function; /* --function: the path begins here */
+	enum frames_key key[FRAMES_KEYS]; /* --sort: nr_keys of them; 0: the path is the backtrace */
+	unsigned int nr_keys;
 };
 
 struct frames;

@@ -53,6 +53,7 @@ static const struct {
 	{"kmem_cache_alloc_node", WHAT_ALLOC, MADE_SLAB, {"ptr", "bytes_req", "bytes_alloc"}},
 	{"mm_page_alloc", WHAT_PAGES, MADE_PAGE, {"pfn", "order"}},
 	{"kernel_stack", WHAT_STACK, 0, {"size"}},
+	{"call_chain", WHAT_STACK, 0, {"size"}},
 	{"user_stack", WHAT_NOTHING, 0, {0}},
 	{"kvm_exit", WHAT_EXIT, 0, {"rip", "reason", "isa"}},
 	{"kvm_userspace_exit", WHAT_USER_EXIT, 0, {"reason"}},

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/saturate.h"
 #include "readers/ftrace/tracedat.h"
+#include "readers/perf/perfdata.h"
 #include "readers/ring/stream_reader.h"
 
 enum { ROOM = SAMPLES_HELD + 64 /* maximum per event, and the sample returned last */ };
@@ -34,6 +35,7 @@ static void samples_close(struct sample_trace *base)
 	hash_deinit(&x->own);
 	backtraces_close(x->backtraces);
 	symbol_map_close(x->symbols);
+	code_maps_close(x->maps);
 	free(x->syscalls);
 	free(x->batch);
 	free(x->rule);
@@ -285,6 +287,8 @@ static int samples_next(struct sample_trace *base, struct sample *ret)
 
 	if (!err && !x->ended)
 		err = held_fill(x);
+	if (!err && x->first == x->next && x->maps)
+		code_maps_caveats(x->maps, &x->reader->info);
 	if (err || x->first == x->next)
 		return err;
 	if (x->held[x->first % ROOM].wants_stack)
@@ -309,7 +313,10 @@ static unsigned int samples_resolve(struct sample_trace *base, uint64_t address,
 
 	if (!name && x->symbols && !how->none)
 		name = symbol_map_find(x->symbols, address);
-	*ret = (struct frame){.address = address, .name = name};
+	if (!name && x->maps)
+		return code_maps_resolve(x->maps, address, how, ret);
+	*ret = (struct frame){.address = address, .name = name,
+			      .dso = backtrace_dso(x->backtraces, address)};
 	return name != NULL;
 }
 
@@ -334,7 +341,7 @@ static int samples_init(struct samples *x)
 	return backtraces_open(&x->backtraces);
 }
 
-/* A trace.dat and a guest stream contain the symbols of their kernel. */
+/* A trace.dat and a guest stream contain the symbols of their kernel, and a perf.data may. */
 static int symbols_read(struct samples *x)
 {
 	_cleanup_free_ char *text = NULL;
@@ -346,6 +353,8 @@ static int symbols_read(struct samples *x)
 		err = tracedat_symbols(x->in.name, x->in.files, &text, &len);
 	else if (!strcmp(kind, "guest-stream"))
 		err = stream_symbols(x->in.name, x->in.files, &text, &len);
+	else if (!strcmp(kind, "perf.data"))
+		err = perfdata_symbols(x->in.name, x->in.files, &text, &len);
 	if (err || !len)
 		return err;
 	symbol_map_parse(text, len, x->in.name, &x->symbols); /* without symbols, addresses are shown */
@@ -373,6 +382,8 @@ int samples_open(const struct samples_input *in, struct sample_trace **ret)
 		err = types_find(x);
 	if (!err)
 		err = symbols_read(x);
+	if (!err && !in->first_source)
+		err = code_maps_open(&x->reader->info, &in->code, &x->maps);
 	if (!err)
 		clock_read(x);
 	if (err)

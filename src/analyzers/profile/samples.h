@@ -17,13 +17,15 @@
  *                    _start ... _end, _start ...
  *                    _done; sys_enter: by its number
  *   backtrace        the kernel_stack that follows  frame0, frame1, ...    the guest's instruction pointer; of a
- *                    on the same CPU                                       wait, the reason of the VM-exit
+ *                    on the same CPU; perf's                               wait, the reason of the VM-exit
+ *                    call_chain
  */
 #ifndef HOSTRACE_SAMPLES_H
 #define HOSTRACE_SAMPLES_H
 
 #include "event/reader.h"
 #include "event/sample.h"
+#include "input/input_options.h"
 
 enum {
 	SAMPLES_HELD = 4096,	       /* events that wait for their backtrace */
@@ -41,6 +43,7 @@ struct samples_input {
 	unsigned int first_source; /* events of inputs before this one are skipped */
 	const char *name;	   /* of the trace, for messages and symbols */
 	struct open_files *files;  /* keeps it; may be NULL */
+	struct host_code code;
 };
 
 /* 0, or -errno with the error message set. */

@@ -4,6 +4,7 @@
 #define HOSTRACE_SAMPLES_INTERNAL_H
 
 #include "analyzers/profile/backtraces.h"
+#include "analyzers/profile/code_maps.h"
 #include "analyzers/profile/samples.h"
 #include "base/hash.h"
 #include "symbols/symbol_map.h"
@@ -137,6 +138,7 @@ struct samples {
 	struct backtraces *backtraces;
 	struct sample_syscalls *syscalls; /* NULL: the trace has none */
 	struct symbol_map *symbols; /* the trace's own */
+	struct code_maps *maps;	    /* of a host's call chains; NULL: it has none */
 	struct sample_held *held;   /* a ring of SAMPLES_HELD + 64 */
 	size_t nr_held;		    /* entries of it that were ever used */
 	uint64_t first, next, event;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Collects the paths of inputs, outputs and symbol files from the options, and confines the process to them, once. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 
+#include "analyzers/profile/code_maps.h"
 #include "base/user_rights.h"
+#include "commands/common/command.h"
 #include "commands/common/confined.h"
 #include "commands/common/input.h"
 #include "commands/common/symbol_options.h"
@@ -33,11 +36,33 @@ static int elf_add(struct confine_paths *p, const char *elf)
 	return err ? err : confine_paths_read(p, debug);
 }
 
+/* What names a host's own code. Whether there is any is known once the inputs are read. */
+static int code_add(struct confine_paths *p)
+{
+	int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC),
+	    err = confine_paths_read(p, "/sys/kernel/notes");
+
+	input_given.code.kallsyms = fd > 0 ? fd : 0;
+	if (!err && input_given.code.root)
+		return confine_paths_read(p, input_given.code.root);
+	for (size_t i = 0; code_maps_folders[i] && !err; i++)
+		err = confine_paths_read(p, code_maps_folders[i]);
+	return err;
+}
+
+static bool names_code(void)
+{
+	for (const struct option_row *const *t = command_now->options; *t; t++)
+		if (*t == profile_symbol_options)
+			return true;
+	return false;
+}
+
 static int symbols_add(struct confine_paths *p)
 {
 	const struct symbols_options given = symbols_given();
 	const char *const files[] = {given.map, given.elf, OSV_DEFAULT_ELF};
-	int err = 0;
+	int err = names_code() ? code_add(p) : 0;
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files) && !err; i++)
 		err = files[i] ? elf_add(p, files[i]) : 0;

@@ -2,6 +2,7 @@
 /* The options of commands that work on samples. With --compat they mean what they do in trace.py. */
 #include <errno.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/units.h"
 #include "commands/common/input.h"
@@ -12,7 +13,7 @@ bool compat_given, no_header_given;
 static bool backtrace, multiline;
 static struct {
 	bool caller;
-	const char *group, *function, *min_duration, *min_hits;
+	const char *group, *function, *min_duration, *min_hits, *sort;
 	uint64_t max_levels;
 } profile;
 
@@ -34,6 +35,7 @@ const struct option_row profile_options[] = {
 	{0,   "min-duration",    OPT_TEXT, &profile.min_duration, "TIME",  "hide call paths that took less; in ns unless a unit is given"},
 	{0,   "min-hits",        OPT_TEXT, &profile.min_hits,     "N|P%",  "hide call paths with fewer hits"},
 	{0,   "max-levels",      OPT_U64,  &profile.max_levels,   "N",     "show at most N levels; 0: all"},
+	{0,   "sort",            OPT_TEXT, &profile.sort,         "KEY[,KEY]", "count by comm, dso and symbol of the innermost frame instead of call paths"},
 	{0},
 };
 /* clang-format on */
@@ -44,6 +46,7 @@ const struct option_rule profile_rules[] = {
 	{"min-duration", .formats = "text json", .unless = "diff"},
 	{"min-hits", .formats = "text json", .unless = "diff"},
 	{"max-levels", .formats = "text json", .unless = "diff"},
+	{"sort", .unless = "compat"},
 	{0},
 };
 
@@ -53,7 +56,7 @@ int backtrace_options_check(void)
 	if (backtrace)
 		return 0;
 	return options_unused_check("debug exe symbols use-symbols-file no-inlined-by "
-				    "show-line-number show-file-name show-address",
+				    "show-line-number show-file-name show-address symfs",
 				    "without --backtrace");
 }
 
@@ -118,6 +121,26 @@ int min_hits_parse(const char *text, uint64_t *ret_hits, double *ret_percent)
 					 : 0;
 }
 
+static int sort_parse(struct frames_options *to)
+{
+	static const char *const keys[] = {"comm", "dso", "symbol"};
+
+	for (const char *p = profile.sort ? profile.sort : ""; *p; p += strspn(p, ",")) {
+		size_t n = strcspn(p, ","), i = 0;
+
+		while (i < FRAMES_KEYS && (strlen(keys[i]) != n || strncmp(p, keys[i], n) != 0))
+			i++;
+		if (i == FRAMES_KEYS || array_any(to->nr_keys, at, to->key[at] == i))
+			return fail(-EINVAL,
+				    "--sort: invalid key '%.*s' (supported, once each: comm, dso, "
+				    "symbol)",
+				    (int)n, p);
+		to->key[to->nr_keys++] = (enum frames_key)i;
+		p += n;
+	}
+	return profile.sort && !to->nr_keys ? fail(-EINVAL, "--sort: missing key") : 0;
+}
+
 int profile_given(struct profile_options *ret)
 {
 	static const char *const groups[] = {"none", "thread", "cpu"};
@@ -133,6 +156,9 @@ int profile_given(struct profile_options *ret)
 	ret->frames = frames_given();
 	ret->frames.caller_oriented = profile.caller;
 	ret->frames.function = profile.function;
+	err = sort_parse(&ret->frames);
+	if (err)
+		return err;
 	for (int i = 0; i < 3; i++)
 		if (!profile.group || !strcmp(profile.group, groups[i])) {
 			ret->group = (enum profile_group)i;

@@ -24,6 +24,7 @@ const struct option_row profile_symbol_options[] = {
 	{'A', "show-address",     OPT_FLAG, &symbols.address,      NULL,   "show addresses with names"},
 	{'F', "show-file-name",   OPT_FLAG, &symbols.file,         NULL,   "show file names"},
 	{'S', "use-symbols-file", OPT_FLAG, &symbols.symbols_file, NULL,   "read symbols from FILE.symbols in the folder of an OSv trace"},
+	{0,   "symfs",            OPT_TEXT, &input_given.code.root, "DIR", "look below DIR for the files whose code a host's call chains name (default: system folders)"},
 	{0},
 };
 /* clang-format on */

@@ -104,7 +104,8 @@ static int plain_sample(struct perfdata *p, struct perfdata_attr *a,
 		p->unknown++;
 		return 0;
 	}
-	return perfdata_record_add(p, type, (const uint8_t *)&rec, sizeof(rec));
+	return perfdata_record_add(p, type, (const uint8_t *)&rec, sizeof(rec)) ?:
+	       perfdata_chain_add(p, s);
 }
 
 static int tracepoint_sample(struct perfdata *p, const struct perfdata_sample *s)
@@ -122,7 +123,7 @@ static int tracepoint_sample(struct perfdata *p, const struct perfdata_sample *s
 	made.pid = s->have_tid ? hdr.pid : made.pid;
 	made.tid = s->have_tid ? hdr.tid : made.tid;
 	memcpy(p->scratch, &made, sizeof(made));
-	return perfdata_record_add(p, ev.type, p->scratch, ev.size);
+	return perfdata_record_add(p, ev.type, p->scratch, ev.size) ?: perfdata_chain_add(p, s);
 }
 
 static int sample_take(struct perfdata *p, const struct perfdata_record *rec)
@@ -214,6 +215,7 @@ static int comm_take(struct perfdata *p, const struct perfdata_record *rec)
 	}
 	if (b.cut || !*comm)
 		return 0;
+	perfdata_map_exec(p, rec, pid);
 	if (vm_threads_vcpu_of_name(comm, strlen(comm)) != RECORD_NO_VCPU && !p->guest)
 		ftrace_events_thread_named(p->events, tid,
 					   vm_threads_vcpu_of_name(comm, strlen(comm)));
@@ -223,11 +225,11 @@ static int comm_take(struct perfdata *p, const struct perfdata_record *rec)
 static int fork_take(struct perfdata *p, const struct perfdata_record *rec)
 {
 	struct buffer b = buffer_of(rec->data, rec->len, p->file.path, rec->offset);
-	uint32_t pid = buffer_u32(&b), tid, parent;
+	uint32_t pid = buffer_u32(&b), from = buffer_u32(&b), tid = buffer_u32(&b),
+		 parent = buffer_u32(&b);
 
-	buffer_u32(&b); /* the parent's pid */
-	tid = buffer_u32(&b);
-	parent = buffer_u32(&b);
+	if (!b.cut)
+		perfdata_map_fork(p, rec, pid, from);
 	return b.cut ? 0 : name_take(p, rec, pid, tid, "", parent);
 }
 
@@ -264,6 +266,9 @@ static int record_take(struct perfdata *p, const struct perfdata_record *rec)
 		return comm_take(p, rec);
 	case PERFDATA_FORK:
 		return fork_take(p, rec);
+	case PERFDATA_MMAP:
+	case PERFDATA_MMAP2:
+		return p->chains.type ? perfdata_map_take(p, rec) : 0;
 	case PERFDATA_TIME_CONV:
 		return perfdata_time_conv(p, rec);
 	case PERFDATA_FINISHED_ROUND:
@@ -352,6 +357,7 @@ static void end_take(struct perfdata *p)
 
 	pending_deinit(&p->pending); /* another reader of the file may follow before this one is closed */
 	perfdata_losses_end(p);
+	perfdata_chains_end(p);
 	info->truncated = p->file.unended || p->stream.cut;
 	if (info->truncated)
 		trace_info_caveat(info, "%s is truncated or was not finished: the rest is missing",
@@ -474,6 +480,7 @@ static int file_begin(struct perfdata *p)
 	perfdata_stream_deinit(&p->stream);
 	perfdata_file_deinit(&p->file);
 	ftrace_events_free(p->events);
+	perfdata_chains_begin(p);
 	p->events = ftrace_events_new(p->guest ? FTRACE_GUEST : FTRACE_HOST, NULL, NULL);
 	err = p->events ? perfdata_file_open(&p->file, p->reader.info.file, p->events) : -ENOMEM;
 	return err ? err : perfdata_stream_init(&p->stream, &p->file, p->events, 0);

@@ -12,4 +12,7 @@ extern const struct reader_ops perfdata_reader;
  */
 int perfdata_part_refuse(const char *path, const uint8_t *head, size_t len);
 
+/* The kernel's symbols, as text like /proc/kallsyms, which the caller frees; NULL and 0: it has none. */
+int perfdata_symbols(const char *path, struct open_files *files, char **ret, size_t *ret_len);
+
 #endif

@@ -15,6 +15,7 @@
 #include "base/order.h"
 #include "base/read_full.h"
 #include "readers/ftrace/tracedat_internal.h"
+#include "readers/perf/perfdata.h"
 #include "readers/perf/perfdata_file.h"
 
 enum {
@@ -186,7 +187,22 @@ struct perfdata_attr *perfdata_attr_of(struct perfdata_file *f, uint64_t id)
 
 /* ---- formats ---- */
 
-/* "0.5" ends after the kernel's symbols and printk's formats, "0.6" has the threads' names too: neither is needed. */
+static int kernel_symbols_take(struct perfdata_file *f, struct buffer *b)
+{
+	uint32_t len = buffer_u32(b);
+	const uint8_t *text = buffer_bytes(b, len);
+
+	if (!text || !len || f->symbols)
+		return 0;
+	f->symbols = malloc(len);
+	if (!f->symbols)
+		return fail(-ENOMEM, "%s: out of memory", f->path);
+	memcpy(f->symbols, text, len);
+	f->symbols_len = len;
+	return 0;
+}
+
+/* "0.5" ends after the kernel's symbols and printk's formats, "0.6" has the threads' names too: not needed. */
 int perfdata_formats(struct perfdata_file *f, const uint8_t *data, size_t len, uint64_t offset,
 		     struct ftrace_events *events)
 {
@@ -206,7 +222,9 @@ int perfdata_formats(struct perfdata_file *f, const uint8_t *data, size_t len, u
 	err = tracedat_headers(&shape, &b);
 	if (!err)
 		err = tracedat_ftrace_formats(&b, events);
-	return err ? err : tracedat_formats(&b, events);
+	if (!err)
+		err = tracedat_formats(&b, events);
+	return err || !f->want_symbols ? err : kernel_symbols_take(f, &b);
 }
 
 /* ---- features ---- */
@@ -239,6 +257,32 @@ static void event_desc_take(struct perfdata_file *f, struct buffer *b)
 	}
 }
 
+/* Records of a head, s32 pid, u8 id[20], u8 size, 3 bytes, the file's name. */
+static void build_ids_take(struct perfdata_file *f, struct buffer *b)
+{
+	enum { FIXED = 8 + 4 + 24, BUILD_ID_MAX = 20, FILES_MAX = 32768 };
+	char text[2 * BUILD_ID_MAX + 1];
+	uint16_t size;
+
+	if (!f->build_ids)
+		f->build_ids = json_object();
+	while (buffer_left(b) > FIXED) {
+		const uint8_t *rec = b->pos;
+		const char *name = (const char *)rec + FIXED;
+		unsigned int len;
+
+		memcpy(&size, rec + 6, sizeof(size));
+		if (size <= FIXED || !buffer_bytes(b, size))
+			return;
+		len = rec[FIXED - 4] && rec[FIXED - 4] <= BUILD_ID_MAX ? rec[FIXED - 4]
+								       : BUILD_ID_MAX;
+		for (unsigned int i = 0; i < len; i++)
+			snprintf(text + 2ul * i, 3, "%02x", rec[12 + i]);
+		if (memchr(name, 0, size - FIXED) && json_object_size(f->build_ids) < FILES_MAX)
+			json_object_set_new(f->build_ids, name, json_string(text));
+	}
+}
+
 static int feature_take(struct perfdata_file *f, unsigned int bit, struct buffer *b)
 {
 	if (bit == PERFDATA_F_HOSTNAME)
@@ -252,6 +296,8 @@ static int feature_take(struct perfdata_file *f, unsigned int bit, struct buffer
 		f->has_parts = buffer_u64(b); /* the version; 0: all is in this file (perf record --kcore) */
 	else if (bit == PERFDATA_F_EVENT_DESC)
 		event_desc_take(f, b);
+	else if (bit == PERFDATA_F_BUILD_ID)
+		build_ids_take(f, b);
 	else if (bit == PERFDATA_F_CLOCK_DATA && buffer_left(b) >= 24) {
 		buffer_u64(b); /* version, clock id */
 		f->wall_ns = buffer_u64(b);
@@ -273,7 +319,7 @@ static bool feature_wanted(unsigned int bit)
 	return bit == PERFDATA_F_TRACING_DATA || bit == PERFDATA_F_HOSTNAME ||
 	       bit == PERFDATA_F_OSRELEASE || bit == PERFDATA_F_NRCPUS ||
 	       bit == PERFDATA_F_EVENT_DESC || bit == PERFDATA_F_CLOCK_DATA ||
-	       bit == PERFDATA_F_DIR_FORMAT;
+	       bit == PERFDATA_F_DIR_FORMAT || bit == PERFDATA_F_BUILD_ID;
 }
 
 static int feature_read(struct perfdata_file *f, unsigned int bit, struct buffer *table,
@@ -364,7 +410,8 @@ int perfdata_file_open(struct perfdata_file *f, const char *path, struct ftrace_
 	uint64_t size;
 	int err;
 
-	*f = (struct perfdata_file){.path = path, .files = f->files};
+	*f = (struct perfdata_file){
+		.path = path, .files = f->files, .want_symbols = f->want_symbols};
 	err = file_open(f, &st);
 	if (err)
 		return err;
@@ -397,5 +444,20 @@ void perfdata_file_deinit(struct perfdata_file *f)
 		close(f->fd);
 	free(f->attr);
 	free(f->id);
+	free(f->symbols);
+	json_decref(f->build_ids);
 	*f = (struct perfdata_file){.fd = -1, .files = f->files};
+}
+
+int perfdata_symbols(const char *path, struct open_files *files, char **ret, size_t *ret_len)
+{
+	struct ftrace_events *events = ftrace_events_new(FTRACE_HOST, NULL, NULL);
+	struct perfdata_file f = {.fd = -1, .files = files, .want_symbols = true};
+	int err = events ? perfdata_file_open(&f, path, events) : -ENOMEM;
+
+	*ret = take_ptr(f.symbols);
+	*ret_len = f.symbols_len;
+	perfdata_file_deinit(&f);
+	ftrace_events_free(events);
+	return err;
 }

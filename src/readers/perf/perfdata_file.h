@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <jansson.h>
+
 #include "base/buffer.h"
 #include "readers/ftrace/ftrace.h"
 
@@ -24,12 +26,14 @@ enum {
 
 /* Records by number: the kernel's up to 63, the tool's from 64 on (tools/lib/perf/include/perf/event.h). */
 enum {
+	PERFDATA_MMAP = 1,
 	PERFDATA_LOST = 2,
 	PERFDATA_COMM = 3,
 	PERFDATA_THROTTLE = 5,
 	PERFDATA_UNTHROTTLE = 6,
 	PERFDATA_FORK = 7,
 	PERFDATA_SAMPLE = 9,
+	PERFDATA_MMAP2 = 10,
 	PERFDATA_LOST_SAMPLES = 13,
 	PERFDATA_HEADER_ATTR = 64,
 	PERFDATA_TRACING_DATA = 66,
@@ -44,6 +48,7 @@ enum {
 /* Features that are looked at (tools/perf/util/header.h). */
 enum {
 	PERFDATA_F_TRACING_DATA = 1,
+	PERFDATA_F_BUILD_ID = 2,
 	PERFDATA_F_HOSTNAME = 3,
 	PERFDATA_F_OSRELEASE = 4,
 	PERFDATA_F_NRCPUS = 7,
@@ -86,6 +91,10 @@ struct perfdata_file {
 	char host[PERFDATA_TEXT_MAX], release[PERFDATA_TEXT_MAX];
 	bool have_wall; /* wall_ns of CLOCK_REALTIME was clock_ns of the trace's clock */
 	uint64_t wall_ns, clock_ns;
+	json_t *build_ids; /* by file name, hexadecimal; NULL: none */
+	bool want_symbols; /* set before the file is opened */
+	char *symbols; /* of the kernel, as /proc/kallsyms, if they are wanted and there; not terminated */
+	size_t symbols_len;
 };
 
 bool perfdata_probe(const uint8_t *head, size_t len);
@@ -162,6 +171,8 @@ struct perfdata_sample {
 	bool have_id, have_time, have_cpu, have_tid;
 	const uint8_t *raw; /* a tracepoint's record; NULL: none */
 	size_t raw_len;
+	const uint8_t *chain; /* nr_chain addresses and markers; NULL: none */
+	size_t nr_chain;
 };
 
 /* Of a SAMPLE record. -EBADMSG: its parts do not fit into it. */

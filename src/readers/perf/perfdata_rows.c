@@ -47,14 +47,15 @@ static void read_skip(struct buffer *b, uint64_t format)
 		buffer_bytes(b, 8 * nr * each);
 }
 
-static void chain_skip(struct buffer *b)
+static void chain_take(struct buffer *b, struct perfdata_sample *ret)
 {
 	uint64_t nr = buffer_u64(b);
 
 	if (nr > PERFDATA_RECORD_MAX)
 		b->cut = true;
 	else
-		buffer_bytes(b, 8 * nr);
+		ret->chain = buffer_bytes(b, 8 * nr);
+	ret->nr_chain = ret->chain ? nr : 0;
 }
 
 static void tid_take(struct buffer *b, struct perfdata_sample *ret)
@@ -125,7 +126,7 @@ int perfdata_sample_parse(const struct perfdata_file *f, const struct perfdata_r
 	if (type & S_READ)
 		read_skip(&b, a->read_format);
 	if (type & S_CALLCHAIN)
-		chain_skip(&b);
+		chain_take(&b, ret);
 	if (type & S_RAW)
 		raw_take(&b, ret);
 	return buffer_ok(&b, "a sample");
@@ -183,7 +184,7 @@ bool perfdata_layout_make(const struct perfdata_attr *a, struct perfdata_layout 
 	ret->chain = type & S_CALLCHAIN ? at : 0;
 	ret->raw = at + (type & S_CALLCHAIN ? 8 : 0);
 	if (!ret->tracepoint)
-		return ret->time;
+		return ret->time && !(ret->chain && type & S_READ);
 	return (type & needed) == needed && !(type & S_READ);
 }
 
@@ -202,12 +203,25 @@ struct rows_cursor {
 /* The formats are parsed at the first need. */
 static struct perfdata_scan *scan_of(struct perfdata *p)
 {
-	if (p->scan && !p->scan->parsed)
-		p->scan->unknown =
-			ftrace_events_want(p->events, p->scan->nr, FTRACE_IDS, NULL, NULL);
-	if (p->scan)
-		p->scan->parsed = true;
-	return p->scan;
+	struct perfdata_scan *s = p->scan;
+
+	if (!s || s->parsed)
+		return s;
+	s->unknown = ftrace_events_want(p->events, s->nr, FTRACE_IDS, NULL, NULL);
+	s->unknown_chains =
+		ftrace_events_want(p->events, s->nr_chains, FTRACE_IDS, NULL, NULL);
+	s->parsed = true;
+	return s;
+}
+
+/* Of samples whose format is known. */
+static uint64_t chains_of(const struct perfdata_scan *s)
+{
+	uint64_t nr = s->nr_plain_chains;
+
+	for (size_t id = 0; id < FTRACE_IDS; id++)
+		nr += s->nr_chains[id];
+	return nr - s->unknown_chains;
 }
 
 static bool rows_open(struct reader *r, struct rows_source *ret)
@@ -229,6 +243,8 @@ static int rows_counts(struct reader *r, uint64_t *counts)
 		return fail(-ENOTSUP, "%s: not counted", r->info.file);
 	ftrace_events_count_made(p->events, s->nr, counts);
 	counts[event_type_ours(EV_lost)->index] += s->nr_losses;
+	if (p->chains.type)
+		counts[p->chains.type->index] += chains_of(s);
 	return 0;
 }
 
@@ -368,7 +384,7 @@ static void rows_finish(struct reader *r)
 	const struct perfdata_scan *s = p->scan;
 	struct trace_info *info = &r->info;
 
-	info->nr_events = s->nr_plain + s->nr_losses - s->unknown;
+	info->nr_events = s->nr_plain + s->nr_losses + chains_of(s) - s->unknown;
 	for (size_t id = 0; id < FTRACE_IDS; id++)
 		info->nr_events += s->nr[id];
 	p->unknown = s->unknown;

@@ -167,6 +167,17 @@ static bool vcpu_note(struct pass *w, struct cpu_scan *c, const uint8_t *raw, ui
 	return t->vcpu == (uint16_t)vcpu || unsuited("a thread changes its vCPU");
 }
 
+static bool has_chain(const struct perfdata_layout *l, const uint8_t *rec, uint32_t size)
+{
+	uint64_t nr, at = l->chain;
+
+	if (!at || at + sizeof(nr) > size)
+		return false;
+	memcpy(&nr, rec + at, sizeof(nr));
+	at += sizeof(nr);
+	return nr <= (size - at) / 8 && perfdata_chain_any(rec + at, nr);
+}
+
 static bool tracepoint_scan(struct pass *w, const struct perfdata_layout *l, const uint8_t *rec,
 			    uint32_t size, uint64_t at)
 {
@@ -190,6 +201,7 @@ static bool tracepoint_scan(struct pass *w, const struct perfdata_layout *l, con
 	if (time < run->last || time < w->released)
 		return unsuited("samples are out of order");
 	w->s->nr[id]++;
+	w->s->nr_chains[id] += has_chain(l, rec, size);
 	w->s->newest = time > w->s->newest ? time : w->s->newest;
 	run->last = time;
 	run->end = at + size;
@@ -221,6 +233,7 @@ static bool sample_scan(struct pass *w, const uint8_t *rec, uint32_t size, uint6
 	}
 	w->s->newest = time > w->s->newest ? time : w->s->newest;
 	w->s->nr_plain++;
+	w->s->nr_plain_chains += has_chain(l, rec, size);
 	return true;
 }
 
@@ -430,11 +443,12 @@ static bool scan_fill(struct perfdata_scan *s, struct perfdata *p)
 	s->nr_extents = 1;
 	s->threads = HASH_TABLE(struct perfdata_thread, 1, THREADS_MAX);
 	s->nr = calloc(FTRACE_IDS, sizeof(*s->nr));
+	s->nr_chains = calloc(FTRACE_IDS, sizeof(*s->nr_chains));
 	s->max_extents = 256;
 	s->extent = calloc(s->max_extents, sizeof(*s->extent));
 	if (w)
 		w->own_vcpu = ftrace_events_own_vcpus(p->events);
-	fine = w && s->nr && s->extent && w->own_vcpu && layouts_make(s, &p->file);
+	fine = w && s->nr && s->nr_chains && s->extent && w->own_vcpu && layouts_make(s, &p->file);
 	if (fine) {
 		map = file_map(p->file.fd, p->file.bytes, p->file.path);
 		fine = map;
@@ -496,6 +510,7 @@ void perfdata_scan_free(struct perfdata_scan *s)
 	free(s->loss);
 	free(s->loss_count);
 	free(s->nr);
+	free(s->nr_chains);
 	free(s->name_at);
 	free(s);
 }

@@ -42,6 +42,11 @@ struct perfdata_losses {
 	uint64_t gap_cpus[PERFDATA_CPUS_MAX / 64]; /* CPUs whose samples are not all occurrences */
 };
 
+struct perfdata_chains {
+	const struct event_type *type; /* of call chains; NULL: there are too many types */
+	uint64_t cut, guests, maps_beyond; /* chains that are too long, that go on in a guest; maps not kept */
+};
+
 struct perfdata {
 	struct reader reader;
 	struct perfdata_file file;
@@ -55,6 +60,7 @@ struct perfdata {
 	uint64_t last[PERFDATA_CPUS_MAX];
 	uint64_t unknown, no_time, foreign;
 	struct perfdata_losses losses;
+	struct perfdata_chains chains;
 	json_t *threads;
 	struct perfdata_scan *scan; /* NULL: it cannot be read as rows */
 	bool losses_known;
@@ -65,6 +71,18 @@ int perfdata_record_add(struct perfdata *p, const struct event_type *type, const
 			size_t size);
 
 struct record_hdr perfdata_head_of(const struct perfdata *p, const struct perfdata_sample *s);
+
+/* Call chains and what names their addresses: perfdata_chain.c. 0 or -errno with the error message set. */
+void perfdata_chains_begin(struct perfdata *p); /* the file is read from its beginning */
+int perfdata_chain_add(struct perfdata *p, const struct perfdata_sample *s);
+int perfdata_map_take(struct perfdata *p, const struct perfdata_record *rec);
+void perfdata_map_fork(struct perfdata *p, const struct perfdata_record *rec, uint32_t pid,
+		       uint32_t parent);
+void perfdata_map_exec(struct perfdata *p, const struct perfdata_record *rec, uint32_t pid);
+void perfdata_chains_end(struct perfdata *p);
+
+/* Has it a frame, so that perfdata_chain_add() makes an event of it? */
+bool perfdata_chain_any(const uint8_t *chain, size_t nr);
 
 struct perfdata_scan;
 
@@ -157,9 +175,10 @@ struct perfdata_scan {
 	struct hash_table threads; /* of struct perfdata_thread, by tid */
 	uint64_t *nr; /* tracepoint samples by id of the event, FTRACE_IDS */
 	uint64_t nr_plain; /* other samples */
+	uint64_t *nr_chains, nr_plain_chains; /* of these, with call chains */
 	uint64_t lost, by_event; /* see struct perfdata_losses */
 	uint64_t newest; /* time */
-	uint64_t unknown; /* samples without a usable format, once the formats are parsed */
+	uint64_t unknown, unknown_chains; /* samples without a usable format, once the formats are parsed */
 	bool parsed;
 	uint64_t *name_at; /* offsets of COMM and FORK records */
 	size_t nr_names, max_names;

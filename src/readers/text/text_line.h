@@ -43,6 +43,7 @@ struct text_line {
 	struct text_slice system; /* empty: not printed */
 	struct text_slice name;	  /* of the event */
 	struct text_slice text;	  /* after it, without blanks at its ends */
+	bool is_call;		  /* TEXT_STACK: a frame of perf script, the whole line */
 	bool from_trace_cmd;	  /* a header that only trace-cmd report prints */
 };
 

@@ -126,12 +126,14 @@ bool text_stack_parse(struct text_line *l, const char *line, const char *s, cons
 		s = text_skip_blanks(s + 2);
 		p = s + strcspn(s, " \n;");
 		l->text = (struct text_slice){s, (uint32_t)((p < end ? p : end) - s)};
+		l->is_call = false;
 		return true;
 	}
 	if (*line != ' ' && *line != '\t')
 		return false;
 	text_hex(&p);
-	l->text = (struct text_slice){s, 0};
+	l->text = (struct text_slice){s, (uint32_t)(end - s)};
+	l->is_call = true;
 	if (p == s || (*p != ' ' && *p != '\n') || !is_symbol(p, end))
 		return false;
 	return p - s >= CALL_DIGITS_MIN || p - line >= CALL_WIDTH || !strncmp(p, " [unknown]", 10);

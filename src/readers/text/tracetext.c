@@ -20,7 +20,7 @@ enum {
 	TEXT_BYTES = 256, /* of an event's text; the rest is cut off */
 	STEPS_MIN = 4, /* times that go back that often are not taken for differences by chance */
 	FORM_RECORD_BYTES = 512,
-	RECORD_BYTES = sizeof(struct record_hdr) + TRACETEXT_STACK_BYTES,
+	RECORD_BYTES = CALL_CHAIN_RECORD_MIN + CALL_CHAIN_TEXT_MAX,
 };
 
 static bool tracetext_probe(const uint8_t *head, size_t len)
@@ -133,6 +133,7 @@ enum text_line_kind tracetext_line(struct tracetext *t)
 			  : text_skip_quote(s) < end ? TEXT_UNKNOWN
 						     : TEXT_EMPTY;
 		if (t->kind == TEXT_EVENT) {
+			t->chain_may_follow = t->stack_kept = false;
 			tracetext_time(t);
 			tracetext_head_learn(t, s);
 			thread_guess(t);
@@ -144,8 +145,6 @@ enum text_line_kind tracetext_line(struct tracetext *t)
 			tracetext_seam(t, s, end);
 		if (t->kind == TEXT_UNKNOWN)
 			skip_count(t, &t->unknown);
-		else if (t->kind == TEXT_STACK && t->line.layout == TEXT_PERF)
-			skip_count(t, &t->calls);
 		else if (t->kind != TEXT_EMPTY)
 			return t->kind;
 	}
@@ -286,27 +285,6 @@ struct text_name *tracetext_name(struct tracetext *t, const struct read_hint *hi
 
 /* ---- events ---- */
 
-/*
- * A backtrace is an event "<stack trace>" and a line "=> FUNCTION" for each frame. It becomes "kernel_stack" with the
- * functions in one text, each ended by ';'. What does not fit is skipped at the outer end.
- */
-static struct text_slice stack_read(struct tracetext *t)
-{
-	char *to = t->stack, *end = t->stack + TRACETEXT_STACK_BYTES - 2;
-	enum text_line_kind kind;
-
-	while ((kind = tracetext_line(t)) == TEXT_STACK) {
-		struct text_slice function = t->line.text;
-
-		if (function.len && function.len < (size_t)(end - to)) {
-			to = mempcpy(to, function.at, function.len);
-			*to++ = ';';
-		}
-	}
-	t->ahead = kind != TEXT_EMPTY;
-	return (struct text_slice){t->stack, (uint32_t)(to - t->stack)};
-}
-
 static size_t text_put(const struct event_type *type, struct text_slice text, uint8_t *record)
 {
 	size_t room = type->size - sizeof(struct record_hdr),
@@ -341,7 +319,8 @@ static void event_make(struct tracetext *t, struct text_name *n, struct event *e
 		type = n->plain;
 		hdr.size = type->size;
 		hdr.type = type->id;
-		text_put(type, n->is_stack ? stack_read(t) : text_sure(l->text, t->lines.open_end),
+		text_put(type,
+			 n->is_stack ? text_stack_read(t) : text_sure(l->text, t->lines.open_end),
 			 to);
 	}
 	memcpy(to, &hdr, sizeof(hdr));
@@ -350,6 +329,8 @@ static void event_make(struct tracetext *t, struct text_name *n, struct event *e
 	if (t->vms)
 		vm_threads_set(t->vms, to, ev);
 	t->used += (hdr.size + 7u) & ~7u;
+	memcpy(&t->chain_hdr, to, sizeof(hdr));
+	t->chain_may_follow = l->layout == TEXT_PERF && t->chain.wanted;
 }
 
 /* The record of what is missing: a loss or a gap. */
@@ -405,6 +386,8 @@ static struct text_name *event_next(struct tracetext *t)
 	while ((kind = tracetext_line(t)) != TEXT_EMPTY) {
 		struct text_name *n = kind == TEXT_EVENT ? tracetext_name(t, NULL) : NULL;
 
+		if (kind == TEXT_STACK && text_chain_next(t))
+			return &t->chain;
 		if (kind == TEXT_STACK) /* of an event that is not wanted, or of none */
 			continue;
 		if (!n || n->is_lost || tracetext_other_unit(t))
@@ -425,7 +408,9 @@ static int tracetext_next(struct reader *r, struct batch *batch)
 	while (batch->nr < BATCH_MAX && ARENA - t->used > RECORD_BYTES && (n = event_next(t))) {
 		struct event *ev = &batch->ev[batch->nr];
 
-		if (hole_next(t, tracetext_ns(t, t->line.time), ev)) {
+		if (n->is_chain) {
+			text_chain_make(t, ev);
+		} else if (hole_next(t, tracetext_ns(t, t->line.time), ev)) {
 			t->ahead = true; /* the line's own event is next */
 		} else {
 			event_make(t, n, ev);
@@ -449,6 +434,8 @@ static int tracetext_counts(struct reader *r, uint64_t *counts)
 	for (uint32_t i = 0; i < t->nr_names; i++)
 		if (t->name[i].type)
 			counts[t->name[i].type->index] += t->name[i].nr;
+	if (t->chain.type)
+		counts[t->chain.type->index] += t->chain.nr;
 	for (size_t i = 0; i < t->nr_holes && !t->guest; i++)
 		counts[event_type_ours(t->hole[i].is_gap ? EV_gap : EV_lost)->index]++;
 	return 0;
@@ -489,6 +476,7 @@ int tracetext_begin(struct tracetext *t, const char *path, const struct read_hin
 	t->arena = malloc(ARENA);
 	if (!t->arena)
 		return fail(-ENOMEM, "%s: out of memory", path);
+	text_chain_begin(t, hint);
 	if (!t->guest && !(t->vms = vm_threads_new()))
 		return -ENOMEM;
 	return tracetext_scan(t, hint);

@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/saturate.h"
+#include "event/call_chain.h"
 #include "event/reader.h"
 #include "event/records.h"
 #include "readers/ftrace/kernel_events.h"
@@ -100,7 +101,8 @@ enum {
 	TRACETEXT_CPU_TID =
 		0x40000000, /* + CPU: number of a thread that stands for those of a CPU */
 	TRACETEXT_VCPU_TID = 0x20000000, /* + vCPU: number of a vCPU's thread that has none */
-	TRACETEXT_STACK_BYTES = 2048,	 /* of a backtrace, as names */
+	TRACETEXT_STACK_BYTES = 2048,	 /* of a backtrace of tracefs, as names */
+	TEXT_FRAME_BYTES = 1024,	 /* of a frame of perf's */
 	TRACETEXT_HOLES_MAX = 1 << 20,
 	TRACETEXT_UNKNOWN_BYTES = 256, /* of the first line that is not recognized */
 	TRACETEXT_DAYS_MAX = 64,
@@ -118,6 +120,7 @@ struct text_name {
 	} ends;
 	bool wanted;
 	bool is_stack; /* "<stack trace>": its functions are the lines below */
+	bool is_chain; /* perf's call chains: the frames are the lines below an event */
 	bool is_lost;  /* perf's record of lost events */
 	bool is_timer; /* hrtimer_expire_entry, whose "now=" is a time */
 	const struct kernel_event *kind; /* NULL: not ours */
@@ -188,7 +191,7 @@ struct tracetext {
 		unsigned int nr;
 		uint64_t newest;
 	} days;
-	struct text_skipped unknown, other_unit, calls, other_part;
+	struct text_skipped unknown, other_unit, other_part;
 	char unknown_line[TRACETEXT_UNKNOWN_BYTES]; /* the first one's beginning */
 	uint64_t back_line; /* where a CPU's times go back to the beginning, or by a second; 0: nowhere */
 	uint64_t overrun, uncounted; /* events overwritten before the first; losses of unknown size */
@@ -212,8 +215,27 @@ struct tracetext {
 
 	uint8_t *arena;
 	size_t used;
-	char stack[TRACETEXT_STACK_BYTES];
+	char stack[CALL_CHAIN_TEXT_MAX];
+
+	struct text_name chain;	     /* of all call chains */
+	struct record_hdr chain_hdr; /* of the event that one may follow */
+	bool chain_may_follow, stack_kept; /* of the newest event; the second pass needs its frames */
+	uint64_t chains_cut;
 };
+
+/*
+ * perf script's call chains, text_chain.c. In the first pass expect() is called for each event; of a line TEXT_STACK
+ * learn() counts it and says whether the second pass needs it. There next() says that it is the first of a chain, which
+ * make() reads.
+ */
+void text_chain_begin(struct tracetext *t, const struct read_hint *hint);
+void text_chain_expect(struct tracetext *t, const struct text_name *name);
+bool text_chain_learn(struct tracetext *t);
+bool text_chain_next(struct tracetext *t);
+void text_chain_make(struct tracetext *t, struct event *ev);
+
+/* The functions of tracefs's lines ahead, each ended by ';'. What does not fit is skipped at the outer end. */
+struct text_slice text_stack_read(struct tracetext *t);
 
 /* What went wrong with reading a line: -errno with the error message set; 0: nothing. */
 int tracetext_error(const struct tracetext *t);

@@ -142,7 +142,11 @@ void tracetext_report(struct tracetext *t)
 	skipped_report(t, &t->other_unit,
 		       t->other.timeless ? "no timestamp"
 					 : "their timestamps have another unit");
-	skipped_report(t, &t->calls, "call chains of perf are not read");
+	if (t->chains_cut)
+		trace_info_caveat(info,
+				  "%s: frames beyond the first %d bytes of a call chain are "
+				  "missing (such call chains: %" PRIu64 ")",
+				  info->file, CALL_CHAIN_TEXT_MAX, t->chains_cut);
 }
 
 /* The option of tracefs that makes such lines; NULL: unknown. */

@@ -35,7 +35,6 @@ enum {
 struct scan {
 	struct tracetext *t;
 	bool begun;
-	bool in_stack; /* of an event that is wanted */
 	enum text_layout layout; /* of the last line */
 	uint64_t newest;
 	uint64_t last_ns[CPUS];	  /* of each CPU's newest event; 0: none */
@@ -410,7 +409,7 @@ static int event_learn(struct scan *s, const struct read_hint *hint)
 	name->nr++;
 	tracetext_tail_learn(t, &s->tail, name);
 	time_learn(s, l->time);
-	s->in_stack = name->wanted && name->is_stack;
+	text_chain_expect(t, name);
 	if (name->wanted)
 		keep(t);
 	if (l->decimals < t->decimals)
@@ -454,7 +453,7 @@ static int line_learn(struct scan *s, const struct read_hint *hint, enum text_li
 		t->overrun += t->line.count;
 		return 0;
 	case TEXT_STACK:
-		if (s->in_stack)
+		if (text_chain_learn(t))
 			keep(t);
 		return 0;
 	default:
@@ -592,7 +591,7 @@ int tracetext_scan(struct tracetext *t, const struct read_hint *hint)
 	tick_rate_deinit(&s->rate);
 	json_decref(s->threads);
 	t->scanned = true;
-	t->ahead = false;
+	t->ahead = t->chain_may_follow = false;
 	t->line = (struct text_line){.layout = TEXT_FTRACE};
 	t->reader.info.nr_events += t->guest ? 0 : t->nr_holes;
 	return err ? err : text_lines_rewind(&t->lines);
