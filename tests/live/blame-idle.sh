@@ -17,7 +17,7 @@ check() {
 	until_slept 2 # only halts that begin and end while it is recorded are whole exits
 	begin=$(date +%s%N)
 	used=$(($(scheduled 1) + $(scheduled 2)))
-	sleep 8
+	sleep 3
 	used=$(($(scheduled 1) + $(scheduled 2) - used))
 	slept=$(($(date +%s%N) - begin - used))
 	until_slept 2
