@@ -67,8 +67,12 @@ done
 for name in $vms; do
 	until_line 'recording' "$name.err" || bail "record did not start: $(cat "$name.err")"
 done
+declare -A before
 for name in $vms; do
-	writes_wait "$name" $(($(writes "$name") + WRITES))
+	before[$name]=$(writes "$name")
+done
+for name in $vms; do
+	writes_wait "$name" $((before[$name] + WRITES))
 done
 for name in $vms; do
 	kill -INT "$(pgrep -P "${recorder[$name]}" | head -n 1)"
