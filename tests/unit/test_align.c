@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Aligning guests: a failure is cached, and the same for every caller; more entries and exits than are kept are noted. */
+/* Aligning guests: a failure is cached, the same for every caller; more entries and exits than are kept are noted. */
 #include "clock/align_internal.h"
 #include "tracefile_util.h"
 
