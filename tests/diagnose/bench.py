@@ -106,10 +106,11 @@ def exporter_first(program, vm, seconds):
     return max(lost, key=lost.get) if lost else "healthy"
 
 
-def views_wrong(program, vm, seconds, expected):
-    """What the other views name first, where it is none of these."""
+def views_wrong(program, vm, seconds, expected, contended):
+    """What the other views name first, where it is none of these. cpu-wait, which names nobody, will do beside others."""
     first = {"top": top_first(program, vm, seconds), "exporter": exporter_first(program, vm, seconds)}
-    return [f"{view}: {cause}" for view, cause in first.items() if cause not in expected or cause == "cpu-wait"]
+    return [f"{view}: {cause}" for view, cause in first.items()
+            if cause not in expected or (cause == "cpu-wait" and not contended)]
 
 
 def trial(options, name, variation):
@@ -124,7 +125,7 @@ def trial(options, name, variation):
             contention = Contention(bench)
             named, share, took = diagnose(program, vm, options)
             beside = contention.causes() if name not in STILL else ()
-            views = views_wrong(program, vm, options.seconds, (causes or ("healthy",)) + beside) if options.views else []
+            views = views_wrong(program, vm, options.seconds, (causes or ("healthy",)) + beside, bool(beside)) if options.views else []
         except (Failed, OSError, subprocess.SubprocessError) as e:
             return {"kind": name, "variation": variation, "skipped": str(e), "absent": isinstance(e, Absent)}
         finally:
