@@ -312,7 +312,7 @@ static ssize_t window_read(const struct chunk_loader *l, void *to, size_t len, u
 {
 	uint64_t at = offset - l->window_at;
 
-	if (offset < l->window_at || at > l->window_len || len > l->window_len - at)
+	if (!len || offset < l->window_at || at > l->window_len || len > l->window_len - at)
 		return 0;
 	memcpy(to, l->window + at, len);
 	return (ssize_t)len;
