@@ -20,9 +20,8 @@ enum { MODULES_NAMED = 4 };
 /* Without a monitor, KVM knows the page tables; else only the guest's own variable. */
 static void kvm_find(const struct vm *vm, struct osv_live_vm *ret)
 {
-	int err = vm->has_kvm	   ? kvm_look(&guest_given.kvm)
-		  : vm->kvm_hidden ? vm_kvm_hidden(vm)
-				   : fail(-EINVAL, "process %d does not use KVM", vm->pid);
+	int err = vm->has_kvm ? kvm_look(&guest_given.kvm)
+			      : fail(-EINVAL, "process %d does not use KVM", vm->pid);
 
 	ret->kvm = err ? NULL : kvm_state_of(&guest_given.kvm, vm->pid, NULL);
 	if (ret->kvm && ret->kvm->state & KVM_STATE_CHANGED)
@@ -61,9 +60,12 @@ int guest_memory_options(struct osv_guest_options *ret)
 				       .start = vm.start,
 				       .ram_bytes = vm.memory_bytes,
 				       .qmp = guest_given.qmp};
-	kvm_find(&vm, &ret->vm);
+	if (!vm.has_kvm && vm.kvm_hidden) /* nor can its memory be read */
+		err = vm_kvm_hidden(&vm);
+	else
+		kvm_find(&vm, &ret->vm);
 	vm_free(&vm);
-	return 0;
+	return err;
 }
 
 void guest_pause_text(const struct osv_pause *p, char *ret, size_t size)
