@@ -135,7 +135,11 @@ static json_t *part_tree(struct part *p, uint64_t limit, const char *sort)
 {
 	struct result *r = &p->result;
 
-	if (!r->err && !p->tree && (r->err = result_tree(r, limit, sort, &p->tree)))
+	if (r->unused && !r->err) /* the counts of a damaged file may be wrong */
+		r->err = fail(-ENODATA, "the recording has no events of this report");
+	else if (!r->err && !p->tree)
+		r->err = result_tree(r, limit, sort, &p->tree);
+	if (r->err && !r->error)
 		r->error = strdup(error_text());
 	return r->err ? NULL : p->tree;
 }

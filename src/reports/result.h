@@ -56,6 +56,7 @@ struct result {
 	unsigned int reads;   /* READ_...: its selection of events */
 	unsigned int pass;    /* passes that ended */
 	bool done;	      /* after the last one */
+	bool unused; /* it was not made: the inputs have none of query->events */
 	bool found;	      /* what a command with --check looks for */
 	const char *not_checked; /* why it could not be looked for; NULL: it was */
 	int err;	      /* of reports_run(), with its error message */

@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "pairing/analyzer.h"
 #include "readers/text/tool_table.h"
 #include "reports/head.h"
 #include "reports/result.h"
@@ -211,20 +212,11 @@ static uint64_t *counts_of(const struct input_set *in)
 	return counts;
 }
 
+/* Records with other fields than ours have another type of the name. */
 static bool has_any(const struct pass *p, const char *names)
 {
-	char name[EVENT_NAME_MAX];
-
-	for (size_t len; *names; names += len + (names[len] == ',')) {
-		const struct event_type *type;
-
-		len = strcspn(names, ",");
-		snprintf(name, sizeof(name), "%.*s", (int)len, names);
-		type = event_type_named(name);
-		if (type && p->counts[type->index])
-			return true;
-	}
-	return false;
+	return array_any(event_types_count(), i,
+			 p->counts[i] && name_in_list(names, event_type_at(i)->name));
 }
 
 /* Is the answer used only with events that the inputs do not have? */
@@ -245,7 +237,7 @@ static int result_begin(struct pass *p, struct result *r)
 	int err, done = 0;
 
 	if (is_unused(p, r)) {
-		r->done = true;
+		r->done = r->unused = true;
 		return 0;
 	}
 	err = r->ops->open ? r->ops->open(r) : 0;
