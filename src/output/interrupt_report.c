@@ -116,7 +116,7 @@ GET_NUMBER_IF(get_from_gsi, const void *at, counts_of(t)->sources, irq_from(at, 
 GET_NUMBER_IF(get_from_timer, const void *at, counts_of(t)->sources, irq_from(at, IRQ_TIMER))
 GET_NUMBER_IF(get_from_ipi, const void *at, counts_of(t)->messages, irq_from(at, IRQ_IPI))
 GET_NUMBER_IF(get_from_other, const void *at, counts_of(t)->sources, irq_from(at, IRQ_OTHER))
-GET_NUMBER_IF(get_reinjected, const struct irq_vector *v, counts_of(t)->injections, v->reinjected)
+GET_NUMBER_IF(get_reinjected, const struct irq_vector *v, counts_of(t)->repeats, v->reinjected)
 
 /* Median, 99th percentile and maximum of a struct quantiles. */
 #define STAGE(name, type, member, spare_p50, spare_p99, spare_max, head_p50, text) \
@@ -146,7 +146,8 @@ static const struct column_def vector_columns[] = {
 		"trace has no accepts, or no injections"},
 	{"reinjected", "reinj", COL_COUNT, .get = get_reinjected, .spare = 5, .nullable = true,
 	 .doc = "injections that were repeated, as an exit came before the guest had taken the "
-		"interrupt; they are not in \"injected\""},
+		"interrupt; they are not in \"injected\"; null: the trace does not say which are "
+		"(Linux before 6.0)"},
 	{"injected", NULL, COL_COUNT, .get = get_injected, .nullable = true,
 	 .doc = "injections; null: the trace has none"},
 	{"eois", NULL, COL_COUNT, .get = get_eois, .nullable = true,

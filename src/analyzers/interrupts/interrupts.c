@@ -296,6 +296,7 @@ static void on_inject(struct interrupts *x, const struct event *ev)
 		return;
 	}
 	x->counts.injections = true;
+	x->counts.repeats |= record_has(ev, kvm_inj_virq, reinjected);
 	if (r->soft)
 		return;
 	v = vector_get(x, ev, apic_id_of(x, ev), r->vector);
