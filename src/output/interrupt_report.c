@@ -109,6 +109,7 @@ static struct cell get_source(struct table *t, const void *at)
 GET_NUMBER_IF(get_accepted, const struct irq_vector *v, counts_of(t)->accepts, v->accepted)
 GET_NUMBER_IF(get_injected, const struct irq_vector *v, counts_of(t)->injections, v->injected)
 GET_NUMBER_IF(get_eois, const struct irq_vector *v, counts_of(t)->eois, v->eois)
+GET_NUMBER_IF(get_late_eois, const struct irq_vector *v, counts_of(t)->late_eois, v->late)
 GET_NUMBER_IF(get_coalesced, const struct irq_vector *v,
 	      counts_of(t)->accepts && counts_of(t)->injections, v->coalesced)
 GET_NUMBER_IF(get_from_msi, const void *at, counts_of(t)->sources, irq_from(at, IRQ_MSI))
@@ -152,8 +153,9 @@ static const struct column_def vector_columns[] = {
 	 .doc = "injections; null: the trace has none"},
 	{"eois", NULL, COL_COUNT, .get = get_eois, .nullable = true,
 	 .doc = "ends of its handling; null: the trace has none"},
-	{"late_eois", NULL, COL_COUNT, MEMBER(struct irq_vector, late),
-	 .doc = "EOIs that the guest wrote to memory, seen at its next exit"},
+	{"late_eois", NULL, COL_COUNT, .get = get_late_eois, .nullable = true,
+	 .doc = "EOIs that the guest wrote to memory, seen at its next exit; null: the trace has "
+		"none"},
 	STAGE("inject", struct irq_vector, stage[IRQ_INJECT], 0, 1, 2, "inject",
 	      "from the first accept that is pending to the injection"),
 	STAGE("handle", struct irq_vector, stage[IRQ_HANDLE], 0, 1, 2, "handle",

@@ -349,6 +349,7 @@ static void on_pv_eoi(struct interrupts *x, const struct event *ev)
 	struct irq_vector *v =
 		named ? vector_get(x, ev, r->apic_id, (uint32_t)r->vector) : NULL;
 
+	x->counts.late_eois = true;
 	if (v)
 		v->late++;
 }

@@ -57,6 +57,7 @@ struct irq_counts {
 	uint64_t accepts;
 	bool injections, eois, entries; /* the trace has them; EOIs: with a vector */
 	bool repeats; /* injections say whether they are repeated */
+	bool late_eois; /* the trace has kvm_pv_eoi */
 	bool sources; /* events that tell who raises interrupts */
 	bool messages; /* those of messages or lines, or timers: what they do not show is an IPI, or a timer */
 	bool timers;   /* ... of timers: it is an IPI */
