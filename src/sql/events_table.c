@@ -14,7 +14,7 @@
 #include "output/escape.h"
 #include "output/event_rows.h"
 #include "output/report.h"
-#include "sql/internal.h"
+#include "sql/grouped.h"
 
 enum common { TIME, SOURCE, VM, CPU, VCPU, PID, TID, COMM, COMMON, EVENT = COMMON, FIELDS };
 
@@ -43,6 +43,8 @@ struct events_cursor {
 	struct event_row row;
 	sqlite3_int64 nr;
 	bool none; /* WHERE excludes all times */
+	struct grouped *grouped; /* the rows come from it; NULL: as they are read */
+	bool ended;
 
 	const struct event_type *bound; /* the type of: */
 	const struct field *field[COLUMNS_MAX];
@@ -140,6 +142,7 @@ static int events_best(sqlite3_vtab *table, sqlite3_index_info *info)
 {
 	const struct events_table *t = (const struct events_table *)table;
 	sqlite3_str *letters = sqlite3_str_new(t->table.sql->db);
+	struct grouping grouping;
 	int args = 0;
 
 	info->estimatedCost = 1e9;
@@ -153,9 +156,11 @@ static int events_best(sqlite3_vtab *table, sqlite3_index_info *info)
 		info->aConstraintUsage[i].argvIndex = ++args;
 		info->estimatedCost /= 4;
 	}
+	if (grouping_plan(info, 1 << TIME, *t->of->name ? 0 : 1 << FIELDS, &grouping))
+		grouping_print(letters, &grouping);
 	info->idxStr = sqlite3_str_finish(letters);
 	info->needToFreeIdxStr = 1;
-	return args && !info->idxStr ? SQLITE_NOMEM : SQLITE_OK;
+	return SQLITE_OK;
 }
 
 /* Compared with a time, in whole ns: the least integer that is not less. */
@@ -216,7 +221,7 @@ static void options_narrow(struct events_cursor *c, const struct events_table *t
 	o->period = (struct time_arg){0};
 	o->is_absolute = true;
 	type_narrow(c, t->of->name);
-	for (unsigned int i = 0; letters && letters[i]; i++) {
+	for (unsigned int i = 0; letters && letters[i] && letters[i] != '#'; i++) {
 		if (letters[i] == 't')
 			number_narrow(&o->tids, argv[i]);
 		else if (letters[i] == 'e')
@@ -229,117 +234,29 @@ static void options_narrow(struct events_cursor *c, const struct events_table *t
 	c->none = o->until.ns && o->since.ns >= o->until.ns;
 }
 
-/* ---- the cursor ---- */
-
-static int events_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret)
-{
-	struct events_cursor *c = calloc(1, sizeof(*c));
-
-	(void)table;
-	if (!c)
-		return SQLITE_NOMEM;
-	*ret = &c->base;
-	return SQLITE_OK;
-}
-
-static void events_rewind(struct events_cursor *c)
-{
-	input_events_close(&c->events);
-	input_set_close(c->set);
-	c->set = NULL;
-	c->nr = 0;
-	c->row = (struct event_row){0};
-}
-
-static int events_close(sqlite3_vtab_cursor *cursor)
-{
-	struct events_cursor *c = (struct events_cursor *)cursor;
-
-	events_rewind(c);
-	free(c);
-	return SQLITE_OK;
-}
-
-static int events_next(sqlite3_vtab_cursor *cursor)
-{
-	struct events_cursor *c = (struct events_cursor *)cursor;
-	const struct events_table *t = (const struct events_table *)cursor->pVtab;
-	const struct event *ev;
-	int more;
-
-	do
-		more = input_events_next(&c->events, &ev);
-	while (more > 0 && *t->of->name && strcmp(ev->type->name, t->of->name));
-	if (more < 0)
-		return table_failed(cursor->pVtab, more);
-	c->nr++;
-	c->row.ev = ev;
-	if (!ev)
-		return SQLITE_OK;
-	c->row.source = input_set_name(c->set, ev->source);
-	c->row.comm = thread_comm(c->events.names, ev);
-	c->row.vcpu = thread_vcpu(c->events.names, ev);
-	return SQLITE_OK;
-}
-
-static int events_filter(sqlite3_vtab_cursor *cursor, int nr, const char *letters, int argc,
-			 sqlite3_value **argv)
-{
-	struct events_cursor *c = (struct events_cursor *)cursor;
-	struct events_table *t = (struct events_table *)cursor->pVtab;
-	int err;
-
-	(void)nr, (void)argc;
-	events_rewind(c);
-	c->bound = NULL;
-	options_narrow(c, t, letters, argv);
-	if (c->none)
-		return SQLITE_OK;
-	err = inputs_again(t->table.sql, &c->options, &c->set);
-	if (!err) {
-		input_set_want_thread_names(c->set);
-		err = input_set_open(c->set, NULL, NULL);
-	}
-	if (!err)
-		err = input_events_open(c->set, &c->events);
-	return err ? table_failed(cursor->pVtab, err) : events_next(cursor);
-}
-
-static int events_eof(sqlite3_vtab_cursor *cursor)
-{
-	return !((struct events_cursor *)cursor)->row.ev;
-}
-
-static int events_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *ret)
-{
-	*ret = ((struct events_cursor *)cursor)->nr;
-	return SQLITE_OK;
-}
-
 /* ---- values ---- */
 
-static void field_result(sqlite3_context *to, const struct event *ev, const struct field *f)
+static void field_value(struct table_value *v, const struct event *ev, const struct field *f)
 {
-	char text[ROW_VALUE_MAX];
-
 	switch (event_row_value(f)) {
 	case ROW_VALUE_TEXT:
-		result_text(to, field_print(ev, f, text, sizeof(text)));
+		value_text(v, field_print(ev, f, v->text, sizeof(v->text)));
 		break;
 	case ROW_VALUE_HEX:
-		result_hex(to, event_u64(ev, f));
+		value_hex(v, event_u64(ev, f));
 		break;
 	case ROW_VALUE_SIGNED:
-		sqlite3_result_int64(to, (sqlite3_int64)event_u64(ev, f));
+		value_signed(v, (int64_t)event_u64(ev, f));
 		break;
 	default:
-		result_number(to, event_u64(ev, f));
+		value_number(v, event_u64(ev, f));
 	}
 }
 
+/* All fields as a JSON object. */
 static int fields_result(sqlite3_context *to, const struct event_row *row)
 {
-	_cleanup_free_ char *text = NULL;
+	char *text = NULL;
 	uint64_t frames = 0;
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
@@ -359,9 +276,11 @@ static int fields_result(sqlite3_context *to, const struct event_row *row)
 		event_row_field_json(row, field, f);
 	}
 	fputc('}', f);
-	if (fclose(f))
+	if (fclose(f)) {
+		free(text);
 		return SQLITE_NOMEM;
-	result_text(to, text);
+	}
+	sqlite3_result_text(to, text, (int)len, free);
 	return SQLITE_OK;
 }
 
@@ -378,49 +297,167 @@ static void fields_bind(struct events_cursor *c, const struct events_table *t)
 	c->bound = type;
 }
 
-static int common_result(sqlite3_context *to, const struct events_cursor *c, int column)
+static void common_value(struct table_value *v, const struct events_cursor *c, int column)
 {
 	const struct event *ev = c->row.ev;
 
 	switch (column) {
 	case TIME:
-		return result_number(to, ev->time_ns), SQLITE_OK;
+		return value_number(v, ev->time_ns);
 	case SOURCE:
-		return result_text(to, c->row.source), SQLITE_OK;
+		return value_text(v, c->row.source);
 	case VM:
-		return result_vm(to, c->set, ev->pid), SQLITE_OK;
+		return value_vm(v, c->set, ev->pid);
 	case CPU:
-		return result_number_if(to, ev->cpu != RECORD_CPU_UNKNOWN, ev->cpu), SQLITE_OK;
+		return value_number_if(v, ev->cpu != RECORD_CPU_UNKNOWN, ev->cpu);
 	case VCPU:
-		return result_number_if(to, c->row.vcpu != RECORD_NO_VCPU, c->row.vcpu), SQLITE_OK;
+		return value_number_if(v, c->row.vcpu != RECORD_NO_VCPU, c->row.vcpu);
 	case PID:
-		return result_number_if(to, ev->pid, ev->pid), SQLITE_OK;
+		return value_number_if(v, ev->pid, ev->pid);
 	case TID:
-		return result_number_if(to, ev->tid, ev->tid), SQLITE_OK;
+		return value_number_if(v, ev->tid, ev->tid);
 	default:
-		return result_text(to, *c->row.comm ? c->row.comm : NULL), SQLITE_OK;
+		return value_text(v, *c->row.comm ? c->row.comm : NULL);
 	}
 }
 
-static int events_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int column)
+/* Any column but FIELDS. */
+static void events_value(sqlite3_vtab_cursor *cursor, int column, struct table_value *v)
 {
 	struct events_cursor *c = (struct events_cursor *)cursor;
 	const struct events_table *t = (const struct events_table *)cursor->pVtab;
 	const struct field *f;
 
 	if (column < COMMON)
-		return common_result(to, c, column);
-	if (!*t->of->name && column == EVENT)
-		return result_text(to, c->row.ev->type->name), SQLITE_OK;
+		return common_value(v, c, column);
 	if (!*t->of->name)
-		return fields_result(to, &c->row);
+		return value_text(v, c->row.ev->type->name);
 	if (c->bound != c->row.ev->type)
 		fields_bind(c, t);
 	f = c->field[column];
 	if (f && f->offset < c->row.ev->size)
-		field_result(to, c->row.ev, f);
+		field_value(v, c->row.ev, f);
 	else
-		sqlite3_result_null(to);
+		value_text(v, NULL);
+}
+
+/* ---- the cursor ---- */
+
+static int events_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret)
+{
+	struct events_cursor *c = calloc(1, sizeof(*c));
+
+	(void)table;
+	if (!c)
+		return SQLITE_NOMEM;
+	*ret = &c->base;
+	return SQLITE_OK;
+}
+
+static void events_rewind(struct events_cursor *c)
+{
+	input_events_close(&c->events);
+	input_set_close(c->set);
+	grouped_free(c->grouped);
+	c->set = NULL;
+	c->grouped = NULL;
+	c->ended = false;
+	c->nr = 0;
+	c->row = (struct event_row){0};
+}
+
+static int events_close(sqlite3_vtab_cursor *cursor)
+{
+	struct events_cursor *c = (struct events_cursor *)cursor;
+
+	events_rewind(c);
+	free(c);
+	return SQLITE_OK;
+}
+
+/* The next event that is a row. 1; 0: there is none; -errno with the error message set. */
+static int event_read(sqlite3_vtab_cursor *cursor)
+{
+	struct events_cursor *c = (struct events_cursor *)cursor;
+	const struct events_table *t = (const struct events_table *)cursor->pVtab;
+	const struct event *ev;
+	int more;
+
+	do
+		more = input_events_next(&c->events, &ev);
+	while (more > 0 && *t->of->name && strcmp(ev->type->name, t->of->name));
+	if (more <= 0)
+		return more;
+	c->row = (struct event_row){.ev = ev,
+				    .source = input_set_name(c->set, ev->source),
+				    .comm = thread_comm(c->events.names, ev),
+				    .vcpu = thread_vcpu(c->events.names, ev)};
+	return 1;
+}
+
+static int events_next(sqlite3_vtab_cursor *cursor)
+{
+	struct events_cursor *c = (struct events_cursor *)cursor;
+	int more = c->grouped ? grouped_next(c->grouped) : event_read(cursor);
+
+	if (more < 0)
+		return table_failed(cursor->pVtab, more);
+	c->nr++;
+	c->ended = !more;
+	return SQLITE_OK;
+}
+
+static int events_filter(sqlite3_vtab_cursor *cursor, int nr, const char *letters, int argc,
+			 sqlite3_value **argv)
+{
+	struct events_cursor *c = (struct events_cursor *)cursor;
+	struct events_table *t = (struct events_table *)cursor->pVtab;
+	struct grouping grouping;
+	int err;
+
+	(void)nr, (void)argc;
+	events_rewind(c);
+	c->bound = NULL;
+	options_narrow(c, t, letters, argv);
+	c->ended = c->none;
+	if (c->none)
+		return SQLITE_OK;
+	err = inputs_again(t->table.sql, &c->options, &c->set);
+	if (!err) {
+		input_set_want_thread_names(c->set);
+		err = input_set_open(c->set, NULL, NULL);
+	}
+	if (!err)
+		err = input_events_open(c->set, &c->events);
+	if (!err && grouping_parse(letters, &grouping))
+		err = rows_group(cursor, &grouping, t->table.sql->memory_bytes, event_read,
+				 events_value, &c->grouped);
+	return err ? table_failed(cursor->pVtab, err) : events_next(cursor);
+}
+
+static int events_eof(sqlite3_vtab_cursor *cursor)
+{
+	return ((struct events_cursor *)cursor)->ended;
+}
+
+static int events_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *ret)
+{
+	*ret = ((struct events_cursor *)cursor)->nr;
+	return SQLITE_OK;
+}
+
+static int events_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int column)
+{
+	const struct events_cursor *c = (const struct events_cursor *)cursor;
+	const struct events_table *t = (const struct events_table *)cursor->pVtab;
+	struct table_value v;
+
+	if (!*t->of->name && column == FIELDS)
+		return fields_result(to, &c->row);
+	if (c->grouped)
+		return value_result(to, grouped_value(c->grouped, column)), SQLITE_OK;
+	events_value(cursor, column, &v);
+	value_result(to, &v.value);
 	return SQLITE_OK;
 }
 

@@ -58,7 +58,7 @@ static void quantile_final(sqlite3_context *to)
 	else if (quantiles_flush(&q->values))
 		sqlite3_result_error_nomem(to);
 	else
-		result_number(to, quantiles_at(&q->values, q->fraction));
+		sqlite3_result_int64(to, (sqlite3_int64)quantiles_at(&q->values, q->fraction));
 	if (q)
 		quantiles_free(&q->values);
 }
@@ -111,7 +111,7 @@ static void ns_of(sqlite3_context *to, int argc, sqlite3_value **argv)
 
 	(void)argc;
 	if (text && !parse_duration(text, &ns))
-		result_number(to, ns);
+		sqlite3_result_int64(to, ns > INT64_MAX ? INT64_MAX : (sqlite3_int64)ns);
 	else if (text)
 		sqlite3_result_error(to, error_text(), -1);
 }

@@ -44,12 +44,22 @@ int table_failed(sqlite3_vtab *table, int err);
 /* The inputs once more, with these options (NULL: the query's). 0 or -errno. */
 int inputs_again(struct sql *s, const struct input_options *options, struct input_set **ret);
 
-/* Results of xColumn. Numbers above INT64_MAX are text, which no arithmetic takes for another number. */
-void result_number(sqlite3_context *to, uint64_t value);
-void result_number_if(sqlite3_context *to, bool known, uint64_t value);
-void result_text(sqlite3_context *to, const char *text); /* copied; NULL: null */
-void result_hex(sqlite3_context *to, uint64_t value);
-void result_vm(sqlite3_context *to, const struct input_set *in, uint32_t pid);
+/* A value of a column, with room for a text. Numbers above INT64_MAX are text, which no arithmetic takes for another. */
+enum { VALUE_TEXT_BYTES = 4096 };
+struct table_value {
+	struct sql_value value;
+	char text[VALUE_TEXT_BYTES];
+};
+
+void value_number(struct table_value *v, uint64_t number);
+void value_number_if(struct table_value *v, bool known, uint64_t number); /* else null */
+void value_signed(struct table_value *v, int64_t number);
+void value_text(struct table_value *v, const char *text); /* borrowed; NULL: null */
+void value_hex(struct table_value *v, uint64_t number);
+void value_vm(struct table_value *v, const struct input_set *in, uint32_t pid);
+
+/* As the result of xColumn; a text is copied. */
+void value_result(sqlite3_context *to, const struct sql_value *v);
 
 /* Adds a table; `aux` is freed by `aux_free` with it, and if this fails. 0 or -ENOMEM with the error message set. */
 int table_add_module(struct sql *s, const char *name, const sqlite3_module *module, void *aux,

@@ -245,11 +245,11 @@ static int reports_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *ret)
 
 static int json_result(sqlite3_context *to, const json_t *value)
 {
-	_cleanup_free_ char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+	char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
 
 	if (!text)
 		return SQLITE_NOMEM;
-	result_text(to, text);
+	sqlite3_result_text(to, text, -1, free);
 	return SQLITE_OK;
 }
 
@@ -260,7 +260,7 @@ static int reports_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int 
 	const json_t *value = json_object_get(row, t->columns.name[column]);
 
 	if (json_is_string(value))
-		result_text(to, json_string_value(value));
+		sqlite3_result_text(to, json_string_value(value), -1, SQLITE_TRANSIENT);
 	else if (json_is_integer(value))
 		sqlite3_result_int64(to, json_integer_value(value));
 	else if (json_is_real(value))

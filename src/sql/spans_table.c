@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "event/vm_names.h"
 #include "output/escape.h"
-#include "sql/internal.h"
+#include "sql/grouped.h"
 #include "views/view.h"
 
 enum { START, DURATION, SPAN_VM, SPAN_PID, SPAN_TID, SPAN_VCPU, WEIGHT, BYTES, SPAN_COMMON };
@@ -48,6 +48,8 @@ struct spans_cursor {
 	struct span *span; /* that ended with the newest event: `at` is the row */
 	size_t nr, at;
 	bool done; /* the input has ended */
+	struct grouped *grouped; /* the rows come from it; NULL: as spans end */
+	bool ended;		 /* ... and it has no more */
 	sqlite3_int64 rowid;
 	int map[LABELS_MAX]; /* which label is that of a column; -1: none */
 };
@@ -154,6 +156,7 @@ static int spans_connect(sqlite3 *db, void *aux, int argc, const char *const *ar
 static int spans_best(sqlite3_vtab *table, sqlite3_index_info *info)
 {
 	const struct spans_table *t = (const struct spans_table *)table;
+	struct grouping grouping;
 
 	info->estimatedCost = 1e9;
 	for (int i = 0; i < info->nConstraint && !t->of->analyzer && !info->idxNum; i++) {
@@ -163,6 +166,14 @@ static int spans_best(sqlite3_vtab *table, sqlite3_index_info *info)
 		info->aConstraintUsage[i].argvIndex = 1;
 		info->idxNum = 1;
 		info->estimatedCost = 1e8;
+	}
+	if (grouping_plan(info, 1 << START | 1 << DURATION, t->of->analyzer ? 0 : 1 << LABELS,
+			  &grouping)) {
+		sqlite3_str *text = sqlite3_str_new(t->table.sql->db);
+
+		grouping_print(text, &grouping);
+		info->idxStr = sqlite3_str_finish(text);
+		info->needToFreeIdxStr = 1;
 	}
 	return SQLITE_OK;
 }
@@ -208,6 +219,7 @@ static int spans_close(sqlite3_vtab_cursor *cursor)
 	struct spans_cursor *c = (struct spans_cursor *)cursor;
 
 	spans_rewind(c);
+	grouped_free(c->grouped);
 	free(c->span);
 	free(c);
 	return SQLITE_OK;
@@ -320,22 +332,127 @@ static int spans_read(struct spans_cursor *c)
 	return pairing_end(c->pairing) == -ENOMEM ? -ENOMEM : 0; /* a key that no event has is NULL */
 }
 
-static int spans_next(sqlite3_vtab_cursor *cursor)
+/* The next span. 1; 0: there is none; -errno with the error message set. */
+static int span_next(sqlite3_vtab_cursor *cursor)
 {
 	struct spans_cursor *c = (struct spans_cursor *)cursor;
+	const struct analyzer *next;
 	int err = 0;
 
-	c->rowid++;
 	c->at++;
 	while (!err && c->at >= c->nr && !c->done) {
-		const struct analyzer *next;
-
 		err = spans_read(c);
 		if (!err && c->done && (next = analyzer_next(c)))
 			err = analyzer_begin(c, next);
 	}
-	return err ? table_failed(cursor->pVtab, err) : SQLITE_OK;
+	return err ? err : c->at < c->nr;
 }
+
+static int spans_next(sqlite3_vtab_cursor *cursor)
+{
+	struct spans_cursor *c = (struct spans_cursor *)cursor;
+	int more = c->grouped ? grouped_next(c->grouped) : span_next(cursor);
+
+	if (more < 0)
+		return table_failed(cursor->pVtab, more);
+	c->rowid++;
+	c->ended = !more;
+	return SQLITE_OK;
+}
+
+/* ---- values ---- */
+
+static bool label_is_null(const struct label *l, uint64_t value)
+{
+	return label_is_unknown(l, value) || !strcmp(l->fmt, "none") ||
+	       (!strcmp(l->name, "vcpu") && value == RECORD_NO_VCPU) ||
+	       (!strcmp(l->name, "cpu") && value == RECORD_CPU_UNKNOWN) ||
+	       (!strcmp(l->name, "rip") && !value);
+}
+
+static void label_value(struct table_value *v, const struct spans_cursor *c, unsigned int i)
+{
+	unsigned int nr;
+	const struct label *l = &pairing_labels(c->pairing, &nr)[i];
+	uint64_t value = c->span[c->at].label[i];
+	enum column_kind kind = label_kind(l);
+
+	if (label_is_null(l, value))
+		value_text(v, NULL);
+	else if (kind == COL_HEX)
+		value_hex(v, value);
+	else if (kind == COL_TEXT || kind == COL_PATH)
+		value_text(v, pairing_label_text(c->pairing, i, value, v->text, sizeof(v->text)));
+	else
+		value_number(v, value);
+}
+
+/* All labels as a JSON object of texts, as people read them. */
+static int labels_result(sqlite3_context *to, const struct spans_cursor *c)
+{
+	char *text = NULL;
+	unsigned int nr, shown = 0;
+	const struct label *l = pairing_labels(c->pairing, &nr);
+	char buf[VM_NAME_BYTES];
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!f)
+		return SQLITE_NOMEM;
+	fputc('{', f);
+	for (unsigned int i = 0; i < nr; i++) {
+		uint64_t value = c->span[c->at].label[i];
+
+		if (label_is_null(&l[i], value))
+			continue;
+		fputs(shown++ ? "," : "", f);
+		put_json(f, l[i].name);
+		fputc(':', f);
+		put_json(f, pairing_label_text(c->pairing, i, value, buf, sizeof(buf)));
+	}
+	fputc('}', f);
+	if (fclose(f)) {
+		free(text);
+		return SQLITE_NOMEM;
+	}
+	sqlite3_result_text(to, text, (int)len, free);
+	return SQLITE_OK;
+}
+
+static void span_value(struct table_value *v, const struct spans_cursor *c, int column)
+{
+	const struct span *s = &c->span[c->at];
+	const uint64_t value[] = {[START] = s->start_ns, [DURATION] = s->end_ns - s->start_ns,
+				  [SPAN_PID] = s->pid,	 [SPAN_TID] = s->tid,
+				  [SPAN_VCPU] = s->vcpu, [WEIGHT] = s->weight,
+				  [BYTES] = s->bytes};
+
+	if (column == SPAN_VM)
+		value_vm(v, c->set, s->pid);
+	else if (column == SPAN_VCPU)
+		value_number_if(v, s->vcpu != RECORD_NO_VCPU, s->vcpu);
+	else if (column == BYTES)
+		value_number_if(v, s->bytes != BYTES_UNKNOWN && c->asked->size, s->bytes);
+	else
+		value_number(v, value[column]);
+}
+
+/* Any column but LABELS. */
+static void spans_value(sqlite3_vtab_cursor *cursor, int column, struct table_value *v)
+{
+	const struct spans_cursor *c = (const struct spans_cursor *)cursor;
+
+	if (column < SPAN_COMMON)
+		span_value(v, c, column);
+	else if (!c->of->analyzer)
+		value_text(v, c->asked->name);
+	else if (c->map[column - SPAN_COMMON] >= 0)
+		label_value(v, c, (unsigned int)c->map[column - SPAN_COMMON]);
+	else
+		value_text(v, NULL);
+}
+
+/* ---- which rows ---- */
 
 /* "exit-latency" or "exit_latency". */
 static bool is_named(const struct analyzer *a, const char *name)
@@ -361,11 +478,16 @@ static int spans_filter(sqlite3_vtab_cursor *cursor, int one, const char *text, 
 {
 	struct spans_cursor *c = (struct spans_cursor *)cursor;
 	const struct analyzer *first = c->of->analyzer;
+	struct sql *s = c->of->sql;
+	struct grouping grouping;
 	int err;
 
-	(void)text, (void)argc;
+	(void)argc;
 	spans_rewind(c);
+	grouped_free(c->grouped);
+	c->grouped = NULL;
 	c->next = NULL;
+	c->ended = true;
 	if (!first && one) {
 		first = analyzer_named((const char *)sqlite3_value_text(argv[0]));
 	} else if (!first) {
@@ -376,14 +498,15 @@ static int spans_filter(sqlite3_vtab_cursor *cursor, int one, const char *text, 
 		return SQLITE_OK;
 	err = analyzer_begin(c, first);
 	c->at = c->nr;
+	if (!err && grouping_parse(text, &grouping))
+		err = rows_group(cursor, &grouping, s->memory_bytes, span_next, spans_value,
+				 &c->grouped);
 	return err ? table_failed(cursor->pVtab, err) : spans_next(cursor);
 }
 
 static int spans_eof(sqlite3_vtab_cursor *cursor)
 {
-	const struct spans_cursor *c = (const struct spans_cursor *)cursor;
-
-	return c->done && c->at >= c->nr;
+	return ((const struct spans_cursor *)cursor)->ended;
 }
 
 static int spans_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *ret)
@@ -392,96 +515,17 @@ static int spans_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *ret)
 	return SQLITE_OK;
 }
 
-/* ---- values ---- */
-
-static bool label_is_null(const struct label *l, uint64_t value)
-{
-	return label_is_unknown(l, value) || !strcmp(l->fmt, "none") ||
-	       (!strcmp(l->name, "vcpu") && value == RECORD_NO_VCPU) ||
-	       (!strcmp(l->name, "cpu") && value == RECORD_CPU_UNKNOWN) ||
-	       (!strcmp(l->name, "rip") && !value);
-}
-
-static void label_result(sqlite3_context *to, const struct spans_cursor *c, unsigned int i)
-{
-	unsigned int nr;
-	const struct label *l = &pairing_labels(c->pairing, &nr)[i];
-	uint64_t value = c->span[c->at].label[i];
-	enum column_kind kind = label_kind(l);
-	char buf[VM_NAME_BYTES];
-
-	if (label_is_null(l, value))
-		sqlite3_result_null(to);
-	else if (kind == COL_HEX)
-		result_hex(to, value);
-	else if (kind == COL_TEXT || kind == COL_PATH)
-		result_text(to, pairing_label_text(c->pairing, i, value, buf, sizeof(buf)));
-	else
-		result_number(to, value);
-}
-
-/* All labels as a JSON object of texts, as people read them. */
-static int labels_result(sqlite3_context *to, const struct spans_cursor *c)
-{
-	_cleanup_free_ char *text = NULL;
-	unsigned int nr, shown = 0;
-	const struct label *l = pairing_labels(c->pairing, &nr);
-	char buf[VM_NAME_BYTES];
-	size_t len;
-	FILE *f = open_memstream(&text, &len);
-
-	if (!f)
-		return SQLITE_NOMEM;
-	fputc('{', f);
-	for (unsigned int i = 0; i < nr; i++) {
-		uint64_t value = c->span[c->at].label[i];
-
-		if (label_is_null(&l[i], value))
-			continue;
-		fputs(shown++ ? "," : "", f);
-		put_json(f, l[i].name);
-		fputc(':', f);
-		put_json(f, pairing_label_text(c->pairing, i, value, buf, sizeof(buf)));
-	}
-	fputc('}', f);
-	if (fclose(f))
-		return SQLITE_NOMEM;
-	result_text(to, text);
-	return SQLITE_OK;
-}
-
-static void span_result(sqlite3_context *to, const struct spans_cursor *c, int column)
-{
-	const struct span *s = &c->span[c->at];
-	const uint64_t value[] = {[START] = s->start_ns, [DURATION] = s->end_ns - s->start_ns,
-				  [SPAN_PID] = s->pid,	 [SPAN_TID] = s->tid,
-				  [SPAN_VCPU] = s->vcpu, [WEIGHT] = s->weight,
-				  [BYTES] = s->bytes};
-
-	if (column == SPAN_VM)
-		result_vm(to, c->set, s->pid);
-	else if (column == SPAN_VCPU)
-		result_number_if(to, s->vcpu != RECORD_NO_VCPU, s->vcpu);
-	else if (column == BYTES)
-		result_number_if(to, s->bytes != BYTES_UNKNOWN && c->asked->size, s->bytes);
-	else
-		result_number(to, value[column]);
-}
-
 static int spans_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int column)
 {
 	const struct spans_cursor *c = (const struct spans_cursor *)cursor;
+	struct table_value v;
 
-	if (column < SPAN_COMMON)
-		span_result(to, c, column);
-	else if (!c->of->analyzer && column == ANALYZER)
-		result_text(to, c->asked->name);
-	else if (!c->of->analyzer)
+	if (!c->of->analyzer && column == LABELS)
 		return labels_result(to, c);
-	else if (c->map[column - SPAN_COMMON] >= 0)
-		label_result(to, c, (unsigned int)c->map[column - SPAN_COMMON]);
-	else
-		sqlite3_result_null(to);
+	if (c->grouped)
+		return value_result(to, grouped_value(c->grouped, column)), SQLITE_OK;
+	spans_value(cursor, column, &v);
+	value_result(to, &v.value);
 	return SQLITE_OK;
 }
 

@@ -210,12 +210,18 @@ static int table_unknown(struct sql *s, const char *name)
 	return fail_hint(-EINVAL, "hostrace sql --schema lists the tables");
 }
 
+#if SQLITE_VERSION_NUMBER >= 3038000
+#define error_offset(db) sqlite3_error_offset(db)
+#else
+#define error_offset(db) ((void)(db), -1)
+#endif
+
 /* The message of SQLite, with the place in the query. */
 static int query_failed(struct sql *s, const char *text)
 {
 	static const char no_table[] = "no such table: ";
 	const char *why = sqlite3_errmsg(s->db);
-	int at = sqlite3_error_offset(s->db);
+	int at = error_offset(s->db);
 
 	if (!strncmp(why, no_table, strlen(no_table)))
 		return table_unknown(s, why + strlen(no_table));

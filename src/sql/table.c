@@ -75,45 +75,54 @@ int inputs_again(struct sql *s, const struct input_options *options, struct inpu
 	return input_set_copy_for(s->in, options ? options : s->in->options, ret);
 }
 
-void result_number(sqlite3_context *to, uint64_t value)
-{
-	char text[24];
+/* ---- values ---- */
 
-	if (value <= INT64_MAX) {
-		sqlite3_result_int64(to, (sqlite3_int64)value);
+void value_text(struct table_value *v, const char *text)
+{
+	v->value = (struct sql_value){.kind = text ? SQL_TEXT : SQL_NULL, .text = text};
+}
+
+void value_signed(struct table_value *v, int64_t number)
+{
+	v->value = (struct sql_value){.kind = SQL_INTEGER, .integer = number};
+}
+
+void value_number(struct table_value *v, uint64_t number)
+{
+	if (number <= INT64_MAX) {
+		value_signed(v, (int64_t)number);
 		return;
 	}
-	snprintf(text, sizeof(text), "%" PRIu64, value);
-	result_text(to, text);
+	snprintf(v->text, sizeof(v->text), "%" PRIu64, number);
+	value_text(v, v->text);
 }
 
-void result_number_if(sqlite3_context *to, bool known, uint64_t value)
+void value_number_if(struct table_value *v, bool known, uint64_t number)
 {
 	if (known)
-		result_number(to, value);
+		value_number(v, number);
 	else
-		sqlite3_result_null(to);
+		value_text(v, NULL);
 }
 
-void result_text(sqlite3_context *to, const char *text)
+void value_hex(struct table_value *v, uint64_t number)
 {
-	sqlite3_result_text(to, text, -1, SQLITE_TRANSIENT);
+	snprintf(v->text, sizeof(v->text), "0x%" PRIx64, number);
+	value_text(v, v->text);
 }
 
-void result_hex(sqlite3_context *to, uint64_t value)
+void value_vm(struct table_value *v, const struct input_set *in, uint32_t pid)
 {
-	char text[24];
-
-	snprintf(text, sizeof(text), "0x%" PRIx64, value);
-	result_text(to, text);
+	value_text(v, vm_is_known(in->vms, pid) ? vm_name(in->vms, pid, v->text, sizeof(v->text))
+						: NULL);
 }
 
-void result_vm(sqlite3_context *to, const struct input_set *in, uint32_t pid)
+void value_result(sqlite3_context *to, const struct sql_value *v)
 {
-	char name[VM_NAME_BYTES];
-
-	if (vm_is_known(in->vms, pid))
-		result_text(to, vm_name(in->vms, pid, name, sizeof(name)));
+	if (v->kind == SQL_INTEGER)
+		sqlite3_result_int64(to, v->integer);
+	else if (v->kind == SQL_TEXT)
+		sqlite3_result_text(to, v->text, -1, SQLITE_TRANSIENT);
 	else
 		sqlite3_result_null(to);
 }
