@@ -20,6 +20,7 @@ struct host_state {
 	struct host_profile_totals totals;
 	struct host_profile *profile; /* NULL: it was begun for the wrong events */
 	struct calltree *tree;
+	struct code_maps *maps; /* known when all was read */
 	bool chosen; /* s->o.of is known, and all events are counted */
 };
 
@@ -90,6 +91,9 @@ static int host_choose(struct result *r)
 	s->chosen = !err;
 	if (s->o.of != guess)
 		profile_drop(s);
+	if (!err && s->o.of == HOST_CODE)
+		err = code_maps_open(&r->in->reader->info, &r->in->options->code, &s->maps);
+	s->o.maps = s->maps;
 	return err ? err : !s->profile;
 }
 
@@ -116,9 +120,12 @@ static int write_format(struct report *report, const struct host_state *s)
 	int err;
 
 	if (!sink.json && strcmp(out->format, "text"))
-		return folded_write(&(const struct folded){host_fold, (void *)s,
-							   "Guest code seen from the host"},
-				    report->inputs, NULL, out, &(uint64_t){0});
+		return folded_write(
+			&(const struct folded){host_fold, (void *)s,
+					       s->o.of == HOST_CODE
+						       ? "Host code"
+						       : "Guest code seen from the host"},
+			report->inputs, NULL, out, &(uint64_t){0});
 	if (out->tree)
 		sink.rows = json_array();
 	err = call_trees_print(s->tree, s->o.by != 0, &sink);
@@ -156,6 +163,7 @@ static void host_close(struct result *r)
 
 	host_profile_free(s->profile);
 	calltree_close(s->tree);
+	code_maps_close(s->maps);
 }
 
 const struct report_ops host_profile_report = {

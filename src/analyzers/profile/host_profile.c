@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
-#include "analyzers/profile/host_profile.h"
+#include "analyzers/profile/host_events.h"
 #include "analyzers/profile/samples_internal.h"
 #include "base/error.h"
 #include "base/order.h"
@@ -18,9 +18,7 @@
 #include "model/losses.h"
 #include "pairing/guest_tasks.h"
 
-enum { REASON_VMX_INTERRUPT = 1, REASON_SVM_INTERRUPT = 0x60 }; /* SDM vol. 3 appendix C; APM 2 appendix C */
-enum { WHERE_GUEST, WHERE_KERNEL };
-enum { FRAMES = 15, GROUP_KEYS = 4, TITLE_BYTES = 512 };
+enum { FRAMES = CALL_CHAINS_FRAMES_MAX, GUEST_FRAMES = 15, GROUP_KEYS = 4, TITLE_BYTES = 512 };
 
 struct group {
 	uint64_t key[GROUP_KEYS]; /* pid and vCPU, tid, reason, guest's task: 0 if it is not grouped by */
@@ -31,6 +29,7 @@ struct hit {
 	const struct event *ev;
 	uint64_t rip, frame[FRAMES];
 	unsigned int nr_frames;
+	bool is_host; /* the frames are the host's, and there is no instruction pointer of the guest */
 	const char *reason; /* NULL: none */
 	uint64_t reason_key, task; /* task: label of guest_tasks.h */
 	double time_ns;
@@ -49,6 +48,7 @@ struct host_profile {
 	struct sample_trace trace; /* has no samples; symbols use it to look up names */
 	const struct host_profile_options *opt;
 	struct backtraces *stacks;
+	struct counter_seen seen;
 	struct frames *frames;
 	struct calltree *tree;
 	struct hash_table groups;
@@ -70,133 +70,18 @@ struct rip_path {
 	double time_ns;
 };
 
-static bool is_interrupt(uint64_t reason, uint64_t isa)
-{
-	return (isa == EXIT_ISA_VMX && (reason & 0xffff) == REASON_VMX_INTERRUPT) ||
-	       (isa == EXIT_ISA_SVM && reason == REASON_SVM_INTERRUPT);
-}
-
-/* ---- events in the trace ---- */
-
-static bool in_window(const struct host_profile_options *opt, const struct event *ev)
-{
-	return ev->time_ns >= opt->since_ns && ev->time_ns < opt->until_ns;
-}
-
-/* Of an event that has one. */
-static uint64_t rip_of(const struct event *ev)
-{
-	switch (ev->type->id) {
-#define RIP(event) case EV_##event: { RECORD(event, r, ev); return r->rip; }
-	RIP(guest_sample)
-	RIP(guest_stack)
-	RIP(kvm_exit)
-	RIP(kvm_page_fault)
-	RIP(kvm_emulate_insn)
-#undef RIP
-	}
-	return 0;
-}
-
-/* Of a guest_sample or guest_stack: WHERE_* */
-static uint32_t where_of(const struct event *ev)
-{
-	if (ev->type->id == EV_guest_stack) {
-		RECORD(guest_stack, stack, ev);
-		return stack->where;
-	}
-	RECORD(guest_sample, sample, ev);
-	return sample->where;
-}
-
-static void stack_count(struct host_profile_totals *t, const struct event *ev)
-{
-	RECORD(guest_stack, r, ev);
-
-	t->stacks++;
-	t->cut[r->error < HOST_ERRORS ? r->error : HOST_ERRORS - 1]++;
-}
-
-static bool is_interrupt_exit(const struct event *ev)
-{
-	RECORD(kvm_exit, r, ev);
-
-	return is_interrupt(r->reason, r->isa);
-}
-
-static void count_sample(struct host_profile_totals *t, const struct event *ev)
-{
-	uint32_t where = where_of(ev);
-
-	t->clock[where < 3 ? where : 2]++;
-	t->unknown += where == WHERE_GUEST && !rip_of(ev);
-}
-
-static void count_stack(struct host_profile_totals *t, const struct event *ev)
-{
-	count_sample(t, ev);
-	stack_count(t, ev);
-}
-
-static void count_exit(struct host_profile_totals *t, const struct event *ev)
-{
-	t->exits++;
-	t->interrupts += rip_of(ev) && is_interrupt_exit(ev);
-}
-
-static void count_other(struct host_profile_totals *t, const struct event *ev)
-{
-	t->others += rip_of(ev) != 0;
-}
-
-static const HANDLERS(struct host_profile_totals) counters = {{
-	[EV_guest_sample] = count_sample,
-	[EV_guest_stack] = count_stack,
-	[EV_kvm_exit] = count_exit,
-	[EV_kvm_page_fault] = count_other,
-	[EV_kvm_emulate_insn] = count_other,
-}};
-
-void host_profile_count(const struct host_profile_options *opt, const struct event *ev,
-			struct host_profile_totals *t)
-{
-	t->has_exits |= ev->type->id == EV_kvm_exit && rip_of(ev);
-	if (in_window(opt, ev))
-		handlers_call(&counters, t, ev);
-}
-
-int host_profile_choose(const struct host_profile_totals *t, bool causes, enum host_profile_of *ret)
-{
-	if (causes)
-		*ret = HOST_CAUSES;
-	else if (t->clock[0])
-		*ret = HOST_CLOCK;
-	else if (t->clock[1])
-		*ret = HOST_EMULATED;
-	else if (t->interrupts)
-		*ret = HOST_INTERRUPT;
-	else
-		*ret = HOST_OTHERS;
-	if (*ret == HOST_CAUSES && !t->has_exits)
-		return fail_hint(fail(-ENODATA, "the trace has no kvm_exit with the guest's "
-					       "instruction pointer"),
-				 "some KVM backends have none; record --sample HZ shows where the "
-				 "guest spends its time");
-	if (*ret == HOST_OTHERS && !t->others)
-		return fail_hint(fail(-ENODATA, "no event has the guest's instruction pointer"),
-				 "record it with --sample 997, or with kvm_exit");
-	return 0;
-}
-
 /* ---- the tree ---- */
 
 static unsigned int resolve(struct sample_trace *t, uint64_t address,
 			    const struct sample_resolve *how, struct frame *ret)
 {
-	const char *name = backtrace_name(((const struct host_profile *)t)->stacks, address);
+	const struct host_profile *p = (const struct host_profile *)t;
+	const char *name = backtrace_name(p->stacks, address);
 
-	(void)how;
-	*ret = (struct frame){.address = address, .name = name};
+	if (!name && p->opt->maps && !(address >> 63)) /* the kernel's: a guest's */
+		return code_maps_resolve(p->opt->maps, address, how, ret);
+	*ret = (struct frame){.address = address, .name = name,
+			      .dso = backtrace_dso(p->stacks, address)};
 	return name != NULL;
 }
 
@@ -306,7 +191,9 @@ static int path_make(struct host_profile *p, const struct hit *h, uint32_t *ret)
 	unsigned int nr = 0;
 	int r;
 
-	address[nr++] = h->rip ? h->rip + 1 : backtrace_address(p->stacks, "(not known)") + 1;
+	if (!h->is_host)
+		address[nr++] = h->rip ? h->rip + 1
+				       : backtrace_address(p->stacks, "(not known)") + 1;
 	for (unsigned int i = 0; i < h->nr_frames && i < FRAMES; i++)
 		address[nr++] = h->frame[i];
 	r = backtrace_set(p->stacks, &s, address, nr);
@@ -360,21 +247,21 @@ static int sums_add(struct host_profile *p)
 static void frames_read(const struct event *ev, struct hit *h)
 {
 	_Static_assert(offsetof(struct rec_guest_stack, frame14) ==
-			       offsetof(struct rec_guest_stack, frame0) + 8 * (FRAMES - 1),
+			       offsetof(struct rec_guest_stack, frame0) + 8 * (GUEST_FRAMES - 1),
 		       "frames");
 	if (ev->type->id != EV_guest_stack)
 		return;
 	RECORD(guest_stack, r, ev);
 	memcpy(h->frame, (const uint8_t *)r + offsetof(struct rec_guest_stack, frame0),
-	       sizeof(h->frame));
-	while (h->nr_frames < FRAMES && h->frame[h->nr_frames])
+	       8ul * GUEST_FRAMES);
+	while (h->nr_frames < GUEST_FRAMES && h->frame[h->nr_frames])
 		h->nr_frames++;
 }
 
 static void on_clock(struct host_profile *p, const struct event *ev)
 {
 	struct hit h = {.ev = ev,
-			.rip = rip_of(ev),
+			.rip = host_event_rip(ev),
 			.task = guest_tasks_label(&p->tasks, ev)};
 	uint32_t wanted = p->opt->of == HOST_EMULATED ? WHERE_KERNEL : WHERE_GUEST;
 	const struct pending *x = hash_find_u64(&p->pending, ev->tid);
@@ -382,10 +269,24 @@ static void on_clock(struct host_profile *p, const struct event *ev)
 	/* On VMX it is read by kvm_exit, before the interrupt is handled. */
 	if (!h.rip && x && ev->time_ns - x->since_ns < LATE_NS)
 		h.rip = x->rip;
-	if (!in_window(p->opt, ev) || where_of(ev) != wanted || (wanted == WHERE_KERNEL && !h.rip))
+	if (!host_profile_has(p->opt, ev) || host_event_where(ev) != wanted ||
+	    (wanted == WHERE_KERNEL && !h.rip))
 		return;
 	frames_read(ev, &h);
 	p->err = hit_add(p, &h);
+}
+
+static void code_event(struct host_profile *p, const struct event *ev)
+{
+	const struct sample_resolve how = {.none = p->opt->frames.symbols.none};
+	struct hit h = {.ev = ev, .is_host = true};
+
+	if (counter_note(&p->seen, ev) || !counter_follows(&p->seen, ev) ||
+	    !host_profile_has(p->opt, ev))
+		return;
+	h.nr_frames = host_code_frames(ev, p->stacks, p->opt->maps, &how, h.frame);
+	if (h.nr_frames)
+		p->err = hit_add(p, &h);
 }
 
 static void exit_begin(struct host_profile *p, const struct event *ev)
@@ -429,7 +330,7 @@ static void on_cause(struct host_profile *p, const struct event *ev)
 {
 	struct pending *x = hash_find_u64(&p->pending, ev->tid);
 
-	if (x && in_window(p->opt, ev))
+	if (x && host_profile_has(p->opt, ev))
 		p->err = exit_end(p, x, ev);
 	else if (x)
 		hash_remove(&p->pending, x);
@@ -452,21 +353,22 @@ static void on_entry(struct host_profile *p, const struct event *ev)
 
 static void on_interrupt(struct host_profile *p, const struct event *ev)
 {
-	struct hit h = {.ev = ev, .rip = rip_of(ev), .task = guest_tasks_label(&p->tasks, ev)};
+	struct hit h = {
+		.ev = ev, .rip = host_event_rip(ev), .task = guest_tasks_label(&p->tasks, ev)};
 
-	if (in_window(p->opt, ev) && is_interrupt_exit(ev))
+	if (host_profile_has(p->opt, ev) && host_event_is_interrupt(ev))
 		p->err = hit_add(p, &h);
 }
 
 static void on_other(struct host_profile *p, const struct event *ev)
 {
 	struct hit h = {.ev = ev,
-			.rip = rip_of(ev),
+			.rip = host_event_rip(ev),
 			.reason = ev->type->name,
 			.reason_key = ev->type->id,
 			.task = guest_tasks_label(&p->tasks, ev)};
 
-	if (in_window(p->opt, ev) && h.rip)
+	if (host_profile_has(p->opt, ev) && h.rip)
 		p->err = hit_add(p, &h);
 }
 
@@ -496,13 +398,16 @@ static const HANDLERS(struct host_profile) handlers[] = {
 	[HOST_OTHERS] = {{[EV_kvm_page_fault] = on_other,
 			  [EV_kvm_emulate_insn] = on_other,
 			  [EV_guest_task] = on_task}},
+	[HOST_CODE] = {{NULL}},
 };
 
 bool host_profile_wants(const char *event, void *arg)
 {
-	bool wants = handlers_want(&counters, event);
+	bool wants = host_profile_counts(event);
 
 	(void)arg;
+	if (!strncmp(event, "perf:", 5)) /* counters, and their call chains */
+		return true;
 	for (unsigned int i = 0; i < sizeof(handlers) / sizeof(handlers[0]); i++)
 		wants |= handlers_want(&handlers[i], event);
 	return wants;
@@ -510,7 +415,9 @@ bool host_profile_wants(const char *event, void *arg)
 
 int host_profile_event(struct host_profile *p, const struct event *ev)
 {
-	if (ev->time_ns < p->opt->until_ns)
+	if (p->opt->of == HOST_CODE)
+		code_event(p, ev);
+	else if (ev->time_ns < p->opt->until_ns)
 		handlers_call(&handlers[p->opt->of], p, ev);
 	return p->err;
 }
@@ -560,6 +467,8 @@ int host_profile_end(struct host_profile *p, struct reader *r, struct host_profi
 	if (p->opt->of == HOST_CAUSES)
 		totals->exits = p->hits;
 	totals->unknown_ends = p->unknown_ends;
+	if (p->opt->maps)
+		code_maps_caveats(p->opt->maps, &r->info);
 	if (p->pending.refused)
 		trace_info_caveat(&r->info,
 				  "%" PRIu64 " exits are missing: more than %d vCPU threads",

@@ -8,6 +8,8 @@
  *   kvm_exit, by its reason     not where the guest spends time, but what makes it exit (HOST_CAUSES)
  *   kvm_page_fault,             if the KVM backend has no kvm_exit, the only ones without the timer
  *   kvm_emulate_insn
+ *
+ * A recording of perf's counters with call chains has none of these: its profile is of the host's code.
  */
 #ifndef HOSTRACE_HOST_PROFILE_H
 #define HOSTRACE_HOST_PROFILE_H
@@ -15,6 +17,7 @@
 #include <jansson.h>
 
 #include "analyzers/profile/frames.h"
+#include "analyzers/profile/host_code.h"
 #include "event/reader.h"
 
 struct vm_names;
@@ -25,6 +28,7 @@ enum host_profile_of {
 	HOST_INTERRUPT, /* exits by external interrupts */
 	HOST_CAUSES,	/* exits, and how long each kept the vCPU */
 	HOST_OTHERS,	/* other events with an instruction pointer */
+	HOST_CODE,	/* call chains of perf's counters */
 };
 
 enum { HOST_GROUPS_MAX = 4096, HOST_ERRORS = 7 };
@@ -39,6 +43,7 @@ enum {
 };
 
 struct host_profile_options {
+	struct code_maps *maps; /* borrowed; names the host's code; NULL: none */
 	enum host_profile_of of;
 	unsigned int by; /* HOST_BY_*: a tree for each; 0: one */
 	const struct vm_names *vms; /* borrowed; NULL: pids only */
@@ -54,6 +59,8 @@ struct host_profile_totals {
 	uint64_t stacks, cut[HOST_ERRORS]; /* --frames: call chains, and how they ended, by stack_error */
 	uint64_t interrupts, exits, others;
 	bool has_exits; /* with an instruction pointer, in the window or not */
+	uint64_t counters, chains; /* samples of perf's counters; call chains of them */
+	struct counter_seen seen;
 	uint64_t unknown_ends; /* set by host_profile(): exits whose end may be among lost events: no latency */
 	uint64_t sample_hz;
 };

@@ -5,6 +5,7 @@
  */
 #include <ctype.h>
 
+#include "analyzers/profile/call_chains.h"
 #include "analyzers/profile/samples_internal.h"
 #include "base/array.h"
 
@@ -194,6 +195,7 @@ void sample_rule_make(const struct event_type *type, struct sample_rule *ret)
 			ret->field[i] = field_of(type, ret->fields[i]);
 	if (type->nr_fields == 1)
 		ret->text = event_field(type, "text");
+	ret->is_chain = ret->what == WHAT_STACK && call_chain_is(type);
 	frames_find(type, ret);
 }
 

@@ -30,7 +30,7 @@
 enum {
 	SAMPLES_HELD = 4096,	       /* events that wait for their backtrace */
 	SAMPLES_THREADS_MAX = 1 << 16, /* threads whose state is kept; waits of others have no end */
-	SAMPLES_FRAMES_MAX = 128,      /* of one backtrace */
+	SAMPLES_FRAMES_MAX = 128,      /* of one backtrace; also of a call chain */
 	SAMPLES_CPUS_MAX = 4096,
 };
 

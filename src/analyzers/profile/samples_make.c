@@ -4,8 +4,8 @@
  * another stops waiting, a CPU goes idle, a queue gets shorter).
  */
 
+#include "analyzers/profile/call_chains.h"
 #include "analyzers/profile/samples_internal.h"
-#include "event/call_chain.h"
 #include "event/exit_reason.h"
 
 /* ---- the state of each thread: its name, why it does not run, where its guest is ---- */
@@ -304,52 +304,30 @@ static int make_event(struct samples *x, const struct sample_rule *r, const stru
 
 /* ---- kernel_stack events: the backtrace of the newest event of the CPU that has none ---- */
 
-/* "0xffffffff82265ec8": 0 if it is a name. */
-static uint64_t frame_address(const char *name)
-{
-	size_t len = strspn(name, "0123456789abcdefx");
-
-	return len > 2 && !name[len] && !strncmp(name, "0x", 2) ? strtoull(name, NULL, 16) : 0;
-}
-
-/* "schedule;..." of ftrace, "schedule (vmlinux);0x7ffca679a360;..." of perf, which begins at an instruction pointer. */
 static unsigned int stack_text(struct samples *x, const char *text, uint64_t *address)
 {
 	unsigned int nr = 0;
-	char name[512], *dso;
+	char name[256];
 
 	for (const char *p = text; *p && nr < SAMPLES_FRAMES_MAX; p += strspn(p, ";")) {
 		size_t n = strcspn(p, ";");
 
 		snprintf(name, sizeof(name), "%.*s", (int)n, p);
 		text_sanitize(name);
-		dso = name[0] && name[strlen(name) - 1] == ')' ? strstr(name, " (") : NULL;
-		if (dso) {
-			*dso = '\0';
-			dso += 2;
-			dso[strlen(dso) - 1] = '\0';
-		}
-		address[nr] = frame_address(name);
-		if (address[nr] && (!dso || address[nr] >> 63))
-			address[nr] += !nr;
-		else
-			address[nr] = backtrace_address_in(x->backtraces, name, dso) + 1;
+		address[nr] = backtrace_address(x->backtraces, name) + 1;
 		nr += address[nr] > 1;
 		p += n;
 	}
 	return nr;
 }
 
-/* After our header ftrace's 8 bytes, int size, 4 bytes, then addresses to the end. Old kernels end them with ~0. */
-enum { FTRACE_CALLERS_AT = sizeof(struct record_hdr) + 16 };
-
-static unsigned int stack_words(const struct sample_rule *r, const struct event *ev, uint64_t said,
-				uint64_t *address)
+/* Our header, ftrace's 8 bytes, int size, 4 bytes, then addresses to the end. Old kernels end them with ~0. */
+static unsigned int stack_words(const struct event *ev, uint64_t said, uint64_t *address)
 {
-	size_t at = r->frame ? r->frame->offset : FTRACE_CALLERS_AT;
+	enum { AT = sizeof(struct record_hdr) + 16 };
 	unsigned int nr = 0;
 
-	for (; at + 8 <= ev->size && nr < SAMPLES_FRAMES_MAX && nr < said; at += 8) {
+	for (size_t at = AT; at + 8 <= ev->size && nr < SAMPLES_FRAMES_MAX && nr < said; at += 8) {
 		memcpy(&address[nr], ev->data + at, 8);
 		if (address[nr] == UINT64_MAX)
 			break;
@@ -359,40 +337,20 @@ static unsigned int stack_words(const struct sample_rule *r, const struct event 
 	return nr;
 }
 
-/*
- * Of perf: the first address and the first of the user space's are instruction pointers, not return addresses, so 1 is
- * added. Those of user space become places in files.
- */
-static void chain_settle(struct samples *x, const struct event *ev, uint64_t *address,
-			 unsigned int nr)
-{
-	bool was_user = false;
-
-	for (unsigned int i = 0; i < nr; i++) {
-		bool user = !(address[i] >> 63), returns = i && user == was_user;
-
-		was_user = user;
-		address[i] -= returns;
-		if (user && x->maps)
-			address[i] = code_maps_place(x->maps, ev->pid, ev->time_ns, address[i]);
-		address[i]++;
-	}
-}
-
 static int make_stack(struct samples *x, const struct sample_rule *r, const struct event *ev)
 {
 	uint64_t address[SAMPLES_FRAMES_MAX], event = 0;
-	char text[CALL_CHAIN_TEXT_MAX + 1];
+	char text[4096];
 	unsigned int nr;
 	int err = 0;
 
-	if (r->text)
+	if (r->is_chain)
+		nr = call_chain_frames(ev, x->backtraces, x->maps, address);
+	else if (r->text)
 		nr = stack_text(x, event_text(ev, r->text, text, sizeof(text)), address);
 	else
-		nr = stack_words(r, ev, r->field[0] ? sample_u64(r, ev, 0) : SAMPLES_FRAMES_MAX,
+		nr = stack_words(ev, r->field[0] ? sample_u64(r, ev, 0) : SAMPLES_FRAMES_MAX,
 				 address);
-	if (r->frame)
-		chain_settle(x, ev, address, nr);
 	for (uint64_t i = x->next; i-- > x->first && !err;) {
 		struct sample_held *h = &x->held[i % (SAMPLES_HELD + 64)];
 

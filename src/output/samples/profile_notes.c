@@ -113,6 +113,14 @@ json_t *host_profile_notes(enum host_profile_of of, const struct host_profile_to
 			note_add(notes, "exits without a latency, as events were lost: %" PRIu64,
 			     t->unknown_ends);
 		break;
+	case HOST_CODE:
+		note_add(
+			notes,
+			"no event has the guest's instruction pointer: this is the host's code, by "
+			"%" PRIu64 " samples of perf's counters, %" PRIu64 " of them with call "
+			"chains",
+			t->counters, t->chains);
+		break;
 	default:
 		note_add(notes, "this KVM backend has no kvm_exit: only page faults and emulated "
 		     "instructions contain the instruction pointer; 'record --sample HZ' samples "
