@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 
 #include "base/array.h"
 #include "base/error.h"
@@ -66,6 +67,7 @@ struct place_name {
 struct code_maps {
 	struct host_code host;
 	json_t *maps;
+	bool of_this_host; /* the recording says so */
 	struct code_map *map;
 	size_t nr_maps;
 	struct code_file *file;
@@ -146,6 +148,13 @@ static int by_pid_and_time(const void *a, const void *b)
 	       order_u64(x->order, y->order);
 }
 
+static bool is_this_host(const char *name)
+{
+	struct utsname un;
+
+	return name && !uname(&un) && !strcmp(name, un.nodename);
+}
+
 int code_maps_open(const struct trace_info *info, const struct host_code *host,
 		   struct code_maps **ret)
 {
@@ -161,6 +170,7 @@ int code_maps_open(const struct trace_info *info, const struct host_code *host,
 		return fail(-ENOMEM, "out of memory");
 	m->host = *host;
 	m->maps = json_incref(maps);
+	m->of_this_host = is_this_host(json_string_value(json_object_get(info->meta, "host")));
 	m->by_key = HASH_TABLE_OF_TEXTS(struct file_key, FILES_MAX);
 	m->names = HASH_TABLE_OF_TEXTS(struct place_name, NAMES_MAX);
 	json_array_foreach (maps, i, entry)
@@ -280,14 +290,15 @@ static char *file_path(const struct code_maps *m, const struct code_file *f, str
 	return take_ptr(path);
 }
 
-static bool is_same(const struct code_file *f, const struct elf_names *elf, const struct stat *st)
+/* An inode says something on the host that recorded it only, or if the user says which files they are. */
+static bool is_same(const struct code_maps *m, const struct code_file *f, const struct stat *st)
 {
 	char text[BUILD_ID_TEXT];
 	uint8_t id[64];
 
 	if (!f->build_id)
-		return f->inode && f->inode == st->st_ino;
-	id_print(id, elf_names_build_id(elf, id, sizeof(id)), text);
+		return f->inode && f->inode == st->st_ino && (m->of_this_host || m->host.root);
+	id_print(id, elf_names_build_id(f->elf, id, sizeof(id)), text);
 	return !strncmp(f->build_id, text, strlen(text)) && *text;
 }
 
@@ -302,7 +313,7 @@ static void file_open(const struct code_maps *m, struct code_file *f)
 	if (elf_names_open_at(path, 0, &f->elf)) {
 		debug("symbols", "%s", error_text());
 		f->elf = NULL;
-	} else if (!is_same(f, f->elf, &st)) {
+	} else if (!is_same(m, f, &st)) {
 		debug("symbols", "%s is not the file that was recorded", path);
 		elf_names_close(f->elf);
 		f->elf = NULL;
@@ -376,7 +387,8 @@ static void running_id(char text[BUILD_ID_TEXT])
 static const struct code_map *image_find(const struct code_maps *m)
 {
 	for (size_t i = m->nr_maps; i-- && m->map[i].pid == KERNEL_PID;)
-		if (!strncmp(m->file[m->map[i].file].name, "[kernel.kallsyms]", 17))
+		if (m->map[i].kind == MAP_CODE &&
+		    !strncmp(m->file[m->map[i].file].name, "[kernel.kallsyms]", 17))
 			return &m->map[i];
 	return NULL;
 }

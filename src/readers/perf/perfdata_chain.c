@@ -157,11 +157,17 @@ int perfdata_map_take(struct perfdata *p, const struct perfdata_record *rec)
 	return 0;
 }
 
-/* A new process has the maps of its parent until it executes a program. */
+/*
+ * A new process has the maps of its parent until it executes a program. One that perf found when it began, which has
+ * the time 0, may have executed one.
+ */
 void perfdata_map_fork(struct perfdata *p, const struct perfdata_record *rec, uint32_t pid,
 		       uint32_t parent)
 {
-	if (pid != parent && p->chains.type)
+	struct perfdata_sample at;
+
+	perfdata_trailer_parse(&p->file, rec, &at);
+	if (pid != parent && at.time && p->chains.type)
 		map_add(p, rec, pid, json_pack("{s:I}", "parent", (json_int_t)parent));
 }
 
