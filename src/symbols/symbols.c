@@ -1,75 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Caches the frames of resolved addresses: the same return addresses are in thousands of different
- * backtraces. It also ensures that an address has the same frames for a whole run (the result of
- * innermost_name() in elf_names.c depends on earlier calls).
- */
+/* Names from the first source that was requested, and else from the trace itself. */
 #include <errno.h>
 
 #include "base/array.h"
 #include "base/error.h"
 #include "base/order.h"
+#include "symbols/frame_cache.h"
 #include "symbols/symbol_map.h"
 #include "symbols/symbols.h"
-
-enum { FRAME_CACHE_MAX = 1 << 20 /* addresses; further ones are resolved each time */ };
-
-struct frame_cache {
-	struct hash_table addresses;
-};
-
-struct cached_frames {
-	uint64_t address;
-	struct frame *frame;
-	unsigned int nr;
-};
-
-static void frame_cache_init(struct frame_cache *c)
-{
-	c->addresses = HASH_TABLE(struct cached_frames, 1, FRAME_CACHE_MAX);
-}
-
-/* false: not in the cache. */
-static bool frame_cache_get(const struct frame_cache *c, uint64_t address, struct frame *ret,
-			    unsigned int *ret_nr)
-{
-	const struct cached_frames *known = hash_find_u64(&c->addresses, address);
-
-	if (!known)
-		return false;
-	*ret_nr = known->nr;
-	memcpy(ret, known->frame, known->nr * sizeof(*ret));
-	return true;
-}
-
-/*
- * Stores a copy of the frames of an address not in the cache (the texts remain the caller's), unless memory is short.
- */
-static void frame_cache_put(struct frame_cache *c, uint64_t address, const struct frame *frame,
-			    unsigned int nr)
-{
-	struct frame *copy = calloc(nr + 1u, sizeof(*copy));
-	struct cached_frames *entry =
-		copy ? hash_add_u64(&c->addresses, address, NULL) : NULL;
-
-	if (!entry) {
-		free(copy);
-		return;
-	}
-	memcpy(copy, frame, nr * sizeof(*copy));
-	free(entry->frame);
-	entry->frame = copy;
-	entry->nr = nr;
-}
-
-static void frame_cache_deinit(struct frame_cache *c)
-{
-	const struct cached_frames *entry;
-
-	for (uint32_t at = 0; (entry = hash_next(&c->addresses, &at));)
-		free(entry->frame);
-	hash_deinit(&c->addresses);
-}
 
 /*
  * Names for the addresses in lists and tables, from a guest's /proc/kallsyms, a System.map, the output of nm, or an

@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/order.h"
+#include "symbols/frame_cache.h"
 #include "symbols/symbol_map.h"
 
 #define PLACES_AT 0x5b00000000000000ull
@@ -73,6 +74,7 @@ struct code_maps {
 	struct code_file *file;
 	uint32_t nr_files;
 	struct hash_table by_key, names;
+	struct frame_cache places; /* of files */
 	struct symbol_map *kernel; /* this host's; NULL: none, or of another kernel */
 	const char *kernel_why;	   /* there is none; NULL: no kernel code was looked up */
 	bool kernel_tried;
@@ -172,6 +174,7 @@ int code_maps_open(const struct trace_info *info, const struct host_code *host,
 	m->maps = json_incref(maps);
 	m->of_this_host = is_this_host(json_string_value(json_object_get(info->meta, "host")));
 	m->by_key = HASH_TABLE_OF_TEXTS(struct file_key, FILES_MAX);
+	frame_cache_init(&m->places);
 	m->names = HASH_TABLE_OF_TEXTS(struct place_name, NAMES_MAX);
 	json_array_foreach (maps, i, entry)
 		err = err ? err : map_add(m, entry);
@@ -196,6 +199,7 @@ void code_maps_close(struct code_maps *m)
 	}
 	for (uint32_t at = 0; (name = hash_next(&m->names, &at));)
 		free(name->text);
+	frame_cache_deinit(&m->places);
 	hash_deinit(&m->names);
 	hash_deinit(&m->by_key);
 	symbol_map_close(m->kernel);
@@ -465,12 +469,17 @@ unsigned int code_maps_resolve(struct code_maps *m, uint64_t place,
 			       struct frame ret[FRAME_INLINES_MAX])
 {
 	uint64_t file = place >> PLACE_FILE_SHIFT & (FILES_MAX - 1);
+	unsigned int nr;
 
 	if (is_kernel(place))
 		return kernel_resolve(m, place, how, ret);
 	if (place >> 56 != PLACES_AT >> 56 || file >= m->nr_files)
 		return 0;
-	return file_resolve(m, &m->file[file], place & ((1ull << PLACE_FILE_SHIFT) - 1), how, ret);
+	if (frame_cache_get(&m->places, place, ret, &nr))
+		return nr;
+	nr = file_resolve(m, &m->file[file], place & ((1ull << PLACE_FILE_SHIFT) - 1), how, ret);
+	frame_cache_put(&m->places, place, ret, nr);
+	return nr;
 }
 
 void code_maps_caveats(const struct code_maps *m, struct trace_info *info)
