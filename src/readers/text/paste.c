@@ -93,7 +93,10 @@ static bool begins_with_thread(const struct physical *x)
 static bool head_join_so(struct text_lines *t, bool blank)
 {
 	struct paste *p = t->paste;
-	char *end = p->now.end;
+	char *end = p->now.end, last = end[-1];
+
+	if (!blank && last == '\\') /* Emacs marks where it broke a word */
+		paste_line_cut(&p->now, end - 1);
 
 	for (unsigned int n = 0; n < 2; n++) {
 		const struct physical *more = ahead_get(t, n);
@@ -115,13 +118,15 @@ static bool head_join_so(struct text_lines *t, bool blank)
 		return true;
 	}
 	paste_line_cut(&p->now, end);
+	end[-1] = last;
 	return false;
 }
 
 /* A terminal breaks lines within words. */
 static bool head_join(struct text_lines *t)
 {
-	return head_join_so(t, true) || (!t->paste->now.flowed && head_join_so(t, false));
+	return (t->paste->now.end[-1] != '\\' && head_join_so(t, true)) ||
+	       (!t->paste->now.flowed && head_join_so(t, false));
 }
 
 /* Had the first word of `more` no space in the line before? */

@@ -30,13 +30,13 @@ static void prefixes_strip(struct paste *p, struct physical *x)
 	for (unsigned int i = 0; i <= nr; i++) {
 		enum paste_class class = p->grammar->classify(layer[i], x->end);
 
-		if (class >= x->class && (class >= PASTE_TIMELESS || i <= same)) {
+		if (class >= x->class && (class >= PASTE_TIMELESS || class == PASTE_HEAD || i <= same)) {
 			x->class = class;
 			best = i;
 		}
 	}
 	x->in_log = array_any(nr, i, paste_prefix_is_date(layer[i]));
-	if (x->class >= PASTE_TIMELESS) {
+	if (x->class >= PASTE_TIMELESS || (x->class == PASTE_HEAD && best > p->layers)) {
 		p->layers = best;
 		p->is_log = array_any(best, i, paste_prefix_is_date(layer[i]));
 	}
@@ -45,7 +45,7 @@ static void prefixes_strip(struct paste *p, struct physical *x)
 	for (unsigned int i = 0; i < best && x->class == PASTE_TIMELESS; i++)
 		paste_prefix_log(layer[i], x->end, &x->log);
 	x->log.is_coarse = x->in_log && !x->log.has_time;
-	for (unsigned int i = 0; i < best && x->class >= PASTE_TIMELESS; i++)
+	for (unsigned int i = 0; i < best && i < p->layers && x->class != PASTE_OTHER; i++)
 		p->layer[i] = paste_prefix_kind(layer[i]);
 	x->source = x->class >= PASTE_TIMELESS
 			    ? paste_prefix_source(layer, best, x->class == PASTE_EVENT)

@@ -6,9 +6,11 @@
  * A text is cut if its last word is the name of a field, without a value, or if fields are missing that every kernel
  * prints. Of an event of which only the text is kept nothing is proved, but a mailer breaks lines at one width only.
  */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "event/exit_reason.h"
 #include "event/records.h"
 #include "readers/text/lines.h"
 #include "readers/text/paste.h"
@@ -16,7 +18,7 @@
 #include "readers/text/text_line.h"
 #include "readers/text/tracetext.h"
 
-enum { RECORD_BYTES = 512, HEAD_MAX = 256, LINE_MAX_BYTES = 1024 };
+enum { RECORD_BYTES = 512, HEAD_MAX = 256, LINE_MAX_BYTES = 1024, REASON_BYTES = 48 };
 
 /* A line as a record. */
 struct half {
@@ -215,7 +217,8 @@ static enum paste_class trace_classify(const char *s, const char *end)
 	case TEXT_UNKNOWN:
 		if (*text_skip_quote(s) == '#')
 			return PASTE_OTHER;
-		return is_event_with(s, end, ": x") || is_event_with(s, end, " x: x") ||
+		return is_event_with(s, end, ": x") || is_event_with(s, end, "_: x") ||
+				       is_event_with(s, end, " x: x") ||
 				       is_event_with(s, end, " 1.000000: x: x")
 			       ? PASTE_HEAD
 			       : PASTE_UNKNOWN;
@@ -224,11 +227,34 @@ static enum paste_class trace_classify(const char *s, const char *end)
 	}
 }
 
+/* "reason EXTERNAL_INTERRUP T rip ..." fits a form, too, as a reason may have two words. */
+static bool has_odd_reason(const struct half *h)
+{
+	static const char mark[] = "reason ";
+	const char *s = memmem(h->text.at, h->text.len, mark, sizeof(mark) - 1),
+		   *end = h->text.at + h->text.len;
+	char reason[REASON_BYTES];
+	size_t len;
+
+	if (!s || !h->kind ||
+	    (h->kind->id != EV_kvm_exit && h->kind->id != EV_kvm_nested_vmexit))
+		return false;
+	s = text_skip_blanks(s + sizeof(mark) - 1);
+	len = strcspn(s, " \n");
+	if (s + len >= end)
+		return false;
+	len += !memcmp(s + len, " excp", 5) ? 5 : 0;
+	snprintf(reason, sizeof(reason), "%.*s", (int)len, s);
+	return isalpha((unsigned char)*s) && !exit_reason_known(reason);
+}
+
 /* By the forms of the event, if it has any. */
 static enum paste_join forms_join(const struct half *a, const struct half *b)
 {
 	if (a->ends == END_WHOLE || b->ends == END_UNKNOWN)
 		return JOIN_NONE;
+	if (has_odd_reason(b))
+		return JOIN_GUESS;
 	return b->ends >= END_OPEN ? JOIN_WHOLE : JOIN_HALF;
 }
 
