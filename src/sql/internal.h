@@ -44,7 +44,7 @@ int table_failed(sqlite3_vtab *table, int err);
 /* The inputs once more, with these options (NULL: the query's). 0 or -errno. */
 int inputs_again(struct sql *s, const struct input_options *options, struct input_set **ret);
 
-/* A value of a column, with room for a text. Numbers above INT64_MAX are text, which no arithmetic takes for another. */
+/* A value of a column, with room for a text. Numbers above INT64_MAX are text: no arithmetic takes them for others. */
 enum { VALUE_TEXT_BYTES = 4096 };
 struct table_value {
 	struct sql_value value;

@@ -30,7 +30,8 @@ static void prefixes_strip(struct paste *p, struct physical *x)
 	for (unsigned int i = 0; i <= nr; i++) {
 		enum paste_class class = p->grammar->classify(layer[i], x->end);
 
-		if (class >= x->class && (class >= PASTE_TIMELESS || class == PASTE_HEAD || i <= same)) {
+		if (class >= x->class &&
+		    (class >= PASTE_TIMELESS || class == PASTE_HEAD || i <= same)) {
 			x->class = class;
 			best = i;
 		}
