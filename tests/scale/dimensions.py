@@ -4,6 +4,7 @@
 The number is N, that of the smaller of two traces; the other one has 4 N. guest_of(): the guest's own trace, the text of
 tracefs, which is merged.
 """
+import functools
 import json
 
 dimensions = {}
@@ -39,9 +40,15 @@ memory = {"threads_ready": 60000, "threads_asleep": 60000, "vms": 60000, "vms_st
           "samples": 1200000, "sampled_stacks": 400000, "vm_stops": 300000, "guest_tasks": 300000}
 
 
+@functools.lru_cache(maxsize=None)
+def form_of(name, *keys):
+    """Of an event's line, for %: what is not given has a default."""
+    given = {key: f"%({key})s" for key in keys}
+    return f"{name} " + " ".join(f"{key}={value}" for key, value in {"pid": 10, "tid": 11, "cpu": 0, **given}.items())
+
+
 def event(us, name, **fields):
-    fields = {"pid": 10, "tid": 11, "cpu": 0, **fields}
-    return f"{us // 1000000}.{us % 1000000:06} {name} " + " ".join(f"{key}={value}" for key, value in fields.items())
+    return f"{us // 1000000}.{us % 1000000:06} {form_of(name, *fields) % fields}"
 
 
 def meta(**keys):
