@@ -36,8 +36,16 @@ text_count() {
 }
 
 csv_rows() {
-	"$hostrace" "$@" -f csv 2>/dev/null | jq -Rn '[inputs | split(",")] | .[0] as $head | {csv: [.[1:][] | . as $row |
-		reduce range($head | length) as $i ({}; .[$head[$i]] = $row[$i])]}'
+	"$hostrace" "$@" -f csv 2>/dev/null | awk -F , '
+		{ gsub(/[\\"]/, "\\\\&") }
+		NR == 1 { for (i = 1; i <= NF; i++) head[i] = $i; n = NF; next }
+		{
+			row = ""
+			for (i = 1; i <= n; i++)
+				row = row (i > 1 ? "," : "") "\"" head[i] "\":" (i <= NF ? "\"" $i "\"" : "null")
+			rows = rows (NR > 2 ? "," : "") "{" row "}"
+		}
+		END { print "{\"csv\":[" rows "]}" }'
 }
 
 # reports FILE OPTION...: all reports of one set.
@@ -47,14 +55,14 @@ reports() {
 	report exits exits "$@"
 	report leaks leaks "$@"
 	report virtio virtio "$@"
-	report timeline timeline "$@"
+	[ $set != whole ] || report timeline timeline "$@"
 	for a in $present; do
-		report "count:$a" count "$a" "$@"
+		[ $set = whole ] || report "count:$a" count "$a" "$@"
 		report "list-spans:$a" list-spans "$a" "$@"
 		report "summary:$a" summary "$a" "$@"
 		report "histogram:$a" histogram "$a" "$@"
 		report "heatmap:$a" heatmap "$a" "$@"
-		report "timeline:$a" timeline "$a" "$@"
+		case $set in whole | middle) report "timeline:$a" timeline "$a" "$@" ;; esac
 		[ $set = whole ] || continue
 		text_count summary "$a" "$@" >"$dir/$set.summary-text:$a.json"
 		text_count count "$a" "$@" >"$dir/$set.count-text:$a.json"
@@ -85,7 +93,8 @@ check() {
 	present=
 	set=whole
 	for a in $analyzers; do
-		"$hostrace" count "$a" "$1" -f json 2>/dev/null | grep -q '^{.*"count"' && present="$present $a"
+		report "count:$a" count "$a" "$1"
+		if grep -qs '^{.*"count"' "$dir/$set.count:$a.json"; then present="$present $a"; else rm -f "$dir/$set.count:$a.json"; fi
 	done
 	reports "$1"
 	if [ "${span:-0}" -gt 10 ]; then
