@@ -277,6 +277,8 @@ static enum paste_join trace_joins(const char *half, const char *half_end, const
 
 	if (!half_parse(&a, half, half_end) || !half_parse(&b, joined, end))
 		return JOIN_NONE;
+	if (*more == ' ' && half_end[-1] == '=' && half_end[-2] != ' ')
+		return JOIN_GUESS; /* "next_comm=" and "kworker/1:1H" */
 	if (a.text.len && a.ends != END_UNKNOWN)
 		return forms_join(&a, &b);
 	if (b.ends != END_UNKNOWN)
