@@ -212,7 +212,8 @@ void collector_calibrate(struct collector *c, struct rec_clock_pair *rec);
 static inline bool event_is_own(unsigned int id)
 {
 	return (id >= EV_clock_pair && id < EV_vblk_request) || id == EV_virtio_device ||
-	       id == EV_virtio_kind || id == EV_probe_dropped || id == EV_blk_request;
+	       id == EV_virtio_kind || id == EV_probe_dropped || id == EV_blk_request ||
+	       (id >= EV_mark && id <= EV_resume);
 }
 
 /* The head of a CPU's ring. */

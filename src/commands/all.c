@@ -10,6 +10,7 @@
 	COMMAND(doctor) \
 	COMMAND(stuck) \
 	COMMAND(record) \
+	COMMAND(mark) \
 	COMMAND(stat) \
 	COMMAND(probes) \
 	COMMAND(top) \

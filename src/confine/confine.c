@@ -179,6 +179,8 @@ static const int *const connecting =
 	CALLS(SCMP_SYS(socket), SCMP_SYS(connect), SCMP_SYS(setsockopt), SCMP_SYS(getsockopt),
 	      SCMP_SYS(sendmsg), SCMP_SYS(recvmsg));
 
+static const int *const answering = CALLS(SCMP_SYS(accept4), SCMP_SYS(getsockopt));
+
 /* The end of the process. */
 static const int *const fatal =
 	CALLS(SCMP_SYS(execve), SCMP_SYS(execveat), SCMP_SYS(ptrace), SCMP_SYS(process_vm_readv),
@@ -316,6 +318,8 @@ static int calls_restrict(const struct confinement *c, enum confine_phase phase,
 		err = rules_to_send(f);
 	if (!err && c->forks)
 		err = rules_to_fork(f);
+	if (!err && c->answers && (phase == CONFINE_FOLLOW || phase == CONFINE_DRAIN))
+		err = rules_add(f, SCMP_ACT_ALLOW, answering);
 	if (!err && c->connects && phase == CONFINE_FOLLOW)
 		err = rules_add(f, SCMP_ACT_ALLOW, connecting);
 	if (!err && c->terminal && phase != CONFINE_FOLLOW) /* which has all of ioctl() */

@@ -89,6 +89,7 @@ struct confinement {
 	enum confine_phase phase;
 	uint64_t keep; /* capabilities, a bit per CAP_*; CONFINE_FOLLOW and CONFINE_WATCH only */
 	bool connects; /* may still connect sockets; CONFINE_FOLLOW only */
+	bool answers; /* may accept connections of a socket that is bound; CONFINE_FOLLOW and CONFINE_DRAIN only */
 	bool sends; /* may send on connected sockets; CONFINE_WATCH and CONFINE_READ only */
 	bool terminal; /* may change the modes of its terminal */
 	bool forks; /* may fork, and limit the size of files that it writes: children write dumps */

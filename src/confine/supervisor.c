@@ -378,7 +378,8 @@ static int listener_receive(int channel)
 
 static void supervise(const struct confine_paths *p, int channel, pid_t parent)
 {
-	static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGUSR1};
+	static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGUSR1,
+				      SIGUSR2};
 	struct call c = {.paths = p};
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -213,6 +213,22 @@ void trace_info_set_resolution(struct trace_info *info, uint64_t ns)
 	trace_info_unit_notes(info);
 }
 
+/* hostrace mark --pause. Reports measure nothing over a pause: its ends are gaps. */
+static void paused_note(struct trace_info *info)
+{
+	const json_t *paused = json_object_get(info->meta, "paused");
+	json_int_t nr = json_integer_value(json_object_get(paused, "count"));
+	json_int_t events = json_integer_value(json_object_get(paused, "events"));
+	double ns = json_number_value(json_object_get(paused, "ns"));
+
+	if (nr > 0 && trace_info_more_notes(info))
+		trace_info_caveat(info,
+				  "%s was paused %" JSON_INTEGER_FORMAT
+				  " time%s, for %.6f s in total: %" JSON_INTEGER_FORMAT
+				  " events of these times are not recorded",
+				  info->file, nr, nr == 1 ? "" : "s", ns / 1e9, events);
+}
+
 void trace_info_unit_notes(struct trace_info *info)
 {
 	static const char *const units[] = {"ns", "us", "ms", "s"};
@@ -224,6 +240,7 @@ void trace_info_unit_notes(struct trace_info *info)
 	if (ns && trace_info_more_notes(info))
 		trace_info_caveat(info, "%s: timestamps have a resolution of %" PRIu64 " %s",
 				  info->file, ns, units[unit]);
+	paused_note(info);
 	if (trace_info_in_ticks(info))
 		trace_info_caveat(info,
 				  "%s: times are ticks of the trace's clock, not ns: its frequency "

@@ -85,14 +85,20 @@ static int events_wanted(struct collector_options *c)
 
 /* ---- the loop ---- */
 
+int record_put(struct recording *r, const struct record_hdr *rec)
+{
+	int err = trace_writer_record(r->writer, rec);
+
+	err = err ? err : record_stop_on_record(r, rec);
+	return err ? err : record_trigger_record(r, rec);
+}
+
 static int sink(void *arg, const struct record_hdr *rec)
 {
 	struct recording *r = arg;
-	int err = trace_writer_record(r->writer, rec);
 
 	record_silence_record(r, rec);
-	err = err ? err : record_stop_on_record(r, rec);
-	return err ? err : record_trigger_record(r, rec);
+	return record_control_drops(r, rec) ? 0 : record_put(r, rec);
 }
 
 static int round_once(struct recording *r, uint64_t *watermark)
@@ -101,6 +107,7 @@ static int round_once(struct recording *r, uint64_t *watermark)
 
 	if (!err)
 		err = trace_writer_round(r->writer, *watermark);
+	record_control_drained(r, *watermark);
 	err = err ? err : record_stop_on_round(r, *watermark);
 	return err ? err : record_trigger_round(r, *watermark);
 }
@@ -175,6 +182,7 @@ static void signal_read(struct recording *r)
 		return;
 	if (si.ssi_signo == SIGUSR1)
 		dump_now(r);
+	r->pauses |= si.ssi_signo == SIGUSR2;
 }
 
 static enum stop stop_reason(struct recording *r, uint64_t now)
@@ -204,13 +212,14 @@ static void pause_until_round(struct recording *r, uint64_t now)
 		{.fd = r->signals, .events = POLLIN},
 		{.fd = collector_follow_fd(r->collector), .events = POLLIN},
 		{.fd = record_stop_fd(r), .events = POLLIN},
+		{.fd = record_control_fd(r), .events = POLLIN},
 		{.fd = record_opt.stream ? record_opt.stream : -1}, /* its reader's end */
 	};
-	int n = ppoll(p, 4, &ts, NULL);
+	int n = ppoll(p, 5, &ts, NULL);
 
 	if (n > 0 && p[0].revents)
 		signal_read(r);
-	if (n > 0 && p[3].revents)
+	if (n > 0 && p[4].revents)
 		r->stop = STOP_READER;
 	if (n > 0 && p[2].revents)
 		r->stop = STOP_SIGNAL;
@@ -380,6 +389,10 @@ static struct collector_counts counts_kept(const struct recording *r)
 {
 	struct collector_counts n = *collector_counts(r->collector);
 
+	for (unsigned int i = 0; i < EV_LIMIT; i++) {
+		n.events -= record_control_dropped(r, i);
+		n.by_type[i] -= record_control_dropped(r, i);
+	}
 	for (unsigned int i = 0; i < EV_LIMIT && r->file_err; i++) {
 		if (r->written.count[i] >= n.by_type[i])
 			continue;

@@ -127,6 +127,7 @@ struct follow_state {
 struct guest_source;
 struct flight;	    /* record_trigger.c */
 struct stop_on;	    /* record_stop_on.c */
+struct record_control;
 struct record_stop; /* record_stop.c */
 struct vcpu_runs;   /* record_silence.c */
 
@@ -174,6 +175,8 @@ struct recording {
 	int file_err; /* the file is not as it should be */
 	struct vcpu_runs *runs; /* of vCPUs of VMs that have no event; NULL: none is left */
 	struct flight *flight; /* of --trigger, else NULL */
+	struct record_control *control; /* of hostrace mark */
+	bool pauses; /* SIGUSR2 has come */
 	struct stop_on *stop_on; /* of --stop-on, else NULL */
 	enum stop stop;
 	bool vms_ended; /* or the command has, when the recording ended, whatever ended it */
@@ -206,10 +209,10 @@ struct record_part {
 };
 
 /* Each in record_NAME.c. */
-extern const struct record_part record_cost_part, record_exits_part, record_guest_part,
-	record_limits_part, record_regions_part, record_sample_part, record_silence_part,
-	record_stop_on_part,
-	record_stuck_part, record_symbols_part, record_tasks_part, record_trigger_part;
+extern const struct record_part record_control_part, record_cost_part, record_exits_part,
+	record_guest_part, record_limits_part, record_regions_part, record_sample_part,
+	record_silence_part, record_stop_on_part, record_stuck_part, record_symbols_part,
+	record_tasks_part, record_trigger_part;
 extern const struct option_row record_cost_options[], record_exits_options[],
 	record_guest_options[], record_regions_options[], record_sample_options[],
 	record_stop_on_options[],
@@ -223,6 +226,19 @@ bool record_has_triggers(void);
  */
 int record_trigger_record(struct recording *r, const struct record_hdr *rec);
 int record_trigger_round(struct recording *r, uint64_t watermark_ns);
+
+/* Adds a record, of the collector or of our own: 0 or -errno with the error message set. */
+int record_put(struct recording *r, const struct record_hdr *rec);
+
+/* record_control.c: is the recording paused at the record's time, so that it is not added? It is counted then. */
+bool record_control_drops(struct recording *r, const struct record_hdr *rec);
+uint64_t record_control_dropped(const struct recording *r, unsigned int type);
+
+/* No record before this time comes any more. */
+void record_control_drained(struct recording *r, uint64_t watermark_ns);
+
+/* Readable when `hostrace mark` asks for something; -1: never. */
+int record_control_fd(const struct recording *r);
 
 /* Likewise for record --stop-on. */
 int record_stop_on_record(struct recording *r, const struct record_hdr *rec);
@@ -249,7 +265,7 @@ int record_guest_paths(const struct recording *r, struct confine_paths *paths);
 
 /* ---- record_stop.c: signals that end it ---- */
 
-/* Blocks SIGUSR1 and SIGCHLD, and returns a signalfd for them. */
+/* Blocks SIGUSR1, SIGUSR2 and SIGCHLD, and returns a signalfd for them. */
 int record_signals_open(void);
 
 /*

@@ -36,6 +36,7 @@ int record_confine(struct recording *r)
 		.phase = follows(r) ? CONFINE_FOLLOW : CONFINE_DRAIN,
 		.keep = caps_needed(r),
 		.connects = record_guest_pending(r),
+		.answers = record_control_fd(r) >= 0,
 		.forks = record_has_triggers(),
 		.paths = r->paths,
 	};

@@ -8,6 +8,7 @@
 #include "commands/live/record.h"
 
 static const struct record_part *const parts[] = {
+	&record_control_part,
 	&record_cost_part,
 	&record_guest_part,
 	&record_sample_part,

@@ -52,10 +52,10 @@ static void signals_block(const int *nrs, unsigned int nr, sigset_t *set)
 
 int record_signals_open(void)
 {
-	static const int nrs[] = {SIGUSR1, SIGCHLD};
+	static const int nrs[] = {SIGUSR1, SIGUSR2, SIGCHLD};
 	sigset_t set;
 
-	signals_block(nrs, 2, &set);
+	signals_block(nrs, 3, &set);
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 

@@ -102,7 +102,8 @@ static int child_watch(pid_t child, const sigset_t *set, bool *ret_ended)
 
 		if (nr > 0 && nr != SIGCHLD)
 			kill(child, nr);
-		*ret_ended |= nr > 0 && nr != SIGCHLD && nr != SIGUSR1;
+		*ret_ended |= nr > 0 && nr != SIGCHLD && nr != SIGUSR1 &&
+			      nr != SIGUSR2;
 		if (waitpid(child, &status, WNOHANG) == child)
 			return status;
 	}
@@ -110,7 +111,7 @@ static int child_watch(pid_t child, const sigset_t *set, bool *ret_ended)
 
 int record_wait(struct recording *r, int (*once)(struct recording *r))
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD};
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD};
 	bool ended = false, again;
 	sigset_t set, old;
 	pid_t self = getpid();
@@ -121,6 +122,7 @@ int record_wait(struct recording *r, int (*once)(struct recording *r))
 		sigaddset(&set, signals[i]);
 	sigprocmask(SIG_BLOCK, &set, &old);
 	sigaddset(&old, SIGUSR1); /* for a dump; no end while it waits for a VM */
+	sigaddset(&old, SIGUSR2);
 	do {
 		pid_t child = fork();
 
