@@ -9,6 +9,7 @@ docs:
 	$(Q)scripts/events-page.sh > doc/events.new && mv doc/events.new doc/events.md
 	$(Q)scripts/catalogue-page.sh > doc/catalogue.new && mv doc/catalogue.new doc/catalogue.md
 	$(Q)$(BUILD)/hostrace help schema > doc/schema/columns.new && mv doc/schema/columns.new doc/schema/columns.json
+	$(Q)tests/seeds/run.py --page > doc/seeds.new && mv doc/seeds.new doc/seeds.md
 	$(Q)stap/inside.sh
 	$(Q)HOSTRACE=$(BUILD)/hostrace scripts/tutorial-pages.sh
 	$(Q)$(MAKE) --no-print-directory man
