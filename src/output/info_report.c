@@ -325,6 +325,9 @@ json_t *info_report_make(const struct info_summary *s, const struct input_set *i
 	json_object_set_new(o, ticks ? "span_ticks" : "span_ns",
 			    json_integer((json_int_t)(input_set_host_end_ns(in) -
 						      input_set_host_start_ns(in))));
+	if (!ticks && input_set_host_start_ns(in) != r->info.start_ns)
+		json_object_set_new(o, "window_start_ns",
+				    json_integer((json_int_t)input_set_host_start_ns(in)));
 	set_meta(o, meta, "start_realtime_ns");
 	json_object_set_new(o, "clocks", clocks_json(s, meta, events));
 	json_object_set_new(o, "events", events);

@@ -9,6 +9,9 @@
  *	I/O        io.max "8:0 rbps=1048576 ..."  blkio.throttle.{read,write}_{bps,iops}_device "8:0 1048576"
  *	memory     memory.max, memory.high        memory.limit_in_bytes; LONG_MAX in pages: none
  *	reached    memory.events: high, max       memory.failcnt
+ *	waited     cpu.pressure, io.pressure, memory.pressure: "some", since its tasks wait meanwhile
+ *
+ * Counts are read again every second, so that what is known of a recording is known of its parts, too (vm/series.h).
  *
  * Linux Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/; time of throttling is the sum over all CPUs
  * (kernel/sched/core.c, cpu_cfs_stat_show()).
@@ -27,15 +30,15 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "vm/host_load.h"
 #include "vm/reread.h"
+#include "vm/series.h"
 
 enum {
-	GROUPS_MAX =
-		128, /* of all VMs, each with a descriptor; what is in further ones is not recorded */
-	CPUS_MAX = 4096,
+	GROUPS_MAX = 128, /* of all VMs; what is in further ones is not recorded */
+	PRESSURES = 3,
 	FILE_MAX = 8192,
 	IO_TEXT_MAX = 256,
-	STAT_TEXT_MAX = 1 << 20, /* /proc/stat has a line a CPU, and long ones of interrupts */
 };
 
 enum controller { OF_CPU, OF_IO, OF_MEMORY, NR_OF };
@@ -44,9 +47,20 @@ enum controller { OF_CPU, OF_IO, OF_MEMORY, NR_OF };
 static const char *const controllers[NR_OF] = {
 	[OF_CPU] = "cpu", [OF_IO] = "blkio", [OF_MEMORY] = "memory"};
 
-struct throttling {
-	uint64_t times, ns;
+enum group_count {
+	GROUP_THROTTLED,
+	GROUP_THROTTLED_NS,
+	GROUP_REACHED,
+	GROUP_OOM_KILLS,
+	GROUP_CPU_WAITED,
+	GROUP_IO_WAITED,
+	GROUP_MEMORY_WAITED,
+	GROUP_COUNTS
 };
+
+static const char *const group_counts[GROUP_COUNTS] = {
+	"throttled",	 "throttled_ns", "memory_reached",  "oom_kills",
+	"cpu_waited_ns", "io_waited_ns", "memory_waited_ns"};
 
 struct group {
 	pid_t pid; /* the VM */
@@ -58,25 +72,23 @@ struct group {
 	char io[IO_TEXT_MAX];
 	struct reread stat;    /* cpu.stat, where there is a quota */
 	struct reread reached; /* memory.events or memory.failcnt, where there is a limit */
-	struct throttling start;
-	uint64_t reached_start;
+	struct reread pressure[PRESSURES]; /* of version 2, of a thread's own cgroup */
 	json_t *tids;
 };
 
-/* Of one CPU of the host, since it was booted. */
-struct cpu_times {
-	uint64_t stolen_ns, busy_ns; /* busy: stolen time included */
-};
-
+/*
+ * A reading of all counts is a row: GROUP_COUNTS of each cgroup, HOST_COUNTS, CPU_COUNTS of each CPU. A CPU that was
+ * plugged in later is not in it.
+ */
 struct vm_limits {
 	struct group *groups;
 	unsigned int nr;
-	uint64_t start_ns;
-	struct reread stat, vmstat; /* of /proc */
+	struct host_load host;
 	bool stays_open;
-	struct cpu_times cpus[CPUS_MAX];
-	unsigned int nr_cpus;
-	uint64_t swapped_in;
+	unsigned int nr_cpus, columns;
+	uint64_t *start, *now, *cpus; /* rows, and HOST_CPUS_MAX CPUs */
+	uint64_t start_ns;
+	struct series series; /* columns is 0 until vm_limits_sample() */
 };
 
 /* ---- text ---- */
@@ -96,16 +108,6 @@ double limits_quota(const char *text)
 	return sscanf(text, "%lf %lf", &quota, &period) == 2 && quota > 0 && period > 0
 		       ? quota / period
 		       : 0;
-}
-
-uint64_t limits_number(const char *text, const char *key)
-{
-	size_t len = strlen(key);
-
-	for (const char *p = text; p; p = next_line(p))
-		if (!strncmp(p, key, len) && p[len] == ' ')
-			return strtoull(p + len, NULL, 10);
-	return 0;
 }
 
 /* Is the word in the list "cpu,cpuacct"? */
@@ -181,17 +183,6 @@ static bool mount_find(const char *controller, bool v2, char *ret, size_t size)
 
 /* ---- a cgroup ---- */
 
-static struct throttling throttling_read(const struct group *g)
-{
-	char text[FILE_MAX];
-
-	if (!reread_text(&g->stat, text, sizeof(text)))
-		return (struct throttling){0};
-	return (struct throttling){.times = limits_number(text, "nr_throttled"),
-				   .ns = g->v2 ? limits_number(text, "throttled_usec") * 1000
-					       : limits_number(text, "throttled_time")};
-}
-
 static void quota_read(struct group *g, const char *directory, bool stays_open)
 {
 	char text[FILE_MAX], period[32], path[PATH_MAX];
@@ -236,17 +227,6 @@ static void io_read(struct group *g, const char *directory)
 	}
 }
 
-/* How often its memory reached the limit. */
-static uint64_t reached_read(const struct group *g)
-{
-	char text[FILE_MAX];
-
-	if (!reread_text(&g->reached, text, sizeof(text)))
-		return 0;
-	return g->v2 ? limits_number(text, "high") + limits_number(text, "max")
-		     : strtoull(text, NULL, 10);
-}
-
 /* Bytes; 0: no limit: "max", or as many pages as fit in a long. */
 static uint64_t memory_limit(const char *directory, const char *name)
 {
@@ -272,6 +252,39 @@ static void memory_read(struct group *g, const char *directory, bool stays_open)
 		reread_open(&g->reached, path, stays_open);
 }
 
+static void pressure_open(struct group *g, const char *directory, bool stays_open)
+{
+	static const char *const names[PRESSURES] = {"cpu.pressure", "io.pressure",
+						     "memory.pressure"};
+	char path[PATH_MAX];
+
+	for (int i = 0; i < PRESSURES && g->v2; i++)
+		if (snprintf(path, sizeof(path), "%s/%s", directory, names[i]) < (int)sizeof(path))
+			reread_open(&g->pressure[i], path, stays_open);
+}
+
+/* All its counts since it was made. */
+static void group_read(const struct group *g, uint64_t ret[GROUP_COUNTS])
+{
+	char text[FILE_MAX];
+
+	memset(ret, 0, GROUP_COUNTS * sizeof(*ret));
+	if (reread_text(&g->stat, text, sizeof(text))) {
+		ret[GROUP_THROTTLED] = reread_number(text, "nr_throttled");
+		ret[GROUP_THROTTLED_NS] = g->v2 ? reread_number(text, "throttled_usec") * 1000
+						: reread_number(text, "throttled_time");
+	}
+	if (reread_text(&g->reached, text, sizeof(text))) {
+		ret[GROUP_REACHED] =
+			g->v2 ? reread_number(text, "high") + reread_number(text, "max")
+			      : strtoull(text, NULL, 10);
+		ret[GROUP_OOM_KILLS] = g->v2 ? reread_number(text, "oom_kill") : 0;
+	}
+	for (int i = 0; i < PRESSURES; i++)
+		if (reread_text(&g->pressure[i], text, sizeof(text)))
+			ret[GROUP_CPU_WAITED + i] = pressure_ns(text);
+}
+
 static struct group *group_find(const struct vm_limits *l, pid_t pid, const char *path,
 				enum controller controller)
 {
@@ -280,9 +293,9 @@ static struct group *group_find(const struct vm_limits *l, pid_t pid, const char
 				  !strcmp(l->groups[i].path, path));
 }
 
-/* NULL: there are too many, or no memory. */
+/* `own`: a thread is in it. NULL: there are too many, or no memory. */
 static struct group *group_add(struct vm_limits *l, pid_t pid, const char *root, const char *path,
-			       bool v2, enum controller controller)
+			       bool v2, enum controller controller, bool own)
 {
 	char directory[PATH_MAX];
 	struct group *g;
@@ -297,6 +310,7 @@ static struct group *group_add(struct vm_limits *l, pid_t pid, const char *root,
 			    .of = v2 ? (1U << NR_OF) - 1 : 1U << controller,
 			    .stat.fd = -1,
 			    .reached.fd = -1,
+			    .pressure = {{.fd = -1}, {.fd = -1}, {.fd = -1}},
 			    .tids = json_array()};
 	if (!g->path) {
 		json_decref(g->tids);
@@ -309,6 +323,8 @@ static struct group *group_add(struct vm_limits *l, pid_t pid, const char *root,
 		io_read(g, directory);
 	if (g->of & 1U << OF_MEMORY)
 		memory_read(g, directory, l->stays_open);
+	if (own)
+		pressure_open(g, directory, l->stays_open);
 	return g;
 }
 
@@ -317,7 +333,7 @@ static void thread_add(struct vm_limits *l, pid_t pid, pid_t tid, enum controlle
 {
 	char name[64], text[FILE_MAX], path[PATH_MAX], root[PATH_MAX];
 	const char *v1 = controllers[controller];
-	bool v2;
+	bool v2, own = true;
 
 	snprintf(name, sizeof(name), "%d/task/%d/cgroup", (int)pid, (int)tid);
 	if (!file_read("/proc", name, text, sizeof(text)) ||
@@ -327,7 +343,8 @@ static void thread_add(struct vm_limits *l, pid_t pid, pid_t tid, enum controlle
 	while (path[1]) { /* the root has no limits */
 		struct group *g = group_find(l, pid, path, controller);
 
-		g = g ? g : group_add(l, pid, root, path, v2, controller);
+		g = g ? g : group_add(l, pid, root, path, v2, controller, own);
+		own = false;
 		if (g)
 			json_array_append_new(g->tids, json_integer(tid));
 		*strrchr(path, '/') = '\0';
@@ -336,111 +353,154 @@ static void thread_add(struct vm_limits *l, pid_t pid, pid_t tid, enum controlle
 	}
 }
 
-static bool is_limited(const struct group *g)
+/* ---- readings ---- */
+
+static unsigned int host_column(const struct vm_limits *l)
 {
-	return g->cpus > 0 || g->memory || *g->io;
+	return l->nr * GROUP_COUNTS;
 }
 
-static json_t *group_json(const struct group *g, bool first)
+static unsigned int cpu_column(const struct vm_limits *l, unsigned int cpu)
 {
-	struct throttling now = throttling_read(g);
-	json_t *o =
-		json_pack("{s:i,s:s*,s:O,s:o,s:s?,s:o}", "pid", (int)g->pid, "path", g->path,
-			  "tids", g->tids, "cpus", g->cpus > 0 ? json_real(g->cpus) : json_null(),
-			  "io_limits", *g->io ? g->io : NULL, "memory",
-			  g->memory ? json_integer((json_int_t)g->memory) : json_null());
+	return host_column(l) + HOST_COUNTS + cpu * CPU_COUNTS;
+}
 
-	if (!first && g->cpus > 0) {
-		json_object_set_new(o, "throttled",
-				    json_integer((json_int_t)(now.times - g->start.times)));
-		json_object_set_new(o, "throttled_ns",
-				    json_integer((json_int_t)(now.ns - g->start.ns)));
-	}
-	if (!first && g->memory)
-		json_object_set_new(o, "memory_reached",
-				    json_integer((json_int_t)(reached_read(g) - g->reached_start)));
+static void row_read(const struct vm_limits *l, uint64_t *row)
+{
+	unsigned int nr = host_cpus_read(&l->host, l->cpus);
+
+	for (unsigned int i = 0; i < l->nr; i++)
+		group_read(&l->groups[i], row + i * GROUP_COUNTS);
+	host_counts_read(&l->host, row + host_column(l));
+	memset(row + cpu_column(l, 0), 0, l->nr_cpus * CPU_COUNTS * sizeof(*row));
+	if (nr == l->nr_cpus)
+		memcpy(row + cpu_column(l, 0), l->cpus, nr * CPU_COUNTS * sizeof(*row));
+}
+
+void vm_limits_sample(struct vm_limits *l, uint64_t now_ns)
+{
+	uint64_t *row;
+
+	if (!l->series.columns && series_init(&l->series, l->columns, NS_PER_S))
+		return; /* without memory, the whole is known, and no part */
+	row = series_next(&l->series, now_ns);
+	if (row)
+		row_read(l, row);
+}
+
+/* A count that did not begin, or that is of another thing by now, is 0. */
+static json_int_t since_start(const struct vm_limits *l, unsigned int column)
+{
+	return l->now[column] > l->start[column] ? (json_int_t)(l->now[column] - l->start[column])
+						 : 0;
+}
+
+/* The count, and in "every" its values every second. */
+static void count_add(const struct vm_limits *l, json_t *o, json_t *every, const char *name,
+		      unsigned int column)
+{
+	json_t *list = series_column(&l->series, column, l->start[column]);
+
+	json_object_set_new(o, name, json_integer(since_start(l, column)));
+	if (list)
+		json_object_set_new(every, name, list);
+}
+
+static void every_add(json_t *o, json_t *every)
+{
+	if (json_object_size(every))
+		json_object_set(o, "every", every);
+	json_decref(every);
+}
+
+static bool is_counted(const struct group *g, enum group_count count)
+{
+	if (count <= GROUP_THROTTLED_NS)
+		return g->cpus > 0;
+	if (count <= GROUP_OOM_KILLS)
+		return g->memory;
+	return g->pressure[count - GROUP_CPU_WAITED].fd >= 0 ||
+	       g->pressure[count - GROUP_CPU_WAITED].path;
+}
+
+static bool is_limited(const struct group *g)
+{
+	return g->cpus > 0 || g->memory || *g->io || is_counted(g, GROUP_CPU_WAITED);
+}
+
+static json_t *group_json(const struct vm_limits *l, unsigned int index, bool first)
+{
+	const struct group *g = &l->groups[index];
+	json_t *every = json_object(),
+	       *o = json_pack("{s:i,s:s*,s:O,s:o,s:s?,s:o}", "pid", (int)g->pid, "path", g->path,
+			      "tids", g->tids, "cpus",
+			      g->cpus > 0 ? json_real(g->cpus) : json_null(), "io_limits",
+			      *g->io ? g->io : NULL, "memory",
+			      g->memory ? json_integer((json_int_t)g->memory) : json_null());
+
+	for (enum group_count c = 0; c < GROUP_COUNTS && !first; c++)
+		if (is_counted(g, c))
+			count_add(l, o, every, group_counts[c], index * GROUP_COUNTS + c);
+	every_add(o, every);
 	return o;
 }
 
-/* ---- the host ---- */
-
-/*
- * "cpu0 user nice system idle iowait irq softirq steal ...", in ticks (proc(5)); time of guests is part of user's.
- * Returns the number of CPUs.
- */
-static unsigned int cpus_read(const struct vm_limits *l, struct cpu_times *ret)
+/* Of each CPU; in "every" of all CPUs, for each of these of each second. */
+static void cpus_add(const struct vm_limits *l, json_t *o, json_t *every, enum host_cpu_count c)
 {
-	_cleanup_free_ char *text = malloc(STAT_TEXT_MAX);
-	uint64_t ns_per_tick = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
-	uint64_t user, nice, system, irq, softirq, steal;
-	unsigned int nr = 0;
+	json_t *list = json_array(), *columns = json_array();
+	bool changed = false;
 
-	if (!text || !reread_text(&l->stat, text, STAT_TEXT_MAX))
-		return 0;
-	for (const char *p = text; p && nr < CPUS_MAX; p = next_line(p))
-		if (strncmp(p, "cpu ", 4) != 0 && /* the sum of all */
-		    sscanf(p,
-			   "cpu%*u %" SCNu64 "%" SCNu64 "%" SCNu64 " %*u %*u %" SCNu64 "%" SCNu64
-			   "%" SCNu64,
-			   &user, &nice, &system, &irq, &softirq, &steal) == 6)
-			ret[nr++] = (struct cpu_times){
-				.stolen_ns = steal * ns_per_tick,
-				.busy_ns = (user + nice + system + irq + softirq + steal) *
-					   ns_per_tick};
-	return nr;
-}
+	for (unsigned int i = 0; i < l->nr_cpus; i++) {
+		unsigned int column = cpu_column(l, i) + c;
+		json_t *one = series_column(&l->series, column, l->start[column]);
 
-static uint64_t swapped_in_read(const struct vm_limits *l)
-{
-	char text[FILE_MAX];
-
-	reread_text(&l->vmstat, text, sizeof(text));
-	return limits_number(text, "pswpin");
-}
-
-static void time_append(json_t *list, uint64_t from, uint64_t to)
-{
-	json_array_append_new(list, json_integer(to > from ? (json_int_t)(to - from) : 0));
+		changed |= !!one;
+		json_array_append_new(columns, one ? one : json_array());
+		json_array_append_new(list, json_integer(since_start(l, column)));
+	}
+	json_object_set_new(o, host_cpu_counts[c], list);
+	if (changed)
+		json_object_set(every, host_cpu_counts[c], columns);
+	json_decref(columns);
 }
 
 static json_t *host_json(const struct vm_limits *l)
 {
-	_cleanup_free_ struct cpu_times *now = calloc(CPUS_MAX, sizeof(*now));
-	unsigned int nr = now ? cpus_read(l, now) : 0;
-	json_t *stolen = json_array(), *busy = json_array();
+	json_t *o = json_object(), *every = json_object();
 
-	for (unsigned int i = 0; i < nr && nr == l->nr_cpus; i++) {
-		time_append(stolen, l->cpus[i].stolen_ns, now[i].stolen_ns);
-		time_append(busy, l->cpus[i].busy_ns, now[i].busy_ns);
-	}
-	return json_pack("{s:o,s:o,s:I}", "stolen_ns", stolen, "busy_ns", busy, "swapped_in",
-			 (json_int_t)(swapped_in_read(l) - l->swapped_in));
+	for (enum host_cpu_count c = 0; c < CPU_COUNTS; c++)
+		cpus_add(l, o, every, c);
+	for (enum host_count c = 0; c < HOST_COUNTS; c++)
+		count_add(l, o, every, host_counts[c], host_column(l) + c);
+	every_add(o, every);
+	return o;
 }
 
 /* ---- all of it ---- */
 
 void vm_limits_restart(struct vm_limits *l)
 {
-	for (unsigned int i = 0; i < l->nr; i++) {
-		l->groups[i].start = throttling_read(&l->groups[i]);
-		l->groups[i].reached_start = reached_read(&l->groups[i]);
-	}
+	row_read(l, l->start);
 	l->start_ns = monotonic_ns();
-	l->nr_cpus = cpus_read(l, l->cpus);
-	l->swapped_in = swapped_in_read(l);
 }
 
 json_t *vm_limits_json(const struct vm_limits *l, bool first)
 {
 	json_t *list = json_array(), *o = json_pack("{s:o}", "cgroups", list);
 
+	if (!first)
+		row_read(l, l->now);
 	for (unsigned int i = 0; i < l->nr; i++)
 		if (is_limited(&l->groups[i]))
-			json_array_append_new(list, group_json(&l->groups[i], first));
+			json_array_append_new(list, group_json(l, i, first));
 	if (first)
 		return o;
 	json_object_set_new(o, "host", host_json(l));
+	json_object_set_new(o, "start_ns", json_integer((json_int_t)l->start_ns));
 	json_object_set_new(o, "ns", json_integer((json_int_t)(monotonic_ns() - l->start_ns)));
+	if (l->series.nr)
+		json_object_set_new(o, "at_ns", series_times(&l->series));
 	return o;
 }
 
@@ -454,6 +514,22 @@ static void vm_add(struct vm_limits *l, const struct vm *vm)
 			thread_add(l, vm->pid, vm->vcpus[i].tid, OF_CPU);
 }
 
+/* After the cgroups are known. */
+static int rows_open(struct vm_limits *l)
+{
+	l->cpus = calloc(HOST_CPUS_MAX * CPU_COUNTS, sizeof(*l->cpus));
+	if (!l->cpus)
+		return fail(-ENOMEM, "out of memory");
+	l->nr_cpus = host_cpus_read(&l->host, l->cpus);
+	l->columns = cpu_column(l, l->nr_cpus);
+	l->start = calloc(l->columns, sizeof(*l->start));
+	l->now = calloc(l->columns, sizeof(*l->now));
+	if (!l->start || !l->now)
+		return fail(-ENOMEM, "out of memory");
+	vm_limits_restart(l);
+	return 0;
+}
+
 struct vm_limits *vm_limits_open(const struct vm *vms, unsigned int nr, bool stays_open)
 {
 	struct vm_limits *l = calloc(1, sizeof(*l));
@@ -463,12 +539,13 @@ struct vm_limits *vm_limits_open(const struct vm *vms, unsigned int nr, bool sta
 		return NULL;
 	}
 	l->stays_open = stays_open;
-	reread_open(&l->stat, "/proc/stat", stays_open);
-	reread_open(&l->vmstat, "/proc/vmstat", stays_open);
+	host_load_open(&l->host, stays_open);
 	for (unsigned int i = 0; i < nr; i++)
 		vm_add(l, &vms[i]);
-	vm_limits_restart(l);
-	return l;
+	if (!rows_open(l))
+		return l;
+	vm_limits_close(l);
+	return NULL;
 }
 
 void vm_limits_close(struct vm_limits *l)
@@ -478,11 +555,16 @@ void vm_limits_close(struct vm_limits *l)
 	for (unsigned int i = 0; i < l->nr; i++) {
 		reread_close(&l->groups[i].stat);
 		reread_close(&l->groups[i].reached);
+		for (int k = 0; k < PRESSURES; k++)
+			reread_close(&l->groups[i].pressure[k]);
 		json_decref(l->groups[i].tids);
 		free(l->groups[i].path);
 	}
 	free(l->groups);
-	reread_close(&l->stat);
-	reread_close(&l->vmstat);
+	host_load_close(&l->host);
+	series_deinit(&l->series);
+	free(l->start);
+	free(l->now);
+	free(l->cpus);
 	free(l);
 }

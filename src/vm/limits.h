@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What limits VMs from outside, and what that costs them between two readings: CPU quotas, I/O and memory limits of
- * their cgroups (versions 1 and 2), CPU time that the host's own hypervisor took (steal), and pages that the host
- * swapped in.
+ * their cgroups (versions 1 and 2), pressure, CPU time that the host's own hypervisor (steal) or its interrupts took,
+ * and pages that the host swapped.
  */
 #ifndef HOSTRACE_LIMITS_H
 #define HOSTRACE_LIMITS_H
@@ -23,24 +23,28 @@ DEFINE_CLEANUP(vm_limits, struct vm_limits *, vm_limits_close);
 /* Takes another first reading. */
 void vm_limits_restart(struct vm_limits *l);
 
+/* Call it often: it reads all counts about once a second (vm/series.h). */
+void vm_limits_sample(struct vm_limits *l, uint64_t now_ns);
+
 /*
  * {"cgroups":[{"pid": VM, "path", "tids": [those of its main thread and vCPUs that are in it],
  *	"cpus": quota in CPUs, or null,	"throttled": times, "throttled_ns": of all CPUs together,
  *	"io_limits": text, or null,
- *	"memory": limit in bytes, or null, "memory_reached": times}],
- *  "host":{"stolen_ns": [of each CPU], "busy_ns": [of each CPU, stolen time included], "swapped_in": pages},
- *  "ns": between the two readings}
+ *	"memory": limit in bytes, or null, "memory_reached": times, "oom_kills",
+ *	"cpu_waited_ns", "io_waited_ns", "memory_waited_ns": time for which some task of it waited for that (PSI)}],
+ *  "host":{"stolen_ns", "busy_ns", "irq_ns", "softirq_ns": [of each CPU; busy: stolen time included],
+ *	"swapped_in", "swapped_out": pages, "huge_split": huge pages,
+ *	"cpu_waited_ns", "io_waited_ns", "memory_waited_ns"},
+ *  "start_ns": of the first reading, "ns": from it to the second, "at_ns": [time of the readings between them]}
  *
- * Of cgroups that limit something. Counts are those since vm_limits_open(), of a second reading; with `first`, they are
- * left out. A new reference.
+ * Of cgroups that limit something, or have PSI. Counts are those since vm_limits_open(), of a second reading; with
+ * `first`, they are left out. Where they were read every second, a cgroup and the host have "every": {the count's name:
+ * [since the start, at each of at_ns]}, or of each CPU such a list; what never changed is not in it. A new reference.
  */
 json_t *vm_limits_json(const struct vm_limits *l, bool first);
 
 /* The quota of "20000 100000" (cpu.max) in CPUs; 0: there is none. */
 double limits_quota(const char *text);
-
-/* The number after `key` and a blank at the begin of a line of such text; 0: there is none. */
-uint64_t limits_number(const char *text, const char *key);
 
 /* The path of the hierarchy with this controller in /proc/PID/cgroup, else of version 2's; false: there is neither. */
 bool limits_path(const char *text, const char *controller, char *ret, size_t size, bool *ret_v2);

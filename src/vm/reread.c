@@ -41,3 +41,15 @@ bool reread_text(const struct reread *f, char *buf, size_t size)
 
 	return fd_text(f->path ? fd : f->fd, buf, size);
 }
+
+uint64_t reread_number(const char *text, const char *key)
+{
+	size_t len = strlen(key);
+
+	for (const char *p = text; p; p = strchr(p, '\n')) {
+		p += *p == '\n';
+		if (!strncmp(p, key, len) && p[len] == ' ')
+			return strtoull(p + len, NULL, 10);
+	}
+	return 0;
+}

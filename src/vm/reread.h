@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct reread {
 	int fd;	    /* -1: opened each time, or not there */
@@ -20,5 +21,8 @@ void reread_close(struct reread *f);
 
 /* The whole text, up to `size` - 1 bytes; "" and false if it cannot be read. */
 bool reread_text(const struct reread *f, char *buf, size_t size);
+
+/* The number after `key` and a blank at the begin of a line of such text; 0: there is none. */
+uint64_t reread_number(const char *text, const char *key);
 
 #endif

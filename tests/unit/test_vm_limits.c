@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "vm/limits.h"
+#include "vm/reread.h"
 
 #include <cmocka.h>
 
@@ -26,11 +27,11 @@ static void numbers(void **state)
 	const char *text = "usage_usec 7\nnr_periods 10\nnr_throttled 3\nthrottled_usec 1500\n";
 
 	(void)state;
-	assert_int_equal(3, limits_number(text, "nr_throttled"));
-	assert_int_equal(1500, limits_number(text, "throttled_usec"));
-	assert_int_equal(0, limits_number(text, "throttled"));
-	assert_int_equal(0, limits_number("", "nr_throttled"));
-	assert_int_equal(0, limits_number("nr_throttled", "nr_throttled"));
+	assert_int_equal(3, reread_number(text, "nr_throttled"));
+	assert_int_equal(1500, reread_number(text, "throttled_usec"));
+	assert_int_equal(0, reread_number(text, "throttled"));
+	assert_int_equal(0, reread_number("", "nr_throttled"));
+	assert_int_equal(0, reread_number("nr_throttled", "nr_throttled"));
 }
 
 static void paths(void **state)

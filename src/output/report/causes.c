@@ -5,8 +5,8 @@
 #include <string.h>
 
 const struct cause_kind cause_kinds[] = {
-	{"lost", "requests that a virtio device does not return", SOURCE_PROBES,
-	 "virtqueue_pop", "leaks"},
+	{"lost", "requests that a virtio device does not return", SOURCE_PROBES, "virtqueue_pop",
+	 "leaks"},
 	{"cpu", "waiting for a CPU", SOURCE_VCPUS, "sched_switch", "sched"},
 	{"exits", "exits that KVM handles", SOURCE_EXITS, "kvm_exit", "blame"},
 	{"vmm", "exits that the VMM handles", SOURCE_EXITS, "kvm_exit,kvm_userspace_exit", "blame"},
@@ -55,6 +55,11 @@ const struct cause causes[] = {
 	 "give each vCPU a CPU of its own, and iothreads and emulator threads others"},
 	{"cpu-host-task", "cpu", "a task of the host on the same CPU",
 	 "keep it off the VM's CPUs (cpuset, isolcpus), or give the VM a larger cpu.weight"},
+	{"cpu-host-irq", "cpu", "interrupts of the host on the same CPU",
+	 "move them to other CPUs (/proc/irq/*/smp_affinity, the queues and RPS of network cards, "
+	 "nohz_full)"},
+	{"cpu-frequency", "cpu", "CPUs that may not run as fast as they can",
+	 "raise scaling_max_freq, or find what lowers it (power limits, temperature)"},
 	{"cpu-host-steal", "cpu", "a host that is a VM and has too few CPUs itself",
 	 "give the host's own VM CPUs of its own, or more of their time"},
 	{"cpu-wait", "cpu", "something else on the same CPU",
@@ -105,6 +110,12 @@ const struct cause causes[] = {
 	 "mutex, a system call"},
 	{"page-faults", "sleep", "the VM's memory, which the host fetches",
 	 "the host swaps, or the VM was restored: more memory, no swap, or locked pages"},
+	{"balloon-thrash", "sleep", "a balloon that takes and returns the same pages",
+	 "what sets the balloon's target (virsh setmem, balloon of QEMU's monitor, autoballoon): "
+	 "less often, or not as low"},
+	{"memory-swapped", "sleep", "the VM's memory, which the host has swapped out",
+	 "more memory for the host, no swap for the VM (memory.swap.max), or locked pages "
+	 "(-overcommit mem-lock=on)"},
 	{"memory-limit", "sleep", "the memory limit of the VM's cgroup",
 	 "a larger memory.max and memory.high; the VMM needs memory besides the guest's, too"},
 

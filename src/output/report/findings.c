@@ -140,15 +140,28 @@ static const char *group_cause(const struct found *f, const struct cause_words *
 	return w->by_vmm ? device_cause(text_of(one, "what")) : kernel_cause(f);
 }
 
+/* "; the host split 120 huge pages meanwhile": whoever they belonged to. */
+static void huge_split_print(const struct found *f, char *buf, size_t size)
+{
+	double nr = limit_count(f, json_object_get(limits_of(f), "host"), "huge_split");
+
+	if (nr >= 1)
+		snprintf(buf, size, "; the host split %.0f huge pages meanwhile", nr);
+}
+
 /* What a vCPU did for so long. Why pages of its memory were not there is known from outside the recording's events. */
 static void words_add(struct found *f, const struct cause_words *w, const char *id,
 		      const char *section, const json_t *vcpu, uint64_t ns, const char *most)
 {
 	char who[WHO_BYTES], share[SHARE_BYTES], memory[WHO_BYTES] = "";
 
-	if (!strcmp(w->cause, "fault") &&
-	    memory_print(f, text_of(vcpu, "vm"), memory, sizeof(memory)))
-		id = "memory-limit";
+	if (!strcmp(w->cause, "fault"))
+		id = memory_cause(f, text_of(vcpu, "vm"), memory, sizeof(memory));
+	else if (!strcmp(id, "exits-memory") &&
+		 balloon_print(f, text_of(vcpu, "vm"), memory, sizeof(memory)))
+		id = "balloon-thrash";
+	else if (!strcmp(id, "exits-memory"))
+		huge_split_print(f, memory, sizeof(memory));
 	finding_add(f, w->cause, id, section, share_of(f, ns),
 		    json_sprintf("%s %s%s%s for %s%s%s.", vcpu_print(vcpu, who, sizeof(who)),
 				 w->did, w->by_vmm ? " " : "", w->by_vmm ? f->vmm : "",

@@ -7,6 +7,7 @@
  *	findings_queue.c ... those of virtqueues
  *	findings_disks.c ... disks that are not virtio
  *	findings_limits.c what limited the VM from outside
+ *	findings_host.c	 what the host itself takes of the CPUs
  *	findings_stuck.c what stood still when the VM was looked at
  *	findings_cause.c which cause (causes.h) that is
  *	findings_rows.c	 what they read of the rows of more than one section
@@ -144,13 +145,31 @@ const char *vm_name_of(const struct found *f, uint64_t pid);
 /* "8:0 rbps=1048576": limits on the I/O of the VM's cgroup; "": none are known. */
 const char *io_limits_of(const struct found *f, const char *vm_name);
 
-/*
- * Of a VM whose vCPU waited for pages of its memory: "; its cgroup /web reached its memory limit of 512.0 MiB 25
- * times", "; the host read 90 pages from swap meanwhile"; "" if neither is known. True: it is the first.
- */
-bool memory_print(const struct found *f, const char *vm_name, char *buf, size_t size);
+/* "; its balloon took pages with 5 requests, and gave some back with 3": in the window; false: not both. */
+bool balloon_print(const struct found *f, const char *vm_name, char *buf, size_t size);
 
-/* CPU time that the host did not get. */
+/*
+ * Why pages of a VM's memory are late, as far as is known: "memory-limit", "memory-swapped", "balloon-thrash" or
+ * "page-faults". In buf:
+ * "; its cgroup /web reached its memory limit of 512.0 MiB 25 times", "; the host read 90 pages from swap meanwhile",
+ * "; tasks of its cgroup waited for memory for 1.2s"; "" if nothing is known.
+ */
+const char *memory_cause(const struct found *f, const char *vm_name, char *buf, size_t size);
+
+/* The metadata "limits". */
+const json_t *limits_of(const struct found *f);
+
+/* A count of its cgroup or host, or of a CPU of its host, in the window that is diagnosed. */
+double limit_count(const struct found *f, const json_t *of, const char *name);
+double limit_cpu_count(const struct found *f, const char *name, size_t cpu);
+
+/* Where the thread may run, and how: vm_places_json(); NULL: that is not known. */
+const json_t *place_of(const struct found *f, uint64_t tid);
+
+/* "; it may run on CPUs 1 only; its nice value is 10"; "" if nothing limits it, or that is not known. */
+const char *place_print(const struct found *f, uint64_t tid, char *buf, size_t size);
+
+/* CPU time that the host did not get, or that its interrupts took. */
 void findings_host(struct found *f);
 
 /* ---- what stood still ---- */

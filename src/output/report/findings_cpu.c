@@ -5,7 +5,6 @@
  */
 #include "output/report/findings.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +19,8 @@ enum ran {
 	RAN_OTHER_VM,
 	RAN_OWN,
 	RAN_HOST,
-	RAN_RECORDER, /* hostrace: without it, the VM does not wait for that */
+	RAN_INTERRUPT, /* a thread of the kernel that handles interrupts of the host */
+	RAN_RECORDER,  /* hostrace: without it, the VM does not wait for that */
 	RAN_UNKNOWN,
 	NR_RAN
 };
@@ -80,6 +80,12 @@ static bool is_recorder(const struct found *f, const json_t *task)
 			  pid ? pid : json_object_get(task, "task_tid"));
 }
 
+/* "ksoftirqd/1 (24)", "irq/35-nvme0q1 (310)" */
+static bool handles_interrupts(const char *name)
+{
+	return !strncmp(name, "ksoftirqd/", 10) || !strncmp(name, "irq/", 4);
+}
+
 static enum ran ran_of(const struct found *f, const json_t *row, const json_t *task)
 {
 	const json_t *tid = json_object_get(task, "task_tid"), *other;
@@ -99,6 +105,8 @@ static enum ran ran_of(const struct found *f, const json_t *row, const json_t *t
 	pid = works_for(text_of(task, "task"));
 	if (pid)
 		return pid == vm_pid(f, text_of(row, "vm")) ? RAN_OWN : RAN_OTHER_VM;
+	if (handles_interrupts(text_of(task, "task")))
+		return RAN_INTERRUPT;
 	return is_vcpu_name(text_of(task, "task")) ? RAN_OTHER_VM : RAN_HOST;
 }
 
@@ -155,9 +163,10 @@ static void throttled_move(const struct found *f, const json_t *row, struct stea
 static const char *ran_cause(const json_t *row, enum ran ran)
 {
 	static const char *const causes[] = {
-		[RAN_THROTTLED] = "cpu-quota", [RAN_OTHER_VM] = "cpu-other-vm",
-		[RAN_OWN] = "cpu-own-threads", [RAN_HOST] = "cpu-host-task",
-		[RAN_RECORDER] = "recorder",   [RAN_UNKNOWN] = "cpu-wait"};
+		[RAN_THROTTLED] = "cpu-quota",	  [RAN_OTHER_VM] = "cpu-other-vm",
+		[RAN_OWN] = "cpu-own-threads",	  [RAN_HOST] = "cpu-host-task",
+		[RAN_INTERRUPT] = "cpu-host-irq", [RAN_RECORDER] = "recorder",
+		[RAN_UNKNOWN] = "cpu-wait"};
 	uint64_t waits = number(row, "waits");
 
 	if (ran != RAN_NOTHING)
@@ -171,16 +180,17 @@ static const char *quota_print(const struct found *f, const json_t *row, char *b
 	const json_t *group = quota_of(f, number(row, "tid"));
 
 	snprintf(buf, size,
-		 "; its cgroup %.200s, with a quota of %.2f CPUs, was throttled %" PRIu64 " times",
+		 "; its cgroup %.200s, with a quota of %.2f CPUs, was throttled %.0f times",
 		 text_of(group, "path"), json_number_value(json_object_get(group, "cpus")),
-		 number(group, "throttled"));
+		 limit_count(f, group, "throttled"));
 	return buf;
 }
 
 /* "; the CPU was idle meanwhile", "; ran instead: stress (55), 310ms, and 2 other tasks"; "" if unknown. */
-static const char *instead_print(const struct steal *s, enum ran ran, char *buf, size_t size)
+static const char *instead_print(const struct found *f, const json_t *row, const struct steal *s,
+				 enum ran ran, char *buf, size_t size)
 {
-	char time[16], more[48] = "";
+	char time[16], more[48] = "", place[128];
 
 	*buf = '\0';
 	if (ran == RAN_NOTHING)
@@ -190,8 +200,9 @@ static const char *instead_print(const struct steal *s, enum ran ran, char *buf,
 	if (s->nr[ran] > 1)
 		snprintf(more, sizeof(more), ", and %u other task%s", s->nr[ran] - 1,
 			 s->nr[ran] == 2 ? "" : "s");
-	snprintf(buf, size, "; ran instead: %s, %s%s", text_of(s->longest[ran], "task"),
-		 duration_print(number(s->longest[ran], "time_ns"), time, sizeof(time)), more);
+	snprintf(buf, size, "; ran instead: %s, %s%s%s", text_of(s->longest[ran], "task"),
+		 duration_print(number(s->longest[ran], "time_ns"), time, sizeof(time)), more,
+		 place_print(f, number(row, "tid"), place, sizeof(place)));
 	return buf;
 }
 
@@ -199,7 +210,7 @@ static const char *why_print(const struct found *f, const json_t *row, const str
 			     enum ran ran, char *buf, size_t size)
 {
 	return ran == RAN_THROTTLED ? quota_print(f, row, buf, size)
-				    : instead_print(s, ran, buf, size);
+				    : instead_print(f, row, s, ran, buf, size);
 }
 
 /* ", at most 31ms at a time"; "": counters do not have it. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the metadata "limits" says (vm/limits.h): quotas, and CPU time that the host itself did not get. Its counts
- * are of the whole recording: of a part of it they are taken to be the same share.
+ * What the metadata "limits" says (vm/limits.h): its counts in the window that is diagnosed, by their values every
+ * second; quotas; limits of memory and I/O.
  */
 #include "output/report/findings.h"
 
@@ -12,10 +12,124 @@
 
 static const double MIB = 1 << 20;
 
-static const json_t *limits_of(const struct found *f)
+const json_t *limits_of(const struct found *f)
 {
 	return json_object_get(json_object_get(data_of(f->sections, "info"), "result"), "limits");
 }
+
+/* ---- counts ---- */
+
+struct point {
+	double time, value;
+};
+
+static double value_between(struct point a, struct point b, double time)
+{
+	double part = b.time > a.time ? (time - a.time) / (b.time - a.time) : 1;
+
+	part = part < 0 ? 0 : part > 1 ? 1 : part;
+	return a.value + part * (b.value - a.value);
+}
+
+/* The count until then: between two readings it is taken to grow evenly. A reading that goes back is not one. */
+static double value_at(const struct found *f, const json_t *every, double total, double time)
+{
+	const json_t *limits = limits_of(f), *at = json_object_get(limits, "at_ns"), *one;
+	double start = (double)number(limits, "start_ns");
+	struct point before = {start, 0}, p;
+	size_t i;
+
+	json_array_foreach (every, i, one) {
+		p = (struct point){json_number_value(json_array_get(at, i)),
+				   json_number_value(one)};
+		if (p.time < before.time || p.value < before.value || p.value > total)
+			continue;
+		if (p.time >= time)
+			return value_between(before, p, time);
+		before = p;
+	}
+	p = (struct point){start + (double)number(limits, "ns"), total};
+	return value_between(before, p, time);
+}
+
+/*
+ * Of a count with this total, in the window: by its readings if the recording has their times, else in proportion.
+ * Where events are known of a part of the window only, it is that part.
+ */
+static double count_in_window(const struct found *f, const json_t *every, double total)
+{
+	const json_t *info = json_object_get(data_of(f->sections, "info"), "result");
+	const char *key = json_object_get(info, "window_start_ns") ? "window_start_ns" : "start_ns";
+	double start = (double)number(info, key), span = (double)number(info, "span_ns"),
+	       all = (double)number(limits_of(f), "ns");
+
+	if (total <= 0 || all <= 0)
+		return 0;
+	if (!json_is_integer(json_object_get(limits_of(f), "start_ns")) || f->is_interval)
+		return all > (double)f->span_ns ? total * (double)f->span_ns / all : total;
+	total = value_at(f, every, total, start + span) - value_at(f, every, total, start);
+	return f->is_part && span > 0 ? total * (double)f->span_ns / span : total;
+}
+
+double limit_count(const struct found *f, const json_t *of, const char *name)
+{
+	return count_in_window(f, json_object_get(json_object_get(of, "every"), name),
+			       (double)number(of, name));
+}
+
+double limit_cpu_count(const struct found *f, const char *name, size_t cpu)
+{
+	const json_t *host = json_object_get(limits_of(f), "host"),
+		     *every = json_object_get(json_object_get(host, "every"), name);
+
+	return count_in_window(f, json_array_get(every, cpu),
+			       json_number_value(json_array_get(json_object_get(host, name), cpu)));
+}
+
+/* ---- threads ---- */
+
+const json_t *place_of(const struct found *f, uint64_t tid)
+{
+	const json_t *vm, *thread;
+	size_t i, k;
+
+	json_array_foreach (json_object_get(limits_of(f), "vms"), i, vm)
+		json_array_foreach (json_object_get(vm, "threads"), k, thread)
+			if (tid && number(thread, "tid") == tid)
+				return thread;
+	return NULL;
+}
+
+/* Is the list "0-3" that of all CPUs? */
+static bool is_everywhere(const struct found *f, const char *cpus)
+{
+	size_t nr =
+		json_array_size(json_object_get(json_object_get(limits_of(f), "host"), "busy_ns"));
+	char all[32];
+
+	snprintf(all, sizeof(all), nr > 1 ? "0-%zu" : "%zu", nr - 1);
+	return !strcmp(cpus, all);
+}
+
+const char *place_print(const struct found *f, uint64_t tid, char *buf, size_t size)
+{
+	const json_t *place = place_of(f, tid);
+	const char *cpus = text_of(place, "cpus"), *policy = text_of(place, "policy");
+	json_int_t nice = json_integer_value(json_object_get(place, "nice"));
+	size_t len = 0;
+
+	*buf = '\0';
+	if (*cpus && !is_everywhere(f, cpus))
+		len = (size_t)snprintf(buf, size, "; it may run on CPU%s %.64s only",
+				       cpus[strspn(cpus, "0123456789")] ? "s" : "", cpus);
+	if (nice > 0 && len < size)
+		len += (size_t)snprintf(buf + len, size - len, "; its nice value is %d", (int)nice);
+	if (!strcmp(policy, "idle") && len < size)
+		snprintf(buf + len, size - len, "; its scheduling policy is %s", policy);
+	return buf;
+}
+
+/* ---- quotas ---- */
 
 static bool has_tid(const json_t *group, uint64_t tid)
 {
@@ -34,7 +148,7 @@ const json_t *quota_of(const struct found *f, uint64_t tid)
 	size_t i;
 
 	json_array_foreach (json_object_get(limits_of(f), "cgroups"), i, group)
-		if (number(group, "throttled_ns") > number(most, "throttled_ns") &&
+		if (limit_count(f, group, "throttled_ns") > limit_count(f, most, "throttled_ns") &&
 		    has_tid(group, tid))
 			most = group;
 	return most;
@@ -47,74 +161,16 @@ const json_t *quota_of(const struct found *f, uint64_t tid)
 uint64_t throttled_ns(const struct found *f, const json_t *thread)
 {
 	const json_t *group = quota_of(f, number(thread, "tid")), *row;
-	uint64_t all = number(limits_of(f), "ns"), ready = number(thread, "ready_ns");
-	double throttled = (double)number(group, "throttled_ns"), sum = 0;
+	uint64_t ready = number(thread, "ready_ns");
+	double throttled = limit_count(f, group, "throttled_ns"), sum = 0;
 	size_t i;
 
 	if (!group)
 		return 0;
-	if (all > f->span_ns)
-		throttled *= (double)f->span_ns / (double)all;
 	json_array_foreach (rows_of(f, "sched"), i, row)
 		if (!strcmp(text_of(row, "kind"), "vcpu") && has_tid(group, number(row, "tid")))
 			sum += (double)number(row, "ready_ns");
 	return throttled < sum ? (uint64_t)((double)ready * throttled / sum) : ready;
-}
-
-static double sum_of(const json_t *list)
-{
-	const json_t *one;
-	double sum = 0;
-	size_t i;
-
-	json_array_foreach (list, i, one)
-		sum += json_number_value(one);
-	return sum;
-}
-
-/* The vCPU whose thread had a CPU the longest; NULL: that is not known of any. */
-static const json_t *ran_most(const struct found *f)
-{
-	const json_t *row, *most = NULL;
-	size_t i;
-
-	json_array_foreach (rows_of(f, "sched"), i, row)
-		if (!strcmp(text_of(row, "kind"), "vcpu") &&
-		    (!most || number(row, "run_ns") > number(most, "run_ns")))
-			most = row;
-	return most;
-}
-
-/*
- * Steal is not known of each thread: it is taken to be the same part of all time that the host's CPUs were busy. A
- * vCPU that slept lost nothing. Where busy time or the scheduler's events are not recorded, the average of all CPUs is
- * the most that it can be.
- */
-void findings_host(struct found *f)
-{
-	const json_t *host = json_object_get(limits_of(f), "host"), *row = ran_most(f);
-	const json_t *list = json_object_get(host, "stolen_ns");
-	uint64_t all = number(limits_of(f), "ns"), ns;
-	double stolen = sum_of(list), busy = sum_of(json_object_get(host, "busy_ns"));
-	char share[SHARE_BYTES], who[WHO_BYTES];
-
-	if (!json_array_size(list) || !all)
-		return;
-	if (json_array_size(rows_of(f, "sched")) && busy > 0) {
-		ns = (uint64_t)((double)number(row, "run_ns") *
-				(stolen < busy ? stolen / busy : 1));
-		finding_add(f, "host-steal", "cpu-host-steal", "info", share_of(f, ns),
-			    json_sprintf("The host is a VM itself, and its hypervisor had other "
-					 "work (steal) while %s was on a CPU, for about %s.",
-					 vcpu_print(row, who, sizeof(who)),
-					 share_print(f, ns, share, sizeof(share))));
-		return;
-	}
-	ns = (uint64_t)(stolen / (double)json_array_size(list) * (double)f->span_ns / (double)all);
-	finding_add(f, "host-steal", "cpu-host-steal", "info", share_of(f, ns),
-		    json_sprintf("The host is a VM itself, and its CPUs did not run for %s on "
-				 "average, as its hypervisor had other work (steal).",
-				 share_print(f, ns, share, sizeof(share))));
 }
 
 uint64_t vm_pid(const struct found *f, const char *vm_name)
@@ -162,26 +218,100 @@ static const json_t *memory_limit_of(const struct found *f, const char *vm_name)
 	size_t i;
 
 	json_array_foreach (json_object_get(limits_of(f), "cgroups"), i, group)
-		if (number(group, "pid") == pid &&
-		    number(group, "memory_reached") > number(most, "memory_reached"))
+		if (number(group, "pid") == pid && limit_count(f, group, "memory_reached") >= 1 &&
+		    limit_count(f, group, "memory_reached") >
+			    limit_count(f, most, "memory_reached"))
 			most = group;
 	return most;
 }
 
-bool memory_print(const struct found *f, const char *vm_name, char *buf, size_t size)
+/* Bytes of the VM that are swapped out at the end. */
+static uint64_t swapped_of(const struct found *f, const char *vm_name)
 {
-	const json_t *group = memory_limit_of(f, vm_name);
-	uint64_t swapped = number(json_object_get(limits_of(f), "host"), "swapped_in");
+	uint64_t pid = vm_pid(f, vm_name);
+	const json_t *vm;
+	size_t i;
+
+	json_array_foreach (json_object_get(limits_of(f), "vms"), i, vm)
+		if (number(vm, "pid") == pid)
+			return number(vm, "swapped");
+	return 0;
+}
+
+/* "; tasks of the host waited 1.2s for memory": by PSI, of the VM's own cgroup if that has it; "": none did. */
+static void memory_waits_print(const struct found *f, const char *vm_name, char *buf, size_t size)
+{
+	const json_t *host = json_object_get(limits_of(f), "host"), *group;
+	uint64_t pid = vm_pid(f, vm_name), all = (uint64_t)limit_count(f, host, "memory_waited_ns"),
+		 own = 0, ns;
+	char time[16];
+	size_t i;
+
+	json_array_foreach (json_object_get(limits_of(f), "cgroups"), i, group) {
+		ns = (uint64_t)limit_count(f, group, "memory_waited_ns");
+		own = number(group, "pid") == pid && ns > own ? ns : own;
+	}
+	*buf = '\0';
+	if (own || all)
+		snprintf(buf, size, "; tasks of %s waited for memory for %s",
+			 own ? "its cgroup" : "the host",
+			 duration_print(own ? own : all, time, sizeof(time)));
+}
+
+/* Requests of the balloon's queue: 0 takes pages from the guest, 1 gives them back (virtio 1.2, 5.5.2). */
+static uint64_t balloon_count(const struct found *f, const char *vm_name, uint64_t queue)
+{
+	const json_t *row;
+	uint64_t sum = 0;
+	size_t i;
+
+	json_array_foreach (rows_of(f, "virtio"), i, row)
+		if (!strcmp(text_of(row, "kind"), "virtio-balloon") &&
+		    !strcmp(text_of(row, "vm"), vm_name) && number(row, "queue") == queue)
+			sum += number(row, "count");
+	return sum;
+}
+
+bool balloon_print(const struct found *f, const char *vm_name, char *buf, size_t size)
+{
+	uint64_t out = balloon_count(f, vm_name, 0), back = balloon_count(f, vm_name, 1);
 
 	*buf = '\0';
-	if (group)
+	if (out && back)
 		snprintf(buf, size,
-			 "; its cgroup %.200s reached its memory limit of %.1f MiB %" PRIu64
-			 " times",
-			 text_of(group, "path"), (double)number(group, "memory") / MIB,
-			 number(group, "memory_reached"));
-	else if (swapped)
-		snprintf(buf, size, "; the host read %" PRIu64 " pages from swap meanwhile",
-			 swapped);
-	return group;
+			 "; its balloon took pages with %" PRIu64 " requests, and gave some back "
+			 "with %" PRIu64,
+			 out, back);
+	return *buf;
+}
+
+const char *memory_cause(const struct found *f, const char *vm_name, char *buf, size_t size)
+{
+	const json_t *group = memory_limit_of(f, vm_name);
+	uint64_t in = (uint64_t)(limit_count(f, json_object_get(limits_of(f), "host"),
+					     "swapped_in") +
+				 0.5),
+		 out = swapped_of(f, vm_name);
+	size_t len = 0;
+
+	if (!group && !(in && out) && balloon_print(f, vm_name, buf, size))
+		return "balloon-thrash";
+	*buf = '\0';
+	if (group)
+		len = (size_t)snprintf(buf, size,
+				       "; its cgroup %.128s reached its memory limit of %.1f MiB "
+				       "%.0f times",
+				       text_of(group, "path"),
+				       (double)number(group, "memory") / MIB,
+				       limit_count(f, group, "memory_reached"));
+	else if (in && out)
+		len = (size_t)snprintf(buf, size, "; %.1f MiB of it are swapped out",
+				       (double)out / MIB);
+	if (!group && in && len < size)
+		len += (size_t)snprintf(buf + len, size - len,
+					"; the host read %" PRIu64 " pages from swap meanwhile",
+					in);
+	if (len < size)
+		memory_waits_print(f, vm_name, buf + len, size - len);
+	return group ? "memory-limit" : in && out ? "memory-swapped" : "page-faults";
 }
