@@ -315,6 +315,14 @@ const char *disks_other_of(const json_t *vm)
 	return strstr(text_of(vm, "cmdline"), " -hda ") ? "-hda" : NULL;
 }
 
+bool disks_throttled_by_option(const json_t *vm)
+{
+	static const char *const words[] = {"throttling.", ",iops", ",bps", "throttle-group"};
+
+	return array_any(sizeof(words) / sizeof(*words), i,
+			 strstr(text_of(vm, "cmdline"), words[i]));
+}
+
 /* The value of a key in "KEY=VALUE,KEY=VALUE", with its doubled commas; false: it has none. */
 static bool key_find(const char *text, const char *key, char *buf, size_t size)
 {
@@ -388,8 +396,7 @@ void disks_monitor_find(char *const *words, unsigned int nr, char *ret, size_t s
 		    unix_find(value, ret, size))
 			return;
 		if (!strcmp(name, "mon") && key_find(value, "mode", mode, sizeof(mode)) &&
-		    !strcmp(mode, "control") &&
-		    mon_chardev(value, id, sizeof(id)) &&
+		    !strcmp(mode, "control") && mon_chardev(value, id, sizeof(id)) &&
 		    chardev_find(words, nr, id, ret, size))
 			return;
 	}

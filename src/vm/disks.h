@@ -7,6 +7,7 @@
 #define HOSTRACE_DISKS_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "vm/vm.h"
@@ -39,6 +40,9 @@ json_t *disks_between(const json_t *first, const json_t *later);
  * there is none. `vm`: that of vm_json().
  */
 const char *disks_other_of(const json_t *vm);
+
+/* Does its command line limit the I/O of a disk? */
+bool disks_throttled_by_option(const json_t *vm);
 
 /*
  * The path of the first QMP monitor on QEMU's command line that listens at a UNIX socket; "": there is none. argv as

@@ -117,6 +117,25 @@ def own_threads(bench, v):
     return BusyVm(bench, "web", vcpus), 1 - 1 / vcpus
 
 
+@kind("host-interrupts", "cpu-host-irq")
+def host_interrupts(bench, v):
+    """Packets of other CPUs are handled on the VM's: soft interrupts (RPS of the loopback device)."""
+    steering = "/sys/class/net/lo/queues/rx-0/rps_cpus"
+    if CPU == 0 or not os.access(steering, os.W_OK):
+        raise Absent("kernel: packets cannot be steered to another CPU here")
+    vm = BusyVm(bench, "web")
+    with open(steering, encoding="utf-8") as f:
+        before = f.read()
+    bench.undo.append(lambda: write(steering, before))
+    write(steering, f"{1 << CPU:x}")
+    code = ("import socket\nr = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\nr.bind(('127.0.0.1', 0))\n"
+            f"s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\nb = bytes({choose(v, 64, 1024, 8000)})\n"
+            "while True:\n    s.sendto(b, r.getsockname())")
+    bench.run(["taskset", "-c", str(CPU - 1), "python3", "-c", code])
+    time.sleep(0.5)
+    return vm, None
+
+
 # ---- disks ----
 
 @kind("throttled-iops", "disk-throttled")
@@ -364,3 +383,63 @@ def quota_and_throttle(bench, v):
     vm = DiskVm(bench, "web", options=f",throttling.iops-total={choose(v, 10, 20)}")
     quota(bench, vm, 0.1)
     return vm, None
+
+
+@kind("task-and-throttle", "cpu-host-task", "disk-throttled")
+def task_and_throttle(bench, v):
+    vm = DiskVm(bench, "web", options=f",throttling.iops-total={choose(v, 10, 20)}")
+    bench.hog()
+    return vm, None
+
+
+@kind("task-and-slow-backend", "cpu-host-task", "disk-slow")
+def task_and_slow_backend(bench, v):
+    vm = DiskVm(bench, "web", drive=f"driver=null-co,size=16777216,latency-ns={choose(v, 40, 100) * 1000000}")
+    bench.hog()
+    return vm, None
+
+
+@kind("task-and-poll", "cpu-host-task", "exits-port")
+def task_and_poll(bench, v):
+    vm, lost = port_poll(bench, v)
+    for tid in vm.threads():
+        os.sched_setaffinity(tid, {CPU})
+    bench.hog()
+    return vm, lost
+
+
+@kind("task-and-other-vm", "cpu-host-task", "cpu-other-vm")
+def task_and_other_vm(bench, v):
+    BusyVm(bench, "db")
+    bench.hog()
+    return BusyVm(bench, "web"), 2 / 3
+
+
+@kind("quota-and-no-kick", "lost-kick", still=True)
+def quota_and_no_kick(bench, v):
+    vm, lost = no_kick(bench, v)
+    quota(bench, vm, 0.1)
+    return vm, lost
+
+
+@kind("stop-and-throttle", "vm-stopped", "disk-throttled")
+def stop_and_throttle(bench, v):
+    vm = DiskVm(bench, "web", options=f",throttling.iops-total={choose(v, 10, 20)}")
+    stopped_again_and_again(vm, 0.3, 0.4)
+    return vm, None
+
+
+@kind("console-and-task", "vmm-syscall", "cpu-host-task")
+def console_and_task(bench, v):
+    vm, lost = full_console(bench, v)
+    for tid in vm.threads():
+        os.sched_setaffinity(tid, {CPU})
+    bench.hog()
+    return vm, lost
+
+
+@kind("interrupts-and-task", "cpu-host-irq", "cpu-host-task")
+def interrupts_and_task(bench, v):
+    vm, lost = host_interrupts(bench, v)
+    bench.hog()
+    return vm, lost

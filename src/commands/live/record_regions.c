@@ -4,8 +4,9 @@
  * disks did (vm/disks.h). QEMU's monitor is queried before probes are attached, so that it is not among what is
  * recorded, and again at the end, as guests move BARs. It is not kept open meanwhile: it serves one client at a time.
  *
- * Without --qmp, a VM with disks that are not virtio, of which there are no events, is asked for these alone, if its
- * command line names a monitor. That it does not answer is no error of the recording, and a diagnosis says so.
+ * Without --qmp, a VM with disks that are not virtio, of which there are no events, or with limits on its command line
+ * is asked for its disks alone, if its command line names a monitor. That it does not answer is no error of the
+ * recording, and a diagnosis says so.
  *
  * A child process does it, which may connect to sockets when the recorder itself may not any more, and parses what QEMU
  * says without privileges. For each byte that it receives, it sends one line of JSON.
@@ -213,7 +214,7 @@ static int regions_choose(struct collector_options *c)
 	return err;
 }
 
-/* Of a VM whose disks have no events; before probes are attached, as a monitor that does not answer takes time. */
+/* Before probes are attached, as a monitor that does not answer takes time. */
 static void disks_ask(struct recording *r)
 {
 	int socket = disks_monitor_open(r->vms[0].pid), err = socket < 0 ? socket : 0;
@@ -243,7 +244,7 @@ static int regions_begin(struct recording *r)
 {
 	json_auto_t *vm = !qmp && !r->argv && r->nr_vms == 1 ? vm_json(&r->vms[0]) : NULL;
 
-	if (vm && disks_other_of(vm))
+	if (vm && (disks_other_of(vm) || disks_throttled_by_option(vm)))
 		disks_ask(r);
 	return 0;
 }

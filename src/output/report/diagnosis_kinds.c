@@ -291,14 +291,6 @@ static void still_add(json_t *result, const json_t *sections)
 
 /* ---- other disks ---- */
 
-static bool is_throttled_by_option(const json_t *vm)
-{
-	static const char *const words[] = {"throttling.", ",iops", ",bps", "throttle-group"};
-
-	return array_any(sizeof(words) / sizeof(*words), i,
-			 strstr(text_of(vm, "cmdline"), words[i]));
-}
-
 static void other_disk_unknown(json_t *result, json_t *why)
 {
 	json_array_append_new(json_object_get(result, "not_known"),
@@ -333,8 +325,7 @@ static void counted_disks_add(json_t *result, const json_t *disks)
 /* A disk that is there and cannot be seen may be what the guest waits for: the VM is not called healthy. */
 static void other_disks_add(json_t *result, const json_t *sections)
 {
-	const json_t *info = diagnosis_info(sections), *vm,
-		     *disks = json_object_get(info, "disks");
+	const json_t *info = diagnosis_info(sections), *vm, *disks = json_object_get(info, "disks");
 	size_t i;
 
 	json_array_foreach (json_object_get(info, "vms"), i, vm) {
@@ -351,7 +342,7 @@ static void other_disks_add(json_t *result, const json_t *sections)
 			json_sprintf("requests of %s cannot be seen%s%s%s%s: see info block -v and "
 				     "info blockstats of QEMU's monitor",
 				     disk,
-				     is_throttled_by_option(vm)
+				     disks_throttled_by_option(vm)
 					     ? ", and QEMU's command line throttles I/O"
 					     : "",
 				     *error ? " (" : "", error, *error ? ")" : ""));

@@ -103,6 +103,9 @@ void findings_queues(struct found *f);
 
 void findings_disks(struct found *f);
 
+/* Do QEMU's limits explain at least half of the time for which requests of this device were in flight? */
+bool disk_limits_explain(const struct found *f, const char *device, uint64_t busy_ns);
+
 /* "d0 (ide-hd)", of a disk of the metadata "disks". */
 const char *disk_print(const json_t *disk, char *buf, size_t size);
 
@@ -115,6 +118,9 @@ uint64_t disk_ended(const json_t *disk);
 const char *queue_print(const json_t *row, char *buf, size_t size);
 
 bool queue_waits_outside(const json_t *row);
+
+/* By the names that recordings have: "/machine/peripheral/disk/virtio-backend" is disk. */
+bool is_same_device(const char *a, const char *b);
 
 /* For how long requests that a device can serve at once were in flight: of the queue with the longest time. */
 uint64_t queues_busy_ns(const struct found *f, const char *vm);

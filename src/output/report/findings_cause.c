@@ -88,7 +88,7 @@ const char *device_cause(const char *what)
 	if (!strncmp(what, "port", 4) || is_listed("KVM_EXIT_IO ", what))
 		return "exits-port";
 	return !strncmp(what, "MMIO", 4) || is_listed("KVM_EXIT_MMIO ", what) ? "exits-mmio"
-									     : "exits-vmm";
+									      : "exits-vmm";
 }
 
 /* Time of the exits that did not go on to the VMM: as if all took the same. */
@@ -132,12 +132,16 @@ const char *kernel_cause(const struct found *f)
 
 	/* A port or a page that KVM emulates itself: its own interrupt controllers and timers, an ioeventfd. */
 	return *cause && strcmp(cause, "exits-port") && strcmp(cause, "exits-mmio") ? cause
-										   : "exits-other";
+										    : "exits-other";
 }
 
 /* ---- queues ---- */
 
 const char *slow_cause(const struct found *f, const json_t *row)
 {
-	return is_throttled(f, text_of(row, "device")) ? "disk-throttled" : "disk-slow";
+	const char *device = text_of(row, "device");
+	uint64_t busy = number(json_object_get(row, "in_flight"), "busy_ns");
+
+	return is_throttled(f, device) || disk_limits_explain(f, device, busy) ? "disk-throttled"
+									       : "disk-slow";
 }

@@ -70,12 +70,9 @@ static double needed_ns(const struct requests *r, const json_t *limits, const ch
 	const struct {
 		const char *limit;
 		double n;
-	} each[] = {{"iops", reads + writes},
-		    {"iops_rd", reads},
-		    {"iops_wr", writes},
-		    {"bps", r->read_bytes + r->write_bytes},
-		    {"bps_rd", r->read_bytes},
-		    {"bps_wr", r->write_bytes}};
+	} each[] = {{"iops", reads + writes},  {"iops_rd", reads},
+		    {"iops_wr", writes},       {"bps", r->read_bytes + r->write_bytes},
+		    {"bps_rd", r->read_bytes}, {"bps_wr", r->write_bytes}};
 
 	for (size_t i = 0; i < sizeof(each) / sizeof(*each); i++) {
 		uint64_t limit = number(limits, each[i].limit);
@@ -112,6 +109,27 @@ static const char *took_print(const json_t *disk, uint64_t time_ns, char *buf, s
 	return buf;
 }
 
+/* Of a virtio disk, whose requests were in flight for `busy_ns`. */
+bool disk_limits_explain(const struct found *f, const char *device, uint64_t busy_ns)
+{
+	uint64_t all = number(disks_of(f), "ns");
+	double part = all > f->span_ns ? (double)f->span_ns / (double)all : 1;
+	const char *limit = "";
+	const json_t *disk;
+	struct requests sum;
+	size_t i;
+
+	json_array_foreach (disk_list(f), i, disk) {
+		if (!is_same_device(text_of(disk, "qdev"), device))
+			continue;
+		sum = requests_of(f, disk);
+		return 2 * part * needed_ns(&sum, json_object_get(disk, "limits"), &limit) >=
+			       (double)busy_ns &&
+		       *limit;
+	}
+	return false;
+}
+
 static void throttled_add(struct found *f, const json_t *disk, const char *limit, uint64_t ns,
 			  double asleep)
 {
@@ -132,7 +150,9 @@ static void slow_add(struct found *f, const json_t *disk, const char *vm, uint64
 {
 	uint64_t n = disk_ended(disk), ready = servers_ready_ns(f, vm);
 	bool slow = n && number(disk, "time_ns") / n >= QUEUES_SLOW_NS;
-	double served = !slow ? 1 : ready < busy_ns ? 1 - (double)ready / (double)busy_ns : 0,
+	double served = !slow		  ? 1
+			: ready < busy_ns ? 1 - (double)ready / (double)busy_ns
+					  : 0,
 	       share = share_of(f, (uint64_t)((double)ns * served));
 	const char *limits = io_limits_of(f, vm);
 	char took[2 * WHO_BYTES], of[SHARE_BYTES];

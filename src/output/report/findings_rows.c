@@ -8,6 +8,8 @@
 #include "event/exit_reason.h"
 #include "output/table.h"
 
+static const double READY_REST_MIN = 0.05; /* of less, the parts would be chance */
+
 /* ---- queues ---- */
 
 /* "queue 0 of disk". */
@@ -36,6 +38,13 @@ bool queue_waits_outside(const json_t *row)
 	if (!strcmp(kind, "virtio-scsi")) /* control, events, requests: virtio 1.2, 5.6.2 */
 		return number(row, "queue") < 2;
 	return !array_any(sizeof(served) / sizeof(*served), i, !strcmp(kind, served[i]));
+}
+
+bool is_same_device(const char *a, const char *b)
+{
+	char one[128], other[128];
+
+	return !strcmp(path_print(a, one, sizeof(one)), path_print(b, other, sizeof(other)));
 }
 
 uint64_t queues_busy_ns(const struct found *f, const char *vm)
@@ -87,6 +96,17 @@ static double halted(const struct found *f)
 }
 
 /*
+ * While a vCPU waits for a CPU, it is not known whether the guest would have run on it, or slept but for a tick: as
+ * much of that time is taken to be sleep as of the rest.
+ */
+static double with_ready(const struct found *f, const json_t *row, double asleep)
+{
+	double rest = 1 - share_of(f, number(row, "ready_ns"));
+
+	return rest > READY_REST_MIN && asleep < rest ? asleep / rest : asleep;
+}
+
+/*
  * The share of time in which the VM's vCPUs were asleep, in waits for the global mutex or not: of the one that was so
  * most; 1 if that is not recorded.
  */
@@ -103,8 +123,9 @@ double asleep_most(const struct found *f, const char *vm, bool with_mutex)
 		    strcmp(text_of(row, "vm"), vm) != 0)
 			continue;
 		any = true;
-		share = json_number_value(asleep) / 100 -
-			(with_mutex ? 0 : share_of(f, number(row, "mutex_ns")));
+		share = with_ready(f, row,
+				   json_number_value(asleep) / 100 -
+					   (with_mutex ? 0 : share_of(f, number(row, "mutex_ns"))));
 		most = share > most ? share : most;
 	}
 	return any ? most : halted(f);

@@ -52,14 +52,6 @@ static const struct stuck_cause *cause_of(const json_t *finding)
 	return c;
 }
 
-/* The name that recordings have: "/machine/peripheral/disk/virtio-backend" is disk. */
-static bool is_same_device(const char *a, const char *b)
-{
-	char one[128], other[128];
-
-	return !strcmp(path_print(a, one, sizeof(one)), path_print(b, other, sizeof(other)));
-}
-
 /* A member of the queue's row of virtio. */
 static uint64_t queue_number(const struct found *f, const json_t *finding, const char *key)
 {
