@@ -73,6 +73,20 @@ void sample_rewind(struct sample_trace *t)
 	t->nr_read = 0;
 }
 
+unsigned int sample_function(const struct sample *s, uint64_t ret[2])
+{
+	const struct sample_kind *kind = s->tp->kind;
+	unsigned int nr = 0;
+
+	if (!kind || !kind->function)
+		return 0;
+	for (; nr < 2 && s->args_len >= 8 * (nr + 1); nr++) {
+		memcpy(&ret[nr], s->args + (size_t)8 * nr, 8);
+		ret[nr] -= nr; /* where it is called, not where the call returns to */
+	}
+	return nr;
+}
+
 unsigned int sample_backtrace(const struct sample *s, uint64_t *ret, unsigned int max)
 {
 	unsigned int nr = 0;

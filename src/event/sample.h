@@ -32,6 +32,7 @@ struct sample_kind {
 	bool in_thread;	  /* ... and another thread's end does not close them */
 	bool keeps_first; /* a begin while one is open: that one continues; else the new one replaces it, */
 	bool nests; /* ... or is nested in it, as a function that calls itself */
+	bool function; /* its arguments begin with a function and, if there is one more, the call's return address */
 };
 
 struct sample_type {
@@ -156,6 +157,9 @@ static inline int sample_each(struct sample_trace *t,
  * Addresses of the backtrace without zeros, each less 1 (the call, not the return); at most max. Returns their number.
  */
 unsigned int sample_backtrace(const struct sample *s, uint64_t *ret, unsigned int max);
+
+/* Of a type with kind.function: the function, and where its caller calls it. Returns how many, 0: it has none. */
+unsigned int sample_function(const struct sample *s, uint64_t ret[2]);
 
 /* ---- the part of a trace that a report covers ---- */
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "analyzers/profile/backtraces.h"
 #include "analyzers/profile/sample_pairs.h"
 #include "analyzers/profile/profile.h"
 #include "base/array.h"
@@ -23,6 +24,7 @@ struct profile {
 	const struct profile_options *opt;
 	struct frames *frames;
 	struct calltree *tree;
+	struct backtraces *functions; /* that stand for missing backtraces; NULL: none yet */
 	struct group *group;
 	uint32_t nr_groups;
 	struct hash_table group_by_id;
@@ -37,6 +39,7 @@ static void profile_deinit(struct profile *p)
 {
 	frames_close(p->frames);
 	calltree_close(p->tree);
+	backtraces_close(p->functions);
 	free(p->group);
 	hash_deinit(&p->group_by_id);
 }
@@ -171,13 +174,31 @@ static int fold_hits(struct profile *p)
 
 /* ---- timed: pairs by their entry's backtrace ---- */
 
+/* Without a backtrace: the function and its caller. */
+static int add_function(struct profile *p, const struct sample_pair *pair)
+{
+	struct sample entry = pair->entry;
+	uint64_t address[2];
+	unsigned int nr = sample_function(&entry, address);
+	int err;
+
+	for (unsigned int i = 0; i < nr; i++)
+		address[i]++; /* as return addresses are stored */
+	err = nr && !p->functions ? backtraces_open(&p->functions) : 0;
+	if (!err)
+		err = nr ? backtrace_set(p->functions, &entry, address, nr) : 0;
+	return err || !nr ? err : add_trimmed(p, &entry, entry.time_ns, pair->duration_ns);
+}
+
 static int add_pair(void *arg, const struct sample_pair *pair)
 {
 	struct profile *p = arg;
 
-	if (!sample_type_is(pair->entry.tp, p->opt->tracepoint) || !pair->entry.nr_backtrace)
+	if (!sample_type_is(pair->entry.tp, p->opt->tracepoint))
 		return 0;
-	return add_trimmed(p, &pair->entry, pair->entry.time_ns, pair->duration_ns);
+	if (pair->entry.nr_backtrace)
+		return add_trimmed(p, &pair->entry, pair->entry.time_ns, pair->duration_ns);
+	return p->opt->compat ? 0 : add_function(p, pair);
 }
 
 static int fold_timed(struct profile *p)

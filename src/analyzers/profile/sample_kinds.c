@@ -77,6 +77,7 @@ static const struct {
 	{"block_rq_issue", "block_rq_complete", "block_rq", "sector"},
 	{"io_schedule_enter", "io_schedule_exit", "io_schedule", NULL},
 	{"function_entry", "function_exit", "function", "function"}, /* guestside/ring_functions.h */
+	{"function entry", "function exit", "function", "function"}, /* OSv */
 };
 
 /* Pairs by name: NAME_entry and NAME_exit. cpu: of interrupts, which belong to a CPU and not to a thread. */

@@ -109,7 +109,8 @@ static void name_init(struct sample_pairs *p, uint32_t i)
 	size_t len = base_length(name, p->compat);
 	const char *base = name;
 
-	if (t->types[i].kind && t->types[i].kind->base) {
+	if (t->types[i].kind && t->types[i].kind->base &&
+	    !(p->compat && t->types[i].kind->function)) {
 		kind_init(p, i, t->types[i].kind);
 		return;
 	}

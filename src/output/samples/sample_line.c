@@ -305,11 +305,33 @@ char *sample_put_args_text(const struct sample_lines *l, char *p, const char *te
 	return p + len;
 }
 
+/* "fn NAME caller NAME": functions by their names, where symbols are read; NULL: there are no names. */
+static char *put_function(struct sample_lines *l, char *p, const struct sample *s)
+{
+	static const char *const heads[] = {"fn ", " caller "};
+	struct frame frame[FRAME_INLINES_MAX];
+	uint64_t address[2];
+	unsigned int nr = sample_function(s, address);
+
+	for (unsigned int i = 0; i < nr; i++) {
+		unsigned int frames = symbols_resolve(l->symbols, address[i], frame);
+		const char *name = frame[frames - 1].name;
+		int len = name ? snprintf(l->args, ARGS_TEXT_MAX, "%s%s", heads[i], name)
+			       : snprintf(l->args, ARGS_TEXT_MAX, "%s0x%" PRIx64, heads[i],
+					  address[i] + i);
+
+		p = len < ARGS_TEXT_MAX ? sample_put_args_text(l, p, l->args) : p;
+	}
+	return nr ? p : NULL;
+}
+
 char *sample_put_args(struct sample_lines *l, char *p, const struct sample *s)
 {
 	const struct plan *plan = &l->plan[s->tp->index];
-	char *end;
+	char *end = l->symbols && !l->opt.compat ? put_function(l, p, s) : NULL;
 
+	if (end)
+		return end;
 	if (!plan->ready && plan_make(l, s->tp))
 		return NULL;
 	if (plan->nr >= 0 && (end = put_planned(plan, p, s)))

@@ -55,6 +55,33 @@ const struct sample_type *osv_type_of(const struct osv_trace *t, uint64_t key)
 	return k ? &t->base.types[k->index] : NULL;
 }
 
+/* A kernel built with conf-tracing=1 traces functions, by -finstrument-functions: "fn %p caller %p". */
+static const struct sample_kind *function_kind(const struct sample_type *tp)
+{
+	static const struct sample_kind kinds[] = {
+		{.base = "function",
+		 .keyed = true,
+		 .in_thread = true,
+		 .nests = true,
+		 .function = true},
+		{.base = "function",
+		 .keyed = true,
+		 .in_thread = true,
+		 .nests = true,
+		 .function = true,
+		 .ends = true},
+	};
+	static const char *const names[][2] = {{"function entry", "function_entry"},
+					       {"function exit", "function_exit"}};
+
+	for (int i = 0; i < 2; i++)
+		if (!strcmp(tp->name, names[i][0]) || !strcmp(tp->name, names[i][1]))
+			return !strcmp(tp->signature, "PP") || !strcmp(tp->signature, "P")
+				       ? &kinds[i]
+				       : NULL;
+	return NULL;
+}
+
 int osv_type_add(struct osv_trace *t, struct buffer *b, uint64_t key, char *name, char *signature,
 		 char *format)
 {
@@ -74,6 +101,7 @@ int osv_type_add(struct osv_trace *t, struct buffer *b, uint64_t key, char *name
 	err = sample_type_add(&t->base, key, name, signature, format);
 	if (err)
 		return err;
+	t->base.types[n].kind = function_kind(&t->base.types[n]);
 	k = hash_add_u64(&t->by_key, key, &first);
 	if (!k)
 		return fail(-ENOMEM, "out of memory");
@@ -93,6 +121,8 @@ int osv_skip_args(struct buffer *b, struct sample *s)
 	else if (sample_args(s->tp, b->pos, buffer_left(b), args, &len) < 0)
 		return buffer_fail(b, "arguments of %s: %s", s->tp->name, error_text());
 	s->args_len = (uint32_t)len;
+	if (s->tp->kind)
+		memcpy(&s->key, s->args, sizeof(s->key));
 	buffer_bytes(b, len);
 	return 1;
 }

@@ -71,7 +71,11 @@ static int kind_make(const struct sample_type *tp, struct kind *ret)
 		if (args == SAMPLE_ARGS_MAX || !strchr("cbBhHiIqQP?fdp*", *s))
 			return 0; /* the trace's reader reports its samples */
 		ret->arg_offset[args] = offset;
-		snprintf(arg_name[args], sizeof(arg_name[args]), "a%d", args);
+		if (tp->kind && tp->kind->function)
+			snprintf(arg_name[args], sizeof(arg_name[args]), "%s",
+				 args ? "caller" : "function");
+		else
+			snprintf(arg_name[args], sizeof(arg_name[args]), "a%d", args);
 		field_add(fields, &nr, &offset,
 			  (struct field){arg_name[args++], *s == 'P'		    ? "addr"
 							    : strchr("p*", *s) ? "text"
