@@ -193,23 +193,49 @@ static int events_filter(struct rest_event *ev, unsigned int *nr, int nr_words, 
 	return err;
 }
 
-static int events_print(const char *action, const struct rest_event *ev, unsigned int nr)
+static json_t *event_json(const struct rest_event *ev, bool switched)
+{
+	json_t *row = json_pack("{s:s,s:s,s:b,s:b}", "name", ev->name, "id", ev->id, "enabled",
+				ev->enabled, "backtrace", ev->backtrace);
+
+	if (switched)
+		json_object_set_new(row, "previous",
+				    ev->was_known
+					    ? json_pack("{s:b,s:b}", "enabled", ev->was_enabled,
+							"backtrace", ev->was_backtrace)
+					    : json_null());
+	return row;
+}
+
+/* Before it was switched, as the server says it. */
+static const char *previous_print(const struct rest_event *ev)
+{
+	return !ev->was_known	   ? "?"
+	       : !ev->was_enabled  ? "-"
+	       : ev->was_backtrace ? "enabled,backtrace"
+				   : "enabled";
+}
+
+static int events_print(const struct rest_event *ev, unsigned int nr, bool switched)
 {
 	json_t *rows;
 
-	if (!output_is("json")) {
-		printf("%-8s %-9s NAME\n", "STATE", "BACKTRACE");
+	if (output_is("json")) {
+		rows = json_array();
 		for (unsigned int i = 0; i < nr; i++)
-			printf("%-8s %-9s %s\n", ev[i].enabled ? "enabled" : "-",
-			       ev[i].backtrace ? "yes" : "-", ev[i].name);
-		return EXIT_FINE;
+			json_array_append_new(rows, event_json(&ev[i], switched));
+		return guest_json_print("control", "rows", rows, NULL);
 	}
-	rows = json_array();
-	for (unsigned int i = 0; i < nr; i++)
-		json_array_append_new(rows, json_pack("{s:s,s:s,s:b,s:b}", "name", ev[i].name, "id",
-						      ev[i].id, "enabled", ev[i].enabled,
-						      "backtrace", ev[i].backtrace));
-	return guest_json_print(action, "rows", rows, NULL);
+	printf("%-8s %-9s %s%s\n", "STATE", "BACKTRACE", switched ? "PREVIOUS          " : "",
+	       "NAME");
+	for (unsigned int i = 0; i < nr; i++) {
+		printf("%-8s %-9s ", ev[i].enabled ? "enabled" : "-",
+		       ev[i].backtrace ? "yes" : "-");
+		if (switched)
+			printf("%-17s ", previous_print(&ev[i]));
+		printf("%s\n", ev[i].name);
+	}
+	return EXIT_FINE;
 }
 
 /* Sets those that fit; where all do, by one request. */
@@ -219,21 +245,13 @@ static int events_switch(const struct rest *r, struct rest_event *ev, unsigned i
 	bool same = guest_given.backtrace || guest_given.no_backtrace || !on;
 	int err = 0;
 
-	if (all && same) {
-		err = rest_event_set(r, NULL, on, on && guest_given.backtrace);
-		for (unsigned int i = 0; i < nr && !err; i++) {
-			ev[i].enabled = on;
-			ev[i].backtrace = on && guest_given.backtrace;
-		}
-		return err;
-	}
+	if (all && same)
+		return rest_events_set(r, ev, nr, on, on && guest_given.backtrace);
 	for (unsigned int i = 0; i < nr && !err; i++) {
 		bool kept = ev[i].backtrace && !guest_given.no_backtrace;
 		bool backtrace = guest_given.backtrace || kept;
 
-		err = rest_event_set(r, ev[i].id, on, backtrace);
-		ev[i].enabled = on;
-		ev[i].backtrace = backtrace;
+		err = rest_event_set(r, &ev[i], on, backtrace);
 	}
 	return err;
 }
@@ -252,7 +270,7 @@ static int control_events(const struct rest *r, const char *what, int nr_words, 
 			   nr_all);
 	if (!err && strcmp(what, "list"))
 		err = events_switch(r, ev, nr, nr == nr_all, !strcmp(what, "enable"));
-	status = err ? command_failed() : events_print("control", ev, nr);
+	status = err ? command_failed() : events_print(ev, nr, strcmp(what, "list") != 0);
 	rest_events_free(ev, nr_all);
 	return status;
 }

@@ -484,15 +484,73 @@ static const char *truth(bool b)
 }
 
 /* Both are always sent: the server disables backtraces if the parameter is missing. */
-int rest_event_set(const struct rest *r, const char *id, bool enabled, bool backtrace)
+static void state_print(bool enabled, bool backtrace, char *ret, size_t size)
 {
-	char state[64];
-	_cleanup_free_ char *path = NULL;
+	snprintf(ret, size, "?enabled=%s&backtrace=%s", truth(enabled), truth(backtrace));
+}
 
-	snprintf(state, sizeof(state), "?enabled=%s&backtrace=%s", truth(enabled),
-		 truth(backtrace));
-	path = id ? path_make("trace/event/", id, state) : path_make("trace/", "status", state);
-	return path ? request(r, "POST", path, NULL) : fail(-ENOMEM, "out of memory");
+/* A reply that is no JSON does not say what the state was; it is switched. */
+static int switch_request(const struct rest *r, const char *path, json_t **ret)
+{
+	int err = request(r, "POST", path, ret);
+
+	return err == -EBADMSG ? 0 : err;
+}
+
+/* was: what the server returned, the state before. */
+static void event_switched(struct rest_event *ev, const json_t *was, bool enabled, bool backtrace)
+{
+	const json_t *on = json_object_get(was, "enabled"),
+		     *stack = json_object_get(was, "backtrace");
+
+	ev->was_known = json_is_boolean(on) && json_is_boolean(stack);
+	ev->was_enabled = json_is_true(on);
+	ev->was_backtrace = json_is_true(stack);
+	ev->enabled = enabled;
+	ev->backtrace = backtrace;
+}
+
+int rest_event_set(const struct rest *r, struct rest_event *ev, bool enabled, bool backtrace)
+{
+	_cleanup_free_ char *path = NULL;
+	json_t *was = NULL;
+	char state[64];
+	int err;
+
+	state_print(enabled, backtrace, state, sizeof(state));
+	path = path_make("trace/event/", ev->id, state);
+	err = path ? switch_request(r, path, &was) : fail(-ENOMEM, "out of memory");
+	if (!err)
+		event_switched(ev, was, enabled, backtrace);
+	json_decref(was);
+	return err;
+}
+
+/* Of the list that the server returned, the one with this id: its place is that of the list before. */
+static const json_t *event_of(const json_t *list, unsigned int place, const char *id)
+{
+	const json_t *at = json_array_get(list, place);
+	const char *own = json_string_value(json_object_get(at, "id"));
+
+	own = own ? own : json_string_value(json_object_get(at, "name"));
+	return own && !strcmp(own, id) ? at : NULL;
+}
+
+int rest_events_set(const struct rest *r, struct rest_event *ev, unsigned int nr, bool enabled,
+		    bool backtrace)
+{
+	_cleanup_free_ char *path = NULL;
+	json_t *was = NULL;
+	char state[64];
+	int err;
+
+	state_print(enabled, backtrace, state, sizeof(state));
+	path = path_make("trace/", "status", state);
+	err = path ? switch_request(r, path, &was) : fail(-ENOMEM, "out of memory");
+	for (unsigned int i = 0; i < nr && !err; i++)
+		event_switched(&ev[i], event_of(was, i, ev[i].id), enabled, backtrace);
+	json_decref(was);
+	return err;
 }
 
 int rest_sampler(const struct rest *r, uint64_t hz)

@@ -156,6 +156,9 @@ struct rest {
 struct rest_event {
 	char *name, *id; /* several tracepoints may share a name */
 	bool enabled, backtrace;
+
+	/* Before it was switched, as the server says it, which another client may have switched meanwhile. */
+	bool was_known, was_enabled, was_backtrace;
 };
 
 /* GET /trace/status: all tracepoints. *ret is allocated, also for no event at all. */
@@ -165,8 +168,12 @@ void rest_events_free(struct rest_event *ev, unsigned int nr);
 /* GET /os/dmesg: the guest's log; to be freed. */
 int rest_log(const struct rest *r, char **ret);
 
-/* POST /trace/event/ID; id NULL: POST /trace/status, which is all of them at once. */
-int rest_event_set(const struct rest *r, const char *id, bool enabled, bool backtrace);
+/* POST /trace/event/ID: sets its states, in the guest and here. */
+int rest_event_set(const struct rest *r, struct rest_event *ev, bool enabled, bool backtrace);
+
+/* POST /trace/status: the same for all that the guest has, at once. */
+int rest_events_set(const struct rest *r, struct rest_event *ev, unsigned int nr, bool enabled,
+		    bool backtrace);
 
 /* POST /trace/sampler: samples a second on every CPU, 0 stops it. */
 int rest_sampler(const struct rest *r, uint64_t hz);

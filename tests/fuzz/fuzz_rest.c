@@ -107,7 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	else if (data[0] % REQUESTS == 1)
 		counts_walk(&r);
 	else if (data[0] % REQUESTS == 2)
-		rest_event_set(&r, "an id", true, false);
+		rest_event_set(&r, &(struct rest_event){.id = (char *)"an id"}, true, false);
 	else
 		request_walk(h);
 	http_close(h);

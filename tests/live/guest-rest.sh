@@ -79,7 +79,7 @@ says() { # REGEXP: 1 if the newest error does
 	grep -cE -- "$1" err
 }
 
-plan 75
+plan 81
 
 # ---- download ----
 
@@ -161,6 +161,14 @@ is "$? $(cmp d5 guest/dump && echo same)" "0 same" "as OSv's own tool has it: --
 timeout 200 "$HOSTRACE" download --url $tls/ --cacert ca.pem --cert client.pem --key client.key d6 >out 2>err
 is "$? $(cmp d6 guest/dump && head -n 1 out)" "0 Downloading $tls/trace/buffers -> d6" "in the words of OSv's own tool" err
 
+# ---- dmesg ----
+
+timeout 200 "$HOSTRACE" guest dmesg --url http://x --unix-socket plain.sock >out 2>err
+is "$? $(tr '\n' ';' <out)" "0 OSv v0.57.0;eth0: ?[31m192.168.122.15;" "dmesg, without what controls a terminal" err
+timeout 200 "$HOSTRACE" guest dmesg --url http://x --unix-socket plain.sock -f json >out 2>err
+is "$(jq -c '[.rows[].text, .caveats]' out)" '["OSv v0.57.0","eth0: ?[31m192.168.122.15",[]]' "the same as JSON" out
+follows guest out
+
 # ---- control ----
 
 state() { # NAME: "enabled backtrace"
@@ -180,7 +188,12 @@ plain control http://x enable 'sched_wait$|vfs' -b
 is "$(state sched_wait),$(state sched_wait_ret),$(state vfs_open)" "1 1,1 1,1 1" "enable with backtraces"
 plain control http://x enable sched_wait_ret --no-backtrace
 is "$(state sched_wait),$(state sched_wait_ret)" "1 1,1 0" "and without"
+plain control http://x enable sched_wait_ret -f json
+is "$(jq -c '[.rows[] | [.name, .enabled, .previous]]' out)" \
+	'[["sched_wait_ret",true,{"enabled":true,"backtrace":false}]]' "with the state before, as the server returns it" out
+follows guest out
 plain control http://x disable sched
+is "$(sed -n 2,3p out | tr -s ' ' | tr '\n' ';')" "- yes enabled,backtrace sched_wait;- - enabled sched_wait_ret;" "also as text" out
 is "$(state sched_wait),$(state sched_wait_ret),$(state vfs_open)" "0 1,0 0,1 1" "disable"
 plain control http://x list vfs
 is "$(sed 1d out)" "enabled  yes       vfs_open" "list, some" out
