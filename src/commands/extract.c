@@ -20,6 +20,7 @@ static const struct option_row download_options[] = {
 	{0,   "key",       OPT_TEXT, &guest_given.http.key,       "FILE", "key of the client certificate (PEM)"},
 	{0,   "cacert",    OPT_TEXT, &guest_given.http.cacert,    "FILE", "CA of the server's certificate (PEM)"},
 	{0,   "no-verify", OPT_FLAG, &guest_given.http.no_verify, NULL,   "accept any server's certificate"},
+	{0,   "convert",   OPT_FLAG, &guest_given.convert,        NULL,   "save a tracefile, converted from the dump, which stays in FILE.osvt"},
 	{0},
 };
 /* clang-format on */

@@ -24,6 +24,7 @@ static const struct option_row rest_options[] = {
 	{0,   "timeout",      OPT_DURATION, &guest_given.http.timeout_ns,  "T",    "time out after T without data (default 60s; gdb stub 30s, QMP 5s)"},
 	{0,   "max-size",     OPT_SIZE,     &guest_given.max_bytes,        "SIZE", "download: maximum size (default 16G)"},
 	{0,   "retries",      OPT_U64,      &guest_given.retries,          "N",    "download: resume a broken transfer at most N times (default 3)"},
+	{0,   "convert",      OPT_FLAG,     &guest_given.convert,          NULL,   "download: save a tracefile, converted from the dump, which stays in FILE.osvt"},
 	{'b', "backtrace",    OPT_FLAG,     &guest_given.backtrace,        NULL,   "control enable: record backtraces"},
 	{0,   "no-backtrace", OPT_FLAG,     &guest_given.no_backtrace,     NULL,   "control enable: do not record backtraces (default: unchanged)"},
 	{0,   "interval",     OPT_DURATION, &guest_given.interval_ns,      "T",    "control freq: print a line every T (default 2s)"},
@@ -62,7 +63,7 @@ static const struct action {
 	const char *options; /* that have an effect */
 } actions[] = {
 	{"extract", guest_extract, OSV "raw symbols output"},
-	{"download", guest_download, REST "max-size retries output"},
+	{"download", guest_download, REST "max-size retries convert output"},
 	{"control", guest_control, REST "backtrace no-backtrace interval count"},
 	{"sampler", guest_sampler, REST},
 	{"threads", guest_threads, OSV "no-location stacks timers thread"},

@@ -5,6 +5,7 @@
 #include <regex.h>
 
 #include "base/clock.h"
+#include "base/new_file.h"
 #include "base/error.h"
 #include "base/units.h"
 #include "commands/common/command.h"
@@ -62,14 +63,32 @@ static int check_dump(const char *path)
 		   : 0;
 }
 
-static json_t *download_json(const char *url, const char *file, const struct download_result *d)
+static json_t *download_json(const char *url, const char *file, const char *tracefile,
+			     const struct download_result *d)
 {
-	return json_pack("{s:s,s:s,s:I,s:I,s:i}", "url", url, "file", file, "bytes",
+	return json_pack("{s:s,s:s,s:I,s:I,s:i,s:s?}", "url", url, "file", file, "bytes",
 			 (json_int_t)d->bytes, "resumed_at", (json_int_t)d->resumed_at, "breaks",
-			 (int)d->breaks);
+			 (int)d->breaks, "tracefile", tracefile);
 }
 
-static int download_run(const char *url, const char *file)
+/* As convert-dump does. The dump stays: it has the modules' names, which a tracefile has not. */
+static int dump_convert(const char *dump, const char *to)
+{
+	_cleanup_(sample_trace_cleanup_) struct sample_trace *t = NULL;
+	struct new_file f = {0};
+	int err = osv_open(dump, NULL, &t);
+
+	if (!err)
+		err = new_file_open(&f, to, false);
+	if (err)
+		return err;
+	if (guest_given.terse)
+		printf("Converting dump %s -> %s\n", dump, to);
+	return new_file_close(&f, osv_convert(t, f.file));
+}
+
+/* tracefile: that the dump in `file` is converted to; NULL: it is not. */
+static int download_run(const char *url, const char *file, const char *tracefile)
 {
 	bool bar = isatty(STDERR_FILENO) && !common.quiet;
 	uint64_t shown_ns = 0;
@@ -94,21 +113,25 @@ static int download_run(const char *url, const char *file)
 
 	if (bar)
 		fputc('\n', stderr);
+	if (!err && guest_given.terse)
+		printf("[%8" PRIu64 " / %8" PRIu64 " k] %s> 100.00%%\n", done.bytes >> 10,
+		       done.bytes >> 10, bar_full);
+	if (!err && tracefile)
+		err = dump_convert(file, tracefile);
 	if (err)
 		return command_failed();
 	if (output_is("json"))
-		return guest_json_print("download", "result", download_json(url, file, &done),
-					NULL);
-	if (guest_given.terse) {
-		printf("[%8" PRIu64 " / %8" PRIu64 " k] %s> 100.00%%\n", done.bytes >> 10,
-		       done.bytes >> 10, bar_full);
+		return guest_json_print("download", "result",
+					download_json(url, file, tracefile, &done), NULL);
+	if (guest_given.terse)
 		return EXIT_FINE;
-	}
 	printf("%s: %" PRIu64 " bytes", file, done.bytes);
 	if (done.resumed_at)
 		printf(", %" PRIu64 " of them from an earlier run", done.resumed_at);
 	if (done.breaks)
 		printf(", resumed %u time%s", done.breaks, done.breaks == 1 ? "" : "s");
+	if (tracefile)
+		printf(", converted to %s", tracefile);
 	putchar('\n');
 	return EXIT_FINE;
 }
@@ -117,7 +140,7 @@ static int download_run(const char *url, const char *file)
 int guest_download(int argc, char **argv)
 {
 	const char *file = output_file(), *given = guest_given.url;
-	_cleanup_free_ char *base = NULL, *url = NULL;
+	_cleanup_free_ char *base = NULL, *url = NULL, *dump = NULL;
 
 	if (argc > 1)
 		return command_usage("unexpected argument '%s'", argv[1]);
@@ -133,7 +156,12 @@ int guest_download(int argc, char **argv)
 		return command_usage("out of memory");
 	if (tls_options_check(url))
 		return command_failed();
-	return download_run(url, file ? file : "tracefile");
+	file = file ? file : "tracefile";
+	if (!guest_given.convert)
+		return download_run(url, file, NULL);
+	if (asprintf(&dump, "%s.osvt", file) < 0)
+		return command_usage("out of memory");
+	return download_run(url, dump, file);
 }
 
 /* ---- control ---- */

@@ -79,7 +79,7 @@ says() { # REGEXP: 1 if the newest error does
 	grep -cE -- "$1" err
 }
 
-plan 81
+plan 85
 
 # ---- download ----
 
@@ -160,6 +160,15 @@ is "$? $(cmp d5 guest/dump && echo same)" "0 same" "as OSv's own tool has it: --
 
 timeout 200 "$HOSTRACE" download --url $tls/ --cacert ca.pem --cert client.pem --key client.key d6 >out 2>err
 is "$? $(cmp d6 guest/dump && head -n 1 out)" "0 Downloading $tls/trace/buffers -> d6" "in the words of OSv's own tool" err
+
+plain download http://x/ --convert -o c1
+is "$? $(cmp c1.osvt guest/dump && "$HOSTRACE" convert-dump -f guest/dump c2 >/dev/null && cmp c1 c2 && echo same)" "0 same" \
+	"--convert: a tracefile, and the dump" err
+plain download http://x/ --convert -o c3 -f json
+is "$(jq -c '.result | [.file, .tracefile]' out)" '["c3.osvt","c3"]' "the same as JSON" out
+follows guest out
+plain download http://x/big --convert -o c4
+is "$? $(ls c4 2>/dev/null)" "1 " "what is no dump is not converted" err
 
 # ---- dmesg ----
 

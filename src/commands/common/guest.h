@@ -21,7 +21,7 @@ struct guest_given {
 	/* REST */
 	const char *url;
 	struct http_options http;
-	bool backtrace, no_backtrace;
+	bool backtrace, no_backtrace, convert;
 	uint64_t interval_ns, count, max_bytes, retries;
 
 	/* memory */
