@@ -87,6 +87,8 @@ struct vm_settings {
 	hr_u32 elem_head, elem_ndescs, elem_out, elem_in;
 	hr_u32 follow; /* enum follow */
 	hr_u32 guest_kernel; /* number in guest_kernels + 1; 0: none */
+	hr_u32 heap;	     /* number in heap_vms + 1; 0: its heap is not followed */
+	hr_u32 pad;
 };
 
 /* A followed process was forked by `parent`, or (parent 0) executes another program. */

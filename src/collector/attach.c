@@ -138,6 +138,17 @@ static struct probe_result *result_add(struct collector *c, const char *event,
 	return r;
 }
 
+/* Of the heap: collector_heap_start() attaches them. */
+static const char *const heap_programs[] = {
+#define PRIMITIVE(name)			  "fn_heap_" #name, "ret_heap_" #name,
+#define ENTRY(name)			  "fn_heap_" #name,
+#define HEAP_FUNCTION(name, role, family) role(name)
+	HEAP_FUNCTIONS(HEAP_FUNCTION) NULL
+#undef PRIMITIVE
+#undef ENTRY
+#undef HEAP_FUNCTION
+};
+
 static bool event_wanted(const struct collector *c, unsigned int id)
 {
 	return c->wants[id] && event_type_ours(id) && !event_is_own(id);
@@ -249,6 +260,16 @@ static int place_check(const char *exe, const struct probe_place *place)
 	return 0;
 }
 
+int collector_uprobe(struct collector *c, struct bpf_program *prog, pid_t pid, const char *file,
+		     uint64_t file_offset, bool at_return)
+{
+	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = at_return);
+	if (c->uprobe_links)
+		return link_keep(c, NULL, uprobe_link(prog, pid, file, file_offset, at_return));
+	return link_keep_bpf(c,
+			     bpf_program__attach_uprobe_opts(prog, pid, file, file_offset, &opts));
+}
+
 static int place_attach(struct collector *c, const struct target *t,
 			const struct probe_place *place)
 {
@@ -260,16 +281,7 @@ static int place_attach(struct collector *c, const struct target *t,
 	if (*place->mark)
 		return link_keep_bpf(c, bpf_program__attach_usdt(prog, t->pid, t->exe_open, "qemu",
 								 place->mark, NULL));
-
-	if (c->uprobe_links)
-		return link_keep(c, NULL,
-				 uprobe_link(prog, t->pid, t->exe_open, place->file_offset,
-					     place->at_return));
-
-	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = place->at_return);
-
-	return link_keep_bpf(c, bpf_program__attach_uprobe_opts(prog, t->pid, t->exe_open,
-								place->file_offset, &opts));
+	return collector_uprobe(c, prog, t->pid, t->exe_open, place->file_offset, place->at_return);
 }
 
 static void where_add(struct probe_result *r, const char *fmt, const char *a, uint64_t offset,
@@ -284,9 +296,12 @@ static void where_add(struct probe_result *r, const char *fmt, const char *a, ui
 
 static void result_failed(struct probe_result *r, const char *what, int err)
 {
-	const char *why = err == -EFAULT
-				  ? "a probe on a 5-byte NOP within a function would corrupt QEMU"
-				  : strerror(-err);
+	const char *why =
+		err == -EFAULT ? "a probe on a 5-byte NOP within a function would corrupt QEMU"
+		: err == -EBUSY
+			? "its return is not probed together with the heap's: a coroutine that "
+			  "allocates would lose it, and QEMU would crash"
+			: strerror(-err);
 
 	snprintf(r->reason, sizeof(r->reason), "%s: %s", what, why);
 	debug("attach", "%s: %s", r->event, r->reason);
@@ -303,7 +318,8 @@ static void attach_places(struct collector *c, struct probe_result *r)
 
 	for (unsigned int i = 0; i < r->plan->nr_places; i++) {
 		const struct probe_place *place = &r->plan->place[i];
-		int err = place_attach(c, t, place);
+		bool conflicts = place->at_return && c->wants[EV_alloc_site];
+		int err = conflicts ? -EBUSY : place_attach(c, t, place);
 
 		if (err) {
 			result_failed(r, *place->mark ? place->mark : place->function, err);
@@ -370,13 +386,14 @@ int collector_register(struct collector *c, struct target *t)
 		.elem_in = l->elem_in,
 		.follow = t->follow,
 		.guest_kernel = c->guest_tasks ? (uint32_t)(t - c->targets) + 1 : 0,
+		.heap = c->wants[EV_alloc_site] ? (uint32_t)(t - c->targets) + 1 : 0,
 	};
 	uint32_t pid = (uint32_t)t->pid;
 
 	if (c->wants[EV_sched_block] || c->wants[EV_sched_holder])
 		collector_mutex_find(t);
-	if (!t->unwinder &&
-	    (c->wants[EV_sched_stack] || (c->wants[EV_sched_holder] && t->global_mutex)))
+	if (!t->unwinder && (c->wants[EV_sched_stack] || c->wants[EV_alloc_site] ||
+			     (c->wants[EV_sched_holder] && t->global_mutex)))
 		t->unwinder = unwinder_open(t->pid);
 	s.global_mutex = t->global_mutex;
 	if (bpf_map_update_elem(bpf_map__fd(c->skel->maps.vms), &pid, &s, BPF_ANY))
@@ -438,6 +455,8 @@ static int programs_load(struct collector *c, const struct collector_options *op
 		program_want(c, "pe_sched_holder", NULL);
 	if (c->wants[EV_sched_stack])
 		program_want(c, "pe_sched_stack", NULL);
+	for (unsigned int i = 0; c->wants[EV_alloc_site] && heap_programs[i]; i++)
+		program_want(c, heap_programs[i], NULL);
 	if (!c->nr_programs && !c->follow) /* VMs that are followed may have some */
 		return fail(-ENOTSUP, "none of the requested events is available on this host; run "
 				      "'hostrace doctor' for the reasons");
@@ -509,7 +528,7 @@ int collector_attach(struct collector *c, const struct collector_options *opt)
 		return err;
 	if (c->follow)
 		collector_follow(c);
-	return attached || collector_follow_fd(c) >= 0
+	return attached || collector_follow_fd(c) >= 0 || c->wants[EV_alloc_site]
 		       ? 0
 		       : fail(-ENOTSUP, "no probe could be attached: %s", c->results[0].reason);
 }

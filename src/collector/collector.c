@@ -178,6 +178,7 @@ void collector_close(struct collector *c)
 	helper_stop(&c->decoder);
 	collector_follow_close(c);
 	collector_detach(c);
+	collector_heap_close(c);
 	collector_unload(c);
 	if (c->cost_fd >= 0)
 		close(c->cost_fd);

@@ -156,6 +156,20 @@ struct collector_vcpu {
 /* The i-th of them; NULL: there are fewer. */
 const struct collector_vcpu *collector_vcpu(const struct collector *c, unsigned int i);
 
+/* ---- heap.c: the VMs' heaps (record --for heap) ---- */
+
+/*
+ * If alloc_site is wanted: attaches to the allocators of the VMs. 0, also if one of several VMs has none that is known;
+ * -ENOTSUP, ... with the error message set.
+ */
+int collector_heap_start(struct collector *c);
+
+/* Passes on what has changed since the last call: at most once a second, or at once if `last`. */
+int collector_heap_round(struct collector *c, bool last, collector_sink *sink, void *arg);
+
+/* [{"pid","functions":["malloc in libc.so.6",...],"note"}]. New reference; NULL: no heap is followed. */
+json_t *collector_heap(const struct collector *c);
+
 /* ---- cost.c: what the probes cost the VM ---- */
 
 /* Of one event, since the kernel counts. Events of one class are only useful together. */

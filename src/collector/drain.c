@@ -314,6 +314,24 @@ static int take_in_stack(struct collector *c, const struct record_hdr *hdr, coll
 	return sink(arg, &rec.hdr);
 }
 
+/* The stack of a site of the heap. */
+static int take_in_heap_stack(struct collector *c, const struct record_hdr *hdr,
+			      collector_sink *sink, void *arg)
+{
+	const struct heap_stack_copy *from = (const void *)hdr;
+	struct rec_alloc_stack rec = {.hdr = *hdr};
+	struct unwinder *unwinder;
+
+	if (hdr->size < sizeof(*from))
+		return 0;
+	rec.hdr.size = sizeof(rec);
+	rec.site = from->site;
+	unwinder = unwinder_of(c, (pid_t)hdr->pid, from->copy.rip);
+	if (unwinder)
+		rec.nr = unwinder_print(unwinder, &from->copy, rec.stack, sizeof(rec.stack));
+	return sink(arg, &rec.hdr);
+}
+
 static int take_in(struct collector *c, const struct record_hdr *hdr, collector_sink *sink,
 		   void *arg)
 {
@@ -325,6 +343,8 @@ static int take_in(struct collector *c, const struct record_hdr *hdr, collector_
 		vcpu_learn(c, hdr);
 	c->counts.events++;
 	c->counts.by_type[hdr->type]++;
+	if (hdr->type == EV_alloc_stack)
+		return take_in_heap_stack(c, hdr, sink, arg);
 	return hdr->type == EV_sched_holder || hdr->type == EV_sched_stack
 		       ? take_in_stack(c, hdr, sink, arg)
 		       : sink(arg, hdr);

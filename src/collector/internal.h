@@ -10,6 +10,7 @@
 #include "collector/decoder.h"
 #include "collector/unwind.h"
 #include "guest_task.h"
+#include "heap.h"
 #include "record.h"
 #include "ring.h"
 
@@ -116,6 +117,7 @@ struct collector {
 	struct collector_counts counts;
 	uint64_t *lost_seen; /* nr_cpus * EV_LIMIT: reported so far */
 	uint64_t skipped_seen[EV_LIMIT]; /* the same, of events that no program recorded */
+	struct heap *heap; /* heap.c; NULL: not followed */
 	struct rec_thread last_thread; /* a vCPU's name comes right before its first event */
 	struct collector_vcpu vcpus[VCPUS_MAX];
 	unsigned int nr_vcpus;
@@ -183,10 +185,16 @@ bool collector_result_repeats(const struct probe_result *r, unsigned int i);
 /* cost.c: waits until all dropped programs are detached. */
 void collector_drops_wait(struct collector *c);
 
+void collector_heap_close(struct collector *c);
+
 /* sample.c: starts a sampling clock for this program. 0 or -errno with the error message set. */
 int collector_sample(struct collector *c, struct bpf_program *prog, uint64_t hz);
 
 /* ---- attach.c: user probes, by the kernel's own links where it has good ones, else by perf events ---- */
+
+/* Attaches this program at an offset of a file in one process, until the recording ends. 0 or -errno. */
+int collector_uprobe(struct collector *c, struct bpf_program *prog, pid_t pid, const char *file,
+		     uint64_t file_offset, bool at_return);
 
 /* Does this kernel remove user probes without a separate grace period for each? */
 bool uprobe_links_possible(void);
@@ -211,7 +219,8 @@ void collector_calibrate(struct collector *c, struct rec_clock_pair *rec);
 /* Events without probe sites: the collector and its programs write them. */
 static inline bool event_is_own(unsigned int id)
 {
-	return (id >= EV_clock_pair && id < EV_vblk_request) || id == EV_virtio_device ||
+	return (id >= EV_clock_pair && id < EV_vblk_request) ||
+	       (id >= EV_alloc_site && id <= EV_alloc_munmap) || id == EV_virtio_device ||
 	       id == EV_virtio_kind || id == EV_probe_dropped || id == EV_blk_request ||
 	       (id >= EV_mark && id <= EV_resume);
 }

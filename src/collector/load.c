@@ -149,6 +149,16 @@ static uint64_t ring_size(unsigned int nr_cpus, uint64_t wanted)
 	return size;
 }
 
+static void heap_maps_omit(struct hostrace *skel)
+{
+	struct bpf_map *const maps[] = {skel->maps.heap_threads,    skel->maps.heap_live,
+					skel->maps.heap_code,	    skel->maps.heap_sites,
+					skel->maps.heap_mismatches, skel->maps.heap_vms};
+
+	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
+		bpf_map__set_autocreate(maps[i], false);
+}
+
 static int skel_open(struct collector *c, struct hostrace **ret)
 {
 	struct hostrace *skel;
@@ -160,6 +170,10 @@ static int skel_open(struct collector *c, struct hostrace **ret)
 	bpf_map__set_autocreate(skel->maps.stat_threads, false);
 	bpf_map__set_autocreate(skel->maps.stat_cpus, false);
 	bpf_map__set_autocreate(skel->maps.probe_hits, false);
+	if (c->wants[EV_alloc_site])
+		bpf_map__set_max_entries(skel->maps.heap_vms, c->max_targets);
+	else
+		heap_maps_omit(skel);
 	skel->rodata->ring_mask = c->ring_bytes - 1;
 	skel->rodata->ring_secret = c->secret;
 	skel->rodata->blk_requests = c->wants[EV_blk_request];

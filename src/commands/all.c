@@ -35,6 +35,7 @@
 	COMMAND(mmio) \
 	COMMAND(msrs) \
 	COMMAND(leaks) \
+	COMMAND(heap) \
 	COMMAND(virtio) \
 	COMMAND(profile) \
 	COMMAND(sync) \

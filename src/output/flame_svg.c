@@ -19,10 +19,10 @@
 #include "output/svg.h"
 
 enum {
-	DEPTH_MAX = 256,	/* deeper frames are not drawn */
-	NARROWEST = 16384,	/* parts of the whole: what is narrower is not drawn */
-	BYTES_MAX = 700 << 10,	/* of all frames */
-	FRAME_BYTES = 180,	/* without its name */
+	DEPTH_MAX = 256,       /* deeper frames are not drawn */
+	NARROWEST = 16384,     /* parts of the whole: what is narrower is not drawn */
+	BYTES_MAX = 700 << 10, /* of all frames */
+	FRAME_BYTES = 180,     /* without its name */
 	NAME_BYTES = 200,
 	WIDTH = 1200,
 	EDGE = 12,
@@ -55,7 +55,8 @@ struct flames {
 	struct frame *frame;
 	size_t nr_frames, nr_narrow;
 	struct frame open[DEPTH_MAX];
-	struct frame narrow[DEPTH_MAX]; /* neighbours of this depth that are too narrow, as one; no name: none */
+	struct frame narrow
+		[DEPTH_MAX]; /* neighbours of this depth that are too narrow, as one; no name: none */
 	unsigned int depth, deepest;
 	uint64_t total[2];
 	int err;
@@ -329,7 +330,11 @@ static void head_draw(const struct flames *f, unsigned int height, FILE *out)
 		put_markup(out, f->how->about);
 	fputs(f->how->about ? " \xc2\xb7 " : "", out);
 	count_put(f, f->total[drawn(f)], out);
-	fprintf(out, "%s in %zu stacks", f->how->times ? "" : " samples", f->nr_stacks);
+	fprintf(out, "%s in %zu stacks",
+		f->how->times	? ""
+		: f->how->bytes ? " bytes"
+				: " samples",
+		f->nr_stacks);
 	if (f->nr_narrow)
 		fprintf(out, " \xc2\xb7 %zu frames are too narrow to be drawn one by one",
 			f->nr_narrow);

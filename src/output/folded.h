@@ -22,6 +22,7 @@ static inline void folded_frame_put(const char *text, FILE *f)
 struct flame_svg {
 	const char *title, *about; /* about: of which file; NULL: none */
 	bool times;		   /* counts are ns */
+	bool bytes;		   /* counts are bytes */
 	bool diff;		   /* two counts: wide as the second, coloured by what changed */
 };
 
@@ -39,6 +40,7 @@ int flame_svg_put(char *folded, const struct flame_svg *how, FILE *out, uint64_t
  */
 struct pprof {
 	bool times;	       /* counts are ns, not samples */
+	bool bytes;	       /* counts are bytes */
 	const char *about;     /* a comment in the profile: of which file */
 	uint64_t realtime_ns;  /* when it begins, of CLOCK_REALTIME; 0: unknown */
 	uint64_t duration_ns;

@@ -51,8 +51,8 @@ static void head_put(struct writer *w, const struct pprof *how)
 	int64_t comment;
 
 	string_put(w, ""); /* the first one must be */
-	type.type = string_put(w, how->times ? "time" : "samples");
-	type.unit = string_put(w, how->times ? "nanoseconds" : "count");
+	type.type = string_put(w, how->times ? "time" : how->bytes ? "space" : "samples");
+	type.unit = string_put(w, how->times ? "nanoseconds" : how->bytes ? "bytes" : "count");
 	comment = string_put(w, how->about);
 	head.n_sample_type = 1;
 	head.sample_type = &types;

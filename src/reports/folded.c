@@ -40,10 +40,10 @@ static int about_put(void *arg, FILE *out)
 	return 0;
 }
 
-static int pprof_write(char *folded, const char *about, bool times, const struct input_set *in,
-		       const struct output *out, uint64_t *ret_nr)
+static int pprof_write(const struct folded *f, char *folded, const char *about,
+		       const struct input_set *in, const struct output *out, uint64_t *ret_nr)
 {
-	struct pprof how = {.times = times, .about = about};
+	struct pprof how = {.times = f->times, .bytes = f->bytes, .about = about};
 	const struct trace_info *info = in ? &in->reader->info : NULL;
 	int64_t realtime = info ? trace_info_realtime_offset(info) : 0;
 
@@ -71,9 +71,10 @@ int folded_write(const struct folded *f, const struct input_set *in, const char 
 	if (err)
 		return err;
 	if (!strcmp(out->format, "pprof"))
-		return pprof_write(folded, about, f->times, in, out, ret_nr);
+		return pprof_write(f, folded, about, in, out, ret_nr);
 	return flame_svg_put(
 		folded,
-		&(struct flame_svg){.title = f->title, .about = about, .times = f->times},
+		&(struct flame_svg){
+			.title = f->title, .about = about, .times = f->times, .bytes = f->bytes},
 		out->file, ret_nr);
 }

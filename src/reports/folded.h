@@ -13,6 +13,7 @@ struct folded {
 	void *arg;
 	const char *title; /* of the picture */
 	bool times;	   /* counts are times in ns, not samples */
+	bool bytes;	   /* counts are bytes */
 };
 
 /*

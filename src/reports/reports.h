@@ -62,6 +62,13 @@ extern const struct report_ops interrupts_report;
 
 extern const struct report_ops downtime_report;
 
+/* What a VMM allocated and did not free. */
+struct heap_query {
+	bool by_function; /* not by call stack */
+	bool mismatches;  /* what was freed with another function */
+};
+extern const struct report_ops heap_report;
+
 /* result.found: an element has leaked. */
 struct leaks_query {
 	uint64_t min_age_ns; /* younger ones are in flight */

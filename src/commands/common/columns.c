@@ -13,6 +13,7 @@
 #include "output/downtime_report.h"
 #include "output/element_report.h"
 #include "output/event_formats.h"
+#include "output/heap_report.h"
 #include "output/interrupt_report.h"
 #include "output/path_report.h"
 #include "output/probes_report.h"
@@ -34,6 +35,9 @@ static const struct table_def *const tables[] = {
 	&interrupt_timers_table,
 	&downtime_table,
 	&elements_table,
+	&heap_table,
+	&heap_functions_table,
+	&heap_mismatches_table,
 	&diff_table,
 	&summary_table,
 	&spans_table,

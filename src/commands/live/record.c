@@ -78,6 +78,9 @@ static int events_wanted(struct collector_options *c)
 		err = events_choose_exact(c->wants);
 	if (!err)
 		err = parts_choose(c);
+	if (!err && c->wants[EV_alloc_site] && (record_opt.ring_bytes || record_has_triggers()))
+		err = fail_usage(-EINVAL, "the heap cannot be recorded with --ring or --trigger: "
+					  "its counts are since the recording began");
 	events_explain(c->wants);
 	c->ring_bytes = record_opt.buffer_bytes;
 	return err;

@@ -210,9 +210,9 @@ struct record_part {
 
 /* Each in record_NAME.c. */
 extern const struct record_part record_control_part, record_cost_part, record_exits_part,
-	record_guest_part, record_limits_part, record_regions_part, record_sample_part,
-	record_silence_part, record_stop_on_part, record_stuck_part, record_symbols_part,
-	record_tasks_part, record_trigger_part;
+	record_guest_part, record_heap_part, record_limits_part, record_regions_part,
+	record_sample_part, record_silence_part, record_stop_on_part, record_stuck_part,
+	record_symbols_part, record_tasks_part, record_trigger_part;
 extern const struct option_row record_cost_options[], record_exits_options[],
 	record_guest_options[], record_regions_options[], record_sample_options[],
 	record_stop_on_options[],

@@ -56,6 +56,8 @@ static const struct event_set sets[] = {
 	{"all", GLOBS("*")},
 };
 
+#define HEAP_PREFIX "alloc_"
+
 static bool choose_glob(const char *glob, bool on, bool wants[EV_LIMIT])
 {
 	bool found = false;
@@ -64,6 +66,10 @@ static bool choose_glob(const char *glob, bool on, bool wants[EV_LIMIT])
 		const struct event_type *t = event_type_ours(id);
 
 		if (!t || fnmatch(glob, t->name, 0))
+			continue;
+		/* Two probes for each allocation: not without being named. */
+		if (on && !strncmp(t->name, HEAP_PREFIX, strlen(HEAP_PREFIX)) &&
+		    strncmp(glob, HEAP_PREFIX, strlen(HEAP_PREFIX)))
 			continue;
 		wants[id] = on;
 		found = true;

@@ -12,6 +12,7 @@ static const struct record_part *const parts[] = {
 	&record_cost_part,
 	&record_guest_part,
 	&record_sample_part,
+	&record_heap_part,
 	&record_trigger_part,
 	&record_stop_on_part,
 	&record_symbols_part,
