@@ -22,6 +22,7 @@ void sample_trace_deinit(struct sample_trace *t)
 		free(t->types[i].format);
 	}
 	free(t->types);
+	free(t->module);
 	free((void *)t->file);
 }
 

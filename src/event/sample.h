@@ -81,6 +81,12 @@ struct sample_resolve {
 
 struct sample_trace;
 
+/* A shared object that the guest had loaded. */
+struct sample_module {
+	const char *path; /* in the guest */
+	uint64_t base;
+};
+
 struct sample_ops {
 	/*
 	 * The next sample: 1, 0 at the end, -errno with the error message set (samples returned before remain valid).
@@ -105,6 +111,9 @@ struct sample_trace {
 	uint64_t nr_read;	 /* samples returned since the first one */
 	uint64_t refused; /* spans that the last analysis dropped: too many were open at once */
 	const char *default_elf; /* the ELF file to use if none is given; or NULL */
+	bool has_names;		 /* of addresses, so that it need not exist */
+	struct sample_module *module; /* owned, their paths by the source */
+	unsigned int nr_modules;
 	bool whole;		 /* all CPUs' samples begin together: none was overwritten */
 	bool keeps_args; /* arguments are valid as long as the trace, not only until the next sample */
 	bool has_thread_addresses; /* sample.thread is an address, not a number */

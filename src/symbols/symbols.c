@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/order.h"
 #include "symbols/frame_cache.h"
+#include "symbols/module_names.h"
 #include "symbols/symbol_map.h"
 #include "symbols/symbols.h"
 
@@ -87,6 +88,7 @@ struct symbols {
 	struct elf_names *elf;
 	struct frame_cache cache; /* of frames from the ELF file */
 	struct symbol_map *map;
+	struct module_names *modules; /* NULL: none */
 };
 
 /* ---- the .symbols file: "0xADDR FILE LINE NAME", LINE "<?>" if unknown; FILE may hold blanks then
@@ -192,16 +194,29 @@ static unsigned int resolve_by_map(struct symbols *s, uint64_t address, struct f
 /* An unknown file is "??", as printed by addr2line. */
 static unsigned int resolve_by_elf(struct symbols *s, uint64_t address, struct frame *ret)
 {
-	unsigned int nr;
+	unsigned int nr = 0;
 
 	if (frame_cache_get(&s->cache, address, ret, &nr))
 		return nr;
-	nr = elf_names_resolve(s->elf, address, !s->opt.no_inlines, ret);
+	if (s->elf)
+		nr = elf_names_resolve(s->elf, address, !s->opt.no_inlines, ret);
+	if (!nr && s->modules)
+		nr = module_names_resolve(s->modules, address, !s->opt.no_inlines, ret);
 	for (unsigned int i = 0; i < nr; i++)
 		if (!ret[i].file)
 			ret[i].file = "??";
 	frame_cache_put(&s->cache, address, ret, nr);
 	return nr;
+}
+
+/* The default file need not exist for a trace that has names, as a dump of OSv's REST server, or with --module. */
+static int elf_open(struct symbols *s, const struct symbols_options *opt)
+{
+	bool needed = opt->elf || opt->compat ||
+		      !(s->trace->has_names || (opt->modules && opt->modules->nr));
+	int err = elf_names_open(opt->elf ? opt->elf : s->trace->default_elf, &s->elf);
+
+	return err == -ENOENT && !needed ? 0 : err;
 }
 
 /* ---- all together ---- */
@@ -223,9 +238,11 @@ int symbols_open(struct sample_trace *t, const struct symbols_options *opt, stru
 	else if (!opt->none && opt->map)
 		err = symbol_map_open(opt->map, &s->map);
 	else if (!opt->none && (opt->elf || t->default_elf))
-		err = elf_names_open(opt->elf ? opt->elf : t->default_elf, &s->elf);
+		err = elf_open(s, opt);
 	if (err == -ENOEXEC) /* not a symbol table: try it as an ELF file */
 		err = elf_names_open(opt->map, &s->elf);
+	if (!err && !opt->none && opt->modules && opt->modules->nr)
+		err = module_names_open(t, opt->modules, &s->modules);
 	if (err)
 		return err;
 	*ret = take_ptr(s);
@@ -244,6 +261,7 @@ void symbols_close(struct symbols *s)
 	elf_names_close(s->elf);
 	frame_cache_deinit(&s->cache);
 	symbol_map_close(s->map);
+	module_names_close(s->modules);
 	free(s);
 }
 
@@ -258,7 +276,7 @@ unsigned int symbols_resolve(struct symbols *s, uint64_t address,
 		nr = resolve_by_file(s, address, ret);
 	else if (s->map)
 		nr = resolve_by_map(s, address, ret);
-	else if (s->elf)
+	if (!nr && !s->opt.none && (s->elf || s->modules))
 		nr = resolve_by_elf(s, address, ret);
 	if (!nr)
 		nr = s->trace->ops->resolve(s->trace, address, &s->resolve, ret);

@@ -20,6 +20,7 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/options.h"
 #include "event/sample.h"
 
 enum { FRAME_INLINES_MAX = 64 };
@@ -27,6 +28,7 @@ enum { FRAME_INLINES_MAX = 64 };
 struct symbols_options {
 	bool none, use_file, no_inlines;
 	bool compat;	 /* the dump's tables are searched with the off-by-one rules of OSv's tool */
+	const struct text_list *modules; /* --module (module_names.h); NULL: none */
 	const char *map; /* --symbols: kallsyms, System.map, nm's output, or an ELF file */
 	const char *root; /* --symfs: files of a host's code are looked for below it */
 	const char *elf; /* -e; NULL and neither of the above: the trace's default, if it has one */

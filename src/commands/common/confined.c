@@ -12,6 +12,7 @@
 #include "commands/common/symbol_options.h"
 #include "confine/confine.h"
 #include "readers/osv/osv.h"
+#include "symbols/module_names.h"
 
 static bool done, starts_programs, sends;
 
@@ -62,10 +63,13 @@ static int symbols_add(struct confine_paths *p)
 {
 	const struct symbols_options given = symbols_given();
 	const char *const files[] = {given.map, given.elf, OSV_DEFAULT_ELF};
+	char module[PATH_MAX];
 	int err = names_code() ? code_add(p) : 0;
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files) && !err; i++)
 		err = files[i] ? elf_add(p, files[i]) : 0;
+	for (unsigned int i = 0; i < given.modules->nr && !err; i++)
+		err = elf_add(p, module_file(given.modules->item[i], module, sizeof(module)));
 	return err;
 }
 

@@ -9,6 +9,7 @@
 #include "commands/common/input.h"
 #include "commands/common/output.h"
 #include "commands/common/symbol_options.h"
+#include "symbols/module_names.h"
 
 struct input_options input_given;
 
@@ -100,10 +101,14 @@ static int check_output(const char *output, const char *input)
 int input_check_output(const char *output)
 {
 	struct symbols_options symbols = symbols_given();
+	char module[PATH_MAX];
 	int err = check_output(output, symbols.map);
 
 	if (!err)
 		err = check_output(output, symbols.elf);
+	for (unsigned int i = 0; i < symbols.modules->nr && !err; i++)
+		err = check_output(output,
+				   module_file(symbols.modules->item[i], module, sizeof(module)));
 	if (!err && !input_given.files.nr)
 		err = check_output(output, INPUT_DEFAULT);
 	for (unsigned int i = 0; i < input_given.files.nr && !err; i++)

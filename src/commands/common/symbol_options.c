@@ -11,6 +11,7 @@ static struct {
 	bool debug, none, no_inlines, line, address, file, symbols_file;
 	const char *elf, *map;
 	char saved[PATH_MAX]; /* by `record`, next to the input */
+	struct text_list modules;
 } symbols;
 
 /* clang-format off */
@@ -18,6 +19,7 @@ const struct option_row profile_symbol_options[] = {
 	{'d', "debug",            OPT_FLAG, &symbols.debug,        NULL,   "read symbols from build/debug/loader.elf"},
 	{'e', "exe",              OPT_TEXT, &symbols.elf,          "FILE", "read symbols from this ELF file (default for OSv traces: build/release/loader.elf)"},
 	{0,   "symbols",          OPT_TEXT, &symbols.map,          "FILE", "read symbols from a guest's kallsyms, System.map or ELF file"},
+	{0,   "module",           OPT_LIST, &symbols.modules,      "FILE", "the file of a module of an OSv guest, by its base name; GUESTPATH=FILE: by its path; FILE@0xBASE: loaded there; repeatable"},
 	{'x', "no-resolve",       OPT_FLAG, &symbols.none,         NULL,   "print addresses instead of names"},
 	{0,   "no-inlined-by",    OPT_FLAG, &symbols.no_inlines,   NULL,   "do not show inlined functions"},
 	{'L', "show-line-number", OPT_FLAG, &symbols.line,         NULL,   "show line numbers"},
@@ -92,6 +94,7 @@ struct symbols_options symbols_given(void)
 		.no_inlines = symbols.no_inlines,
 		.compat = compat_given,
 		.map = map_given(),
+		.modules = &symbols.modules,
 		.elf = symbols.elf     ? symbols.elf
 		       : symbols.debug ? "build/debug/loader.elf"
 				       : NULL,
@@ -116,6 +119,7 @@ const char *profile_symbol_option_given(void)
 	       : symbols.line	      ? "--show-line-number"
 	       : symbols.address      ? "--show-address"
 	       : symbols.file	      ? "--show-file-name"
+	       : symbols.modules.nr   ? "--module"
 	       : symbols.symbols_file ? "--use-symbols-file"
 				      : NULL;
 }

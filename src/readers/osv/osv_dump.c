@@ -283,11 +283,26 @@ unsigned int osv_tables_resolve(struct sample_trace *base, uint64_t address,
 	for (int i = 0; i < OSV_TABLES && !how->none && !how->no_file; i++) {
 		const struct osv_symbol *f = table_find(&t->table[i], address, how->compat);
 
-		if (!f)
+		if (!f || (!how->compat && !*f->name)) /* the kernel's module has no path */
 			continue;
 		*ret = (struct frame){address, name_make(t, f, address), f->file, 0};
 		return 1;
 	}
+	return 0;
+}
+
+static int modules_list(struct osv_trace *t)
+{
+	const struct osv_table *modules = &t->table[OSV_MODULES];
+
+	t->base.has_names = modules->nr || t->table[OSV_SYMBOLS].nr;
+	t->base.module = calloc(modules->nr + 1u, sizeof(*t->base.module));
+	if (!t->base.module)
+		return fail(-ENOMEM, "out of memory");
+	for (unsigned int i = 0; i < modules->nr; i++)
+		t->base.module[i] =
+			(struct sample_module){modules->symbol[i].name, modules->symbol[i].address};
+	t->base.nr_modules = modules->nr;
 	return 0;
 }
 
@@ -306,6 +321,9 @@ int osv_dump_open(struct osv_trace *t, struct buffer *b)
 	if (err)
 		return err;
 	tables_sort(t);
+	err = modules_list(t);
+	if (err)
+		return err;
 	t->heap = calloc(t->nr_streams + 1u, sizeof(*t->heap));
 	return t->heap ? 0 : fail(-ENOMEM, "out of memory");
 }
