@@ -88,7 +88,7 @@ static bool names_are_before(const struct input_set *in)
 static int symbols_check(void)
 {
 	static const char without_fields[] = "time_ns source vm cpu vcpu pid tid comm event";
-	static const char of_names[] = "exe debug symbols use-symbols-file";
+	static const char of_names[] = "exe debug module symbols use-symbols-file";
 	bool has_field = !given.columns;
 	char column[64];
 

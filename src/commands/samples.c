@@ -229,8 +229,9 @@ const struct command cpu_load_command = {
 	.details = "Needs the tracepoint sched_load.",
 	.examples = "  hostrace cpu-load -f csv tracefile",
 	.options = cpu_rows,
-	.unused = "wide backtrace multiline no-header debug exe symbols no-resolve no-inlined-by "
-		  "symfs show-line-number show-address show-file-name use-symbols-file",
+	.unused = "wide backtrace multiline no-header debug exe module symbols no-resolve "
+		  "no-inlined-by symfs show-line-number show-address show-file-name "
+		  "use-symbols-file",
 	.run = run_cpu_load,
 };
 

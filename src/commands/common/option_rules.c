@@ -18,6 +18,7 @@ static const struct option_rule common_rules[] = {
 	{"multiline", .formats = "text", .with = "backtrace"},
 	{"exe", .unless = "no-resolve"},
 	{"debug", .unless = "no-resolve"},
+	{"module", .unless = "no-resolve"},
 	{"symbols", .unless = "no-resolve"},
 	{"use-symbols-file", .unless = "no-resolve"},
 	{"no-inlined-by", .unless = "no-resolve"},

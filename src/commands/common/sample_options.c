@@ -55,7 +55,7 @@ int backtrace_options_check(void)
 {
 	if (backtrace)
 		return 0;
-	return options_unused_check("debug exe symbols use-symbols-file no-inlined-by "
+	return options_unused_check("debug exe module symbols use-symbols-file no-inlined-by "
 				    "show-line-number show-file-name show-address symfs",
 				    "without --backtrace");
 }
