@@ -11,7 +11,7 @@
 #include "commands/common/command.h"
 #include "commands/common/guest.h"
 #include "commands/common/output.h"
-#include "fetch/http.h"
+#include "fetch/rest.h"
 
 enum { NAMES_MAX = 64, HEAD_EVERY = 20, COLUMN_WIDTH = 15 };
 

@@ -11,7 +11,7 @@
 #include "commands/common/command.h"
 #include "commands/common/guest.h"
 #include "commands/common/output.h"
-#include "fetch/http.h"
+#include "fetch/rest.h"
 #include "readers/osv/osv.h"
 
 /* Of a URL without a scheme, which is http, too. */

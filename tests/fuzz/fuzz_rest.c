@@ -15,7 +15,7 @@
 
 int helper_start(struct helper *h, const char *name);
 
-#include "fetch/http.h"
+#include "fetch/rest.h"
 
 enum { RAW = 0x80, REQUESTS = 4, ANSWER_MAX = 60000 };
 

@@ -11,7 +11,7 @@
 #include <jansson.h>
 
 #include "base/options.h"
-#include "fetch/http.h"
+#include "fetch/rest.h"
 #include "vm/kvm_state.h"
 
 /* Without an effect where nothing is asked from a REST server; --timeout is for others, too. */
