@@ -176,8 +176,7 @@ rule "examples run" "$(
 	cp tests/cases/profile-host/clock.txt "$dir/sampled.hrt"
 	cp tests/cases/profile-host/kallsyms "$dir/guest.kallsyms"
 	cp tests/cases/text-perf-chains/frames.txt "$dir/perf.data"
-	cp tests/cases/guest-clock/host.hrt "$dir/vm.hrt"
-	cp tests/cases/guest-clock/guest.dat "$dir"
+	cp tests/cases/heap/trace.txt "$dir/heap.hrt"
 	cp tests/cases/guest-clock/host.hrt "$dir/vm.hrt"
 	cp tests/cases/guest-clock/guest.dat "$dir/guest.dat"
 	cd doc/man && grep -hoE '^\$ hostrace [^|;&>]*' ./*.scd ../cookbook.md | sort -u | cut -d' ' -f 3- | while read -r line; do
