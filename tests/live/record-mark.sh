@@ -3,6 +3,8 @@
 # hostrace mark: notes, pauses by the command and by SIGUSR2; no span is measured over a pause.
 # Needs $HOSTRACE and $BUILD; prints TAP.
 set -u
+# Recorders are found by sockets of the network namespace: other tests record beside this one.
+[ "$(id -u)" != 0 ] || [ "${OWN_NETWORK:-}" = 1 ] || OWN_NETWORK=1 exec unshare --net bash "$0"
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_kvm
 live_needs_root
