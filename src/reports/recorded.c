@@ -22,6 +22,11 @@ const struct report_ops *report_recorded(const char *name)
 	return *ops;
 }
 
+const char *report_recorded_name(unsigned int i)
+{
+	return recorded[i] ? recorded[i]->needs->record_for : NULL;
+}
+
 /* The collector's own, which are recorded in any case. Those that name devices have probes. */
 static bool is_own(const struct event_type *t)
 {

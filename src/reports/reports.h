@@ -94,6 +94,9 @@ extern const struct report_ops timeline_report;
 /* The report whose events `record --for NAME` records. NULL: it is none of these. */
 const struct report_ops *report_recorded(const char *name);
 
+/* The names of these, by number; NULL: i is beyond the last one. Call with 0, 1, ... until then. */
+const char *report_recorded_name(unsigned int i);
+
 /* Is the event of this id one of them? */
 bool report_records(const struct report_ops *ops, unsigned int id);
 

@@ -26,7 +26,7 @@ refuses 1 'not a virtual machine' "a pid that is not a VM" "$HOSTRACE" record --
 refuses 1 'no VM named' "a name that nobody has" "$HOSTRACE" record --vm no-such-vm-name
 refuses 2 'mutually exclusive' "--vm with --all" "$HOSTRACE" record --vm 1 --all
 refuses 2 'unexpected argument' "a stray word" "$HOSTRACE" record 4711
-refuses 2 "unknown analyzer 'exit-latancy'.*exit-latency" "a report that is not there" \
+refuses 2 "unknown report or analyzer 'exit-latancy'.*exit-latency" "a report that is not there" \
 	"$HOSTRACE" record --vm 1 --for exit-latancy
 refuses 2 'invalid source .* of a guest trace' "a guest's trace from nowhere" \
 	"$HOSTRACE" record --vm 1 --guest nowhere:1

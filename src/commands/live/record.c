@@ -41,7 +41,7 @@ const struct option_row record_own_options[] = {
 	{'o', "output",   OPT_TEXT,     &record_opt.output,       "FILE",     "trace file (default hostrace.hrt); - writes to standard output"},
 	{'d', "duration", OPT_DURATION, &record_opt.duration_ns,  "T",        "stop after this time (10s, 500ms, 2m)"},
 	{'e', "events",   OPT_TEXT,     &record_opt.events,       "LIST",     "event sets (default, kvm, sched, qemu, irq, inside, all, ...), names and globs; -NAME excludes"},
-	{0,   "for",      OPT_TEXT,     &record_opt.analyzers,    "ANALYZER,...", "only the events that these analyzers need (exit-latency, virtqueue, ...)"},
+	{0,   "for",      OPT_TEXT,     &record_opt.analyzers,    "REPORT,...", "only the events that these need: blame, diagnose, downtime, exits, heap, interrupts, leaks, msrs, ports, requests, sched, timeline, virtio, or an analyzer of 'hostrace summary'"},
 	{0,   "exact",    OPT_FLAG,     &record_opt.exact,        NULL,         "with --for blame: also probe each lock and unlock of QEMU's global mutex (expensive)"},
 	{0,   "buffer",   OPT_SIZE,     &record_opt.buffer_bytes, "SIZE",     "buffer size per CPU (default 8M, at most 64M in total)"},
 	{0,   "ring",     OPT_SIZE,     &record_opt.ring_bytes,   "SIZE",     "flight recorder: keep only the newest SIZE; SIGUSR1 writes them to NAME-1.hrt, ..."},

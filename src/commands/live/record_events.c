@@ -4,6 +4,7 @@
 #include <fnmatch.h>
 
 #include "base/error.h"
+#include "base/suggest.h"
 #include "commands/live/record.h"
 #include "reports/reports.h"
 
@@ -115,6 +116,33 @@ static void choose_analyzer(const struct analyzer *a, bool wants[EV_LIMIT])
 	}
 }
 
+static void name_offer(struct suggestion *s, const char *typed, const char *name, FILE *list)
+{
+	suggest_try(s, typed, name);
+	if (list)
+		fprintf(list, " %s", name);
+}
+
+static int name_unknown(const char *name)
+{
+	_cleanup_free_ char *names = NULL;
+	struct suggestion s = {0};
+	size_t size;
+	FILE *list = open_memstream(&names, &size);
+
+	for (unsigned int i = 0; report_recorded_name(i); i++)
+		name_offer(&s, name, report_recorded_name(i), list);
+	for (unsigned int i = 0; i < NR_OTHERS; i++)
+		name_offer(&s, name, others[i].report, list);
+	for (const struct analyzer *const *a = analyzers; *a; a++)
+		name_offer(&s, name, (*a)->name, NULL);
+	if (list)
+		fclose(list);
+	fail_usage(-EINVAL, "unknown report or analyzer '%s' (supported:%s, and each analyzer)",
+		   name, names ?: "");
+	return suggest_hint(-EINVAL, &s);
+}
+
 static int choose_report(const char *name, bool wants[EV_LIMIT])
 {
 	const struct report_ops *report = report_recorded(name);
@@ -137,7 +165,7 @@ static int choose_report(const char *name, bool wants[EV_LIMIT])
 	}
 	a = analyzer_find(name, &own);
 	if (!a)
-		return -EINVAL;
+		return name_unknown(name);
 	/*
 	 * Those that it falls back to as well: here its own events may never come. But kvm_exit, the most frequent
 	 * event, has nothing that kvm_pio and the like lack.
