@@ -117,11 +117,29 @@ const char *sched_report_first_line(const struct sched_report *r, char *buf, siz
 
 GET_TEXT(get_kind, const void *at, sched_kind_names[sched_kind(at)])
 
+static struct cell get_role(struct table *t, const void *at)
+{
+	static const char *const roles[] = {
+		[SCHED_VCPU] = "vCPU",
+		[SCHED_MAIN_LOOP] = "main loop",
+		[SCHED_LOOP] = "loop",
+		[SCHED_WORKER] = "worker",
+	};
+	const struct sched_thread *th = at;
+	enum sched_kind kind = sched_kind(th);
+
+	if (kind == SCHED_VCPU && th->vcpu != RECORD_NO_VCPU)
+		return table_print(t, "vCPU %u", th->vcpu);
+	return (struct cell){0, roles[kind]};
+}
+
 static const struct column_def thread_keys[] = {
 	COLUMN_VM(struct sched_thread, pid),
 	{"thread", "thread", COL_TEXT, MEMBER(struct sched_thread, comm),
 	 .doc = "name of the thread"},
-	{"tid", NULL, COL_COUNT, MEMBER(struct sched_thread, tid), .doc = "its thread id"},
+	{"tid", "tid", COL_COUNT, MEMBER(struct sched_thread, tid), .doc = "its thread id"},
+	{NULL, "role", COL_TEXT, .get = get_role,
+	 .doc = "vCPU and its index, main loop, loop (another event loop) or worker"},
 	{"kind", NULL, COL_TEXT, .get = get_kind, .doc = "vcpu, main-loop, event-loop or worker"},
 	{"vcpu", NULL, COL_COUNT, offsetof(struct sched_thread, vcpu), column_vcpu,
 	 .nullable = true, .doc = "index of the vCPU; null: not a vCPU"},
@@ -270,15 +288,15 @@ static const struct column_def thread_columns[] = {
 	 .doc = "percent of its time on a CPU"},
 	{"ready", "ready", COL_PERCENT, .get = get_ready, .nullable = true,
 	 .doc = "percent of its time ready without a CPU: of a vCPU, what the guest sees as steal"},
-	{"asleep", "asleep", COL_PERCENT, .get = get_asleep, .spare = 3, .nullable = true,
+	{"asleep", "asleep", COL_PERCENT, .get = get_asleep, .spare = 5, .nullable = true,
 	 .doc = "percent of its time asleep"},
-	{"waits", "waits", COL_COUNT, .get = get_waits, .nullable = true,
+	{"waits", "waits", COL_COUNT, .get = get_waits, .spare = 2, .nullable = true,
 	 .doc = "how often it waited for a CPU"},
-	{"p50_ns", "p50", COL_NS, QUANTILE(p50, struct sched_thread, waits), 1, true,
+	{"p50_ns", "p50", COL_NS, QUANTILE(p50, struct sched_thread, waits), 4, true,
 	 .doc = "median of these waits"},
-	{"p99_ns", "p99", COL_NS, QUANTILE(p99, struct sched_thread, waits), 2, true,
+	{"p99_ns", "p99", COL_NS, QUANTILE(p99, struct sched_thread, waits), 3, true,
 	 .doc = "their 99th percentile"},
-	{"max_ns", "max", COL_NS, QUANTILE(max, struct sched_thread, waits), 0, true,
+	{"max_ns", "max", COL_NS, QUANTILE(max, struct sched_thread, waits), 1, true,
 	 .doc = "the longest; null, as the others: it waited for none"},
 	{"time_ns", NULL, COL_NS, .get = get_known_ns, .doc = "for which the thread was seen"},
 	{"ready_ns", NULL, COL_NS, .get = get_ready_ns, .nullable = true,
@@ -371,7 +389,7 @@ static const struct column_def loop_shares[] = {
 	 .doc = "percent on a CPU"},
 	{"ready", "ready", COL_PERCENT, .get = get_loop_ready, .spare = 2, .nullable = true,
 	 .doc = "percent ready without a CPU"},
-	{"blocked", "blocked", COL_PERCENT, .get = get_blocked, .spare = 2, .nullable = true,
+	{"blocked", "blocked", COL_PERCENT, .get = get_blocked, .spare = 1, .nullable = true,
 	 .doc = "percent in which a handler slept"},
 	{0},
 };
