@@ -12,7 +12,10 @@
 #include "commands/common/symbol_options.h"
 #include "reports/reports.h"
 
-enum { EXITS_LISTED = 10 }; /* unless --limit or --min-latency is given */
+enum {
+	EXITS_LISTED = 10, /* unless --limit or --min-latency is given */
+	CAUSES_SHOWN = 15
+};
 
 static bool list;
 static const char *by;
@@ -96,6 +99,8 @@ static int cmd_blame(int argc, char **argv)
 		return command_failed();
 	if (addresses_given(&symbols) || by_parse(by, symbols, &q.by)) /* inputs may have symbols */
 		return command_failed();
+	if (!list)
+		output_limit_default(CAUSES_SHOWN);
 	q.by.stack = stacks || folded_diff_given;
 	q.by.reason |= !by && q.by.stack;
 	if (folded_diff_given)

@@ -227,7 +227,7 @@ static size_t beside_interval(const struct comparison *c, bool all)
 	return nr;
 }
 
-void diff_report_caveats(const struct comparison *c, bool all, json_t *list)
+void diff_report_caveats(const struct comparison *c, bool all, bool explains, json_t *list)
 {
 	size_t unshown = c->nr_tested - c->nr_changed - c->nr_small,
 	       untested = c->nr - c->nr_tested, beside = beside_interval(c, all);
@@ -267,5 +267,6 @@ void diff_report_caveats(const struct comparison *c, bool all, json_t *list)
 			   RANK_TEST_MIN, untested);
 	if (!all && unshown)
 		caveat_add(list, "figures that did not change: %zu; --all shows them", unshown);
-	caveat_add(list, "percentiles are nearest-rank, within 0.4 %%");
+	if (explains)
+		caveat_add(list, "percentiles are nearest-rank, within 0.4 %%");
 }

@@ -18,6 +18,6 @@ const char *diff_report_first_line(const struct comparison *c, char *buf, size_t
 json_t *diff_report_totals(const struct comparison *c);
 
 /* Which test this is, and what limits it: adds to an array of texts. */
-void diff_report_caveats(const struct comparison *c, bool all, json_t *list);
+void diff_report_caveats(const struct comparison *c, bool all, bool explains, json_t *list);
 
 #endif

@@ -10,9 +10,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/types.h>
 
 #include "base/new_file.h"
+
+/* Which notes a text report ends with; other formats have all. */
+enum output_notes {
+	NOTES_LIMITS, /* what changes how the figures are to be read, as losses */
+	NOTES_NONE,
+	NOTES_ALL /* further what exactly is measured, and how it is computed */
+};
 
 struct output {
 	FILE *file;
@@ -22,6 +30,7 @@ struct output {
 	bool color;	    /* escape sequences may be used */
 	int width;	    /* columns of the terminal, 80 elsewhere */
 	bool wide;	    /* text: all columns, and no line is cut or broken */
+	enum output_notes notes;
 	FILE *wrapped;	    /* what `file` breaks the lines for; NULL: `file` is not of wrap_begin() */
 	struct wrap_options *wrap;
 	pid_t pager;	    /* the process that `file` is the input of; 0: none */
@@ -31,6 +40,12 @@ struct output {
 	void (*note)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 	json_t **tree; /* format "tree": receives the JSON answer, a new reference; else NULL */
 };
+
+/* Is it said what exactly is measured? */
+static inline bool output_explains(const struct output *out)
+{
+	return out->notes == NOTES_ALL || strcmp(out->format, "text") != 0;
+}
 
 /* ---- colours of verdicts on a terminal: what is good, what limits a report, what is wrong ---- */
 

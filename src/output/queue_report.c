@@ -40,7 +40,7 @@ static void caveats_stages(json_t *list, const struct queue_report *a)
 		for (unsigned int i = 0; i < a->nr; i++)
 			any |= s == STAGE_KICK_POP && a->list[i]->stage[s].count;
 	}
-	if (any)
+	if (any && a->explains)
 		caveat_add(list, "kick-pop lasts from a kick's arrival in QEMU to the next pop; "
 				 "elements popped by polling are not counted");
 }
@@ -94,7 +94,7 @@ json_t *queue_report_caveats(const struct queue_report *a, const struct trace_in
 			   "%" PRIu64 " device names, completions or interrupts were dropped: too "
 				      "many at once; some stages lack them",
 			   queues_refused(a->queues));
-	if (a->nr)
+	if (a->nr && a->explains)
 		caveat_add(list, a->estimated ? "percentiles are nearest-rank, within 0.4 %% in "
 						"rows that count more than 128"
 					      : "percentiles are nearest-rank and exact");

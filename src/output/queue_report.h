@@ -14,6 +14,7 @@ struct queue_report {
 	struct queues *queues;
 	uint64_t start_ns, end_ns;
 	const struct vm_names *vms; /* borrowed; NULL: there is one VM */
+	bool explains;		    /* notes tell what exactly is measured */
 
 	struct queue_figures **list; /* owned by the queues */
 	unsigned int nr, columns;

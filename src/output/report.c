@@ -154,6 +154,8 @@ void caveats_print(const struct report *r)
 	size_t i;
 	json_t *text;
 
+	if (r->out->notes == NOTES_NONE)
+		return;
 	json_array_foreach (r->caveats, i, text)
 		caveat_print(json_string_value(text), r->out->file);
 }

@@ -51,7 +51,8 @@ struct analyzer_elements {
  */
 struct analyzer {
 	const char *name, *summary;
-	const char *caveat; /* printed with every result: what exactly is measured */
+	const char *caveat;	 /* printed with every result: what limits the figures */
+	const char *explanation; /* what exactly is measured */
 
 	/* What is a span. */
 	const char *begin; /* events that open it */

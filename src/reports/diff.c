@@ -364,7 +364,7 @@ int diff_write(const struct diff *d, const struct output *out)
 	int err;
 
 	if (c->nr)
-		diff_report_caveats(c, all, d->notes);
+		diff_report_caveats(c, all, output_explains(out), d->notes);
 	report.head = diff_head;
 	report.foot = caveats_print;
 	report.needs = &diff_needs;

@@ -205,17 +205,20 @@ static enum tone note_tone(const char *text)
 	return strstr(text, " lost") || strstr(text, " missing") ? TONE_WARNING : TONE_NONE;
 }
 
-void inputs_foot(const struct input_set *set, const json_t *more, bool color, FILE *out)
+void inputs_foot(const struct input_set *set, const json_t *more, const struct output *out,
+		 FILE *file)
 {
-	json_t *list = caveats_json(set, more);
+	json_t *list = out->notes == NOTES_NONE ? NULL : caveats_json(set, more);
 	size_t i;
 	json_t *text;
 
-	if (worst_guest(set))
-		print_clock(worst_guest(set), trace_info_in_ticks(&set->reader->info), color, out);
+	if (list && worst_guest(set))
+		print_clock(worst_guest(set), trace_info_in_ticks(&set->reader->info), out->color,
+			    file);
 	json_array_foreach (list, i, text)
 		caveat_print_tone(json_string_value(text),
-				  color ? note_tone(json_string_value(text)) : TONE_NONE, out);
+				  out->color ? note_tone(json_string_value(text)) : TONE_NONE,
+				  file);
 	json_decref(list);
 }
 
@@ -226,7 +229,7 @@ static json_t *report_head(const struct report *r)
 
 static void report_foot(const struct report *r)
 {
-	inputs_foot(r->inputs, r->caveats, r->out->color, r->out->file);
+	inputs_foot(r->inputs, r->caveats, r->out, r->out->file);
 }
 
 struct report report_of_inputs(const struct input_set *in, const char *command,

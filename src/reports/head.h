@@ -15,8 +15,12 @@
  */
 json_t *inputs_head(const struct input_set *set, const char *command, const json_t *more);
 
-/* Prints the same as comment lines under a text report: losses, caveats, clock; nothing if there is nothing. */
-void inputs_foot(const struct input_set *set, const json_t *more, bool color, FILE *out);
+/*
+ * Prints the same to `file` as comment lines under a text report: losses, caveats, clock; nothing if there is nothing,
+ * or no notes are wanted.
+ */
+void inputs_foot(const struct input_set *set, const json_t *more, const struct output *out,
+		 FILE *file);
 
 /* A report of an open input set, with the head and foot of every report; `command` is borrowed. */
 struct report report_of_inputs(const struct input_set *in, const char *command,

@@ -152,7 +152,7 @@ static int rows_end(struct rows *rows, const json_t *more)
 	if (is(rows, "text") && !rows->columns)
 		output_fields(rows->out, 0);
 	if (is(rows, "text"))
-		inputs_foot(rows->in, more, rows->out->color, f);
+		inputs_foot(rows->in, more, rows->out, f);
 	else if (is(rows, "json"))
 		json_rows_end(f, inputs_head(rows->in, rows->q->command, more));
 	else if (is(rows, "jsonl"))

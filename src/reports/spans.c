@@ -104,13 +104,15 @@ static void caveat_nested(json_t *list, const struct pair_counts *c)
 }
 
 static json_t *caveats_of(const struct analyzer *a, const struct pair_counts *c,
-			  const struct input_set *in, bool clips)
+			  const struct input_set *in, bool clips, bool explains)
 {
 	bool window = in->until_ns != UINT64_MAX;
 	json_t *list = json_array();
 
-	if (a->caveat && c->spans) /* what a figure includes, if there is one */
+	if (a->caveat && c->spans)
 		json_array_append_new(list, json_string(a->caveat));
+	if (a->explanation && c->spans && explains)
+		json_array_append_new(list, json_string(a->explanation));
 	caveat(list, "spans unknown because events were lost: %" PRIu64, c->unknown);
 	caveat(list, "spans not counted because events in them may be missing: %" PRIu64, c->gaps);
 	if (a->end) {
@@ -282,7 +284,8 @@ static int spans_write(struct result *result, const struct output *out)
 	needs_make(s, used, &needs);
 	report.needs = &needs.report;
 	report.caveats = caveats_of(s->counts ? &s->point[used] : s->analyzer[used],
-				    pairing_counts(job->pairing), result->in, view->clips);
+				    pairing_counts(job->pairing), result->in, view->clips,
+				    output_explains(out));
 	if (s->counts)
 		caveat_no_ends(report.caveats, s->analyzer[used]);
 	caveat_several_vms(report.caveats, job->pairing, result->in);
@@ -353,7 +356,7 @@ static int count_open(const struct result *r, unsigned int i, const char *by)
 	struct analyzer *point = &s->point[i];
 
 	*point = *s->analyzer[i];
-	point->end = point->mark = point->caveat = NULL;
+	point->end = point->mark = point->caveat = point->explanation = NULL;
 	return job_open(r, point, &count_view, by, &s->count_folding[i], &s->count[i]);
 }
 

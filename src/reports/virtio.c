@@ -77,7 +77,8 @@ static int virtio_write(struct result *r, const struct output *out)
 	struct queue_report a = {.queues = ((struct virtio *)r->state)->queues,
 				 .start_ns = input_set_host_start_ns(r->in),
 				 .end_ns = input_set_host_end_ns(r->in),
-				 .vms = result_vms(r)};
+				 .vms = result_vms(r),
+				 .explains = output_explains(out)};
 	struct report report = result_report(r, out);
 	int err;
 

@@ -415,7 +415,7 @@ static int summary_draw(struct folding *f, struct report *r)
 		summary_row(f, &t, &g->group[i], all_ns, named);
 	if (!strcmp(f->analyzer->name, "exit-latency"))
 		halts_note(f, r, g);
-	if (g->nr)
+	if (g->nr && output_explains(r->out))
 		json_array_append_new(
 			r->caveats,
 			json_string(estimated ? "percentiles are nearest-rank, within 0.4 % "

@@ -22,7 +22,7 @@ here = os.path.dirname(os.path.abspath(__file__))
 cases = os.path.join(here, "..", "cases")
 hostrace = os.path.realpath(os.environ.get("HOSTRACE", "build/hostrace"))
 SECONDS = 20 * int(os.environ.get("TAP_SLOWER", "1"))
-COMMON = {"help", "quiet", "verbose", "color", "no-pager"}  # of every command, about the terminal
+COMMON = {"help", "quiet", "notes", "verbose", "color", "no-pager"}  # of every command, about the terminal
 environment = {"PATH": os.environ.get("PATH", ""), "HOME": "/", "TZ": "UTC", "LC_ALL": "C", "TERM": "dumb",
                "COLUMNS": "40"}  # --wide has an effect on most lines
 

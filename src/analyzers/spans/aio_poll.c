@@ -12,6 +12,8 @@ const struct analyzer aio_poll_analyzer = {
 	.end = "qemu_poll_done",
 	.key = "tid",
 	.by = "tid",
-	.caveat = "from the call of qemu_poll_ns() to its return; event loops that wait in epoll "
-		  "or io_uring are not counted; for busy polling, use pair:poll_begin,poll_end,tid",
+	.explanation =
+		"from the call of qemu_poll_ns() to its return; event loops that wait in epoll "
+		"or io_uring are not counted; for busy polling, use "
+		"pair:poll_begin,poll_end,tid",
 };

@@ -12,6 +12,7 @@ const struct analyzer block_analyzer = {
 	.end = "block_end",
 	.key = "cookie",
 	.by = "type",
-	.caveat = "from block_acct_start() to block_acct_done() or _failed(), the same interval as "
-		  "in QEMU's disk statistics (query-blockstats)",
+	.explanation =
+		"from block_acct_start() to block_acct_done() or _failed(), the same interval "
+		"as in QEMU's disk statistics (query-blockstats)",
 };

@@ -14,7 +14,8 @@ const struct analyzer exit_latency_analyzer = {
 	.key = "tid",
 	.needs = "kvm_nested_vmexit,kvm_nested_vmexit_inject",
 	.by = "reason",
-	.caveat = "exit latency is the time from the kvm_exit tracepoint to the next kvm_entry of "
-		  "the same vCPU thread; it includes halting, userspace and preemption",
+	.explanation =
+		"exit latency is the time from the kvm_exit tracepoint to the next kvm_entry of "
+		"the same vCPU thread; it includes halting, userspace and preemption",
 	.fallback = {{"userspace-exit", "these are userspace-exit cycles, not all exits"}},
 };

@@ -13,6 +13,6 @@ const struct analyzer mmio_analyzer = {
 	.by = "dir,page,size",
 	.size = "size",
 	.skip_zero = "type",
-	.caveat = "a read that exits to userspace is counted once, when it completes",
+	.explanation = "a read that exits to userspace is counted once, when it completes",
 	.fallback = {{"exit-mmio", "MMIO is counted from kvm_exit"}},
 };

@@ -9,7 +9,7 @@ const struct analyzer pio_analyzer = {
 	.by = "dir,port,size",
 	.weight = "count",
 	.size = "size",
-	.caveat = "in and out are the accesses that QEMU's probes cpu_in and cpu_out reported "
+	.explanation = "in and out are the accesses that QEMU's probes cpu_in and cpu_out reported "
 		  "before QEMU 1.7 (KVM) and 2.4 (TCG); a string I/O of N counts as N",
 	.fallback = {{"qemu-pio", NULL},
 		     {"exit-pio", "port I/O is counted from kvm_exit"}},

@@ -10,6 +10,7 @@ const struct analyzer qemu_pio_analyzer = {
 	.by = "dir,port,size",
 	.weight = "count",
 	.size = "size",
-	.caveat = "recorded in QEMU's memory functions: its probes cpu_in and cpu_out do not fire "
-		  "since QEMU 1.7 (KVM) and 2.4 (TCG); a string I/O of N counts as N",
+	.explanation =
+		"recorded in QEMU's memory functions: its probes cpu_in and cpu_out do not fire "
+		"since QEMU 1.7 (KVM) and 2.4 (TCG); a string I/O of N counts as N",
 };

@@ -9,6 +9,7 @@ const struct analyzer run_length_analyzer = {
 	.end = "kvm_exit",
 	.key = "tid",
 	.by = "vcpu",
-	.caveat = "run length is the time from the kvm_entry tracepoint to the next kvm_exit of "
-		  "the same vCPU thread",
+	.explanation =
+		"run length is the time from the kvm_entry tracepoint to the next kvm_exit of "
+		"the same vCPU thread",
 };

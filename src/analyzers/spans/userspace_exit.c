@@ -13,6 +13,7 @@ const struct analyzer userspace_exit_analyzer = {
 	.mark = "kvm_userspace_exit", /* each of them was handled in userspace */
 	.key = "tid",
 	.by = "reason",
-	.caveat = "a userspace exit lasts from the return of KVM_RUN to its next call in the same "
-		  "thread; exits handled within KVM are not counted",
+	.explanation =
+		"a userspace exit lasts from the return of KVM_RUN to its next call in the same "
+		"thread; exits handled within KVM are not counted",
 };

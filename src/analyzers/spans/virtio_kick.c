@@ -44,6 +44,6 @@ const struct analyzer virtio_kick_analyzer = {
 	.ends_repeat = true,
 	.elements =
 		&(const struct analyzer_elements){.popped = kick_popped, .cleared = kick_cleared},
-	.caveat = "from a kick's arrival in QEMU to the next pop of an element; kicks that "
+	.explanation = "from a kick's arrival in QEMU to the next pop of an element; kicks that "
 		  "another kick or a reset follows before a pop are not counted",
 };

@@ -35,6 +35,7 @@ const struct analyzer virtqueue_analyzer = {
 	.by = "device,queue",
 	.elements = &(const struct analyzer_elements){.popped = virtqueue_element_popped,
 						      .left = virtqueue_element_left},
-	.caveat = "a span lasts from the return of virtqueue_pop to virtqueue_fill of the same "
-		  "element",
+	.explanation =
+		"a span lasts from the return of virtqueue_pop to virtqueue_fill of the same "
+		"element",
 };

@@ -22,6 +22,7 @@ const struct options_given *command_given;
 const struct option_row common_options[] = {
 	{'h', "help",     OPT_FLAG, &common.help,     NULL,   "show this help"},
 	{'q', "quiet",    OPT_FLAG, &common.quiet,    NULL,   "print no progress and no notes"},
+	{0,   "notes",    OPT_FLAG, &common.notes,    NULL,   "print also what exactly is measured, below a report"},
 	{'v', "verbose",  OPT_FLAG, &common.verbose,  NULL,   "print more details"},
 	{0,   "color",    OPT_TEXT, &common.color,    "WHEN", "auto (default), always or never"},
 	{0,   "no-pager", OPT_FLAG, &common.no_pager, NULL,   "do not use a pager"},

@@ -88,7 +88,7 @@ extern const struct options_given *command_given;
 /* Options that every command has: --help, -q, -v, --color, --no-pager. */
 extern const struct option_row common_options[];
 struct common {
-	bool help, quiet, verbose, no_pager;
+	bool help, quiet, notes, verbose, no_pager;
 	const char *color; /* auto, always, never */
 };
 extern struct common common;

@@ -33,7 +33,7 @@ static struct {
 const struct option_row output_options[] = {
 	{'f', "format", OPT_TEXT, &given.format, "FORMAT", "text (default), json, ...; see the manual page"},
 	{'o', "output", OPT_TEXT, &given.file,   "FILE",   "write the report to FILE (-: standard output)"},
-	{0,   "limit",  OPT_U64,  &given.limit,  "N",      "print at most N rows"},
+	{0,   "limit",  OPT_U64,  &given.limit,  "N",      "print at most N rows; 0: all"},
 	{0,   "sort",   OPT_TEXT, &given.sort,   "COLUMN", "sort by this column"},
 	{0,   "wide",   OPT_FLAG, &given.wide,   NULL,     "text: all columns, one line per row, nothing cut"},
 	{0},
@@ -44,7 +44,7 @@ const struct option_row output_options[] = {
 const struct option_row output_file_options[] = {
 	{'f', "format", OPT_TEXT, &given.format, "FORMAT", "text (default), json, ...; see the manual page"},
 	{'o', "output", OPT_TEXT, &given.file,   "FILE",   "write the report to FILE (-: standard output)"},
-	{0,   "limit",  OPT_U64,  &given.limit,  "N",      "print at most N rows"},
+	{0,   "limit",  OPT_U64,  &given.limit,  "N",      "print at most N rows; 0: all"},
 	{0,   "wide",   OPT_FLAG, &given.wide,   NULL,     "text: all columns, one line per row, nothing cut"},
 	{0},
 };
@@ -159,6 +159,15 @@ void output_default(const char *format)
 		given.format = format;
 }
 
+void output_limit_default(uint64_t rows)
+{
+	for (const struct option_row *o = output_file_options; o->name; o++)
+		if (!strcmp(o->name, "limit") && option_is_given(command_given, o))
+			return;
+	if (output_is("text") && !given.wide)
+		given.limit = rows;
+}
+
 static int file_open(struct output *out)
 {
 	int err = input_check_output(given.file);
@@ -219,6 +228,9 @@ int output_open(const char *formats, struct output *ret)
 			       .sort = given.sort,
 			       .width = WIDTH_DEFAULT,
 			       .wide = given.wide || common.verbose,
+			       .notes = common.notes   ? NOTES_ALL
+					: common.quiet ? NOTES_NONE
+						       : NOTES_LIMITS,
 			       .note = command_note};
 	if (given.file && strcmp(given.file, "-") && strcmp(given.file, "/dev/stdout"))
 		err = file_open(ret);

@@ -31,6 +31,9 @@ const char *output_format(void);
 /* The format if -f is not given, instead of text. Before output_open(). */
 void output_default(const char *format);
 
+/* So many rows of text if neither --limit nor --wide is given. For commands with output_file_options. */
+void output_limit_default(uint64_t rows);
+
 /* The name after -o, or NULL: for commands that write a trace, not a report. */
 const char *output_file(void);
 

@@ -30,7 +30,7 @@ static bool events_end(struct sample_run *run)
 	if (run->sink.json) {
 		row_sink_end(&run->sink, run_head(run));
 	} else if (!strcmp(run->out.format, "text")) {
-		inputs_foot(run->source.in, run->more, run->out.color, run->sink.out);
+		inputs_foot(run->source.in, run->more, &run->out, run->sink.out);
 	}
 	return input_set_strict_failed(run->source.in);
 }

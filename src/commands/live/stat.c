@@ -289,30 +289,25 @@ static json_t *stat_head(const struct report *r)
 
 static json_t *caveats_make(const struct watching *w)
 {
+	bool explains = output_explains(&w->out);
 	json_t *list = json_array();
-	uint64_t missed = stat_missed(w->stat);
-	char text[160];
 
-	if (stat_span(w->stat) == STAT_EXIT_TO_ENTRY)
-		json_array_append_new(
-			list, json_string("exit latency is the time from the kvm_exit tracepoint "
-					  "to the next kvm_entry of the same vCPU; it includes "
-					  "halting, userspace and preemption"));
-	else
-		json_array_append_new(
-			list,
-			json_string("no kvm_exit on this KVM backend: these are userspace-exit "
-				    "cycles, from the return of KVM_RUN to its next call in the "
-				    "same thread; exits handled within KVM are not counted"));
-	json_array_append_new(
-		list, json_string(opt.interval_ns ? "minimum, maximum, deviation and percentiles "
-						    "are computed from buckets: within 0.4 %"
-						  : "deviation and percentiles (nearest-rank) are "
-						    "computed from buckets: within 0.4 %"));
-	snprintf(text, sizeof(text), "%" PRIu64 " exits of hot-plugged vCPUs were not counted",
-		 missed);
-	if (missed)
-		json_array_append_new(list, json_string(text));
+	if (stat_span(w->stat) != STAT_EXIT_TO_ENTRY)
+		caveat_add(list, "no kvm_exit on this KVM backend: these are userspace-exit "
+				 "cycles, from the return of KVM_RUN to its next call in the same "
+				 "thread; exits handled within KVM are not counted");
+	else if (explains)
+		caveat_add(list, "exit latency is the time from the kvm_exit tracepoint to the "
+				 "next kvm_entry of the same vCPU; it includes halting, userspace "
+				 "and preemption");
+	if (explains)
+		caveat_add(list, opt.interval_ns
+					 ? "minimum, maximum, deviation and percentiles are "
+					   "computed from buckets: within 0.4 %%"
+					 : "deviation and percentiles (nearest-rank) are computed "
+					   "from buckets: within 0.4 %%");
+	caveat_count(list, "exits of hot-plugged vCPUs, which were not counted",
+		     stat_missed(w->stat));
 	return list;
 }
 
