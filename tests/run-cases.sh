@@ -8,6 +8,7 @@
 #   tests/run-cases.sh --update NAME...     writes `expect` from the present output; read the diff before committing
 #   tests/run-cases.sh --sort [NAME...]     hostrace's comparisons are checked, and what it sorts is shuffled before
 #                                           (tests/faults/sort.c): the output must be the same
+#   tests/run-cases.sh --part N/M           every Mth case, from the Nth on
 #   tests/run-cases.sh --names [NAME...]    names in the traces get characters that control a terminal or the direction
 #                                           of text: none may be in what hostrace prints or writes for people
 #
@@ -103,7 +104,11 @@ check_case() {
 	fi
 }
 
-update=0
+update=0 part=
+if [ "${1:-}" = --part ]; then
+	part=$2
+	shift 2
+fi
 if [ "${1:-}" = --update ]; then
 	update=1
 	shift
@@ -115,6 +120,14 @@ if [ $# -eq 0 ]; then
 	done
 	[ $hostile = 0 ] || mapfile -t names < <(cd "$root/tests/cases" && grep -lE "$texts" ./*/*.txt | cut -d / -f 2 | uniq)
 	[ $hostile = 0 ] || set -- "${names[@]}"
+fi
+
+if [ -n "$part" ]; then
+	all=("$@")
+	set --
+	for ((i = ${part%/*} - 1; i < ${#all[@]}; i += ${part#*/})); do
+		set -- "$@" "${all[i]}"
+	done
 fi
 
 # Each job runs every jobs-th case; the results are printed in order at the end.

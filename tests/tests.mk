@@ -35,7 +35,8 @@ UNIT_PARTS = $(foreach u,$(LONG_UNITS) $(filter-out $(LONG_UNITS),$(UNIT_TESTS))
 LINT_PARTS = manual,120,tests/lint/manual.sh lint,120,tests/lint/lint.sh stap,60,tests/lint/stap.sh \
 	hardening,60,tests/lint/hardening.sh package,120,tests/lint/package.sh prometheus,60,tests/lint/prometheus.sh tap,60,tests/lint/tap.sh files,60,tests/lint/files.sh boot,60,tests/lint/boot.sh
 # With --sort a case must print the same, so that one run checks both. That without is done by check-fast, and with sanitizers.
-CASES_PLAIN  = cases,300,tests/run-cases.sh
+# They take longest of all with sanitizers: in two parts, which run at once.
+CASES_PLAIN  = cases/1,300,tests/run-cases.sh,--part,1/2 cases/2,300,tests/run-cases.sh,--part,2/2
 CASES_SORTED = cases,300,tests/run-cases.sh,--sort
 FAST_PARTS = $(if $(filter 1,$(SAN)),,$(LINT_PARTS)) $(UNIT_PARTS)
 FAULT_PARTS = faults/alloc,300,tests/faults/run.sh,alloc faults/calls,300,tests/faults/run.sh,calls \

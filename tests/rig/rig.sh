@@ -403,7 +403,7 @@ prepare() { # IS-UP-TO-DATE BUILD
 	"$1" || {
 		flock -u 9
 		lock
-		"$2"
+		"$1" || "$2" # unless another did meanwhile
 		lock -s
 	}
 }
