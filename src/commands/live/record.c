@@ -23,7 +23,6 @@
 #include "vm/select.h"
 
 enum {
-	SUMMARY_TYPES = 6, /* event types named in the summary */
 	FINAL_ROUNDS = 50, /* to wait for slots that are not published yet */
 	FINAL_PAUSE_US = 2000,
 	DUMP_PATH_MAX = 4096,
@@ -228,39 +227,13 @@ static void pause_until_round(struct recording *r, uint64_t now)
 		r->stop = STOP_SIGNAL;
 }
 
-static void started_several(const struct recording *r)
-{
-	char list[VM_NAMES_TEXT];
-
-	vm_list_print(r->vms, r->nr_vms, list, sizeof(list));
-	command_note("recording %u VMs to %s: %s; stop with ^C", r->nr_vms, record_opt.output,
-		     list);
-}
-
-/* Scripts wait for this line: from now on events are recorded. */
-static void started(const struct recording *r)
-{
-	char label[VM_LABEL_TEXT];
-
-	if (r->follow.active && !r->watch[0].is_qemu)
-		command_note("recording the VMs that '%s' (pid %d) starts to %s; stops when the "
-			     "command and its VMs have ended",
-			     r->vms[0].name, r->vms[0].pid, record_opt.output);
-	else if (r->nr_vms == 1)
-		command_note("recording %s to %s; %s", vm_label(&r->vms[0], label, sizeof(label)),
-			     record_opt.output,
-			     r->argv ? "stops when the command ends" : "stop with ^C");
-	else
-		started_several(r);
-}
-
 static int record_loop(struct recording *r)
 {
 	uint64_t watermark;
 	int err = 0;
 
 	record_stop_ready(r);
-	started(r);
+	record_tell_start(r);
 	r->start_ns = monotonic_ns();
 	r->progress_ns = r->start_ns + NS_PER_S; /* to attach to the command's VM comes first */
 	while (!r->stop && !err) {
@@ -379,89 +352,6 @@ static int setup(struct recording *r)
 	return err || !r->argv ? err : launch_go(&r->launch);
 }
 
-static int by_count(const void *a, const void *b, void *arg)
-{
-	const uint64_t *count = arg;
-	unsigned int x = *(const unsigned int *)a, y = *(const unsigned int *)b;
-
-	return order_u64(count[y], count[x]) ?: order_u64(x, y);
-}
-
-/* What the file has: less than was recorded if writing failed. Else memory of a flight recorder counts as well. */
-static struct collector_counts counts_kept(const struct recording *r)
-{
-	struct collector_counts n = *collector_counts(r->collector);
-
-	for (unsigned int i = 0; i < EV_LIMIT; i++) {
-		n.events -= record_control_dropped(r, i);
-		n.by_type[i] -= record_control_dropped(r, i);
-	}
-	for (unsigned int i = 0; i < EV_LIMIT && r->file_err; i++) {
-		if (r->written.count[i] >= n.by_type[i])
-			continue;
-		n.events -= n.by_type[i] - r->written.count[i];
-		n.by_type[i] = r->written.count[i];
-	}
-	return n;
-}
-
-static void record_summary(struct recording *r)
-{
-	const struct collector_counts counts = counts_kept(r), *n = &counts;
-	unsigned int order[EV_LIMIT];
-	char line[512] = "", kept[DUMP_PATH_MAX + 32] = "";
-	size_t len = 0;
-
-	for (unsigned int i = 0; i < EV_LIMIT; i++)
-		order[i] = i;
-	qsort_r(order, EV_LIMIT, sizeof(order[0]), by_count, (void *)n->by_type);
-	for (unsigned int i = 0; i < SUMMARY_TYPES && n->by_type[order[i]]; i++)
-		len += snprintf(line + len, sizeof(line) - len, "%s%s %" PRIu64, len ? ", " : "",
-				event_type_ours(order[i])->name, n->by_type[order[i]]);
-	if (!r->flight && r->written.bytes)
-		snprintf(kept, sizeof(kept), ", %" PRIu64 " KiB %s %s", r->written.bytes / 1024,
-			 record_opt.stream ? "to" : "in", record_opt.output);
-	else if (!r->flight)
-		snprintf(kept, sizeof(kept), ", no file");
-	command_note("%" PRIu64 " events in %.1f s (%s), %" PRIu64 " lost%s; ended by: %s",
-		     n->events, (double)(collector_stop_ns(r->collector) - r->start_ns) / 1e9,
-		     len ? line : "none",
-		     n->lost + r->written.missing, kept, record_stop_words[r->stop]);
-	if (r->written.missing)
-		command_note("warning: %" PRIu64 " events could not be written%s",
-			     r->written.missing,
-			     r->written.bytes ? "; the file counts them as lost" : "");
-	if (n->lost > n->skipped)
-		command_note("warning: %" PRIu64
-			     " events were lost: buffers were full; try: --buffer %" PRIu64
-			     "M, or fewer --events",
-			     n->lost - n->skipped, collector_ring_bytes(r->collector) * 4 >> 20);
-	if (n->skipped)
-		command_note("warning: %" PRIu64
-			     " events were lost: the kernel did not run the programs that record "
-			     "them (see CAVEATS in hostrace-record(1))",
-			     n->skipped);
-	parts_summary(r);
-	if (r->flight)
-		record_trigger_summary(r);
-	else if (r->written.bytes && n->events && !record_opt.stream)
-		command_note("next: hostrace %s -i %s",
-			     events_next_print(record_opt.analyzers, n->by_type, kept,
-					       sizeof(kept)),
-			     record_opt.output);
-	else if (!collector_counts(r->collector)->events && !r->written.missing)
-		command_note("no events were recorded; 'hostrace doctor --vm PID' lists the "
-			     "available events");
-}
-
-static void command_status_tell(const struct launch *c)
-{
-	if (c->ended && WIFSIGNALED(c->status))
-		command_note("the command was killed by signal %d", WTERMSIG(c->status));
-	else if (c->ended && WEXITSTATUS(c->status))
-		command_note("the command exited with status %d", WEXITSTATUS(c->status));
-}
-
 static void teardown(struct recording *r)
 {
 	launch_close(&r->launch);
@@ -523,7 +413,7 @@ static int record(struct recording *r)
 	err = err ? err : end;
 	r->file_err = file_end(r);
 	err = err ? err : r->file_err;
-	record_summary(r);
+	record_tell_end(r);
 	err = err ? err : dumps_judge(r);
 	return err ? err : record_follow_stop(r);
 }
@@ -535,7 +425,7 @@ static int record_once(struct recording *r)
 
 	r->signals = record_signals_open();
 	status = record(r) ? command_failed() : EXIT_FINE;
-	command_status_tell(&r->launch);
+	record_tell_command(&r->launch);
 	teardown(r);
 	return status;
 }

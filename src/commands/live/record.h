@@ -93,6 +93,19 @@ bool launch_poll(struct launch *c);
 /* Ends it if it still waits at the gate, else leaves it alone. */
 void launch_close(struct launch *c);
 
+/* ---- what is said (record_tell.c) ---- */
+
+struct recording;
+
+/* That it records, what, and until when. Scripts wait for this line: from now on events are recorded. */
+void record_tell_start(const struct recording *r);
+
+/* Events, losses, the file, why it ended, what to do next. */
+void record_tell_end(struct recording *r);
+
+/* How the command after -- ended, or that it goes on. */
+void record_tell_command(const struct launch *c);
+
 /* What is known of the child before it runs: the VM that it may become. Free with vm_free(). */
 int launch_vm(const struct launch *c, char **argv, struct vm *ret);
 
