@@ -1,6 +1,11 @@
 # hostrace: `make` builds it, `make demo` runs a demo, `make check` runs the tests, `make help` lists the targets.
 # Source lists are wildcards: a new command, analyzer, view, format, reader or test needs no change here.
 
+# All CPUs, unless -j says how many.
+ifeq ($(MAKELEVEL)$(filter -j% --jobs% --jobserver%,$(MAKEFLAGS)),0)
+MAKEFLAGS += -j$(shell nproc)
+endif
+
 BUILD	?= build
 CC	= gcc
 CLANG	?= clang
