@@ -119,7 +119,11 @@ static int write_stages(struct report *report, const struct path_report *r)
 
 	if (r->summary->requests)
 		report->extra_text = path_report_totals(r, totals, sizeof(totals));
-	return report_table_made(report, err, &t);
+	if (err) {
+		table_free(&t);
+		return err;
+	}
+	return report_table(report, &t, "time_ns");
 }
 
 static int write_format(struct report *report, const struct path_report *r, bool waterfall)
