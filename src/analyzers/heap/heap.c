@@ -2,18 +2,122 @@
 /*
  * Counts of sites are since the recording began, so that the newest event of a site is all that counts. At the first
  * event from `base_ns` on, what every site has not freed is kept: later growth is the difference. Mappings are followed
- * by address (ranges.h); a site of mmap() has left what its ranges have.
+ * by address (heap_ranges); a site of mmap() has left what its ranges have.
  */
 #include "analyzers/heap/heap.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "analyzers/heap/ranges.h"
+#include "base/array.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "event/handlers.h"
 #include "event/records.h"
+
+/*
+ * Mapped memory by address: what is left of each mapping after others were unmapped, or mapped over it.
+ * A sorted array. Mappings are rare next to blocks, and there are few at a time, so that moving what follows is cheap:
+ * at most HEAP_RANGES_MAX of 32 bytes.
+ */
+
+struct heap_range {
+	uint64_t from, to, id; /* id: the caller's */
+	uint32_t pid, mapping; /* mapping: its number; pieces of one mapping share it */
+};
+
+struct heap_ranges {
+	struct heap_range *range; /* by pid and address; none overlap */
+	size_t nr, max;
+	uint32_t mappings; /* so far */
+	uint64_t refused;  /* beyond HEAP_RANGES_MAX */
+};
+
+/* The first that ends after `at`. */
+static size_t range_find(const struct heap_ranges *r, uint32_t pid, uint64_t at)
+{
+	return array_prefix(r->nr, i,
+			    r->range[i].pid < pid ||
+				    (r->range[i].pid == pid && r->range[i].to <= at));
+}
+
+static int range_insert(struct heap_ranges *r, size_t at, const struct heap_range *new)
+{
+	int err;
+
+	if (r->nr == HEAP_RANGES_MAX) {
+		r->refused++;
+		return 0;
+	}
+	err = array_room_kept(r->range, r->nr, r->max);
+	if (err)
+		return err;
+	memmove(&r->range[at + 1], &r->range[at], (r->nr - at) * sizeof(*r->range));
+	r->range[at] = *new;
+	r->nr++;
+	return 0;
+}
+
+/* A range that would wrap ends with the address space. */
+static uint64_t range_end(uint64_t from, uint64_t bytes)
+{
+	return bytes > UINT64_MAX - from ? UINT64_MAX : from + bytes;
+}
+
+/* Removes what is mapped there. How many bytes were. 0 or -ENOMEM. */
+static int ranges_cut(struct heap_ranges *r, uint32_t pid, uint64_t from, uint64_t bytes,
+		      uint64_t *ret)
+{
+	uint64_t to = range_end(from, bytes);
+	size_t first = range_find(r, pid, from), last;
+	int err = 0;
+
+	*ret = 0;
+	if (first < r->nr && r->range[first].pid == pid && r->range[first].from < from) {
+		struct heap_range rest = r->range[first];
+		uint64_t end = rest.to < to ? rest.to : to;
+
+		*ret += end - from;
+		r->range[first++].to = from;
+		if (rest.to > to) { /* a hole in its middle */
+			rest.from = to;
+			return range_insert(r, first, &rest);
+		}
+	}
+	for (last = first; last < r->nr && r->range[last].pid == pid && r->range[last].to <= to;
+	     last++)
+		*ret += r->range[last].to - r->range[last].from;
+	memmove(&r->range[first], &r->range[last], (r->nr - last) * sizeof(*r->range));
+	r->nr -= last - first;
+	if (first < r->nr && r->range[first].pid == pid && r->range[first].from < to) {
+		*ret += to - r->range[first].from;
+		r->range[first].from = to;
+	}
+	return err;
+}
+
+/* Adds a range, instead of what is mapped there. 0, also if it is refused; -ENOMEM. */
+static int ranges_add(struct heap_ranges *r, uint32_t pid, uint64_t from, uint64_t bytes,
+		      uint64_t id)
+{
+	const struct heap_range new = {from, range_end(from, bytes), id, pid, r->mappings++};
+	uint64_t cut;
+	int err = ranges_cut(r, pid, from, bytes, &cut);
+
+	if (err || new.to == new.from)
+		return err;
+	return range_insert(r, range_find(r, pid, from), &new);
+}
+
+static void ranges_free(struct heap_ranges *r)
+{
+	free(r->range);
+	*r = (struct heap_ranges){0};
+}
 
 enum { STACK_BYTES = 800, PAGE = 4096 };
 
