@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Bisection of sorted arrays, and arrays that grow by one element at a time: their capacity is their length rounded up
- * to a power of two, so that only the length is stored. Reserve memory, then append:
+ * to a power of two, so that only the length is stored.
+ *
+ *	err = array_add(t->list, t->nr, element);
+ *
+ * Where the element is made in place: reserve memory, then append.
  *
  *	err = array_room(t->list, t->nr);
  *	if (!err)
- *		t->list[t->nr++] = element;
+ *		t->list[t->nr++] = (struct element){...};
  */
 #ifndef HOSTRACE_ARRAY_H
 #define HOSTRACE_ARRAY_H
@@ -52,6 +56,15 @@
 
 /* 0, or -ENOMEM with the error message set and the array unchanged. An empty array is NULL with length 0; free() it. */
 #define array_room(array, nr) array_room_(&(array), (nr), sizeof(*(array)))
+
+/* Appends an element, which is evaluated after that. 0 or -ENOMEM, as above. */
+#define array_add(array, nr, element)                                                              \
+	({                                                                                         \
+		int err_ = array_room(array, nr);                                                  \
+		if (!err_)                                                                         \
+			(array)[(nr)++] = (element);                                               \
+		err_;                                                                              \
+	})
 
 /* The same for an array that is emptied and filled again in its memory: `max`, 0 at first, is its capacity. */
 #define array_room_kept(array, nr, max)                                                            \

@@ -281,10 +281,7 @@ static int sequence_add(struct sequences *s, uint64_t key, uint64_t at)
 	}
 	if (q == s->list + s->nr)
 		s->list[s->nr++] = (struct sequence){.key = key};
-	if (array_room(q->at, q->nr))
-		return -ENOMEM;
-	q->at[q->nr++] = at;
-	return 0;
+	return array_add(q->at, q->nr, at);
 }
 
 /* ---- the host's writes ---- */

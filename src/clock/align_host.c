@@ -112,18 +112,13 @@ static int report_add(struct align *a, const struct event *ev)
 	struct clock_report report = {.host_tsc = ev->time_ns};
 	struct align_vcpu *v;
 	uint64_t vcpu;
-	int err;
 
 	if (!report_read(ev, &report, &vcpu))
 		return 0;
 	v = vcpu_get(a, ev->pid, vcpu == ev->vcpu ? ev->tid : 0, vcpu);
 	if (!v || v->nr_reports >= CLOCK_SEGMENTS_MAX)
 		return 0;
-	err = array_room(v->report, v->nr_reports);
-	if (err)
-		return err;
-	v->report[v->nr_reports++] = report;
-	return 0;
+	return array_add(v->report, v->nr_reports, report);
 }
 
 /* The page as the guest gets it. Its version starts again when the guest, having zeroed it, registers it again. */

@@ -145,9 +145,8 @@ static int vcpu_events_read(struct chance *x, const struct clock_vcpu *v, unsign
 		c.steps = 0;
 		if (i < from || clock_distance(in, host) < 0)
 			continue;
-		if (array_room(e->host, e->nr))
+		if (array_add(e->host, e->nr, host))
 			return -ENOMEM;
-		e->host[e->nr++] = host;
 	}
 	return 0;
 }

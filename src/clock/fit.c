@@ -192,10 +192,7 @@ static struct clock_segment segment_of(const struct fit_job *j, const struct fit
 
 static int segment_append(struct clock_vcpu *v, const struct clock_segment *s)
 {
-	if (array_room(v->segment, v->nr_segments))
-		return -ENOMEM;
-	v->segment[v->nr_segments++] = *s;
-	return 0;
+	return array_add(v->segment, v->nr_segments, *s);
 }
 
 int fit_take(const struct fit_job *j, const struct fit *f, const struct fit_hull *h,

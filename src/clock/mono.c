@@ -274,10 +274,7 @@ static int segment_add(struct clock_vcpu *v, const struct clock_segment *s)
 	if (v->nr_segments >= CLOCK_SEGMENTS_MAX)
 		return fail(-E2BIG, "a vCPU's TSC offset was changed more than %d times",
 			    CLOCK_SEGMENTS_MAX);
-	if (array_room(v->segment, v->nr_segments))
-		return -ENOMEM;
-	v->segment[v->nr_segments++] = *s;
-	return 0;
+	return array_add(v->segment, v->nr_segments, *s);
 }
 
 int clock_vcpu_read(struct clock_vcpu *v, const struct clock_report *report, size_t nr,

@@ -292,10 +292,7 @@ static int mark_add(struct usdt_marks *marks, const struct usdt_mark *mark)
 		marks->broken++;
 		return 0;
 	}
-	if (array_room(marks->mark, marks->nr))
-		return -ENOMEM;
-	marks->mark[marks->nr++] = *mark;
-	return 0;
+	return array_add(marks->mark, marks->nr, *mark);
 }
 
 static int notes_read(const uint8_t *notes, size_t len, uint64_t base_now, struct usdt_marks *ret)

@@ -95,10 +95,7 @@ static int segment_add(struct guest_dump *d, const GElf_Phdr *h, bool physical)
 		return 0;
 	if (d->nr_segments == DUMP_SEGMENTS_MAX)
 		return fail(-E2BIG, "more than %d segments", DUMP_SEGMENTS_MAX);
-	if (array_room(d->segment, d->nr_segments))
-		return -ENOMEM;
-	d->segment[d->nr_segments++] = s;
-	return 0;
+	return array_add(d->segment, d->nr_segments, s);
 }
 
 static int slots_make(struct guest_dump *d)

@@ -53,10 +53,7 @@ static int range_add(void *arg, uint64_t node)
 
 	if (err)
 		return osv_guest_lose(&w->g, "free range", r.address, err);
-	if (array_room(w->row, w->nr))
-		return -ENOMEM;
-	w->row[w->nr++] = r;
-	return 0;
+	return array_add(w->row, w->nr, r);
 }
 
 static int heap_walk(void *walk)

@@ -60,10 +60,7 @@ static int queued_add(void *arg, uint64_t node)
 	if (err)
 		return osv_guest_lose(&w->g, "thread", q.address, err);
 	text_sanitize(q.name);
-	if (array_room(w->row, w->nr))
-		return -ENOMEM;
-	w->row[w->nr++] = q;
-	return 0;
+	return array_add(w->row, w->nr, q);
 }
 
 static int cpu_queue_read(struct runqueue_walk *w, uint64_t cpu)
@@ -147,10 +144,7 @@ static int callout_read(struct callouts_walk *w, uint64_t address)
 
 	if (err)
 		return err;
-	if (array_room(w->row, w->nr))
-		return -ENOMEM;
-	w->row[w->nr++] = c;
-	return 0;
+	return array_add(w->row, w->nr, c);
 }
 
 static int callout_add(void *arg, uint64_t node)

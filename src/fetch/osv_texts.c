@@ -97,10 +97,7 @@ static int figure_add(struct zfs_walk *w, const char *group, const uint8_t *ksta
 	if (!*name || w->nr == FIGURES_MAX)
 		return 0;
 	snprintf(f.group, sizeof(f.group), "%s", group);
-	if (array_room(w->row, w->nr))
-		return -ENOMEM;
-	w->row[w->nr++] = f;
-	return 0;
+	return array_add(w->row, w->nr, f);
 }
 
 /* All elements of a structure that is at this address. */

@@ -260,10 +260,7 @@ static int pid_add(struct pids *p, uint32_t pid)
 	for (unsigned int i = 0; i < p->nr; i++)
 		if (p->pid[i] == pid)
 			return 0;
-	if (array_room(p->pid, p->nr))
-		return -ENOMEM;
-	p->pid[p->nr++] = pid;
-	return 0;
+	return array_add(p->pid, p->nr, pid);
 }
 
 /* "100 (red), 200 (blue)", and how many more there are. */

@@ -93,9 +93,8 @@ static int lines_read(struct flames *f, char *folded)
 			s.count[0] = count_take(line);
 		for (char *p = line; (p = strchr(p, ';'));)
 			*p = SEPARATOR;
-		if (array_room(f->stack, f->nr_stacks))
+		if (array_add(f->stack, f->nr_stacks, s))
 			return -ENOMEM;
-		f->stack[f->nr_stacks++] = s;
 		f->total[0] += s.count[0];
 		f->total[1] += s.count[1];
 	}

@@ -50,10 +50,7 @@ struct reports {
 
 static bool report_add(struct reports *all, struct report report)
 {
-	if (array_room(all->item, all->nr))
-		return false;
-	all->item[all->nr++] = report;
-	return true;
+	return !array_add(all->item, all->nr, report);
 }
 
 /* According to its counts: does the chunk hold reports? */

@@ -274,10 +274,7 @@ static void tails_cut(struct tails *t, const struct fast_plan *plan, uint64_t wa
 
 static bool round_add(struct fast_plan *plan, const struct fast_round *round)
 {
-	if (array_room(plan->rounds, plan->nr_rounds))
-		return false;
-	plan->rounds[plan->nr_rounds++] = *round;
-	return true;
+	return !array_add(plan->rounds, plan->nr_rounds, *round);
 }
 
 static bool piece_check(const struct fast_plan *plan, size_t i, uint64_t from_ns,

@@ -34,10 +34,7 @@ static bool range_add(struct elf_units *u, const struct unit_range *range)
 {
 	if (range->start >= range->end || u->nr == ELF_UNIT_RANGES_MAX)
 		return u->nr < ELF_UNIT_RANGES_MAX;
-	if (array_room(u->range, u->nr))
-		return false;
-	u->range[u->nr++] = *range;
-	return true;
+	return !array_add(u->range, u->nr, *range);
 }
 
 static int by_start(const void *a, const void *b)

@@ -22,10 +22,7 @@ int kept_spans_add(struct folding *f, const struct span *s)
 		l->left_out++;
 		return 0;
 	}
-	if (array_room(l->span, l->nr))
-		return -ENOMEM;
-	l->span[l->nr++] = *s;
-	return 0;
+	return array_add(l->span, l->nr, *s);
 }
 
 /* The spans are grouped by some label of this name: then that is the column. */

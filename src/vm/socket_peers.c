@@ -44,10 +44,7 @@ static int known_add(struct table *t, const struct known *k)
 {
 	if (t->nr == SOCKETS_MAX)
 		return 0;
-	if (array_room(t->list, t->nr))
-		return -ENOMEM;
-	t->list[t->nr++] = *k;
-	return 0;
+	return array_add(t->list, t->nr, *k);
 }
 
 /* ---- Unix sockets ---- */

@@ -132,9 +132,8 @@ static int bytes_search(void *arg, const uint8_t *bytes, size_t size, uint64_t b
 				first, sizeof(first)))
 			continue;
 		one.first = memory_le(first, 8);
-		if (array_room(all->list, all->nr))
+		if (array_add(all->list, all->nr, one))
 			return -ENOMEM;
-		all->list[all->nr++] = one;
 	}
 	return 0;
 }

@@ -423,10 +423,7 @@ struct reading {
 
 static int list_add(struct reading *r, const struct virtq_qmp *one)
 {
-	if (array_room(r->list, r->nr))
-		return -ENOMEM;
-	r->list[r->nr++] = *one;
-	return 0;
+	return array_add(r->list, r->nr, *one);
 }
 
 /* -EREMOTEIO: the device has no such queue, or vhost does not serve it. */

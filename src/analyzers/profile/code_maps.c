@@ -136,10 +136,7 @@ static int map_add(struct code_maps *m, const json_t *entry)
 		map.file = file_number(m, entry);
 	if (map.kind == MAP_CODE && (map.file == FILES_MAX || map.end < map.start))
 		return 0;
-	if (array_room(m->map, m->nr_maps))
-		return -ENOMEM;
-	m->map[m->nr_maps++] = map;
-	return 0;
+	return array_add(m->map, m->nr_maps, map);
 }
 
 static int by_pid_and_time(const void *a, const void *b)

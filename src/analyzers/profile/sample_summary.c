@@ -111,10 +111,7 @@ static int add_duration(void *making, const struct sample_pair *timed)
 	if (m->nr_durations++ == DURATIONS_MAX)
 		return fail(-E2BIG, "more than %d pairs; narrow the time with --since and --until",
 			    DURATIONS_MAX);
-	if (array_room(d->ns, d->nr))
-		return -ENOMEM;
-	d->ns[d->nr++] = ns;
-	return 0;
+	return array_add(d->ns, d->nr, ns);
 }
 
 static int summary_sample(void *making, const struct sample *sample)

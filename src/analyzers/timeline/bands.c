@@ -57,9 +57,8 @@ static unsigned int slice_divide(const struct bands *b, const struct band_item *
 
 static int item_append(struct bands *b, struct band_track *t, const struct band_item *item)
 {
-	if (array_room(t->item, t->nr))
+	if (array_add(t->item, t->nr, *item))
 		return -ENOMEM;
-	t->item[t->nr++] = *item;
 	b->nr_items++;
 	return 0;
 }

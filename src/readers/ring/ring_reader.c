@@ -149,10 +149,7 @@ static int entry_add(struct ring_reader *r, const struct ring_record *rec)
 
 	if (last && last->cpu == e.cpu)
 		e.era = last->era + (last->tsc > e.tsc && last->tsc - e.tsc > NESTED_TICKS);
-	if (array_room(r->entry, r->nr_entries))
-		return -ENOMEM;
-	r->entry[r->nr_entries++] = e;
-	return 0;
+	return array_add(r->entry, r->nr_entries, e);
 }
 
 ORDER_BY(entry_compare, struct entry, era, tsc, cpu, pos)

@@ -90,9 +90,8 @@ static int types_index(struct btf_types *r, struct buffer *b)
 		buffer_bytes(b, type_more(&t));
 		if (b->cut || !t.kind || t.kind > KIND_LAST || r->nr == BTF_TYPES_MAX)
 			return -EBADMSG;
-		if (array_room(r->type, r->nr))
+		if (array_add(r->type, r->nr, at))
 			return -ENOMEM;
-		r->type[r->nr++] = at;
 	}
 	return 0;
 }

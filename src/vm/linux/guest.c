@@ -331,9 +331,8 @@ static int cpus_read(struct find *f, struct linux_current *ret)
 
 		if (!cpu_read(f, i, &cpu))
 			continue;
-		if (array_room(ret->cpu, ret->nr))
+		if (array_add(ret->cpu, ret->nr, cpu))
 			return -ENOMEM;
-		ret->cpu[ret->nr++] = cpu;
 	}
 	return ret->nr ? 0 : fail(-ENOENT, "no CPU of the guest has a current task");
 }

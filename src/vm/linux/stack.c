@@ -91,10 +91,7 @@ static int table_add(struct orc *o, uint64_t ip, uint64_t entry, uint64_t nr)
 
 	if (!nr || nr > ORC_ENTRIES_MAX || !ip_read(o, &t, 0, &t.first))
 		return 0;
-	if (array_room(o->table, o->nr))
-		return -ENOMEM;
-	o->table[o->nr++] = t;
-	return 0;
+	return array_add(o->table, o->nr, t);
 }
 
 /* Modules that cannot be read are left out. */
