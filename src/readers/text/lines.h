@@ -121,6 +121,27 @@ static inline bool text_is_digit(char c)
 	return (unsigned char)(c - '0') < 10;
 }
 
+/* Without the blanks before `end`. */
+static inline const char *text_trim_end(const char *s, const char *end)
+{
+	while (end > s && (end[-1] == ' ' || end[-1] == '\t'))
+		end--;
+	return end;
+}
+
+static inline struct text_slice text_slice_of(const char *s, const char *end)
+{
+	return (struct text_slice){.at = s, .len = (uint32_t)(end - s)};
+}
+
+/* The digits that end at `end`: where they begin. */
+static inline const char *text_digits_before(const char *s, const char *end)
+{
+	while (end > s && text_is_digit(end[-1]))
+		end--;
+	return end;
+}
+
 /*
  * The decimal digits at p, at most 8: their number and their value. Eight bytes are examined at once: a byte is a
  * digit if it is 0x30 plus at most 9.

@@ -25,43 +25,11 @@
 #include "readers/text/text_line.h"
 
 enum {
-	NAME_MAX = 64,
 	FLAGS_MAX = 8,	  /* "dN.2.1" and what future kernels add */
 	CPU_DIGITS_MIN = 3, /* "[000]": %03d in all tools */
 	CPU_DIGITS_MAX = 5,
 	NS_DIGITS = 9,
-	TID_DIGITS_MAX = 10,
 };
-
-static const char *trim_end(const char *s, const char *end)
-{
-	while (end > s && (end[-1] == ' ' || end[-1] == '\t'))
-		end--;
-	return end;
-}
-
-static struct text_slice slice(const char *s, const char *end)
-{
-	return (struct text_slice){.at = s, .len = (uint32_t)(end - s)};
-}
-
-/* The digits that end at `end`: where they begin. */
-static const char *digits_before(const char *s, const char *end)
-{
-	while (end > s && text_is_digit(end[-1]))
-		end--;
-	return end;
-}
-
-/* The number of a thread or process at s; false: no system has such a thread. */
-static bool tid_parse(const char **s, uint32_t *ret)
-{
-	const char *begin = *s;
-	uint64_t value = text_decimal(s);
-
-	*ret = (uint32_t)value;
-	return *s - begin <= TID_DIGITS_MAX && value <= UINT32_MAX;
-}
 
 /* ---- time ---- */
 
@@ -122,181 +90,26 @@ static bool latency_time_parse(struct text_line *l, const char **p)
 	return true;
 }
 
-/* ---- the event: its name and text ---- */
-
-/* "schedule <-do_idle": the function tracer has no event name. */
-static bool function_parse(struct text_line *l, const char *s, const char *end)
-{
-	static const char function[] = "function";
-	const char *blank = memchr(s, ' ', (size_t)(end - s));
-
-	if (!blank || end - blank < 4 || blank[1] != '<' || blank[2] != '-')
-		return false;
-	l->name = slice(function, function + sizeof(function) - 1);
-	l->text = slice(s, trim_end(s, end));
-	return true;
-}
-
-/* A system of events, which perf prints before their names. */
-static bool is_system(struct text_slice name)
-{
-	static const char *const systems[] = {"kvm",	"sched", "irq",	 "block",
-					      "kvmmmu", "timer", "vhost"};
-
-	for (size_t i = 0; i < sizeof(systems) / sizeof(*systems); i++)
-		if (strlen(systems[i]) == name.len && !memcmp(systems[i], name.at, name.len))
-			return true;
-	return false;
-}
-
-/* "kvm_entry: vcpu 0"; after the difference to the event before if it is printed: "(+12)  kvm_entry: vcpu 0". */
-bool text_ftrace_event_parse(struct text_line *l, const char *s, const char *end)
-{
-	static const char stack[] = "<stack trace>";
-	const char *p;
-
-	s = text_skip_blanks(s);
-	if (s[0] == '(' && s[1] == '+') {
-		p = memchr(s, ')', (size_t)(end - s));
-		s = p ? text_skip_blanks(p + 1) : s;
-	}
-	for (p = s; isalnum((unsigned char)*p) || *p == '_';)
-		p++;
-	l->system = slice(s, s);
-	if (*p != ':') {
-		l->name = slice(s, s + sizeof(stack) - 1);
-		l->text = slice(end, end);
-		return !strncmp(s, stack, sizeof(stack) - 1) || function_parse(l, s, end);
-	}
-	if (p + 1 < end && p[1] != ' ' && p[1] != '\t' && !isdigit((unsigned char)p[1]))
-		return false; /* "kvm:kvm_ex": a line of perf that was cut */
-	l->name = slice(s, p);
-	p = text_skip_blanks(p + 1);
-	l->text = slice(p, trim_end(p, end));
-	return l->name.len && l->name.len < NAME_MAX && !is_system(l->name);
-}
-
-/* "      kvm:kvm_exit: vcpu 0"; a sample has its period first: "  250000 cycles:P:  ffffffff8120 schedule+0x1" */
-static bool perf_event_parse(struct text_line *l, const char *s, const char *end)
-{
-	/* perf script --show-lost-events */
-	static const char record[] = "PERF_RECORD_", lost[] = "LOST", throttle[] = "THROTTLE",
-			  unthrottle[] = "UNTHROTTLE";
-	const char *p, *colon;
-
-	s = text_skip_blanks(s);
-	for (p = s; text_is_digit(*p);)
-		p++;
-	if (p > s && *p == ' ')
-		s = text_skip_blanks(p);
-	p = memchr(s, ' ', (size_t)(end - s));
-	p = p ? p : end;
-	if (p[-1] != ':' && !strncmp(s, record, sizeof(record) - 1) &&
-	    (!strncmp(s + sizeof(record) - 1, lost, sizeof(lost) - 1) ||
-	     !strncmp(s + sizeof(record) - 1, throttle, sizeof(throttle) - 1) ||
-	     !strncmp(s + sizeof(record) - 1, unthrottle, sizeof(unthrottle) - 1))) {
-		l->name = slice(s, p);
-		l->system = slice(s, s);
-		l->text = slice(text_skip_blanks(p), end);
-		return true;
-	}
-	if (p - s < 2 || p - s >= 2 * NAME_MAX || p[-1] != ':')
-		return false;
-	colon = memchr(s, ':', (size_t)(p - 1 - s));
-	l->system = colon ? slice(s, colon) : slice(s, s);
-	l->name = slice(colon ? colon + 1 : s, p - 1);
-	p = text_skip_blanks(p);
-	l->text = slice(p, trim_end(p, end));
-	return l->name.len && (l->system.len || !is_system(l->name));
-}
-
-/* ---- the task: what is before the CPU or the time ---- */
-
-/* "(    140)" or "(-------)", printed with the option record-tgid. Returns the end of what is before it. */
-static const char *tgid_parse(struct text_line *l, const char *s, const char *end)
-{
-	const char *p = digits_before(s, end - 1);
-
-	if (p < end - 1 && !tid_parse(&(const char *){p}, &l->tgid))
-		return end;
-	while (p > s && (p[-1] == ' ' || p[-1] == '-'))
-		p--;
-	return p > s && p[-1] == '(' ? trim_end(s, p - 1) : end;
-}
-
-/* ":-1    -1", ":-1    -1/-1": perf knows no thread. */
-static bool is_no_thread(const char *s, const char *tid, const char *end)
-{
-	return end - tid == 1 && *tid == '1' && tid > s && tid[-1] == '-' &&
-	       (tid == s + 1 || tid[-2] == ' ' || tid[-2] == '/');
-}
-
-/* "comm-123", "comm 123", "comm 120/123". False: none of these. */
-bool text_task_parse(struct text_line *l, const char *s, const char *end)
-{
-	const char *tid;
-
-	end = trim_end(s, end);
-	l->tgid = l->tid = 0;
-	l->comm = slice(s, s);
-	l->layout = TEXT_PERF;
-	if (s == end)
-		return true; /* perf script -F cpu,time,event,trace */
-	if (end[-1] == ')')
-		end = tgid_parse(l, s, end);
-	tid = digits_before(s, end);
-	if (tid == end)
-		return false;
-	if (is_no_thread(s, tid, end)) {
-		for (end = tid - 1; end > s && end[-1] != ' ';)
-			end--;
-		l->comm = slice(s, trim_end(s, end));
-		return true;
-	}
-	if (!tid_parse(&(const char *){tid}, &l->tid))
-		return false;
-	if (l->tid == 1 && tid > s && tid[-1] == '-' && (tid - 1 == s || tid[-2] == ' ')) {
-		l->tid = 0; /* perf: ":-1    -1", the thread has ended */
-	} else if (tid > s && tid[-1] == '-') {
-		l->layout = TEXT_FTRACE;
-		l->comm = slice(s, tid - 1);
-	} else if (tid > s && tid[-1] == '/') {
-		const char *pid = digits_before(s, tid - 1);
-
-		if (pid == tid - 1 || (pid > s && pid[-1] != ' ') ||
-		    !tid_parse(&(const char *){pid}, &l->tgid))
-			return false;
-		l->comm = slice(s, trim_end(s, pid));
-	} else if (tid == s || tid[-1] == ' ') {
-		l->comm = slice(s, trim_end(s, tid));
-	} else {
-		return false;
-	}
-	if (l->comm.len == 5 && !memcmp(l->comm.at, "<...>", 5))
-		l->comm.len = 0; /* the kernel has forgotten it */
-	return true;
-}
-
 /* ---- layouts ---- */
 
 /* perf prints "SYSTEM:NAME:", the others "NAME:". */
 static bool any_event_parse(struct text_line *l, const char *p, const char *end)
 {
 	l->layout = TEXT_PERF;
-	if (perf_event_parse(l, p, end) && l->system.len)
+	if (text_perf_event_parse(l, p, end) && l->system.len)
 		return true;
 	l->layout = TEXT_FTRACE;
 	if (text_ftrace_event_parse(l, p, end))
 		return true;
 	l->layout = TEXT_PERF;
-	return perf_event_parse(l, p, end) && isalpha((unsigned char)*l->name.at);
+	return text_perf_event_parse(l, p, end) && isalpha((unsigned char)*l->name.at);
 }
 
 static bool event_parse(struct text_line *l, const char *p, const char *end)
 {
 	if (l->layout == TEXT_PERF && !l->tid && !l->comm.len)
 		return any_event_parse(l, p + 1, end);
-	return l->layout == TEXT_PERF ? perf_event_parse(l, p + 1, end)
+	return l->layout == TEXT_PERF ? text_perf_event_parse(l, p + 1, end)
 				      : text_ftrace_event_parse(l, p + 1, end);
 }
 
@@ -334,7 +147,7 @@ static bool latency_parse(struct text_line *l, const char *s, const char *end)
 		const char *p = dash + 1, *cpu, *flags;
 		size_t len;
 
-		bool fits = tid_parse(&p, &l->tid);
+		bool fits = text_tid_parse(&p, &l->tid);
 
 		cpu = text_skip_blanks(p);
 		if (!fits || p == dash + 1 || cpu == p || !text_is_digit(*cpu))
@@ -348,7 +161,7 @@ static bool latency_parse(struct text_line *l, const char *s, const char *end)
 		l->layout = TEXT_LATENCY;
 		l->tgid = 0;
 		l->have_cpu = true;
-		l->comm = slice(s, dash);
+		l->comm = text_slice_of(s, dash);
 		if ((time_parse(l, &p) || latency_time_parse(l, &p)) && event_parse(l, p, end))
 			return true;
 	}
@@ -360,14 +173,14 @@ static bool perf_parse(struct text_line *l, const char *s, const char *end)
 {
 	for (const char *colon = memchr(s, ':', (size_t)(end - s)); colon;
 	     colon = memchr(colon + 1, ':', (size_t)(end - colon - 1))) {
-		const char *p = digits_before(s, colon);
+		const char *p = text_digits_before(s, colon);
 
 		if (colon - p < 6 || p == s || p[-1] != '.')
 			continue;
-		p = digits_before(s, p - 1);
+		p = text_digits_before(s, p - 1);
 		if ((p > s && p[-1] != ' ') || !text_is_digit(*p) || !text_task_parse(l, s, p) ||
 		    l->layout != TEXT_PERF || !time_parse(l, &p) ||
-		    !perf_event_parse(l, p + 1, end) || !l->system.len)
+		    !text_perf_event_parse(l, p + 1, end) || !l->system.len)
 			continue;
 		l->have_cpu = false;
 		l->cpu = RECORD_CPU_UNKNOWN;
@@ -381,7 +194,7 @@ static bool perf_parse(struct text_line *l, const char *s, const char *end)
 /* The end of s without the flags "d..1." at it. */
 static const char *flags_cut(const char *s, const char *end)
 {
-	const char *p = trim_end(s, end), *word = p;
+	const char *p = text_trim_end(s, end), *word = p;
 
 	while (word > s && (isalnum((unsigned char)word[-1]) || word[-1] == '.' || word[-1] == '#'))
 		word--;
@@ -406,11 +219,11 @@ static bool is_vmm_thread(const char *s, const char *end)
 /* As task_parse(); the flags may follow. `alone`: a name without a number will do. */
 static bool loose_task_parse(struct text_line *l, const char *s, const char *end, bool alone)
 {
-	end = trim_end(s, flags_cut(s, end));
+	end = text_trim_end(s, flags_cut(s, end));
 	if (text_task_parse(l, s, end))
 		return true;
 	l->tid = l->tgid = 0;
-	l->comm = slice(s, end);
+	l->comm = text_slice_of(s, end);
 	return (alone || is_vmm_thread(s, end)) && l->comm.len <= TEXT_COMM_MAX;
 }
 
@@ -420,10 +233,10 @@ static const char *cpu_before(struct text_line *l, const char *s, const char *en
 	const char *p = flags_cut(s, end), *digits;
 	uint64_t cpu;
 
-	p = trim_end(s, p);
+	p = text_trim_end(s, p);
 	if (p == s || p[-1] != ']')
 		return NULL;
-	digits = digits_before(s, p - 1);
+	digits = text_digits_before(s, p - 1);
 	if (p - 1 - digits < CPU_DIGITS_MIN || p - 1 - digits > CPU_DIGITS_MAX || digits == s ||
 	    digits[-1] != '[' || text_digits8(digits, &cpu) != p - 1 - digits)
 		return NULL;
@@ -456,34 +269,17 @@ static bool loose_parse(struct text_line *l, const char *s, const char *end)
 {
 	for (const char *colon = memchr(s, ':', (size_t)(end - s)); colon;
 	     colon = memchr(colon + 1, ':', (size_t)(end - colon - 1))) {
-		const char *p = digits_before(s, colon);
+		const char *p = text_digits_before(s, colon);
 
 		if (colon - p < 6 || p == s || p[-1] != '.')
 			continue;
-		p = digits_before(s, p - 1);
+		p = text_digits_before(s, p - 1);
 		if (text_is_digit(*p) && (p == s || p[-1] == ' ') && loose_head_parse(l, s, p) &&
 		    time_parse(l, &p) && any_event_parse(l, p + 1, end)) {
 			perf_task_restore(l);
 			return true;
 		}
 	}
-	return false;
-}
-
-bool text_is_known_name(const char *s, const char *end)
-{
-	static const char *const systems[] = {"kvm_", "sched_", "irq_", "virtio_", "vhost_",
-					      "hrtimer_", "softirq_", "block_"};
-	const char *colon = memchr(s, ':', (size_t)(end - s));
-
-	s = colon ? colon + 1 : s;
-	for (const char *p = s; p < end; p++)
-		if (!islower((unsigned char)*p) && !text_is_digit(*p) && *p != '_')
-			return false;
-	for (size_t i = 0; i < sizeof(systems) / sizeof(*systems); i++)
-		if ((size_t)(end - s) > strlen(systems[i]) &&
-		    !memcmp(s, systems[i], strlen(systems[i])))
-			return true;
 	return false;
 }
 
@@ -539,6 +335,96 @@ static bool dated_parse(struct text_line *l, const char *s, const char *end)
 	return false;
 }
 
+/* ---- function_graph ---- */
+
+/*
+ * Lines of the tracer function_graph, in which events are comments of C between the calls of functions; here, the marks
+ * of a comment are "<*" and "*>":
+ *
+ *	 2)               |    <* kvm_entry: vcpu 0, rip 0xfff0 *>
+ *	 9001.100001 |   2)  CPU 0/K-4711  |   1.234 us    |    vmx_vcpu_run [kvm_intel]();
+ *	 ------------------------------------------
+ *	 2)    <idle>-0    =>  CPU 0/K-4711
+ *
+ * The time and the thread are options of the tracer (funcgraph-abstime, funcgraph-proc). Only the comments are events.
+ *
+ * Source: kernel/trace/trace_functions_graph.c (print_graph_prologue, print_graph_comment, verif_pid).
+ */
+
+enum { GRAPH_RULE = 42, GRAPH_DECIMALS = 6, GRAPH_CPU_DIGITS = 5 };
+
+/* "9001.100001 |  " before the CPU, which may be missing. */
+static const char *graph_time(struct text_line *l, const char *s)
+{
+	const char *p = s, *fraction;
+	uint64_t seconds = text_decimal(&p), us;
+
+	l->timeless = true;
+	l->ticks = l->is_date = false;
+	l->time = l->decimals = 0;
+	if (p == s || *p != '.' || seconds > INT64_MAX / 1000000000)
+		return s;
+	fraction = ++p;
+	us = text_decimal(&p);
+	if (p - fraction != GRAPH_DECIMALS || *(p = text_skip_blanks(p)) != '|')
+		return s;
+	l->timeless = false;
+	l->time = seconds * 1000000000 + us * 1000;
+	l->decimals = GRAPH_DECIMALS;
+	return text_skip_blanks(p + 1);
+}
+
+/* " 2)" and what precedes it: its end; NULL: the line is another one. */
+static const char *graph_cpu(struct text_line *l, const char *s)
+{
+	const char *digits = graph_time(l, text_skip_blanks(s)), *p = digits;
+
+	l->cpu = (uint32_t)text_decimal(&p);
+	return p > digits && p - digits <= GRAPH_CPU_DIGITS && *p == ')' ? p + 1 : NULL;
+}
+
+bool text_is_graph(const char *s, const char *end)
+{
+	struct text_line l;
+	const char *p = text_skip_blanks(s);
+
+	while (end > p && end[-1] == ' ')
+		end--;
+	if (end - p == GRAPH_RULE && strspn(p, "-") == GRAPH_RULE)
+		return true;
+	p = graph_cpu(&l, s);
+	return p && *p == ' ' && p < end &&
+	       (memchr(p, '|', (size_t)(end - p)) || memmem(p, (size_t)(end - p), " => ", 4));
+}
+
+static bool graph_parse(struct text_line *l, const char *s, const char *end)
+{
+	static const char open[] = "/* ", close[] = " */";
+	struct text_line now = *l;
+	const char *p = graph_cpu(&now, s), *event, *bar;
+
+	while (end > s && end[-1] == ' ')
+		end--;
+	event = p && p < end ? memmem(p, (size_t)(end - p), open, sizeof(open) - 1) : NULL;
+	if (!event || end - event < 8 || memcmp(end - 3, close, 3) != 0)
+		return false;
+	bar = memchr(p, '|', (size_t)(event - p));
+	now.tid = now.tgid = 0;
+	now.comm = (struct text_slice){p, 0};
+	if (!bar || (memchr(bar + 1, '|', (size_t)(event - bar - 1)) &&
+		     !text_task_parse(&now, text_skip_blanks(p), bar)))
+		return false;
+	now.layout = TEXT_FTRACE;
+	now.have_cpu = true;
+	if (!text_ftrace_event_parse(&now, event + 3, end - 3) ||
+	    (now.timeless && !text_is_known_name(now.name.at, now.name.at + now.name.len)))
+		return false;
+	*l = now;
+	return true;
+}
+
+/* ---- any line ---- */
+
 static bool line_is_event(struct text_line *l, const char *s, const char *end)
 {
 	enum text_layout first = l->layout;
@@ -549,7 +435,7 @@ static bool line_is_event(struct text_line *l, const char *s, const char *end)
 		return true;
 	if (bracket_parse(l, s, end) || perf_parse(l, s, end) || latency_parse(l, s, end) ||
 	    loose_parse(l, s, end) || dated_parse(l, s, end) || timeless_parse(l, s, end) ||
-	    text_graph_parse(l, s, end))
+	    graph_parse(l, s, end))
 		return !text_is_of_other(l);
 	l->layout = first; /* the next line is probably as the one before */
 	l->have_cpu = had_cpu;

@@ -56,7 +56,7 @@ enum text_line_kind text_line_parse(struct text_line *l, const char *s, const ch
 /* Do these bytes, the beginning of a file, contain a line of an event? `whole`: they are all of the file. */
 bool text_has_event(const char *head, size_t len, bool whole);
 
-/* text_counted.c: are the events of this beginning of a file counts, and not a trace without times? */
+/* tool_counted.c: are the events of this beginning of a file counts, and not a trace without times? */
 bool text_is_counted(const char *head, size_t len);
 
 /* Is this the name of an event, as no other text has before a colon? */
@@ -100,13 +100,14 @@ enum text_line_kind text_record_kind(struct text_line *l);
 /* An event in the form of babeltrace2, or the counts of perf stat -v? */
 bool text_is_of_other(const struct text_line *l);
 
-/* text_graph.c: an event of the tracer function_graph; any line of it. */
-bool text_graph_parse(struct text_line *l, const char *s, const char *end);
-bool text_is_graph(const char *s, const char *end);
-
-/* For text_graph.c: "comm-123", "comm 123"; "kvm_entry: vcpu 0" */
+/* text_task.c: "123", false: no system has such a thread; "comm-123", "comm 123"; an event's name and text */
+bool text_tid_parse(const char **s, uint32_t *ret);
 bool text_task_parse(struct text_line *l, const char *s, const char *end);
 bool text_ftrace_event_parse(struct text_line *l, const char *s, const char *end);
+bool text_perf_event_parse(struct text_line *l, const char *s, const char *end);
+
+/* A line of the tracer function_graph? */
+bool text_is_graph(const char *s, const char *end);
 
 /* A line that trace-cmd report prints first? */
 bool text_is_header(const char *s, const char *end);
