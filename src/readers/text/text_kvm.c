@@ -13,41 +13,12 @@
 
 enum { TEXT_SQUEEZED_MAX = 1024 }; /* no text of an event of ours is as long */
 
-static bool number_find(struct text_slice text, const char *word, bool hex, uint64_t *ret)
-{
-	size_t len = strlen(word);
-	const char *p = memmem(text.at, text.len, word, len), *begin;
-
-	*ret = 0;
-	if (!p)
-		return false;
-	begin = p += len;
-	*ret = hex ? text_hex(&p) : text_number(&p);
-	return p > begin && text_number_ends(p);
-}
-
 static uint64_t number_after(struct text_slice text, const char *word, bool hex)
 {
 	uint64_t value;
 
-	number_find(text, word, hex, &value);
+	text_number_find(text, word, hex, &value);
 	return value;
-}
-
-static bool has_word(struct text_slice text, const char *word)
-{
-	return memmem(text.at, text.len, word, strlen(word)) != NULL;
-}
-
-/* "pio_write at 0x70 size 1 count 1 val 0x8f" */
-static uint64_t pio_rest(struct text_slice text, uint8_t *record)
-{
-	struct rec_kvm_pio *rec = (void *)record;
-
-	if (text.len < 9 || memcmp(text.at, "pio_", 4))
-		return 0;
-	rec->write = !memcmp(text.at, "pio_write", 9);
-	return RECORD_BIT(kvm_pio, write);
 }
 
 /* "mmio write len 4 gpa 0xfee000b0 val 0x0", "mmio unsatisfied-read ..." */
@@ -70,12 +41,12 @@ static uint64_t msr_rest(struct text_slice text, uint8_t *record)
 	if (text.len < 10 || memcmp(text.at, "msr_", 4))
 		return 0;
 	rec->write = text.at[4] == 'w';
-	if (!number_find(text, rec->write ? "msr_write " : "msr_read ", true, &msr))
+	if (!text_number_find(text, rec->write ? "msr_write " : "msr_read ", true, &msr))
 		present &= ~RECORD_BIT(kvm_msr, msr);
 	rec->msr = (uint32_t)msr;
-	if (!number_find(text, " = ", false, &rec->val))
+	if (!text_number_find(text, " = ", false, &rec->val))
 		present &= ~RECORD_BIT(kvm_msr, val);
-	rec->fault = has_word(text, "(#GP)");
+	rec->fault = text_has(text, "(#GP)");
 	return present;
 }
 
@@ -85,10 +56,10 @@ static uint64_t exit_rest(struct text_slice text, uint8_t *record)
 	static const char *const types[] = {"IRQ:", "SERROR:", "TRAP:", "IL:"};
 	enum { NR = sizeof(types) / sizeof(types[0]) };
 	struct rec_kvm_exit *rec = (void *)record;
-	bool raw = has_word(text, "esr_ec=");
+	bool raw = text_has(text, "esr_ec=");
 	uint32_t ret = raw ? (uint32_t)number_after(text, "ret=", false) : 0;
 
-	if (!raw && !has_word(text, "R_EC: 0x")) /* HSR_EC; ESR_EC */
+	if (!raw && !text_has(text, "R_EC: 0x")) /* HSR_EC; ESR_EC */
 		return 0;
 	while (!raw && ret < NR && strncmp(text.at, types[ret], strlen(types[ret])))
 		ret++;
@@ -96,19 +67,6 @@ static uint64_t exit_rest(struct text_slice text, uint8_t *record)
 	rec->reason = exit_reason_arm64(ret, raw ? (uint32_t)number_after(text, "esr_ec=", false)
 						 : (uint32_t)number_after(text, "R_EC: 0x", true));
 	return RECORD_BIT(kvm_exit, isa) | RECORD_BIT(kvm_exit, reason);
-}
-
-/* "IRQ 0x8 [reinjected]", "Soft/INTn 0x80", "irq 236" of older kernels */
-static uint64_t virq_rest(struct text_slice text, uint8_t *record)
-{
-	struct rec_kvm_inj_virq *rec = (void *)record;
-	bool soft = has_word(text, "Soft/");
-
-	if (!soft && !has_word(text, "IRQ 0x"))
-		return 0;
-	rec->soft = soft;
-	rec->reinjected = has_word(text, "[reinjected]");
-	return RECORD_BIT(kvm_inj_virq, soft) | RECORD_BIT(kvm_inj_virq, reinjected);
 }
 
 /* Bytes as "0f 20 c1", or in an array "0f, 20, c1]": at most 15 and `most`. Their number. */
@@ -148,7 +106,7 @@ static uint64_t insn_rest(struct text_slice text, uint8_t *record)
 		if (*p++ != ':')
 			return 0;
 		rec->rip = text_hex(&p);
-		rec->failed = has_word(text, " failed") || has_word(text, " FAIL");
+		rec->failed = text_has(text, " failed") || text_has(text, " FAIL");
 		rec->len = bytes_parse(p + (*p == ':'), " ", sizeof(bytes), bytes);
 	}
 	memcpy(&rec->insn0, bytes, 8);
@@ -178,27 +136,13 @@ static uint64_t accept_rest(struct text_slice text, uint8_t *record)
 {
 	struct rec_kvm_apic_accept_irq *rec = (void *)record;
 	const char *paren = memchr(text.at, '(', text.len);
-	bool level = has_word(text, "|level)");
+	bool level = text_has(text, "|level)");
 
-	if (!paren || (!level && !has_word(text, "|edge)")))
+	if (!paren || (!level && !text_has(text, "|edge)")))
 		return 0;
 	rec->level = level;
 	return RECORD_BIT(kvm_apic_accept_irq, level) |
 	       (mode_parse(paren + 1, &rec->mode) ? RECORD_BIT(kvm_apic_accept_irq, mode) : 0);
-}
-
-/* "pin 4 dst 1 vec 36 (Fixed|physical|level|masked) (coalesced)" */
-static uint64_t ioapic_rest(struct text_slice text, uint8_t *record)
-{
-	struct rec_kvm_ioapic_set_irq *rec = (void *)record;
-
-	if (!has_word(text, "cal|")) /* physical, logical: the raw text has none of these */
-		return 0;
-	rec->level = has_word(text, "|level");
-	rec->masked = has_word(text, "|masked");
-	rec->coalesced = has_word(text, " (coalesced)");
-	return RECORD_BIT(kvm_ioapic_set_irq, level) | RECORD_BIT(kvm_ioapic_set_irq, masked) |
-	       RECORD_BIT(kvm_ioapic_set_irq, coalesced);
 }
 
 /*
@@ -223,9 +167,9 @@ static uint64_t msi_rest(struct text_slice text, uint8_t *record)
 	}
 	mode_parse(paren + 1, &mode);
 	rec->address = 0xfee00000 | (dst & 0xff) << 12 | (dst & 0xffffff00) << 32 |
-		       (uint64_t)has_word(text, "|logical|") << 2 |
-		       (uint64_t)has_word(text, "|rh)") << 3;
-	rec->data |= (uint64_t)(has_word(text, "|level)") || has_word(text, "|level|")) << 15 |
+		       (uint64_t)text_has(text, "|logical|") << 2 |
+		       (uint64_t)text_has(text, "|rh)") << 3;
+	rec->data |= (uint64_t)(text_has(text, "|level)") || text_has(text, "|level|")) << 15 |
 		     mode << 8;
 	return RECORD_BIT(kvm_msi_set_irq, address) | RECORD_BIT(kvm_msi_set_irq, data);
 }
@@ -236,13 +180,10 @@ static uint64_t msi_rest(struct text_slice text, uint8_t *record)
  */
 static uint64_t (*const rest_of[EV_LIMIT])(struct text_slice text, uint8_t *record) = {
 	[EV_kvm_exit] = exit_rest,
-	[EV_kvm_pio] = pio_rest,
 	[EV_kvm_mmio] = mmio_rest,
 	[EV_kvm_msr] = msr_rest,
-	[EV_kvm_inj_virq] = virq_rest,
 	[EV_kvm_msi_set_irq] = msi_rest,
 	[EV_kvm_apic_accept_irq] = accept_rest,
-	[EV_kvm_ioapic_set_irq] = ioapic_rest,
 	[EV_kvm_emulate_insn] = insn_rest,
 	[EV_sched_switch] = text_sched_switch,
 	[EV_sched_wakeup] = text_sched_wakeup,
@@ -573,7 +514,7 @@ uint64_t text_kind_fill(const struct kernel_event *kind, struct text_reasons *re
 	present |= rest_of[kind->id] ? rest_of[kind->id](text, record)
 				     : text_more(kind->id, text, record);
 	if (kind->id == EV_kvm_userspace_exit && reasons->lacks_errno &&
-	    has_word(text, "reason KVM_"))
+	    text_has(text, "reason KVM_"))
 		present &= ~RECORD_BIT(kvm_userspace_exit, error);
 	return present;
 }

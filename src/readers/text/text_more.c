@@ -6,9 +6,22 @@
 #include "event/records.h"
 #include "readers/text/tracetext.h"
 
-static bool more_has(struct text_slice text, const char *word)
+bool text_has(struct text_slice text, const char *word)
 {
 	return memmem(text.at, text.len, word, strlen(word)) != NULL;
+}
+
+bool text_number_find(struct text_slice text, const char *word, bool hex, uint64_t *ret)
+{
+	size_t len = strlen(word);
+	const char *p = memmem(text.at, text.len, word, len), *begin;
+
+	*ret = 0;
+	if (!p)
+		return false;
+	begin = p += len;
+	*ret = hex ? text_hex(&p) : text_number(&p);
+	return p > begin && text_number_ends(p);
 }
 
 static bool starts_with(struct text_slice text, const char *word)
@@ -18,42 +31,18 @@ static bool starts_with(struct text_slice text, const char *word)
 	return text.len >= len && !memcmp(text.at, word, len);
 }
 
-/* The hexadecimal number after the word, or after the one that follows it; false: there is none. */
-static bool hex_after(struct text_slice text, const char *word, uint32_t *ret)
-{
-	const char *p = memmem(text.at, text.len, word, strlen(word)), *begin;
-
-	if (!p)
-		return false;
-	p += strlen(word);
-	p += p[0] == '0' && (p[1] | 0x20) == 'x' ? 2 : 0;
-	begin = p;
-	*ret = (uint32_t)text_hex(&p);
-	return p > begin && text_number_ends(p);
-}
-
 /* "icrh:icrl=0x00000001:000000fd" */
-static bool icr_parse(struct text_slice text, uint32_t *icrh, uint32_t *icrl)
+static bool icr_parse(struct text_slice text, uint64_t *icrh, uint64_t *icrl)
 {
 	const char *colon = memmem(text.at, text.len, "icrh:icrl=", 10);
 
-	if (!hex_after(text, "icrh:icrl=", icrh))
+	if (!text_number_find(text, "icrh:icrl=", false, icrh))
 		return false;
 	colon = memchr(colon + 10, ':', (size_t)(text.at + text.len - colon - 10));
 	if (!colon++)
 		return false;
-	*icrl = (uint32_t)text_hex(&colon);
+	*icrl = text_hex(&colon);
 	return true;
-}
-
-static uint64_t number_after(struct text_slice text, const char *word)
-{
-	const char *p = memmem(text.at, text.len, word, strlen(word));
-
-	if (!p)
-		return 0;
-	p += strlen(word);
-	return text_number(&p);
 }
 
 /*
@@ -63,11 +52,13 @@ static uint64_t number_after(struct text_slice text, const char *word)
 static uint64_t userspace_rest(struct text_slice text, uint8_t *record)
 {
 	struct rec_kvm_userspace_exit *rec = (void *)record;
-	bool failed = more_has(text, "reason restart (") || more_has(text, "reason error (");
+	bool failed = text_has(text, "reason restart (") || text_has(text, "reason error (");
+	uint64_t number;
 
-	if (!failed && !more_has(text, "reason "))
+	if (!failed && !text_has(text, "reason "))
 		return 0;
-	rec->error = failed ? -(int32_t)number_after(text, "(") : 0;
+	text_number_find(text, "(", false, &number);
+	rec->error = failed ? -(int32_t)number : 0;
 	return RECORD_BIT(kvm_userspace_exit, error);
 }
 
@@ -75,49 +66,25 @@ static uint64_t userspace_rest(struct text_slice text, uint8_t *record)
 static uint64_t halt_poll_rest(struct text_slice text, uint8_t *record)
 {
 	struct rec_kvm_halt_poll_ns *rec = (void *)record;
-	const char *word = more_has(text, "(grow ")	? "(grow "
-			   : more_has(text, "(shrink ") ? "(shrink "
-							: NULL;
+	bool grows = text_has(text, "(grow ");
+	uint64_t old_ns;
 
-	if (!word)
+	if (!grows && !text_has(text, "(shrink "))
 		return 0;
-	rec->old_ns = (uint32_t)number_after(text, word);
+	text_number_find(text, grows ? "(grow " : "(shrink ", false, &old_ns);
+	rec->old_ns = (uint32_t)old_ns;
 	return RECORD_BIT(kvm_halt_poll_ns, old_ns);
-}
-
-/* "wait time 230426621 ns, polling valid", "poll time 1200 ns" */
-static uint64_t wakeup_rest(struct text_slice text, uint8_t *record)
-{
-	struct rec_kvm_vcpu_wakeup *rec = (void *)record;
-	bool waited = more_has(text, "wait time"),
-	     polls = more_has(text, ", polling valid") || more_has(text, ", polling invalid");
-
-	rec->waited |= waited;
-	rec->valid |= more_has(text, "polling valid");
-	return (waited || more_has(text, "poll time") ? RECORD_BIT(kvm_vcpu_wakeup, waited) : 0) |
-	       (polls ? RECORD_BIT(kvm_vcpu_wakeup, valid) : 0);
-}
-
-static uint64_t inhibit_rest(struct text_slice text, uint8_t *record)
-{
-	struct rec_kvm_apicv_inhibit_changed *rec = (void *)record;
-	bool set = starts_with(text, "set ") || starts_with(text, "deactivate ");
-
-	if (!set && !starts_with(text, "cleared ") && !starts_with(text, "activate "))
-		return 0;
-	rec->set = set;
-	return RECORD_BIT(kvm_apicv_inhibit_changed, set);
 }
 
 static uint64_t ipi_rest(struct text_slice text, uint8_t *record)
 {
 	struct rec_kvm_avic_incomplete_ipi *rec = (void *)record;
-	uint32_t icrh, icrl;
+	uint64_t icrh, icrl;
 
 	if (!icr_parse(text, &icrh, &icrl))
 		return 0;
-	rec->icrh = icrh;
-	rec->icrl = icrl;
+	rec->icrh = (uint32_t)icrh;
+	rec->icrl = (uint32_t)icrl;
 	return RECORD_BIT(kvm_avic_incomplete_ipi, icrh) |
 	       RECORD_BIT(kvm_avic_incomplete_ipi, icrl);
 }
@@ -125,12 +92,12 @@ static uint64_t ipi_rest(struct text_slice text, uint8_t *record)
 static uint64_t kick_rest(struct text_slice text, uint8_t *record)
 {
 	struct rec_kvm_avic_kick_vcpu_slowpath *rec = (void *)record;
-	uint32_t icrh, icrl;
+	uint64_t icrh, icrl;
 
 	if (!icr_parse(text, &icrh, &icrl))
 		return 0;
-	rec->icrh = icrh;
-	rec->icrl = icrl;
+	rec->icrh = (uint32_t)icrh;
+	rec->icrl = (uint32_t)icrl;
 	return RECORD_BIT(kvm_avic_kick_vcpu_slowpath, icrh) |
 	       RECORD_BIT(kvm_avic_kick_vcpu_slowpath, icrl);
 }
@@ -138,9 +105,9 @@ static uint64_t kick_rest(struct text_slice text, uint8_t *record)
 static uint64_t access_rest(struct text_slice text, uint8_t *record)
 {
 	struct rec_kvm_avic_unaccelerated_access *rec = (void *)record;
-	bool trap = more_has(text, " trap,"), write = more_has(text, " write,");
+	bool trap = text_has(text, " trap,"), write = text_has(text, " write,");
 
-	if ((!trap && !more_has(text, " fault,")) || (!write && !more_has(text, " read,")))
+	if ((!trap && !text_has(text, " fault,")) || (!write && !text_has(text, " read,")))
 		return 0;
 	rec->ft = trap;
 	rec->rw = write;
@@ -148,89 +115,19 @@ static uint64_t access_rest(struct text_slice text, uint8_t *record)
 	       RECORD_BIT(kvm_avic_unaccelerated_access, rw);
 }
 
-static uint64_t irte_rest(struct text_slice text, uint8_t *record)
-{
-	struct rec_kvm_pi_irte_update *rec = (void *)record;
-
-	if (!more_has(text, "PI is "))
-		return 0;
-	rec->set = more_has(text, "PI is enabled");
-	return RECORD_BIT(kvm_pi_irte_update, set);
-}
-
-static uint64_t hypercall_rest(struct text_slice text, uint8_t *record)
-{
-	struct rec_kvm_hv_hypercall *rec = (void *)record;
-	bool fast = more_has(text, " fast ");
-
-	if (!fast && !more_has(text, " slow "))
-		return 0;
-	rec->fast = fast;
-	return RECORD_BIT(kvm_hv_hypercall, fast);
-}
-
-static uint64_t flush_rest(struct text_slice text, uint8_t *record)
-{
-	struct rec_kvm_hv_flush_tlb *rec = (void *)record;
-
-	if (more_has(text, "="))
-		return 0;
-	rec->guest_mode = more_has(text, "(L2)");
-	return RECORD_BIT(kvm_hv_flush_tlb, guest_mode);
-}
-
-static uint64_t flush_ex_rest(struct text_slice text, uint8_t *record)
-{
-	struct rec_kvm_hv_flush_tlb_ex *rec = (void *)record;
-
-	if (more_has(text, "="))
-		return 0;
-	rec->guest_mode = more_has(text, "(L2)");
-	return RECORD_BIT(kvm_hv_flush_tlb_ex, guest_mode);
-}
-
-/* VDSO_CLOCKMODE_NONE, VDSO_CLOCKMODE_TSC */
-static bool clock_parse(struct text_slice text, uint32_t *ret)
-{
-	*ret = more_has(text, "hostclock tsc");
-	return *ret || more_has(text, "hostclock none");
-}
-
-static uint64_t master_rest(struct text_slice text, uint8_t *record)
-{
-	struct rec_kvm_update_master_clock *rec = (void *)record;
-	uint32_t clock;
-
-	if (!clock_parse(text, &clock))
-		return 0;
-	rec->host_clock = clock;
-	return RECORD_BIT(kvm_update_master_clock, host_clock);
-}
-
-static uint64_t track_rest(struct text_slice text, uint8_t *record)
-{
-	struct rec_kvm_track_tsc *rec = (void *)record;
-	uint32_t clock;
-
-	if (!clock_parse(text, &clock))
-		return 0;
-	rec->host_clock = clock;
-	return RECORD_BIT(kvm_track_tsc, host_clock);
-}
-
 static uint64_t vmenter_rest(struct text_slice text, uint8_t *record)
 {
 	struct rec_kvm_nested_vmenter *rec = (void *)record;
-	bool vmx = more_has(text, " vmcs: ");
+	bool vmx = text_has(text, " vmcs: ");
 
-	if (more_has(text, " npt: ")) { /* until 6.0 */
-		rec->tdp_enabled = more_has(text, " npt: on");
+	if (text_has(text, " npt: ")) { /* until 6.0 */
+		rec->tdp_enabled = text_has(text, " npt: on");
 		return RECORD_BIT(kvm_nested_vmenter, tdp_enabled);
 	}
-	if (!vmx && !more_has(text, " vmcb: "))
+	if (!vmx && !text_has(text, " vmcb: "))
 		return 0;
 	rec->isa = vmx ? 1 : 2;
-	rec->tdp_enabled = more_has(text, " nested_ept=y") || more_has(text, " nested_npt=y");
+	rec->tdp_enabled = text_has(text, " nested_ept=y") || text_has(text, " nested_npt=y");
 	return RECORD_BIT(kvm_nested_vmenter, isa) | RECORD_BIT(kvm_nested_vmenter, tdp_enabled);
 }
 
@@ -252,25 +149,82 @@ static uint64_t intercepts_rest(struct text_slice text, uint8_t *record)
 	       RECORD_BIT(kvm_nested_intercepts, intercept3);
 }
 
+/* ---- fields of 0 or 1, for which there are words ---- */
+
+/* 1: the text has a word of `yes`; 0: it has none of these and one of `no`. "^": it begins so. */
+struct said {
+	uint64_t bit;
+	uint16_t offset, size;
+	const char *yes[2], *no[2];
+	bool is_added; /* `yes` is a remark on a text that has one of `no`, too */
+};
+
+#define OF(event, field)                                                                           \
+	RECORD_BIT(event, field), offsetof(struct rec_##event, field),                             \
+		sizeof(((struct rec_##event *)0)->field)
+#define SAID(...) (const struct said[]){__VA_ARGS__, {0}}
+
+/* clang-format off */
+static const struct said *const said[EV_LIMIT] = {
+	[EV_kvm_pio] = SAID({OF(kvm_pio, write), {"^pio_write"}, {"^pio_read"}}),
+	[EV_kvm_inj_virq] = SAID({OF(kvm_inj_virq, soft), {"Soft/"}, {"IRQ 0x"}}, /* "irq 236" of older kernels */
+				 {OF(kvm_inj_virq, reinjected), {"[reinjected]"}, {"Soft/", "IRQ 0x"}, true}),
+	/* "pin 4 dst 1 vec 36 (Fixed|physical|level|masked) (coalesced)" */
+	[EV_kvm_ioapic_set_irq] = SAID({OF(kvm_ioapic_set_irq, level), {"|level"}, {"cal|"}, true},
+				       {OF(kvm_ioapic_set_irq, masked), {"|masked"}, {"cal|"}, true},
+				       {OF(kvm_ioapic_set_irq, coalesced), {" (coalesced)"}, {"cal|"}, true}),
+	[EV_kvm_vcpu_wakeup] = SAID({OF(kvm_vcpu_wakeup, waited), {"wait time"}, {"poll time"}},
+				    {OF(kvm_vcpu_wakeup, valid), {", polling valid"}, {", polling invalid"}}),
+	[EV_kvm_apicv_inhibit_changed] = SAID({OF(kvm_apicv_inhibit_changed, set), {"^set ", "^deactivate "},
+					       {"^cleared ", "^activate "}}),
+	[EV_kvm_pi_irte_update] = SAID({OF(kvm_pi_irte_update, set), {"PI is enabled"}, {"PI is "}}),
+	[EV_kvm_hv_hypercall] = SAID({OF(kvm_hv_hypercall, fast), {" fast "}, {" slow "}}),
+	[EV_kvm_hv_flush_tlb] = SAID({OF(kvm_hv_flush_tlb, guest_mode), {"(L2)"}, {"mask 0x"}, true}),
+	[EV_kvm_hv_flush_tlb_ex] = SAID({OF(kvm_hv_flush_tlb_ex, guest_mode), {"(L2)"}, {"mask 0x"}, true}),
+	/* VDSO_CLOCKMODE_NONE, VDSO_CLOCKMODE_TSC */
+	[EV_kvm_update_master_clock] = SAID({OF(kvm_update_master_clock, host_clock), {"hostclock tsc"},
+					     {"hostclock none"}}),
+	[EV_kvm_track_tsc] = SAID({OF(kvm_track_tsc, host_clock), {"hostclock tsc"}, {"hostclock none"}}),
+};
+/* clang-format on */
+
+static bool has_any(struct text_slice text, const char *const words[2])
+{
+	for (unsigned int i = 0; i < 2 && words[i]; i++) {
+		bool begins = *words[i] == '^';
+
+		if (begins ? starts_with(text, words[i] + 1) : text_has(text, words[i]))
+			return true;
+	}
+	return false;
+}
+
+static uint64_t said_parse(const struct said *s, struct text_slice text, uint8_t *record)
+{
+	uint64_t present = 0;
+
+	for (; s && s->size; s++) {
+		uint64_t yes = has_any(text, s->yes);
+
+		if ((!yes || s->is_added) && !has_any(text, s->no))
+			continue;
+		memcpy(record + s->offset, &yes, s->size);
+		present |= s->bit;
+	}
+	return present;
+}
+
 uint64_t text_more(unsigned int id, struct text_slice text, uint8_t *record)
 {
 	static uint64_t (*const rest_of[EV_LIMIT])(struct text_slice text, uint8_t * record) = {
 		[EV_kvm_userspace_exit] = userspace_rest,
 		[EV_kvm_halt_poll_ns] = halt_poll_rest,
-		[EV_kvm_vcpu_wakeup] = wakeup_rest,
-		[EV_kvm_apicv_inhibit_changed] = inhibit_rest,
 		[EV_kvm_avic_incomplete_ipi] = ipi_rest,
 		[EV_kvm_avic_kick_vcpu_slowpath] = kick_rest,
 		[EV_kvm_avic_unaccelerated_access] = access_rest,
-		[EV_kvm_pi_irte_update] = irte_rest,
-		[EV_kvm_hv_hypercall] = hypercall_rest,
-		[EV_kvm_hv_flush_tlb] = flush_rest,
-		[EV_kvm_hv_flush_tlb_ex] = flush_ex_rest,
-		[EV_kvm_update_master_clock] = master_rest,
-		[EV_kvm_track_tsc] = track_rest,
 		[EV_kvm_nested_vmenter] = vmenter_rest,
 		[EV_kvm_nested_intercepts] = intercepts_rest,
 	};
 
-	return rest_of[id] ? rest_of[id](text, record) : 0;
+	return rest_of[id] ? rest_of[id](text, record) : said_parse(said[id], text, record);
 }

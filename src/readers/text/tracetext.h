@@ -24,6 +24,10 @@ uint64_t text_sched_wakeup(struct text_slice text, uint8_t *record);
 /* The same for other events, after their words and values. */
 uint64_t text_more(unsigned int id, struct text_slice text, uint8_t *record);
 
+/* Is the word in the text; the number after it, 0 and false if there is none. */
+bool text_has(struct text_slice text, const char *word);
+bool text_number_find(struct text_slice text, const char *word, bool hex, uint64_t *ret);
+
 /*
  * The events of KVM and the scheduler that are ours (bpf/events.def), from the text that the kernel (print fmt of their
  * format file), trace-cmd's plugins and trace-cmd report -R ("name=value") print. Kernels differ: fields come and go,
