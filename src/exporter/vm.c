@@ -364,39 +364,22 @@ static int vcpus_read(struct exported_vm *e, const struct vm *vm,
 
 /* ---- ports, pages and cgroups ---- */
 
-/* Of one vCPU. Returns how many there are. */
-static unsigned int ports_gather(const struct stat_vcpu *v, struct top_k_key *keys, uint64_t *rest)
-{
-	unsigned int nr = 0;
+/* Defines a function that gathers the slots of one vCPU. Returns how many there are. */
+#define GATHER(name, slot, slots, value)                                                           \
+	static unsigned int name(const struct stat_vcpu *v, struct top_k_key *keys,                \
+				 uint64_t *rest)                                                   \
+	{                                                                                          \
+		unsigned int nr = 0;                                                               \
+		for (unsigned int i = 0; i < (slots); i++)                                         \
+			if (v->slot[i].value)                                                      \
+				keys[nr++] = (struct top_k_key){v->slot[i].key, v->slot[i].value}; \
+		*rest += v->slot[slots].value;                                                     \
+		return nr;                                                                         \
+	}
 
-	for (unsigned int i = 0; i < STAT_PORT_SLOTS; i++)
-		if (v->port[i].count)
-			keys[nr++] = (struct top_k_key){v->port[i].key, v->port[i].count};
-	*rest += v->port[STAT_PORT_SLOTS].count;
-	return nr;
-}
-
-static unsigned int pages_gather(const struct stat_vcpu *v, struct top_k_key *keys, uint64_t *rest)
-{
-	unsigned int nr = 0;
-
-	for (unsigned int i = 0; i < STAT_PAGE_SLOTS; i++)
-		if (v->page[i].count)
-			keys[nr++] = (struct top_k_key){v->page[i].key, v->page[i].count};
-	*rest += v->page[STAT_PAGE_SLOTS].count;
-	return nr;
-}
-
-static unsigned int steals_gather(const struct stat_vcpu *v, struct top_k_key *keys, uint64_t *rest)
-{
-	unsigned int nr = 0;
-
-	for (unsigned int i = 0; i < STAT_STEAL_SLOTS; i++)
-		if (v->steal[i].ns)
-			keys[nr++] = (struct top_k_key){v->steal[i].key, v->steal[i].ns};
-	*rest += v->steal[STAT_STEAL_SLOTS].ns;
-	return nr;
-}
+GATHER(ports_gather, port, STAT_PORT_SLOTS, count)
+GATHER(pages_gather, page, STAT_PAGE_SLOTS, count)
+GATHER(steals_gather, steal, STAT_STEAL_SLOTS, ns)
 
 /* `slots`: of a vCPU */
 static int places_read(struct top_k *to, const struct exported_counters *from, size_t slots,

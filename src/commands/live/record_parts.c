@@ -46,48 +46,36 @@ const struct option_row *const record_option_tables[] = {
 #define FOR_EACH_PART(p)                                                                           \
 	for (const struct record_part *const *it = parts, *p; (p = *it); it++)
 
+/* Up to the first that fails: its error. */
+#define PARTS_RUN(method, ...)                                                                     \
+	({                                                                                         \
+		int err_ = 0;                                                                      \
+		FOR_EACH_PART(p) {                                                                 \
+			err_ = p->method ? p->method(__VA_ARGS__) : 0;                             \
+			if (err_)                                                                  \
+				break;                                                             \
+		}                                                                                  \
+		err_;                                                                              \
+	})
+
 int parts_choose(struct collector_options *c)
 {
-	FOR_EACH_PART(p) {
-		int err = p->choose ? p->choose(c) : 0;
-
-		if (err)
-			return err;
-	}
-	return 0;
+	return PARTS_RUN(choose, c);
 }
 
 int parts_begin(struct recording *r)
 {
-	FOR_EACH_PART(p) {
-		int err = p->begin ? p->begin(r) : 0;
-
-		if (err)
-			return err;
-	}
-	return 0;
+	return PARTS_RUN(begin, r);
 }
 
 int parts_start(struct recording *r)
 {
-	FOR_EACH_PART(p) {
-		int err = p->start ? p->start(r) : 0;
-
-		if (err)
-			return err;
-	}
-	return 0;
+	return PARTS_RUN(start, r);
 }
 
 int parts_round(struct recording *r, uint64_t now_ns)
 {
-	FOR_EACH_PART(p) {
-		int err = p->round ? p->round(r, now_ns) : 0;
-
-		if (err)
-			return err;
-	}
-	return 0;
+	return PARTS_RUN(round, r, now_ns);
 }
 
 /* All are stopped even if one fails; the first error is returned. */
