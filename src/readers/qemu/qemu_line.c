@@ -237,15 +237,11 @@ static bool lines_decide(const char *text, size_t len, bool whole)
 
 bool qemu_text_probe(const char *head, size_t len, bool whole)
 {
-	char *copy = malloc(len + 1 + TEXT_LINE_SLACK);
+	char *copy = text_copy(head, len);
 	bool found;
 
 	if (!copy)
 		return false;
-	memcpy(copy, head, len);
-	text_returns_replace(copy, copy + len);
-	copy[len] = '\n';
-	memset(copy + len + 1, 0, TEXT_LINE_SLACK);
 	found = lines_decide(copy, len, whole);
 	free(copy);
 	return found || paste_has_event(head, len, &qemu_paste_grammar);

@@ -144,6 +144,18 @@ char *text_returns_replace(char *s, char *end)
 	return NULL;
 }
 
+char *text_copy(const char *text, size_t len)
+{
+	char *copy = calloc(1, len + 1 + TEXT_LINE_SLACK);
+
+	if (!copy)
+		return NULL;
+	memcpy(copy, text, len);
+	text_returns_replace(copy, copy + len);
+	copy[len] = '\n';
+	return copy;
+}
+
 /* Moves what is left to the buffer's start and reads on. The file's last line gets its newline. */
 static void lines_refill(struct text_lines *t)
 {

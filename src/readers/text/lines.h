@@ -79,6 +79,9 @@ void text_decode(enum text_encoding encoding, uint8_t *bytes, size_t *len);
  */
 char *text_returns_replace(char *s, char *end);
 
+/* A copy, each of whose lines ends with a newline, with TEXT_LINE_SLACK zeros after them; NULL: out of memory. */
+char *text_copy(const char *text, size_t len);
+
 /* The next line as it is in the file; for paste.c. */
 char *text_line_plain(struct text_lines *t, char **ret_end);
 

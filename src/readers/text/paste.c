@@ -442,12 +442,9 @@ bool paste_has_event(const char *text, size_t len, const struct paste_grammar *g
 	bool found = false;
 	char *end;
 
-	t.buffer = calloc(1, len + 1 + TEXT_LINE_SLACK);
+	t.buffer = text_copy(text, len);
 	t.paste = t.buffer ? paste_new(grammar) : NULL;
 	if (t.paste) {
-		memcpy(t.buffer, text, len);
-		text_returns_replace(t.buffer, t.buffer + len);
-		t.buffer[len] = '\n';
 		t.at = t.buffer;
 		t.end = t.buffer + len + 1;
 		paste_measure(&t, memory_rewind);

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "event/event.h"
+#include "readers/text/babeltrace.h"
 #include "readers/text/lines.h"
 #include "readers/text/log_head.h"
 #include "readers/text/text_line.h"
@@ -473,4 +474,27 @@ enum text_line_kind text_line_parse(struct text_line *l, const char *line, const
 		return text_record_kind(l);
 	}
 	return other_parse(l, line, s, end);
+}
+
+bool text_has_event(const char *head, size_t len, bool whole)
+{
+	char *copy = text_copy(head, len), *s, *newline;
+	struct text_parts parts = {.nr = 0};
+	struct text_line l = {0};
+	bool found = false, babeltrace = babeltrace_probe(head, len);
+
+	if (!copy)
+		return false;
+	for (s = copy; !found && s < copy + len + whole; s = newline + 1) {
+		char *end = newline = memchr(s, '\n', len + whole - (size_t)(s - copy));
+
+		if (!newline)
+			break;
+		if (end > s && end[-1] == '\r')
+			*--end = '\n';
+		end = babeltrace ? babeltrace_line(s, end) : end;
+		found = text_line_parse(&l, text_parts_skip(&parts, s, end), end) == TEXT_EVENT;
+	}
+	free(copy);
+	return found;
 }

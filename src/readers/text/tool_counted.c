@@ -172,14 +172,12 @@ static void counted_look_at(struct counted_look *c, const char *s, const char *e
 bool text_is_counted(const char *head, size_t len)
 {
 	struct counted_look c = {.by_one = true, .ascends = true};
-	char *copy = calloc(1, len + 1 + TEXT_LINE_SLACK), *end;
+	char *copy = text_copy(head, len), *end;
 	bool are_threads;
 
 	if (!copy)
 		return false;
 	c.texts = c.numbers = HASH_TABLE(struct counted_seen, 1, COUNTED_TEXTS_MAX);
-	memcpy(copy, head, len);
-	text_returns_replace(copy, copy + len);
 	for (char *s = copy; !c.is_trace && (end = memchr(s, '\n', len - (size_t)(s - copy)));
 	     s = end + 1)
 		counted_look_at(&c, s, end);
