@@ -106,11 +106,17 @@ void quantiles_buffer_start(struct quantiles *q)
 		q->buffer = calloc(1, sizeof(*q->buffer));
 }
 
+/* Zeros alone do not widen it: a cleared buffer's only value is 0. */
+static bool buffer_is_empty(const struct quantiles_buffer *h)
+{
+	return !h->used && !h->count[0];
+}
+
 void quantiles_buffer_widen(struct quantiles_buffer *h, uint64_t value)
 {
 	uint64_t max = h->min + h->range;
 
-	if (!h->used)
+	if (buffer_is_empty(h))
 		h->min = max = value;
 	h->used = true;
 	max = value > max ? value : max;
@@ -124,7 +130,7 @@ int quantiles_flush(struct quantiles *q)
 	uint64_t max = h ? h->min + h->range : 0;
 	int err = 0;
 
-	if (!h || !h->used)
+	if (!h || buffer_is_empty(h))
 		return 0;
 	for (unsigned int b = quantiles_bucket(h->min); b <= quantiles_bucket(max) && !err; b++) {
 		q->count += h->count[b];

@@ -137,6 +137,28 @@ static void the_whole_range(void **state)
 	quantiles_free(&q);
 }
 
+/* Events have no duration: a buffer of zeros only, and one that begins with them. */
+static void zeros_are_counted(void **state)
+{
+	struct quantiles q = {0};
+
+	(void)state;
+	for (unsigned int i = 0; i < 2 * QUANTILES_EXACT; i++)
+		assert_int_equal(quantiles_add(&q, 0), 0);
+	quantiles_buffer_start(&q);
+	assert_non_null(q.buffer);
+	for (unsigned int i = 0; i < 10; i++)
+		quantiles_buffer_add(q.buffer, 0);
+	assert_int_equal(quantiles_flush(&q), 0);
+	assert_int_equal(q.count, 2 * QUANTILES_EXACT + 10);
+	quantiles_buffer_add(q.buffer, 0);
+	quantiles_buffer_add(q.buffer, 5);
+	assert_int_equal(quantiles_flush(&q), 0);
+	assert_int_equal(q.count, 2 * QUANTILES_EXACT + 12);
+	assert_true(q.min == 0 && q.max == 5 && q.sum == 5);
+	quantiles_free(&q);
+}
+
 static void nothing(void **state)
 {
 	struct quantiles q = {0};
@@ -153,6 +175,7 @@ int main(void)
 		cmocka_unit_test(few_are_exact),	   cmocka_unit_test(many_are_near),
 		cmocka_unit_test(small_values_stay_exact), cmocka_unit_test(a_small_spread_is_kept),
 		cmocka_unit_test(the_whole_range),	   cmocka_unit_test(nothing),
+		cmocka_unit_test(zeros_are_counted),
 	};
 
 	srandom(23);
