@@ -69,6 +69,41 @@ enum {
 	FTRACE_COMMON = 8,		/* common_type, common_flags, common_preempt_count, common_pid */
 };
 
+/* ---- the format of an event ---- */
+
+/* How a record is made of the kernel's entry: our header, then its bytes. */
+struct ftrace_format {
+	const struct event_type *type;
+	struct {
+		uint16_t place; /* offset of a dynamic text's word in the record */
+		bool relative;	/* to the word's own end */
+	} dyn[EVENT_FIELDS_MAX];
+	uint16_t nr_dyn;
+};
+
+struct tep_event;
+struct tep_handle;
+
+/* Of a tracepoint of this host: its type is "SYSTEM:EVENT". -EBADMSG, -ENOMEM, ... with the error message set. */
+int ftrace_format_read(const char *system, const char *text, size_t len, struct ftrace_format *ret);
+
+/* The event's number; FTRACE_IDS: the text has none. */
+unsigned int ftrace_text_id(const char *text);
+
+/* A copy of the text without its print format; *ret_print: FTRACE_PRINT_*. NULL: out of memory. */
+char *ftrace_text_take(const char *text, size_t len, unsigned int *ret_print);
+
+/* Free with tep_free(), and *ret with it. NULL: it is not a format, or that of another event. */
+struct tep_handle *ftrace_text_parse(const char *text, const char *system, int id,
+				     struct tep_event **ret);
+
+/* The type "PREFIX:EVENT". `ret` is zeroed. -ENOMEM, -E2BIG with the error message set. */
+int ftrace_format_make(const char *prefix, const struct tep_event *event,
+		       struct ftrace_format *ret);
+
+/* The record holds the kernel's entry: makes the places of dynamic texts those of our records. */
+void ftrace_format_move(const struct ftrace_format *f, uint8_t *record, size_t size);
+
 /* ---- events ---- */
 
 struct ftrace_events;

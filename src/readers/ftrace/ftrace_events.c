@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A kernel's events from its own descriptions (tracefs's events/SYSTEM/NAME/format, a copy of which is in every
- * trace.dat and stream): libtraceevent parses the text, and each field becomes one of ours. A host's
- * KVM events are made into ours by name (ftrace_kvm.h), so that analyzers know them.
+ * trace.dat and stream), as types and records (ftrace_format.c). A host's KVM events are made into ours by name
+ * (ftrace_kvm.h), so that analyzers know them.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -13,14 +13,8 @@
 #include "base/order.h"
 #include "event/reader.h"
 #include "readers/ftrace/ftrace_kvm.h"
-#include "readers/ftrace/kernel_events.h"
 
-enum {
-	HEAD = sizeof(struct record_hdr),
-	ARRAY_FIELDS_MAX = 8, /* elements of an array that become fields: args[6] -> args0 ... args5 */
-};
-
-enum { DYN_NONE, DYN_LOC, DYN_REL_LOC };
+enum { HEAD = sizeof(struct record_hdr) };
 
 struct format {
 	char *text, *system;
@@ -28,11 +22,7 @@ struct format {
 	unsigned int print; /* FTRACE_PRINT_* */
 	const struct event_type *type;
 	struct ftrace_ours *ours; /* it is one of ours: how to move its fields */
-	struct {
-		uint16_t place; /* offset of a dynamic text's word in the record */
-		bool relative;	/* to the word's own end */
-	} dyn[EVENT_FIELDS_MAX];
-	uint16_t nr_dyn;
+	struct ftrace_format fields; /* it is not */
 	char name[EVENT_NAME_MAX];
 };
 
@@ -125,13 +115,6 @@ void ftrace_events_caveats(const struct ftrace_events *e, struct trace_info *inf
 				  info->file, FTRACE_VCPUS_MAX);
 }
 
-static unsigned int format_id(const char *text)
-{
-	const char *id = strstr(text, "\nID:");
-
-	return id ? (unsigned int)strtoul(id + 4, NULL, 10) : FTRACE_IDS;
-}
-
 /* The name line, in letters that are safe to print. */
 static void format_name(struct format *f)
 {
@@ -145,31 +128,6 @@ static void format_name(struct format *f)
 	f->name[n] = '\0';
 }
 
-static unsigned int print_facts(const char *print)
-{
-	return (strstr(print, "\"K\"") ? FTRACE_PRINT_OWN_STATE : 0) |
-	       (strstr(print, "1, \"SERROR\"") ? FTRACE_PRINT_SERROR : 0);
-}
-
-/*
- * The print format is not needed (but see print_facts()), and it is the part that requires a parser of C expressions:
- * it is replaced by an empty one.
- */
-static char *text_take(const char *text, size_t len, unsigned int *ret_print)
-{
-	static const char empty[] = "print fmt: \"\"\n";
-	char *copy = malloc(len + sizeof(empty)), *print;
-
-	if (!copy)
-		return NULL;
-	memcpy(copy, text, len);
-	copy[len] = '\0';
-	print = strstr(copy, "print fmt:");
-	*ret_print = print ? print_facts(print) : 0;
-	strcpy(print ? print : copy + strlen(copy), empty);
-	return copy;
-}
-
 int ftrace_events_add(struct ftrace_events *e, const char *system, const char *text, size_t len)
 {
 	struct format *f;
@@ -180,14 +138,14 @@ int ftrace_events_add(struct ftrace_events *e, const char *system, const char *t
 		return 0;
 	f = calloc(1, sizeof(*f));
 	if (f) {
-		f->text = text_take(text, len, &f->print);
+		f->text = ftrace_text_take(text, len, &f->print);
 		f->system = strdup(system);
 	}
 	if (!f || !f->text || !f->system) {
 		format_free(f);
 		return fail(-ENOMEM, "out of memory");
 	}
-	id = format_id(f->text);
+	id = ftrace_text_id(f->text);
 	format_name(f);
 	if (id >= FTRACE_IDS || format_at(e, id) || !f->name[0]) {
 		format_free(f);
@@ -199,120 +157,6 @@ int ftrace_events_add(struct ftrace_events *e, const char *system, const char *t
 	else
 		e->format[id] = f;
 	return err;
-}
-
-/* ---- a format becomes a type ---- */
-
-struct making {
-	struct field field[EVENT_FIELDS_MAX];
-	char names[EVENT_FIELDS_MAX][64];
-	unsigned int nr;
-	size_t end; /* of the furthest field, in the record */
-	const char *system;
-};
-
-static const char *printer_of(const struct tep_format_field *f)
-{
-	if (f->flags & TEP_FIELD_IS_ARRAY && f->elementsize == 8 && !strcmp(f->name, "caller"))
-		return "frame";
-	if (f->flags & TEP_FIELD_IS_POINTER)
-		return "addr";
-	if (!strcmp(f->type, "dev_t"))
-		return "device";
-	return f->flags & TEP_FIELD_IS_LONG && !(f->flags & TEP_FIELD_IS_SIGNED) ? "hex" : "dec";
-}
-
-static void field_add(struct making *m, const struct tep_format_field *f, int index,
-		      enum field_kind kind, size_t offset, size_t size)
-{
-	char *name = m->names[m->nr];
-
-	if (m->nr == EVENT_FIELDS_MAX || offset + size > FTRACE_PAGE_MAX / 32)
-		return;
-	if (index < 0)
-		snprintf(name, sizeof(m->names[0]), "%.60s",
-			 kernel_field_renamed(m->system, f->name));
-	else
-		snprintf(name, sizeof(m->names[0]), "%.52s%d", f->name, index);
-	text_sanitize(name);
-	m->field[m->nr++] = (struct field){.name = name,
-					   .fmt = kind == FIELD_TEXT || kind == FIELD_DYNTEXT
-							  ? "text"
-							  : printer_of(f),
-					   .doc = "",
-					   .kind = kind,
-					   .offset = (uint16_t)(HEAD + offset),
-					   .size = (uint16_t)size};
-	if (HEAD + offset + size > m->end)
-		m->end = HEAD + offset + size;
-}
-
-/*
- * The kernel's backtraces (kernel_stack, user_stack) say "caller[8]", which is only how many its own format prints: the
- * record ends with as many as there are.
- */
-static bool is_backtrace(const struct format *f, const struct tep_format_field *array)
-{
-	return !array->next && array->elementsize == 8 && !strcmp(array->name, "caller") &&
-	       strstr(f->name, "_stack");
-}
-
-static bool is_integer(int size)
-{
-	return size == 1 || size == 2 || size == 4 || size == 8;
-}
-
-/* Fields without an equivalent in our types (structures, long arrays) stay in the record and are not shown. */
-static void field_take(struct format *to, struct making *m, const struct tep_format_field *f)
-{
-	enum field_kind number = f->flags & TEP_FIELD_IS_SIGNED ? FIELD_SINT : FIELD_UINT;
-	int nr = f->elementsize > 0 ? f->size / f->elementsize : 0;
-	int most = ARRAY_FIELDS_MAX;
-
-	if (is_backtrace(to, f))
-		nr = most = (int)(EVENT_FIELDS_MAX - m->nr);
-	if (f->offset < 0 || f->size <= 0 || f->offset > FTRACE_PAGE_MAX ||
-	    f->size > FTRACE_PAGE_MAX)
-		return;
-	if (f->flags & TEP_FIELD_IS_DYNAMIC) {
-		if (!(f->flags & TEP_FIELD_IS_STRING) || f->size != 4 || m->nr == EVENT_FIELDS_MAX)
-			return;
-		to->dyn[to->nr_dyn].place = (uint16_t)(HEAD + f->offset);
-		to->dyn[to->nr_dyn++].relative = f->flags & TEP_FIELD_IS_RELATIVE;
-		field_add(m, f, -1, FIELD_DYNTEXT, (size_t)f->offset, 4);
-	} else if (f->flags & TEP_FIELD_IS_ARRAY) {
-		if (f->flags & TEP_FIELD_IS_STRING && (f->elementsize <= 1 || nr == f->size))
-			field_add(m, f, -1, FIELD_TEXT, (size_t)f->offset, (size_t)f->size);
-		else if (is_integer((int)f->elementsize) && nr <= most)
-			for (int i = 0; i < nr; i++)
-				field_add(m, f, i, number,
-					  (size_t)f->offset + (size_t)i * f->elementsize,
-					  f->elementsize);
-	} else if (is_integer(f->size)) {
-		field_add(m, f, -1, number, (size_t)f->offset, (size_t)f->size);
-	}
-}
-
-static int type_make(struct ftrace_events *e, struct format *to, struct tep_event *event)
-{
-	_cleanup_free_ struct making *m = calloc(1, sizeof(*m));
-	char name[2 * EVENT_NAME_MAX];
-
-	if (!m)
-		return fail(-ENOMEM, "out of memory");
-	m->end = HEAD + FTRACE_COMMON;
-	m->system = to->system;
-	for (struct tep_format_field *f = event->format.fields; f; f = f->next)
-		field_take(to, m, f);
-	snprintf(name, sizeof(name), "%.60s:%.60s", e->side == FTRACE_GUEST ? "guest" : to->system,
-		 to->name);
-	text_sanitize(name);
-	return event_type_register(&(struct event_type){.name = name,
-							.doc = to->system,
-							.fields = m->field,
-							.nr_fields = (uint16_t)m->nr,
-							.size = (uint16_t)((m->end + 7) & ~7ul)},
-				   &to->type);
 }
 
 static bool wanted_by_full_name(const struct ftrace_events *e, const struct format *f)
@@ -338,37 +182,22 @@ static bool format_may_be_wanted(const struct ftrace_events *e, const struct for
 	       ftrace_ours_is_loss(f->system, f->name);
 }
 
-/* libtraceevent (1.7) follows a null pointer if there is no word after a '[': other characters, or the text's end. */
-static bool is_parseable(const char *text)
-{
-	const char *open = strrchr(text, '[');
-
-	for (const char *p = text; *p; p++)
-		if (!isprint((unsigned char)*p) && !isspace((unsigned char)*p))
-			return false;
-	return !open || open[1 + strspn(open + 1, " \t\n\v\f\r")];
-}
-
 /* Once per event: at its first record. A handle of its own, since the library frees events only with it. */
 static void format_use(struct ftrace_events *e, struct format *f, int id)
 {
-	struct tep_handle *tep = tep_alloc();
-	struct tep_event *event = NULL;
+	struct tep_event *event;
+	struct tep_handle *tep = ftrace_text_parse(f->text, f->system, id, &event);
 
 	f->tried = true;
 	if (!tep)
 		return;
-	tep_set_long_size(tep, 8);
-	if (is_parseable(f->text) && !tep_parse_event(tep, f->text, strlen(f->text), f->system))
-		event = tep_find_event(tep, id);
-	if (event) {
-		if (e->side == FTRACE_HOST || ftrace_ours_is_loss(f->system, f->name))
-			f->ours = ftrace_ours_new(f->system, f->name, event, f->print);
-		f->type = f->ours ? ftrace_ours_type(f->ours) : NULL;
-		f->wanted = wanted(e, f);
-		if (!f->ours && f->wanted)
-			type_make(e, f, event);
-	}
+	if (e->side == FTRACE_HOST || ftrace_ours_is_loss(f->system, f->name))
+		f->ours = ftrace_ours_new(f->system, f->name, event, f->print);
+	f->type = f->ours ? ftrace_ours_type(f->ours) : NULL;
+	f->wanted = wanted(e, f);
+	if (!f->ours && f->wanted &&
+	    !ftrace_format_make(e->side == FTRACE_GUEST ? "guest" : f->system, event, &f->fields))
+		f->type = f->fields.type;
 	tep_free(tep);
 	free(f->text);
 	f->text = NULL;
@@ -533,22 +362,6 @@ const char *ftrace_event_name(struct ftrace_events *e, const uint8_t *entry, siz
 
 /* ---- a record ---- */
 
-/* ftrace's offsets count from its own entry (or from the word's end), ours from the record's head. */
-static void dyn_move(const struct format *f, uint8_t *record, size_t size)
-{
-	for (unsigned int i = 0; i < f->nr_dyn; i++) {
-		size_t place = f->dyn[i].place, from;
-		uint32_t loc = 0;
-
-		if (place + 4 > size)
-			continue;
-		memcpy(&loc, record + place, 4);
-		from = (loc & 0xffff) + (f->dyn[i].relative ? place + 4 : HEAD);
-		loc = from > 0xffff || from > size ? 0 : (loc & 0xffff0000) | (uint32_t)from;
-		memcpy(record + place, &loc, 4);
-	}
-}
-
 int ftrace_event_make(struct ftrace_events *e, const uint8_t *entry, size_t len, unsigned int cpu,
 		      uint8_t *to, struct event *ev)
 {
@@ -578,7 +391,7 @@ int ftrace_event_make(struct ftrace_events *e, const uint8_t *entry, size_t len,
 			memset(to + size, 0, f->type->size - size);
 			size = f->type->size;
 		}
-		dyn_move(f, to, size);
+		ftrace_format_move(&f->fields, to, size);
 	}
 	hdr.size = (uint16_t)size;
 	memcpy(to, &hdr, sizeof(hdr));
