@@ -31,6 +31,7 @@ typedef int64_t  hr_s64;
 #endif
 
 #define RECORD_NO_VCPU 0xffff /* the thread is not a vCPU, or it is unknown yet */
+#define RECORD_DECLARED_FIRST 256 /* types that are not in events.def: the file declares them */
 #define RECORD_CPU_UNKNOWN 0xffff /* texts of other tools may not say it; a recording of ours does */
 #define RECORD_NO_CPU  0xffffffffu /* of a loss: no buffer was full, the kernel did not run the program */
 #define RECORD_NOT_WRITTEN 0xfffffffeu /* likewise: the event was recorded, but could not be written into the file */

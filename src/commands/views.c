@@ -144,8 +144,9 @@ static int run_count(int argc, char **argv)
 	return run_report(&count_view, "exit-latency", by, argc, argv);
 }
 
-VIEW_COMMAND_ROW(count, "count", "[ANALYZER] [FILE...]", "Count spans or events by group.",
-		 "  hostrace count irq-inject -i vm.hrt --by vcpu",
+VIEW_COMMAND_ROW(count, "count", "[ANALYZER|EVENT] [FILE...]", "Count spans or events by group.",
+		 "  hostrace count irq-inject -i vm.hrt --by vcpu\n"
+		 "  hostrace count kvm:kvm_pio -i vm.hrt --by port",
 		 options, .check = keys_check);
 VIEW_COMMAND(histogram, "histogram", "Show a histogram of durations, by powers of two.",
 	     "  hostrace histogram exit-latency -i vm.hrt", .unused = NO_TABLE);

@@ -236,14 +236,20 @@ int input_survey(const struct input_set *set, struct survey **ret)
 	return err;
 }
 
+#define GUEST_PREFIX "guest:"
+
 uint64_t survey_count(const struct survey *s, const char *names, bool selected)
 {
 	uint64_t sum = 0;
 
 	for (unsigned int i = 0; i < event_types_count(); i++) {
-		const char *name = event_type_at(i)->name, *last = strrchr(name, ':');
+		const struct event_type *t = event_type_at(i);
+		size_t guest = strncmp(t->name, GUEST_PREFIX, strlen(GUEST_PREFIX))
+				       ? 0
+				       : strlen(GUEST_PREFIX);
 
-		if (trim_name_matches(names, name) || (last && trim_name_matches(names, last + 1)))
+		if (trim_name_matches(names, t->name) ||
+		    (guest && trim_name_matches(names, t->name + guest)))
 			sum += (selected ? s->selected : s->counts)[i];
 	}
 	return sum;

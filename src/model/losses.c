@@ -61,7 +61,7 @@ bool loss_matters(const struct event *ev, bool (*wants)(const char *event, void 
 	RECORD(lost, lost, ev);
 	const struct event_type *t = event_type_ours(lost->lost_event);
 
-	return !t || wants(t->name, NULL);
+	return t ? wants(t->name, NULL) : lost->lost_event < RECORD_DECLARED_FIRST;
 }
 
 /* ---- by kind ---- */
@@ -108,8 +108,8 @@ static unsigned int kinds_of_type(uint64_t id)
 	case 0: /* any type */
 		return LOST_ALL;
 	}
-	/* Nothing: without its kvm_pio or kvm_mmio an exit has a less specific name. */
-	return event_type_ours((unsigned int)id) ? 0 : LOST_ALL;
+	/* Nothing: without its kvm_pio or kvm_mmio an exit has a less specific name. Other types have no state. */
+	return id >= RECORD_DECLARED_FIRST || event_type_ours((unsigned int)id) ? 0 : LOST_ALL;
 }
 
 unsigned int loss_kinds(const struct event *ev)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Finding analyzers by name, making one from "pair:BEGIN,END,KEY", and suggesting what was meant.
- */
+/* Finding analyzers by name, making one from "pair:BEGIN,END,KEY" or of any event, and suggesting what was meant. */
 #include <errno.h>
 #include <string.h>
 
@@ -34,6 +33,19 @@ bool analyzer_wants_guests(const struct analyzer *a)
 
 	return array_any(sizeof(lists) / sizeof(lists[0]), i,
 			 lists[i] && strstr(lists[i], "guest:"));
+}
+
+bool analyzer_loses(const struct analyzer *a, uint64_t lost_event)
+{
+	const struct event_type *t = lost_event < RECORD_DECLARED_FIRST
+					     ? event_type_ours((unsigned int)lost_event)
+					     : NULL;
+
+	if (t)
+		return analyzer_wants(a, t->name);
+	/* A type that the file declares: built-in analyzers know none. */
+	return lost_event < RECORD_DECLARED_FIRST || strchr(a->begin, ':') ||
+	       (a->end && strchr(a->end, ':'));
 }
 
 static int unknown(const char *what, const char *word, const struct suggestion *s)
@@ -99,10 +111,33 @@ static const struct analyzer *make_pair(const char *name, struct pair_analyzer *
 	return &own->a;
 }
 
+/* Ours by their names; any other has its subsystem in front: "sched:sched_switch", "guest:..." */
+static bool is_event(const char *name)
+{
+	const struct event_type *t = event_type_named(name);
+
+	return (t && t->id) || strchr(name, ':');
+}
+
+/* Each of them is a point. */
+static const struct analyzer *make_point(const char *name, struct pair_analyzer *own)
+{
+	if (strlen(name) >= sizeof(own->name)) {
+		fail_usage(-EINVAL, "event name '%s' is too long", name);
+		return NULL;
+	}
+	strcpy(own->name, name);
+	own->a = (struct analyzer){
+		.name = own->name, .summary = "events of this name", .begin = own->name};
+	return &own->a;
+}
+
 int analyzer_resolve(const struct analyzer *a)
 {
 	int err;
 
+	if (a->begin == a->name)
+		return check_event(a->name);
 	if (strncmp(a->name, "pair:", 5))
 		return 0;
 	err = check_event(a->begin);
@@ -130,6 +165,8 @@ const struct analyzer *analyzer_find(const char *name, struct pair_analyzer *own
 			return *a;
 		suggest_try(&s, name, (*a)->name);
 	}
+	if (own && is_event(name))
+		return make_point(name, own);
 	unknown("analyzer", name, &s);
 	return NULL;
 }

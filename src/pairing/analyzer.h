@@ -89,15 +89,15 @@ struct analyzer {
 
 extern const struct analyzer *const analyzers[]; /* ends with NULL */
 
-/* An analyzer made from "pair:BEGIN,END,KEY[,KEY]". */
+/* An analyzer made from "pair:BEGIN,END,KEY[,KEY]", or of an event. */
 struct pair_analyzer {
 	struct analyzer a;
 	char name[512], words[512];
 };
 
 /*
- * By name; "pair:BEGIN,END,KEY" is made in *own, which must live as long as it is used. NULL with the error message set
- * ("did you mean") if there is none.
+ * By name; "pair:BEGIN,END,KEY", and one that counts the events of a name, are made in *own (NULL: neither), which
+ * must live as long as it is used. NULL with the error message set ("did you mean") if there is none.
  */
 const struct analyzer *analyzer_find(const char *name, struct pair_analyzer *own);
 
@@ -105,14 +105,17 @@ const struct analyzer *analyzer_find(const char *name, struct pair_analyzer *own
 const struct analyzer *analyzer_fallback(const struct analyzer *a, unsigned int i);
 
 /*
- * Checks events and keys of a "pair:..." after the trace was read, as guests' events are only known then. -EINVAL with
- * the error message set ("did you mean").
+ * Checks events and keys of one that was made, after the trace was read, as guests' events are only known then.
+ * -EINVAL with the error message set ("did you mean").
  */
 int analyzer_resolve(const struct analyzer *a);
 
 /* Does the analyzer look at this event (begin, end, mark, needs, elements)? And at any event of a guest? */
 bool analyzer_wants(const struct analyzer *a, const char *event);
 bool analyzer_wants_guests(const struct analyzer *a);
+
+/* Does it look at events of this id, a lost one's (0: unknown)? */
+bool analyzer_loses(const struct analyzer *a, uint64_t lost_event);
 
 /* Is `name` one of the comma-separated names in list (NULL: no)? */
 bool name_in_list(const char *list, const char *name);

@@ -65,14 +65,6 @@ static bool chunk_has(struct fast_worker *w, const struct chunk_ref *ref, bool *
 	return false;
 }
 
-/* As pair.c's lost(): does the analyzer look at the lost event's type? */
-static bool is_of(const struct pairing *p, uint64_t event)
-{
-	const struct event_type *t = event_type_ours((unsigned int)event);
-
-	return !t || analyzer_wants(p->a, t->name);
-}
-
 /* The reports of one kind of w->columns. Their times follow from all records of their threads. */
 static bool kind_read(struct fast_worker *w, unsigned int kind, const struct pairing *p,
 		      struct reports *all)
@@ -108,7 +100,7 @@ static bool kind_read(struct fast_worker *w, unsigned int kind, const struct pai
 				continue;
 			if (time >= w->plan->since_ns)
 				w->plan->lost += v[0] ? v[0][at] : 0;
-			if (p->a->end && is_of(p, v[2] ? v[2][at] : 0) &&
+			if (p->a->end && analyzer_loses(p->a, v[2] ? v[2][at] : 0) &&
 			    !report_add(all, (struct report){.time_ns = time,
 							     .until_ns = v[1] ? v[1][at] : 0,
 							     .cpu = FAST_CPU_UNKNOWN}))

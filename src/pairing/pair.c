@@ -317,9 +317,8 @@ static void point(struct pairing *p, const struct event *ev)
 static void lost(struct pairing *p, const struct event *ev)
 {
 	RECORD(lost, r, ev);
-	const struct event_type *t = event_type_ours(r->lost_event);
 
-	loss_state_add(&p->losses, ev, p->a->end && (!t || analyzer_wants(p->a, t->name)));
+	loss_state_add(&p->losses, ev, p->a->end && analyzer_loses(p->a, r->lost_event));
 }
 
 static inline struct pair_key key_of(struct pairing *p, const struct event *ev)

@@ -183,13 +183,15 @@ static void names_add(char *list, size_t size, const char *names)
 		snprintf(list + len, size - len, "%s%s", len ? "," : "", names);
 }
 
-/* How to record them: pairs by their events, where these are not a guest's. */
+/* How to record them: pairs and points by their events, where these are not a guest's. */
 static void needs_record(struct needs *n, const struct analyzer *a)
 {
 	const struct event_type *begin = event_type_named(a->begin),
 				*end = a->end ? event_type_named(a->end) : NULL;
 
-	if (strncmp(a->name, "pair:", 5))
+	if (a->begin == a->name && strncmp(a->name, "guest:", 6))
+		snprintf(n->record, sizeof(n->record), "hostrace record --events %s", a->name);
+	else if (strncmp(a->name, "pair:", 5))
 		n->report.record_for = a->name;
 	else if (begin && begin->id && end && end->id)
 		snprintf(n->record, sizeof(n->record), "hostrace record --events %s,%s", a->begin,

@@ -22,7 +22,6 @@
 
 enum {
 	LINE_MAX_BYTES = 16 << 20, /* longest line, as the metadata's chunk in a .hrt file */
-	DECLARED_ID_FIRST = 256, /* ids of types that the file declares */
 };
 
 struct textfile {
@@ -436,7 +435,7 @@ static int take_event(struct textfile *t, char *line)
 	memset(t->record, 0, type->size);
 	memcpy(t->record, &h, sizeof(h));
 	err = take_pairs(t, type, pairs);
-	if (!err && h.type < DECLARED_ID_FIRST)
+	if (!err && h.type < RECORD_DECLARED_FIRST)
 		shape_set(t, type, h.type);
 	return err ? err : keep_record(t, &h);
 }
@@ -497,7 +496,7 @@ static int textfile_open(const char *path, const struct read_hint *hint, struct 
 	r->ops = &textfile_reader;
 	t->types = calloc(NR_TYPE_IDS, sizeof(*t->types));
 	t->names = HASH_TABLE_OF_TEXTS(struct declared, NR_TYPE_IDS);
-	t->next_id = DECLARED_ID_FIRST;
+	t->next_id = RECORD_DECLARED_FIRST;
 	t->pending.since_ns = hint ? hint->since_ns : 0;
 	t->pending.until_ns = hint ? hint->until_ns : UINT64_MAX;
 	if (!t->types)

@@ -20,7 +20,6 @@ enum {
 	CHUNK_TARGET = 256 << 10, /* bytes; a chunk this large is written at the round's end */
 	RING_CHUNK_MIN =
 		4 << 10, /* a flight recorder's chunks are a sixteenth of it, but no smaller */
-	FOREIGN_ID_FIRST = 256, /* ids in the file of types that are not ours */
 };
 
 #define WAIT_MAX_NS 1000000000ull /* a record waits no longer in memory, if rounds end in time */
@@ -118,7 +117,7 @@ static int writer_alloc(struct trace_writer *w, const char *path, uint64_t max_b
 	w->path = strdup(path);
 	w->chunk.data = malloc(RECORDS_RAW_MAX);
 	w->chunk.counts = calloc(NR_TYPE_IDS, sizeof(*w->chunk.counts));
-	w->next_id = FOREIGN_ID_FIRST;
+	w->next_id = RECORD_DECLARED_FIRST;
 	w->ids = HASH_TABLE(struct foreign, 1, NR_TYPE_IDS);
 	chunk_reset(w);
 	if (!w->path || !w->chunk.data || !w->chunk.counts || (max_bytes && !w->ring))
