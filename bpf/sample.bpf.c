@@ -23,7 +23,7 @@ enum {
 	STACK_NO_SLOTS,
 	STACK_NOT_64_BITS,
 };
-enum { FRAMES_MAX = 15, SLOT_TREE_DEPTH_MAX = 24 };
+enum { FRAMES_MAX = 15, SLOT_TREE_DEPTH_MAX = 24, HOST_FRAMES_MAX = 28 };
 
 #define CR4_LA57 (1ull << 12)
 #define EFER_LMA (1ull << 10)
@@ -32,6 +32,7 @@ enum { FRAMES_MAX = 15, SLOT_TREE_DEPTH_MAX = 24 };
 #define PTE_ADDRESS 0x000ffffffffff000ull
 
 const volatile hr_u32 sample_frames = 0; /* 1: call chains too */
+const volatile hr_u32 sample_stacks = 0; /* 1: the host's, too */
 const volatile hr_u32 sample_svm = 0;	 /* 1: KVM uses SVM and its BTF has struct vcpu_svm */
 
 /* State of one walk on this CPU: where the guest's memory is. */
@@ -242,37 +243,77 @@ static __always_inline void stack_record(struct emit *e, struct kvm_vcpu *vcpu, 
 	emit_publish(e);
 }
 
-SEC("perf_event")
-int pe_guest_sample(struct bpf_perf_event_data *ctx)
+/* ---- the host's stacks ---- */
+
+/* Frames of what bpf_get_stack() returned. The verifier must see the bound after it, not before. */
+static __always_inline hr_u64 frames_of(long bytes)
 {
-	struct emit e;
+	hr_u64 nr = bytes > 0 ? (hr_u64)bytes >> 3 : 0;
+
+	asm volatile("" : "+r"(nr));
+	return nr <= HOST_FRAMES_MAX ? nr : 0;
+}
+
+/*
+ * Frames of user space follow those of the kernel directly, as in perf's call chains. bpf_get_stack() clears what it
+ * does not fill; frames that neither of the two reaches are cleared first.
+ */
+static __always_inline void host_stack_record(struct emit *e, struct bpf_perf_event_data *ctx)
+{
+	struct rec_host_stack *rec = reserve(e, host_stack);
+	hr_u64 *frame = rec ? &rec->frame0 : NULL;
+	hr_u64 nr;
+
+	if (!rec)
+		return;
+	__builtin_memset(frame + HOST_FRAMES_MAX, 0, 8 * HOST_FRAMES_MAX);
+	nr = frames_of(bpf_get_stack(ctx, frame, 8 * HOST_FRAMES_MAX, 0));
+	rec->nr_kernel = nr;
+	rec->nr_user = frames_of(
+		bpf_get_stack(ctx, frame + nr, 8 * HOST_FRAMES_MAX, BPF_F_USER_STACK));
+	emit_publish(e);
+}
+
+/* The guest's part of a sample of a vCPU's thread. Sets *where to WHERE_GUEST if it is one of the guest. */
+static __always_inline void guest_record(struct emit *e, hr_u32 *where)
+{
+	hr_u64 node = task_vcpu_node(bpf_get_current_task_btf()), rip = 0;
 	struct rec_guest_sample *rec;
 	struct kvm_vcpu *vcpu;
-	hr_u64 node, rip = 0;
-	hr_u32 where = ctx->regs.cs & 3 ? WHERE_VMM : WHERE_KERNEL;
 
-	if (!emit_begin(&e) || e.vcpu == RECORD_NO_VCPU)
-		return 0;
-	node = task_vcpu_node(bpf_get_current_task_btf());
-	if (node && where == WHERE_KERNEL) {
+	if (node && *where == WHERE_KERNEL) {
 		vcpu = vcpu_of_node(node);
 		if (bpf_core_field_exists(vcpu->arch.handling_intr_from_guest) &&
 		    BPF_CORE_READ(vcpu, arch.handling_intr_from_guest))
-			where = WHERE_GUEST;
+			*where = WHERE_GUEST;
 		if (!vcpu_rip_read(vcpu, &rip))
 			rip = 0;
 	}
-	if (!guest_task_note(&e, sample_frames ? EV_guest_stack : EV_guest_sample))
-		return 0;
-	if (node && where != WHERE_VMM && sample_frames) {
-		stack_record(&e, vcpu_of_node(node), rip, where);
-		return 0;
+	if (!guest_task_note(e, sample_frames ? EV_guest_stack : EV_guest_sample))
+		return;
+	if (node && *where != WHERE_VMM && sample_frames) {
+		stack_record(e, vcpu_of_node(node), rip, *where);
+		return;
 	}
-	rec = reserve(&e, guest_sample);
+	rec = reserve(e, guest_sample);
 	if (!rec)
-		return 0;
+		return;
 	rec->rip = rip;
-	rec->where = where;
-	emit_publish(&e);
+	rec->where = *where;
+	emit_publish(e);
+}
+
+SEC("perf_event")
+int pe_guest_sample(struct bpf_perf_event_data *ctx)
+{
+	hr_u32 where = ctx->regs.cs & 3 ? WHERE_VMM : WHERE_KERNEL;
+	struct emit e;
+
+	if (!emit_begin(&e))
+		return 0;
+	if (e.vcpu != RECORD_NO_VCPU)
+		guest_record(&e, &where);
+	if (sample_stacks && where != WHERE_GUEST && vm_scheduled(e.pid))
+		host_stack_record(&e, ctx);
 	return 0;
 }

@@ -178,6 +178,7 @@ static int skel_open(struct collector *c, struct hostrace **ret)
 	skel->rodata->ring_secret = c->secret;
 	skel->rodata->blk_requests = c->wants[EV_blk_request];
 	skel->rodata->sample_frames = c->sample_frames;
+	skel->rodata->sample_stacks = c->wants[EV_host_stack];
 	skel->rodata->guest_tasks = c->guest_tasks;
 	if (c->guest_tasks)
 		bpf_map__set_max_entries(skel->maps.guest_kernels, c->max_targets);

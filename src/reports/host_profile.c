@@ -12,15 +12,17 @@
 #include "reports/folded.h"
 #include "reports/reports.h"
 
-static const struct report_needs host_needs = {.events = "kvm_exit,guest_sample,guest_stack",
-					       .record = "hostrace record --sample 1000"};
+static const struct report_needs host_needs = {
+	.events = "kvm_exit,guest_sample,guest_stack,host_stack",
+	.record = "hostrace record --sample 1000",
+};
 
 struct host_state {
 	struct host_profile_options o;
 	struct host_profile_totals totals;
 	struct host_profile *profile; /* NULL: it was begun for the wrong events */
 	struct calltree *tree;
-	struct code_maps *maps; /* known when all was read */
+	struct code_maps *maps; /* of a perf.data: known when all was read */
 	bool chosen; /* s->o.of is known, and all events are counted */
 };
 
@@ -46,14 +48,29 @@ static void first_open(struct result *r)
 					: HOST_INTERRUPT;
 }
 
+static int maps_open(struct result *r)
+{
+	struct host_state *s = r->state;
+	int err;
+
+	code_maps_close(s->maps);
+	s->maps = NULL;
+	err = code_maps_open(&r->in->reader->info, &r->in->options->code, &s->maps);
+	s->o.maps = s->maps;
+	return err;
+}
+
 static int host_open(struct result *r)
 {
 	struct host_state *s = r->state;
+	int err = 0;
 
-	if (!r->pass)
+	if (!r->pass) {
 		first_open(r);
+		err = maps_open(r);
+	}
 	s->o.vms = result_vms(r); /* one VM keeps its pid in the title */
-	return host_profile_new(r->in->reader, &s->o, &s->profile);
+	return err ? err : host_profile_new(r->in->reader, &s->o, &s->profile);
 }
 
 static void profile_drop(struct host_state *s)
@@ -92,8 +109,7 @@ static int host_choose(struct result *r)
 	if (s->o.of != guess)
 		profile_drop(s);
 	if (!err && s->o.of == HOST_CODE)
-		err = code_maps_open(&r->in->reader->info, &r->in->options->code, &s->maps);
-	s->o.maps = s->maps;
+		err = maps_open(r);
 	return err ? err : !s->profile;
 }
 
@@ -122,8 +138,9 @@ static int write_format(struct report *report, const struct host_state *s)
 	if (!sink.json && strcmp(out->format, "text"))
 		return folded_write(
 			&(const struct folded){host_fold, (void *)s,
-					       s->o.of == HOST_CODE
-						       ? "Host code"
+					       s->o.of == HOST_CODE ? "Host code"
+					       : s->totals.host.all
+						       ? "Guest and host code"
 						       : "Guest code seen from the host"},
 			report->inputs, NULL, out, &(uint64_t){0});
 	if (out->tree)

@@ -9,9 +9,11 @@
  * With slow=N, each N-th outb takes MS ms. With "loader", another thread first has the vCPU loaded for MS ms while it
  * sleeps, as QEMU's main thread has when it is preempted in an ioctl of a vCPU that has not run yet.
  *
- *   minivmm count=FILE
+ *   minivmm count=FILE [spin]
  *
  * The second writes 0, 1, 2, ... to its port for ever, less than 1000 times a second; FILE has the newest, 32 bits.
+ * With "spin" its vCPU's thread and another one, "spinner", instead spend their time in spin_hot, 70 %, and spin_warm,
+ * 30 %, each called by a function of its own; they have frame pointers.
  *
  * Prints "ready PID" once the vCPU exists; with "wait" it then waits for a line on stdin before it
  * runs, with "linger" for another one before it ends. What KVM handed to us is printed at the end,
@@ -100,6 +102,54 @@ static void count_open(const char *name)
 		err(1, "%s", name);
 }
 
+/* ---- a known profile ---- */
+
+static bool spins;
+
+/*
+ * The number of rounds is the time. No code is the same, so that the compiler keeps each function; those that call none
+ * have a frame, too.
+ */
+#define SPIN(name)                                                                                 \
+	__attribute__((noinline, noclone)) static void spin_##name(unsigned int rounds)            \
+	{                                                                                          \
+		asm volatile("push %%rbp; mov %%rsp, %%rbp\n"                                      \
+			     "1: decl %0; jnz 1b; pop %%rbp # " #name : "+r"(rounds));             \
+	}                                                                                          \
+	__attribute__((noinline, noclone)) static void call_##name(unsigned int rounds)            \
+	{                                                                                          \
+		spin_##name(rounds);                                                               \
+		asm volatile("# " #name);                                                          \
+	}
+
+SPIN(hot)
+SPIN(warm)
+
+static void spin(void)
+{
+	for (int i = 0; i < 100; i++) {
+		call_hot(7000);
+		call_warm(3000);
+	}
+}
+
+static void *spinner(void *arg)
+{
+	(void)arg;
+	for (;;)
+		spin();
+	return NULL;
+}
+
+static void spinner_start(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, spinner, NULL))
+		errx(1, "pthread_create");
+	pthread_setname_np(thread, "spinner");
+}
+
 static void count_exit(const struct kvm_run *run)
 {
 	static uint32_t next;
@@ -109,7 +159,10 @@ static void count_exit(const struct kvm_run *run)
 	if (value != next++)
 		errx(1, "the guest wrote %u, not %u", value, next - 1);
 	*(volatile uint32_t *)count = value;
-	usleep(PAUSE_US);
+	if (spins)
+		spin();
+	else
+		usleep(PAUSE_US);
 }
 
 static void wait_line(void)
@@ -269,6 +322,7 @@ static void parse(int argc, char **argv, struct given *given)
 		bool *word = !strcmp(argv[i], "wait")	  ? &given->wait
 			     : !strcmp(argv[i], "linger") ? &given->linger
 			     : !strcmp(argv[i], "loader") ? &given->loader
+			     : !strcmp(argv[i], "spin")	  ? &spins
 							  : NULL;
 
 		if (word) {
@@ -314,6 +368,8 @@ int main(int argc, char **argv)
 		wait_line();
 	if (given.loader)
 		loader_run(vcpu);
+	if (spins)
+		spinner_start();
 	do {
 		if (ioctl(vcpu, KVM_RUN, 0) < 0)
 			err(1, "KVM_RUN");

@@ -4,4 +4,4 @@ check-build: $(BUILD)/minivmm
 $(BUILD)/minivmm: tests/live/minivmm.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) -D_GNU_SOURCE $(filter-out -MMD -MP,$(CFLAGS)) $(LDFLAGS) -pthread -o $@ $<
+	$(Q)$(CC) -D_GNU_SOURCE $(filter-out -MMD -MP,$(CFLAGS)) $(LDFLAGS) -fno-omit-frame-pointer -pthread -o $@ $<

@@ -697,6 +697,16 @@ def sampled_stacks(n):
                     frame1=4096 + 64 * (i % 1000), frame2=4096 + 64 * (i % 10))
 
 
+@dimension(1600)
+def host_stacks(n):
+    """Many places in one file, and in the kernel."""
+    yield "# meta " + json.dumps({"code_maps": [
+        {"pid": 1, "time_ns": 0, "file": "/opt/vmm", "start": 1 << 40, "len": 1 << 30, "offset": 0}]})
+    for i in range(n):
+        yield event(1000000 + 10 * i, "host_stack", pid=1, vcpu=0, nr_kernel=1, nr_user=2, frame0=0xffffffff81000000 + 64 * i,
+                    frame1=(1 << 40) + 64 * i, frame2=(1 << 40) + 64 * (i % 10))
+
+
 # ---- the file: types, gaps, losses, metadata ----
 
 @dimension(2500)

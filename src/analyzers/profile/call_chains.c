@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "event/call_chain.h"
+#include "event/records.h"
 
 static bool is_named(const struct event_type *type, const char *name)
 {
@@ -20,7 +21,7 @@ static bool is_named(const struct event_type *type, const char *name)
 
 bool call_chain_is(const struct event_type *type)
 {
-	return is_named(type, "call_chain");
+	return type->id == EV_host_stack || is_named(type, "call_chain");
 }
 
 bool call_chain_is_counter(const struct event_type *type)
@@ -88,6 +89,23 @@ static unsigned int words_read(const struct event *ev, uint64_t address[CALL_CHA
 	return i;
 }
 
+/* frame0, frame1, ... are an array; 0 is no frame. */
+static unsigned int sample_read(const struct event *ev, uint64_t address[CALL_CHAINS_FRAMES_MAX])
+{
+	enum { FRAMES = 56 };
+	RECORD(host_stack, r, ev);
+	uint64_t max = (uint64_t)r->nr_kernel + r->nr_user;
+	unsigned int nr = 0;
+
+	_Static_assert(offsetof(struct rec_host_stack, nr_kernel) ==
+			       offsetof(struct rec_host_stack, frame0) + 8 * FRAMES,
+		       "frames");
+	memcpy(address, (const uint8_t *)r + offsetof(struct rec_host_stack, frame0), 8 * FRAMES);
+	while (nr < FRAMES && nr < max && address[nr])
+		nr++;
+	return nr;
+}
+
 static void words_settle(const struct event *ev, struct code_maps *maps, uint64_t *address,
 			 unsigned int nr)
 {
@@ -110,6 +128,11 @@ unsigned int call_chain_frames(const struct event *ev, struct backtraces *stacks
 	char text[CALL_CHAIN_TEXT_MAX + 1];
 	unsigned int nr;
 
+	if (ev->type->id == EV_host_stack) {
+		nr = sample_read(ev, address);
+		words_settle(ev, maps, address, nr);
+		return nr;
+	}
 	if (!ev->type->nr_fields)
 		return 0;
 	if (ev->type->fields[0].kind == FIELD_TEXT || ev->type->fields[0].kind == FIELD_DYNTEXT)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Frames of perf's call chains (event/call_chain.h), as backtraces. */
+/* Frames of perf's call chains (event/call_chain.h), and of host_stack, as backtraces. */
 #ifndef HOSTRACE_CALL_CHAINS_H
 #define HOSTRACE_CALL_CHAINS_H
 

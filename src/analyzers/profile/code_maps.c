@@ -9,7 +9,6 @@
  */
 #include "analyzers/profile/code_maps.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -21,6 +20,7 @@
 #include "base/log.h"
 #include "base/order.h"
 #include "symbols/frame_cache.h"
+#include "symbols/running_kernel.h"
 #include "symbols/symbol_map.h"
 
 #define PLACES_AT 0x5b00000000000000ull
@@ -31,7 +31,6 @@ enum {
 	NAMES_MAX = 1 << 17,   /* FILE+OFFSET */
 	LOOK_BACK_MAX = 4096,  /* maps looked at for one address */
 	NOTED_FILES = 3,       /* named in the caveat */
-	BUILD_ID_TEXT = 2 * 64 + 1,
 };
 
 #define KERNEL_PID UINT32_MAX
@@ -250,14 +249,6 @@ uint64_t code_maps_place(struct code_maps *m, uint32_t pid, uint64_t time_ns, ui
 
 /* ---- files ---- */
 
-/* As hexadecimal text. */
-static void id_print(const uint8_t *id, size_t len, char text[BUILD_ID_TEXT])
-{
-	text[0] = '\0';
-	for (size_t i = 0; i < len && 2 * i + 3 <= BUILD_ID_TEXT; i++)
-		snprintf(text + 2 * i, 3, "%02x", id[i]);
-}
-
 static bool is_below(const char *path, const char *folder)
 {
 	size_t len = strlen(folder);
@@ -299,7 +290,7 @@ static bool is_same(const struct code_maps *m, const struct code_file *f, const 
 
 	if (!f->build_id)
 		return f->inode && f->inode == st->st_ino && (m->of_this_host || m->host.root);
-	id_print(id, elf_names_build_id(f->elf, id, sizeof(id)), text);
+	build_id_print(id, elf_names_build_id(f->elf, id, sizeof(id)), text);
 	return !strncmp(f->build_id, text, strlen(text)) && *text;
 }
 
@@ -360,30 +351,6 @@ static unsigned int file_resolve(struct code_maps *m, struct code_file *f, uint6
 
 /* ---- the kernel ---- */
 
-/* The build id of the kernel that runs; "": unknown. */
-static void running_id(char text[BUILD_ID_TEXT])
-{
-	uint8_t notes[4096];
-	_cleanup_fclose_ FILE *f = fopen("/sys/kernel/notes", "re");
-	size_t len = f ? fread(notes, 1, sizeof(notes), f) : 0;
-	Elf64_Nhdr note;
-
-	text[0] = '\0';
-	for (size_t at = 0; at + sizeof(note) <= len;) {
-		size_t name, desc;
-
-		memcpy(&note, notes + at, sizeof(note));
-		name = at + sizeof(note);
-		desc = name + ((note.n_namesz + 3ul) & ~3ul);
-		at = desc + ((note.n_descsz + 3ul) & ~3ul);
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && at <= len &&
-		    !memcmp(notes + name, "GNU", 4)) {
-			id_print(notes + desc, note.n_descsz, text);
-			return;
-		}
-	}
-}
-
 /* The recording's kernel image: "[kernel.kallsyms]_text" was mapped at its first symbol's address. */
 static const struct code_map *image_find(const struct code_maps *m)
 {
@@ -409,7 +376,7 @@ static const char *kernel_open(struct code_maps *m)
 	const char *id = image ? m->file[image->file].build_id : NULL;
 	char running[BUILD_ID_TEXT];
 
-	running_id(running);
+	running_kernel_id(running);
 	if (!id)
 		return "the recording does not say which kernel it was";
 	if (!*running || strncmp(id, running, strlen(running)) != 0)

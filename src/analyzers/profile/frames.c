@@ -233,13 +233,14 @@ unsigned int frames_resolve(struct symbols *symbols, const struct sample *s,
 }
 
 /* "[kvm]" of "vcpu_enter_guest [kvm]", "[kernel]" of its other code; of user space as the source of names says. */
-static void dso_print(const struct frame *frame, char *buf, size_t size)
+static void dso_print(const struct frames *f, const struct frame *frame, char *buf, size_t size)
 {
 	const char *module = frame->name ? strrchr(frame->name, '[') : NULL;
 	bool kernel = frame->address >> 63;
 
 	snprintf(buf, size, "%s",
 		 frame->dso			      ? frame->dso
+		 : f->opt.other_dso		      ? f->opt.other_dso
 		 : kernel && module && module > frame->name ? module
 		 : kernel				      ? "[kernel]"
 							      : "[unknown]");
@@ -257,7 +258,7 @@ static int keys_make(struct frames *f, const struct frame *frame, uint32_t *ret)
 		if (f->opt.key[i] == FRAMES_COMM)
 			continue;
 		if (f->opt.key[i] == FRAMES_DSO)
-			dso_print(frame, text, sizeof(text));
+			dso_print(f, frame, text, sizeof(text));
 		else
 			frame_print(frame, &f->opt, text, sizeof(text));
 		err = calltree_frame(f->tree, text, &number[nr++]);

@@ -26,6 +26,7 @@ struct frames_options {
 	bool decimal; /* unresolved addresses in decimal (as prof-flame of OSv's tool) */
 	bool beyond_malloc;   /* the path begins at malloc's caller (memory-analyzer) */
 	const char *function; /* --function: the path begins here */
+	const char *other_dso; /* of code whose file is not known; NULL: by its name and address */
 	enum frames_key key[FRAMES_KEYS]; /* --sort: nr_keys of them; 0: the path is the backtrace */
 	unsigned int nr_keys;
 };

@@ -16,7 +16,10 @@ struct counter_seen {
 bool counter_note(struct counter_seen *seen, const struct event *ev);
 bool counter_follows(struct counter_seen *seen, const struct event *ev);
 
-/* As call_chain_frames(), but no frame is a kernel's address. */
+/*
+ * As call_chain_frames(), but no frame is a kernel's address. Those of host_stack, which are shown beside a guest's
+ * code, also tell the host's kernel from the guest's ("schedule [host]"), and none is an address of user space.
+ */
 unsigned int host_code_frames(const struct event *ev, struct backtraces *stacks,
 			      struct code_maps *maps, const struct sample_resolve *how,
 			      uint64_t address[CALL_CHAINS_FRAMES_MAX]);

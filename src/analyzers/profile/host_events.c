@@ -71,6 +71,17 @@ static void count_stack(struct host_profile_totals *t, const struct event *ev)
 	stack_count(t, ev);
 }
 
+static void count_host(struct host_profile_totals *t, const struct event *ev)
+{
+	RECORD(host_stack, r, ev);
+
+	t->host.all++;
+	t->host.kernel_cut += r->nr_kernel >= HOST_FRAMES_MAX;
+	t->host.user_cut += r->nr_user >= HOST_FRAMES_MAX;
+	t->host.user_none += !r->nr_user;
+	t->host.user_one += r->nr_user == 1;
+}
+
 static void count_exit(struct host_profile_totals *t, const struct event *ev)
 {
 	t->exits++;
@@ -85,6 +96,7 @@ static void count_other(struct host_profile_totals *t, const struct event *ev)
 static const HANDLERS(struct host_profile_totals) counters = {{
 	[EV_guest_sample] = count_sample,
 	[EV_guest_stack] = count_stack,
+	[EV_host_stack] = count_host,
 	[EV_kvm_exit] = count_exit,
 	[EV_kvm_page_fault] = count_other,
 	[EV_kvm_emulate_insn] = count_other,
@@ -114,6 +126,8 @@ int host_profile_choose(const struct host_profile_totals *t, bool causes, enum h
 		*ret = HOST_EMULATED;
 	else if (t->interrupts)
 		*ret = HOST_INTERRUPT;
+	else if (t->host.all && !t->others)
+		*ret = HOST_CLOCK;
 	else if (t->others || !t->chains)
 		*ret = HOST_OTHERS;
 	else

@@ -6,6 +6,7 @@
 #include "analyzers/profile/host_profile.h"
 
 enum { WHERE_GUEST, WHERE_KERNEL };
+enum { HOST_FRAMES_MAX = 28 }; /* of the kernel, and of user space, in one host_stack */
 
 /* 0: it has none, or it is unknown. */
 uint64_t host_event_rip(const struct event *ev);

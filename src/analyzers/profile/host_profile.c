@@ -105,6 +105,7 @@ void host_profile_free(struct host_profile *p)
 
 static int profile_init(struct host_profile *p, const struct reader *r)
 {
+	struct frames_options frames = p->opt->frames;
 	int err = sample_trace_init(&p->trace, r->info.file, r->info.kind, &names_only);
 
 	if (!err)
@@ -115,7 +116,8 @@ static int profile_init(struct host_profile *p, const struct reader *r)
 	p->paths = HASH_TABLE(struct rip_path, 1, PATHS_MAX);
 	if (!err)
 		err = calltree_open(&p->opt->tree, &p->tree);
-	return err ? err : frames_open(&p->trace, &p->opt->frames, p->tree, &p->frames);
+	frames.other_dso = p->opt->of == HOST_CODE ? NULL : "[guest]";
+	return err ? err : frames_open(&p->trace, &frames, p->tree, &p->frames);
 }
 
 /* Adds a part of a title. */
@@ -143,7 +145,9 @@ static int group_title(struct host_profile *p, const struct hit *h, uint32_t roo
 		vm_name(p->opt->vms, h->ev->pid, vm, sizeof(vm));
 	else
 		snprintf(vm, sizeof(vm), "%u", h->ev->pid);
-	if (by & HOST_BY_VCPU)
+	if (by & HOST_BY_VCPU && h->ev->vcpu == RECORD_NO_VCPU)
+		title_add(title, "other threads of VM %s", vm);
+	else if (by & HOST_BY_VCPU)
 		title_add(title, "vCPU %u of VM %s", h->ev->vcpu, vm);
 	else if (by & HOST_BY_VM)
 		title_add(title, "VM %s", vm);
@@ -196,6 +200,9 @@ static int path_make(struct host_profile *p, const struct hit *h, uint32_t *ret)
 				       : backtrace_address(p->stacks, "(not known)") + 1;
 	for (unsigned int i = 0; i < h->nr_frames && i < FRAMES; i++)
 		address[nr++] = h->frame[i];
+	if (!nr)
+		address[nr++] =
+			backtrace_address_in(p->stacks, "(not known) [host]", "[unknown]") + 1;
 	r = backtrace_set(p->stacks, &s, address, nr);
 	return r ? r : frames_path(p->frames, &s, ret);
 }
@@ -287,6 +294,20 @@ static void code_event(struct host_profile *p, const struct event *ev)
 	h.nr_frames = host_code_frames(ev, p->stacks, p->opt->maps, &how, h.frame);
 	if (h.nr_frames)
 		p->err = hit_add(p, &h);
+}
+
+/* Where the kernel emulates guest code, that was the sample's. */
+static void on_host(struct host_profile *p, const struct event *ev)
+{
+	const struct sample_resolve how = {.none = p->opt->frames.symbols.none};
+	struct hit h = {.ev = ev, .is_host = true, .task = guest_tasks_label(&p->tasks, ev)};
+	RECORD(host_stack, r, ev);
+
+	if (!host_profile_has(p->opt, ev) ||
+	    (p->opt->of == HOST_EMULATED && r->nr_kernel && ev->vcpu != RECORD_NO_VCPU))
+		return;
+	h.nr_frames = host_code_frames(ev, p->stacks, p->opt->maps, &how, h.frame);
+	p->err = hit_weigh(p, &h, NULL);
 }
 
 static void exit_begin(struct host_profile *p, const struct event *ev)
@@ -382,7 +403,7 @@ static void on_task(struct host_profile *p, const struct event *ev)
 		{                                                                                  \
 			[EV_kvm_exit] = exit_begin, [EV_kvm_entry] = on_entry,                     \
 			[EV_guest_sample] = on_clock, [EV_guest_stack] = on_clock,                 \
-			[EV_guest_task] = on_task,                                                 \
+			[EV_guest_task] = on_task, [EV_host_stack] = on_host,                      \
 		}                                                                                  \
 	}
 

@@ -3,6 +3,7 @@
  * A profile of guest code from the host's events alone. The events that have the guest's instruction pointer:
  *
  *   guest_sample, guest_stack   record --sample: a timer's interrupt made the guest exit: unbiased
+ *   host_stack                  ... beside these: what the VM's threads did in the host at the other ticks
  *   kvm_exit, by an external    without that timer: any interrupt of the host's CPU. Its own timer is unbiased;
  *   interrupt                   devices and other CPUs interrupt when the guest has given them work
  *   kvm_exit, by its reason     not where the guest spends time, but what makes it exit (HOST_CAUSES)
@@ -23,7 +24,7 @@
 struct vm_names;
 
 enum host_profile_of {
-	HOST_CLOCK,	/* the timer's samples in the guest */
+	HOST_CLOCK,	/* the timer's samples in the guest, and those in the host with a call chain */
 	HOST_EMULATED,	/* the timer's samples in the kernel, where the backend emulates the guest */
 	HOST_INTERRUPT, /* exits by external interrupts */
 	HOST_CAUSES,	/* exits, and how long each kept the vCPU */
@@ -57,6 +58,10 @@ struct host_profile_totals {
 	uint64_t clock[3]; /* guest, kernel, VMM */
 	uint64_t unknown;  /* of them in the guest, or emulated, without an instruction pointer */
 	uint64_t stacks, cut[HOST_ERRORS]; /* --frames: call chains, and how they ended, by stack_error */
+	struct {
+		uint64_t all, kernel_cut, user_cut; /* of as many frames as fit */
+		uint64_t user_none, user_one;	    /* ... that do not show the VMM's callers */
+	} host; /* host_stack */
 	uint64_t interrupts, exits, others;
 	bool has_exits; /* with an instruction pointer, in the window or not */
 	uint64_t counters, chains; /* samples of perf's counters; call chains of them */

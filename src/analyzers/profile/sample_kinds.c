@@ -196,7 +196,8 @@ void sample_rule_make(const struct event_type *type, struct sample_rule *ret)
 			ret->field[i] = field_of(type, ret->fields[i]);
 	if (type->nr_fields == 1)
 		ret->text = event_field(type, "text");
-	ret->is_chain = ret->what == WHAT_STACK && call_chain_is(type);
+	ret->is_chain =
+		(ret->what == WHAT_STACK || type->id == EV_host_stack) && call_chain_is(type);
 	frames_find(type, ret);
 }
 

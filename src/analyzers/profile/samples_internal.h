@@ -68,7 +68,7 @@ struct sample_rule {
 	const struct field *text;		 /* ftrace's text, where there are no fields */
 	const struct field *frame;		 /* the first of nr_frames, 8 bytes each */
 	unsigned int nr_frames;
-	bool is_chain; /* WHAT_STACK: perf's call chain */
+	bool is_chain; /* WHAT_STACK: perf's call chain; WHAT_EVENT: host_stack, which has its own */
 	bool has_key; /* slot 0 is the pair's key */
 	uint8_t dead; /* WHAT_SWITCH: the bits of the state of a dead task */
 	uint8_t made;  /* WHAT_ALLOC: enum sample_made */

@@ -4,7 +4,7 @@
  * another stops waiting, a CPU goes idle, a queue gets shorter).
  */
 
-#include "analyzers/profile/call_chains.h"
+#include "analyzers/profile/host_code.h"
 #include "analyzers/profile/samples_internal.h"
 #include "event/exit_reason.h"
 
@@ -40,10 +40,13 @@ static int sample_made(struct samples *x, const struct event *ev, enum sample_ma
 static int frames_own(struct samples *x, const struct sample_rule *r, const struct event *ev,
 		      struct sample_held *h)
 {
+	const struct sample_resolve how = {.none = false};
 	uint64_t address[SAMPLES_FRAMES_MAX];
 	unsigned int nr = 0;
 
-	for (unsigned int i = 0; i < r->nr_frames; i++) {
+	if (r->is_chain)
+		nr = host_code_frames(ev, x->backtraces, x->maps, &how, address);
+	for (unsigned int i = 0; i < r->nr_frames && !r->is_chain; i++) {
 		struct field f = *r->frame;
 
 		f.offset = (uint16_t)(f.offset + 8 * i);

@@ -74,6 +74,19 @@ static void clock_notes(const struct host_profile_totals *t, bool emulated, json
 	note_add(notes, "time when a vCPU did not run on a CPU (stolen, halted) is not counted");
 }
 
+static void host_notes(const struct host_profile_totals *t, bool emulated, json_t *notes)
+{
+	if (!t->host.all)
+		return;
+	note_add(notes,
+		 "%" PRIu64 " samples of the VM's threads in the host, with call chains by frame "
+		 "pointers%s: as many frames as fit (28) in the kernel %" PRIu64
+		 ", in user space %" PRIu64 "; no frame of user space %" PRIu64 ", one %" PRIu64
+		 " (code without frame pointers shows no callers)",
+		 t->host.all, emulated ? " (of vCPU threads, only those of the VMM are shown)" : "",
+		 t->host.kernel_cut, t->host.user_cut, t->host.user_none, t->host.user_one);
+}
+
 static void stack_notes(const struct host_profile_totals *t, json_t *notes)
 {
 	if (t->stacks)
@@ -95,6 +108,7 @@ json_t *host_profile_notes(enum host_profile_of of, const struct host_profile_to
 	case HOST_EMULATED:
 		clock_notes(t, of == HOST_EMULATED, notes);
 		stack_notes(t, notes);
+		host_notes(t, of == HOST_EMULATED, notes);
 		break;
 	case HOST_INTERRUPT:
 		note_add(notes,

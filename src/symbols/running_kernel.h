@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The build id of the kernel that runs here: whether /proc/kallsyms has the addresses of a recording. */
+#ifndef HOSTRACE_RUNNING_KERNEL_H
+#define HOSTRACE_RUNNING_KERNEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { BUILD_ID_TEXT = 2 * 64 + 1 };
+
+/* As hexadecimal text; what does not fit is cut. */
+void build_id_print(const uint8_t *id, size_t len, char text[BUILD_ID_TEXT]);
+
+/* "": unknown. */
+void running_kernel_id(char text[BUILD_ID_TEXT]);
+
+#endif
