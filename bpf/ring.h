@@ -33,6 +33,18 @@ enum {
 	RING_MARK_BYTES = 8,
 };
 
+/*
+ * Events that the user names (record -e SUBSYSTEM:EVENT) have numbers of their own in the rings, by their order. They
+ * are those of the trace file, which numbers types that are not in events.def from there on.
+ */
+enum {
+	ANY_FIRST = RECORD_DECLARED_FIRST,
+	ANY_MAX = 192,
+	RING_TYPES = ANY_FIRST + ANY_MAX,
+	ANY_DYN_MAX = 4,      /* dynamic texts of one event that are recorded */
+	ANY_BYTES_MAX = 2048, /* of one record; longer ones are lost */
+};
+
 struct ring_head {
 	/* written by BPF on this CPU */
 	hr_u64 head;
@@ -47,7 +59,7 @@ struct ring_head {
 	hr_u64 pad2[7];
 
 	/* written by BPF: records that found the ring full */
-	hr_u64 lost[EV_LIMIT];
+	hr_u64 lost[RING_TYPES];
 };
 
 _Static_assert(sizeof(struct ring_head) <= RING_HEAD_BYTES, "the head fits its page");
@@ -89,6 +101,13 @@ struct vm_settings {
 	hr_u32 guest_kernel; /* number in guest_kernels + 1; 0: none */
 	hr_u32 heap;	     /* number in heap_vms + 1; 0: its heap is not followed */
 	hr_u32 pad;
+};
+
+/* Of an event that the user names: how its record is made of the kernel's entry. */
+struct any_settings {
+	hr_u32 bytes; /* of the record without dynamic texts; a multiple of 8 */
+	hr_u16 dyn[ANY_DYN_MAX]; /* offsets of their words in the kernel's entry; 0: no more */
+	hr_u8 relative[ANY_DYN_MAX]; /* 1: it counts from its own end */
 };
 
 /* A followed process was forked by `parent`, or (parent 0) executes another program. */

@@ -26,8 +26,8 @@ struct cost_account {
 	double limit;			  /* the budget: a share of the VMs' CPU time; 0: none */
 	uint64_t vm_start_ns, vm_ns;	  /* the VMs' CPU time: at the start, newest */
 	uint64_t check_ns, check_vm_ns;	  /* the last check: its time, the VMs' CPU time then */
-	uint64_t check_cost_ns[EV_LIMIT]; /* ... and each event's cost until then */
-	struct collector_cost cost[EV_LIMIT];
+	uint64_t check_cost_ns[RING_TYPES]; /* ... and each event's cost until then */
+	struct collector_cost cost[RING_TYPES];
 	unsigned int nr_costs;
 	struct cost_drop drop[COST_DROPS_MAX];
 	unsigned int nr_drops;

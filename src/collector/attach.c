@@ -156,7 +156,8 @@ static bool event_wanted(const struct collector *c, unsigned int id)
 
 static int results_make(struct collector *c)
 {
-	c->results = calloc((size_t)EV_LIMIT * c->max_targets, sizeof(*c->results));
+	c->results = calloc((size_t)EV_LIMIT * c->max_targets + (c->any ? c->any->nr : 0),
+			    sizeof(*c->results));
 	if (!c->results)
 		return fail(-ENOMEM, "out of memory");
 	for (unsigned int id = 1; id < EV_LIMIT; id++) {
@@ -170,7 +171,7 @@ static int results_make(struct collector *c)
 				break;
 		}
 	}
-	return 0;
+	return collector_any_plan(c);
 }
 
 static bool usable(const struct probe_result *r)
@@ -337,17 +338,21 @@ static void attach_places(struct collector *c, struct probe_result *r)
 static void attach_kernel(struct collector *c, struct probe_result *r, const char *name)
 {
 	struct bpf_program *prog = bpf_object__find_program_by_name(c->skel->obj, name);
-	int err = link_keep_bpf(c, bpf_program__attach(prog));
+	struct bpf_link *link = r->id >= ANY_FIRST ? collector_any_link(c, r, prog)
+						   : bpf_program__attach(prog);
+	int err = link_keep_bpf(c, link);
 
 	if (err) {
-		result_failed(r, bpf_program__section_name(prog), err);
+		result_failed(r, r->id >= ANY_FIRST ? r->event : bpf_program__section_name(prog),
+			      err);
 		return;
 	}
 	r->attached++;
 	if (r->program)
 		return;
 	r->program = bpf_program__name(prog);
-	snprintf(r->where, sizeof(r->where), "%s", bpf_program__section_name(prog));
+	snprintf(r->where, sizeof(r->where), "%s",
+		 r->id >= ANY_FIRST ? r->event : bpf_program__section_name(prog));
 }
 
 static void attach_one(struct collector *c, struct probe_result *r)
@@ -509,6 +514,8 @@ int collector_attach(struct collector *c, const struct collector_options *opt)
 		err = attach_reuse(c);
 	if (!err)
 		err = targets_register(c);
+	if (!err)
+		err = collector_any_register(c);
 	if (err)
 		return err;
 	for (unsigned int i = 0; i < c->nr_results; i++) {
@@ -516,7 +523,8 @@ int collector_attach(struct collector *c, const struct collector_options *opt)
 			attach_one(c, &c->results[i]);
 		attached += c->results[i].attached;
 	}
-	if (opt->sample_hz) {
+	err = collector_any_judge(c);
+	if (!err && opt->sample_hz) {
 		err = attach_samples(c, "pe_guest_sample", opt->sample_hz);
 		attached++;
 	}

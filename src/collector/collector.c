@@ -92,6 +92,7 @@ int collector_open(const struct vm *vms, unsigned int nr_vms, const struct colle
 	c->whichever = opt->whichever;
 	c->guest_tasks = opt->guest_tasks;
 	c->exit_reasons = opt->exit_reasons;
+	c->any = opt->any && opt->any->nr ? opt->any : NULL;
 	memcpy(c->wants, opt->wants, sizeof(c->wants));
 	collector_calibrate(c, &pair);
 	c->open_ns = pair.hdr.time;
@@ -190,6 +191,7 @@ void collector_close(struct collector *c)
 	}
 	free(c->targets);
 	free(c->results);
+	free(c->any_plans);
 	free(c->programs);
 	free(c);
 }

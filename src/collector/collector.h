@@ -15,6 +15,7 @@
 #include "collector/plan.h"
 #include "guest_task.h"
 #include "pairing/analyzer.h"
+#include "readers/ftrace/ftrace.h"
 #include "record.h"
 #include "ring.h"
 #include "vm/kvm_state.h"
@@ -24,6 +25,30 @@ enum { COLLECTOR_VMS_MAX = VMS_MAX }; /* VMs of one recording */
 
 struct collector;
 
+/* ---- any.c: events that the user names ---- */
+
+/* A tracepoint of the kernel, recorded with the fields that tracefs describes. */
+struct any_event {
+	char name[EVENT_NAME_MAX]; /* "sched:sched_switch": also the type's */
+	struct ftrace_format format;
+	struct any_settings settings;
+};
+
+struct any_events {
+	struct any_event *event;
+	unsigned int nr;
+	bool host; /* also in threads that belong to no VM */
+};
+
+/*
+ * Adds the tracepoints that match "SUBSYSTEM:EVENT", globs; those that are there already are skipped. -EINVAL: no such
+ * event, the nearest are named; -E2BIG, -EACCES: ... with the error message set.
+ */
+int any_events_add(struct any_events *a, const char *glob);
+void any_events_remove(struct any_events *a, const char *glob);
+void any_events_free(struct any_events *a);
+
+
 struct collector_options {
 	bool wants[EV_LIMIT]; /* by event id */
 	uint64_t ring_bytes;  /* per CPU, a power of two or the next one; 0: by the number of CPUs */
@@ -32,6 +57,7 @@ struct collector_options {
 	bool guest_tasks;     /* guest_task events, once their struct guest_kernel is filled in */
 	bool exit_reasons;    /* kvm_exit with its reason only, where that costs less; see collector_exit_reasons() */
 	bool whichever;	      /* no VM was asked for by name: one that has just ended is no error */
+	const struct any_events *any; /* NULL: none; must live as long as the collector */
 	bool follow;	      /* the first VM is a command that may start the VMs: see follow.c */
 };
 
@@ -65,10 +91,13 @@ uint64_t collector_pause_ns(const struct collector *c);
 struct collector_counts {
 	uint64_t events, lost;
 	uint64_t skipped; /* of these: the kernel did not run the program that records the event */
-	uint64_t by_type[EV_LIMIT];
+	uint64_t by_type[RING_TYPES];
 };
 
 const struct collector_counts *collector_counts(const struct collector *c);
+
+/* Name of a type by its number in the records. */
+const char *collector_type_name(const struct collector *c, unsigned int type);
 
 /* [{"event","how","where","reason","pid"}]: the plans and what became of them. New reference. */
 json_t *collector_probes(const struct collector *c);
@@ -188,7 +217,7 @@ struct collector_cost {
  */
 int collector_cost_start(struct collector *c);
 
-/* One per attached event, the number of them. At most max, which EV_LIMIT covers. */
+/* One per attached event, the number of them. At most max, which RING_TYPES covers. */
 unsigned int collector_costs(const struct collector *c, struct collector_cost *ret,
 			     unsigned int max);
 

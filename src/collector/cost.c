@@ -52,7 +52,7 @@ void cost_account_read(struct cost_account *a, const struct collector *c, const 
 		       unsigned int nr_vms)
 {
 	vms_read(a, vms, nr_vms);
-	a->nr_costs = collector_costs(c, a->cost, EV_LIMIT);
+	a->nr_costs = collector_costs(c, a->cost, RING_TYPES);
 }
 
 static void interval_begin(struct cost_account *a, uint64_t now_ns)
@@ -262,6 +262,8 @@ static const char *class_of(const struct probe_result *r)
 	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
 		if (!strcmp(classes[i].event, r->event))
 			return classes[i].class;
+	if (r->id >= ANY_FIRST)
+		return "tracepoints by name";
 	if (!r->pid || !r->plan || !r->plan->group)
 		return r->event;
 	return !strcmp(r->plan->group, "virtio") ? "virtqueues" : r->plan->group;
@@ -319,7 +321,8 @@ static void result_cost(const struct collector *c, const struct probe_result *r,
 					.class = class_of(r),
 					.id = r->id,
 					.dropped = r->dropped};
-	for (unsigned int i = 0; i < r->plan->nr_places; i++)
+	/* Tracepoints by name share a program, whose cost is the first one's. */
+	for (unsigned int i = 0; i < r->plan->nr_places && r->id <= ANY_FIRST; i++)
 		if (!collector_result_repeats(r, i))
 			program_cost(c, collector_result_program(r, i), cost,
 				     !r->pid			       ? 0
@@ -331,7 +334,7 @@ static void result_cost(const struct collector *c, const struct probe_result *r,
 unsigned int collector_costs(const struct collector *c, struct collector_cost *ret,
 			     unsigned int max)
 {
-	bool told[EV_LIMIT] = {false};
+	bool told[RING_TYPES] = {false};
 	unsigned int nr = 0;
 
 	for (unsigned int i = 0; i < c->nr_results && nr < max; i++) {

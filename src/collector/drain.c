@@ -137,22 +137,23 @@ static uint64_t event_skipped(const struct collector *c, const struct probe_resu
 /* skipped.c: reports the events that no program recorded since the previous call, as lost. */
 static int collector_skipped_report(struct collector *c, collector_sink *sink, void *arg)
 {
-	bool reported[EV_LIMIT] = {false};
+	bool reported[RING_TYPES] = {false};
 	int ret = 0;
 
 	for (unsigned int i = 0; i < c->nr_results && !ret; i++) {
 		const struct probe_result *r = &c->results[i];
+		unsigned int first = r->id < ANY_FIRST ? r->id : ANY_FIRST; /* by program */
 		uint64_t count;
 
-		if (!r->attached || reported[r->id]) /* VMs share the programs */
+		if (!r->attached || reported[first]) /* VMs share the programs */
 			continue;
-		reported[r->id] = true;
-		count = event_skipped(c, r) - c->skipped_seen[r->id];
+		reported[first] = true;
+		count = event_skipped(c, r) - c->skipped_seen[first];
 		if (!count)
 			continue;
-		c->skipped_seen[r->id] += count;
+		c->skipped_seen[first] += count;
 		c->counts.skipped += count;
-		ret = collector_lose(c, RECORD_NO_CPU, r->id, count, sink, arg);
+		ret = collector_lose(c, RECORD_NO_CPU, first, count, sink, arg);
 	}
 	return ret;
 }
@@ -209,9 +210,11 @@ static void vcpu_learn(struct collector *c, const struct record_hdr *hdr)
 		snprintf(v->comm, sizeof(v->comm), "%.15s", c->last_thread.comm);
 }
 
-static bool record_valid(const struct record_hdr *hdr)
+static bool record_valid(const struct collector *c, const struct record_hdr *hdr)
 {
-	return hdr->size >= sizeof(*hdr) && hdr->size % 8 == 0 && hdr->type < EV_LIMIT &&
+	unsigned int end = c->any ? ANY_FIRST + c->any->nr : EV_LIMIT;
+
+	return hdr->size >= sizeof(*hdr) && hdr->size % 8 == 0 && hdr->type < end &&
 	       hdr->size <= RING_SPILL_BYTES - RING_MARK_BYTES;
 }
 
@@ -332,7 +335,7 @@ static int take_in_heap_stack(struct collector *c, const struct record_hdr *hdr,
 	return sink(arg, &rec.hdr);
 }
 
-static int take_in(struct collector *c, const struct record_hdr *hdr, collector_sink *sink,
+static int take_in(struct collector *c, struct record_hdr *hdr, collector_sink *sink,
 		   void *arg)
 {
 	if (record_outside(c, hdr) || !record_in_time(c, hdr))
@@ -343,6 +346,8 @@ static int take_in(struct collector *c, const struct record_hdr *hdr, collector_
 		vcpu_learn(c, hdr);
 	c->counts.events++;
 	c->counts.by_type[hdr->type]++;
+	if (hdr->type >= ANY_FIRST)
+		collector_any_complete(c, hdr);
 	if (hdr->type == EV_alloc_stack)
 		return take_in_heap_stack(c, hdr, sink, arg);
 	return hdr->type == EV_sched_holder || hdr->type == EV_sched_stack
@@ -355,20 +360,20 @@ static int drain_cpu(struct collector *c, unsigned int cpu, collector_sink *sink
 		     bool *ret_early, uint64_t *ret_bytes)
 {
 	struct ring_head *ring = ring_of(c, cpu);
-	const uint8_t *slots = (const uint8_t *)ring + RING_HEAD_BYTES;
+	uint8_t *slots = (uint8_t *)ring + RING_HEAD_BYTES;
 	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 	uint64_t tail = ring->tail, start = tail;
 	int ret = 0;
 
 	for (unsigned int n = 1; tail != head && !ret; n++) {
-		const uint8_t *slot = slots + (tail & (c->ring_bytes - 1));
-		const struct record_hdr *hdr = (const void *)(slot + RING_MARK_BYTES);
+		uint8_t *slot = slots + (tail & (c->ring_bytes - 1));
+		struct record_hdr *hdr = (void *)(slot + RING_MARK_BYTES);
 
 		if (__atomic_load_n((const uint64_t *)slot, __ATOMIC_ACQUIRE) != tail + c->secret) {
 			*ret_early = true;
 			break;
 		}
-		if (!record_valid(hdr)) {
+		if (!record_valid(c, hdr)) {
 			ret = fail(-EPROTO,
 				   "corrupt record in the ring buffer of CPU %u (type %u, size %u)",
 				   cpu, hdr->type, hdr->size);
@@ -412,10 +417,10 @@ static int collector_lose(struct collector *c, unsigned int cpu, unsigned int ty
 static int report_lost(struct collector *c, unsigned int cpu, collector_sink *sink, void *arg)
 {
 	struct ring_head *ring = ring_of(c, cpu);
-	uint64_t *seen = c->lost_seen + (size_t)cpu * EV_LIMIT;
+	uint64_t *seen = c->lost_seen + (size_t)cpu * RING_TYPES;
 	int ret = 0;
 
-	for (unsigned int type = 0; type < EV_LIMIT && !ret; type++) {
+	for (unsigned int type = 0; type < RING_TYPES && !ret; type++) {
 		uint64_t lost = __atomic_load_n(&ring->lost[type], __ATOMIC_RELAXED);
 		uint64_t count = lost - seen[type];
 
@@ -536,20 +541,20 @@ json_t *collector_lost(const struct collector *c)
 {
 	json_t *all = json_object();
 
-	for (unsigned int type = 0; type < EV_LIMIT; type++) {
-		const struct event_type *t = event_type_ours(type);
+	for (unsigned int type = 0; type < RING_TYPES; type++) {
+		const char *event = collector_type_name(c, type);
 		json_t *by_cpu = json_object();
 
 		for (unsigned int cpu = 0; cpu < c->nr_cpus; cpu++) {
-			uint64_t lost = c->lost_seen[(size_t)cpu * EV_LIMIT + type];
+			uint64_t lost = c->lost_seen[(size_t)cpu * RING_TYPES + type];
 			char name[16];
 
 			snprintf(name, sizeof(name), "%u", cpu);
 			if (lost)
 				json_object_set_new(by_cpu, name, json_integer((json_int_t)lost));
 		}
-		if (t && json_object_size(by_cpu))
-			json_object_set(all, t->name, by_cpu);
+		if (event && json_object_size(by_cpu))
+			json_object_set(all, event, by_cpu);
 		json_decref(by_cpu);
 	}
 	return all;

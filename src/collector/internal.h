@@ -95,7 +95,9 @@ struct collector {
 	struct probe_result *attaching;
 	bool uprobe_links; /* uprobe_links_possible() */
 	struct drop_job *drops; /* links that are being removed while the recording continues */
-	uint64_t dropped_ns[EV_LIMIT]; /* when the event was dropped; 0: it is recorded */
+	const struct any_events *any; /* NULL: none */
+	struct probe_plan *any_plans; /* one each */
+	uint64_t dropped_ns[RING_TYPES]; /* when the event was dropped; 0: it is recorded */
 	int cost_fd; /* open while the kernel counts; -1: not requested */
 	bool sample_frames, sample_svm;
 	bool guest_tasks, exit_reasons; /* requested */
@@ -115,8 +117,8 @@ struct collector {
 	uint64_t outside; /* events of this round whose time is none of this recording */
 	int64_t outside_ns; /* of the last of them, from now */
 	struct collector_counts counts;
-	uint64_t *lost_seen; /* nr_cpus * EV_LIMIT: reported so far */
-	uint64_t skipped_seen[EV_LIMIT]; /* the same, of events that no program recorded */
+	uint64_t *lost_seen; /* nr_cpus * RING_TYPES: reported so far */
+	uint64_t skipped_seen[RING_TYPES]; /* the same, of events that no program recorded */
 	struct heap *heap; /* heap.c; NULL: not followed */
 	struct rec_thread last_thread; /* a vCPU's name comes right before its first event */
 	struct collector_vcpu vcpus[VCPUS_MAX];
@@ -161,6 +163,18 @@ void collector_attach_vm(struct collector *c, const struct target *t);
 
 /* Writes the VM's settings where the programs find them. 0 or -errno with the error message set. */
 int collector_register(struct collector *c, struct target *t);
+
+/* any.c: adds a result for each, and tells the program about it. 0 or -errno with the error message set. */
+int collector_any_plan(struct collector *c);
+int collector_any_register(struct collector *c);
+struct bpf_link *collector_any_link(struct collector *c, const struct probe_result *r,
+				    struct bpf_program *prog);
+
+/* Fails if one of them could not be attached. */
+int collector_any_judge(const struct collector *c);
+
+/* Makes the record of what the program copied. */
+void collector_any_complete(const struct collector *c, struct record_hdr *rec);
 
 /* locks.c: sets t->global_mutex and lock_note. */
 void collector_mutex_find(struct target *t);

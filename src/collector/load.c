@@ -170,6 +170,8 @@ static int skel_open(struct collector *c, struct hostrace **ret)
 	bpf_map__set_autocreate(skel->maps.stat_threads, false);
 	bpf_map__set_autocreate(skel->maps.stat_cpus, false);
 	bpf_map__set_autocreate(skel->maps.probe_hits, false);
+	bpf_map__set_autocreate(skel->maps.any_events, c->any);
+	skel->rodata->any_host = c->any && c->any->host;
 	if (c->wants[EV_alloc_site])
 		bpf_map__set_max_entries(skel->maps.heap_vms, c->max_targets);
 	else
@@ -278,7 +280,7 @@ static int rings_map(struct collector *c)
 		return fail(-errno, "cannot map %zu bytes of ring buffers: %s", bytes,
 			    strerror(errno));
 	}
-	c->lost_seen = calloc((size_t)c->nr_cpus * EV_LIMIT, sizeof(*c->lost_seen));
+	c->lost_seen = calloc((size_t)c->nr_cpus * RING_TYPES, sizeof(*c->lost_seen));
 	return c->lost_seen ? 0 : fail(-ENOMEM, "out of memory");
 }
 

@@ -39,7 +39,8 @@ const struct option_row record_own_options[] = {
 	{'a', "all",      OPT_FLAG,     &record_opt.all,          NULL,       "record every VM of this host"},
 	{'o', "output",   OPT_TEXT,     &record_opt.output,       "FILE",     "trace file (default hostrace.hrt); - writes to standard output"},
 	{'d', "duration", OPT_DURATION, &record_opt.duration_ns,  "T",        "stop after this time (10s, 500ms, 2m)"},
-	{'e', "events",   OPT_TEXT,     &record_opt.events,       "LIST",     "event sets (default, kvm, sched, qemu, irq, inside, all, ...), names and globs; -NAME excludes"},
+	{'e', "events",   OPT_TEXT,     &record_opt.events,       "LIST",     "event sets (default, kvm, sched, qemu, irq, inside, all, ...), names and globs; any tracepoint of the kernel as SUBSYSTEM:EVENT; -NAME excludes"},
+	{0,   "host",     OPT_FLAG,     &record_opt.host,         NULL,         "with SUBSYSTEM:EVENT: also in threads that belong to no VM"},
 	{0,   "for",      OPT_TEXT,     &record_opt.analyzers,    "REPORT,...", "only the events that these need: blame, diagnose, downtime, exits, heap, interrupts, leaks, msrs, ports, requests, sched, timeline, virtio, or an analyzer of 'hostrace summary'"},
 	{0,   "exact",    OPT_FLAG,     &record_opt.exact,        NULL,         "with --for blame: also probe each lock and unlock of QEMU's global mutex (expensive)"},
 	{0,   "buffer",   OPT_SIZE,     &record_opt.buffer_bytes, "SIZE",     "buffer size per CPU (default 8M, at most 64M in total)"},
@@ -65,14 +66,16 @@ static int sync_read(struct record_sync *s)
 	return 0;
 }
 
-static int events_wanted(struct collector_options *c)
+static int events_wanted(struct collector_options *c, struct any_events *any)
 {
 	int err = 0;
 
+	c->any = any;
 	if (record_opt.analyzers)
 		err = events_choose_for(record_opt.analyzers, c->wants);
 	if (!err && (record_opt.events || !record_opt.analyzers))
-		err = events_choose(record_opt.events ? record_opt.events : "default", c->wants);
+		err = events_choose(record_opt.events ? record_opt.events : "default", c->wants,
+				    any);
 	if (!err && record_opt.exact)
 		err = events_choose_exact(c->wants);
 	if (!err)
@@ -82,7 +85,7 @@ static int events_wanted(struct collector_options *c)
 					  "its counts are since the recording began");
 	events_explain(c->wants);
 	c->ring_bytes = record_opt.buffer_bytes;
-	return err;
+	return err ? err : events_host(any, record_opt.host);
 }
 
 /* ---- the loop ---- */
@@ -309,7 +312,7 @@ static int setup(struct recording *r)
 					    .stream = record_opt.stream};
 	struct collector_options copt = {.follow = r->follow.active, .whichever = record_opt.all};
 	json_t *meta;
-	int err = events_wanted(&copt);
+	int err = events_wanted(&copt, &r->any);
 
 	if (!err) /* first: without them a VM does not even look like one */
 		err = privileges_check();
@@ -338,6 +341,8 @@ static int setup(struct recording *r)
 	json_decref(meta);
 	r->start_ns = monotonic_ns();
 	if (!err)
+		err = events_announce(r);
+	if (!err)
 		err = parts_start(r);
 	if (!err)
 		err = record_follow_start(r);
@@ -358,6 +363,7 @@ static void teardown(struct recording *r)
 	parts_close(r);
 	record_stop_detached(r);
 	collector_close(r->collector);
+	any_events_free(&r->any);
 	for (unsigned int i = 0; r->watch && i < r->nr_vms; i++)
 		if (r->watch[i].pidfd >= 0)
 			close(r->watch[i].pidfd);

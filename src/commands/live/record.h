@@ -19,7 +19,7 @@ struct record_options {
 	struct text_list vms;
 	const char *output, *events, *analyzers;
 	bool exact;
-	bool all, zstd;
+	bool all, zstd, host;
 	struct record_sync {
 		const char *when;
 		bool at_end;
@@ -51,10 +51,11 @@ enum stop {
 
 /*
  * Sets or clears wants[] by a comma-separated list of sets (default, kvm, ..., all),
- * event names and globs; a leading '-' excludes. -EINVAL with the error message set if an item fits
+ * event names and globs; those with a ':' are tracepoints of the kernel, in `any` (NULL: impossible). A leading '-'
+ * excludes. -EINVAL with the error message set if an item fits
  * nothing.
  */
-int events_choose(const char *list, bool wants[EV_LIMIT]);
+int events_choose(const char *list, bool wants[EV_LIMIT], struct any_events *any);
 
 /* Adds the probes of the global mutex. -EINVAL with the error message set: nothing here needs them. */
 int events_choose_exact(bool wants[EV_LIMIT]);
@@ -68,6 +69,14 @@ int events_choose_for(const char *list, bool wants[EV_LIMIT]);
  */
 const char *events_next_print(const char *list, const uint64_t count[EV_LIMIT], char *buf,
 			      size_t size);
+
+/* --host: also in threads of no VM. -EINVAL with the error message set: there are no such events. */
+int events_host(struct any_events *any, bool host);
+
+struct recording;
+
+/* Declares the file's own types, before any other: their ids are the numbers in the records. */
+int events_announce(struct recording *r);
 
 /* Adds what every file needs. */
 void events_explain(bool wants[EV_LIMIT]);
@@ -193,6 +202,7 @@ struct recording {
 	struct stop_on *stop_on; /* of --stop-on, else NULL */
 	enum stop stop;
 	bool vms_ended; /* or the command has, when the recording ended, whatever ended it */
+	struct any_events any; /* of --events */
 	struct confinement confinement;
 	struct confine_paths *paths; /* of the confinement */
 };

@@ -41,7 +41,7 @@ struct record_control {
 	struct pause pause[PAUSES_MAX];
 	unsigned int nr; /* the last one may be going on */
 	uint64_t pauses, paused_ns, dropped; /* of the whole recording */
-	uint64_t dropped_of[EV_LIMIT]; /* by type */
+	uint64_t dropped_of[RING_TYPES]; /* by type */
 	uint64_t marks;
 };
 
@@ -86,7 +86,7 @@ bool record_control_drops(struct recording *r, const struct record_hdr *rec)
 		if (type && trim_is_naming(type))
 			return false;
 		c->dropped++;
-		c->dropped_of[rec->type < EV_LIMIT ? rec->type : 0]++;
+		c->dropped_of[rec->type < RING_TYPES ? rec->type : 0]++;
 		return true;
 	}
 	return false;

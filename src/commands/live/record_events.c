@@ -157,7 +157,7 @@ static int choose_report(const char *name, bool wants[EV_LIMIT])
 		if (strcmp(others[i].report, name))
 			continue;
 		if (others[i].events)
-			return events_choose(others[i].events, wants);
+			return events_choose(others[i].events, wants, NULL);
 		if (others[i].reports)
 			return events_choose_for(others[i].reports, wants);
 		name = others[i].analyzer;
@@ -166,6 +166,10 @@ static int choose_report(const char *name, bool wants[EV_LIMIT])
 	a = analyzer_find(name, &own);
 	if (!a)
 		return name_unknown(name);
+	if (a->begin == a->name && strchr(name, ':'))
+		return fail_usage(-EINVAL, "--for takes reports and analyzers; record an event "
+					   "with --events %s",
+				  name);
 	/*
 	 * Those that it falls back to as well: here its own events may never come. But kvm_exit, the most frequent
 	 * event, has nothing that kvm_pio and the like lack.
@@ -253,24 +257,67 @@ void events_explain(bool wants[EV_LIMIT])
 	wants[EV_kvm_write_tsc_offset] = true;
 }
 
-int events_choose(const char *list, bool wants[EV_LIMIT])
+/* "SUBSYSTEM:EVENT" */
+static int any_choose(const char *item, bool on, struct any_events *any)
+{
+	if (!any)
+		return fail_usage(-EINVAL, "'%s' is not possible here", item);
+	if (on)
+		return any_events_add(any, item);
+	any_events_remove(any, item);
+	return 0;
+}
+
+static int item_choose(const char *item, bool wants[EV_LIMIT], struct any_events *any)
+{
+	bool on = *item != '-';
+
+	item += !on;
+	if (strchr(item, ':'))
+		return any_choose(item, on, any);
+	if (choose_set(item, on, wants) || choose_glob(item, on, wants))
+		return 0;
+	return fail_usage(-EINVAL,
+			  "no event matches '%s'; the sets are default, kvm, sched, waits, qemu, "
+			  "irq, devices, block, coroutines, loops, locks, kvm-calls, regions, "
+			  "memory, migration, inside and all; the kernel's tracepoints are "
+			  "SUBSYSTEM:EVENT",
+			  item);
+}
+
+int events_choose(const char *list, bool wants[EV_LIMIT], struct any_events *any)
 {
 	_cleanup_free_ char *copy = strdup(list);
 	char *save = NULL;
+	int err = 0;
 
 	if (!copy)
 		return fail(-ENOMEM, "out of memory");
-	for (char *item = strtok_r(copy, ",", &save); item; item = strtok_r(NULL, ",", &save)) {
-		bool on = *item != '-';
+	for (char *item = strtok_r(copy, ",", &save); item && !err;
+	     item = strtok_r(NULL, ",", &save))
+		err = item_choose(item, wants, any);
+	return err;
+}
 
-		item += !on;
-		if (!choose_set(item, on, wants) && !choose_glob(item, on, wants))
-			return fail_usage(
-				-EINVAL,
-				"no event matches '%s'; the sets are default, kvm, sched, waits, "
-				"qemu, irq, devices, block, coroutines, loops, locks, kvm-calls, "
-				"regions, memory, migration, inside and all",
-				item);
+int events_host(struct any_events *any, bool host)
+{
+	any->host = host;
+	return !host || any->nr
+		       ? 0
+		       : fail_usage(-EINVAL, "--host requires a tracepoint of the kernel in "
+					     "--events (SUBSYSTEM:EVENT)");
+}
+
+int events_announce(struct recording *r)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < r->any.nr && !err; i++) {
+		uint16_t id;
+
+		err = trace_writer_type(r->writer, r->any.event[i].format.type, &id);
+		if (!err && id != ANY_FIRST + i)
+			err = fail(-EINVAL, "%s has the type %u", r->any.event[i].name, id);
 	}
-	return 0;
+	return err;
 }

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "base/error.h"
+#include "commands/common/command.h"
 #include "commands/live/record.h"
 
 enum { STATUS_NOT_RUN = 127 }; /* as shells have it */

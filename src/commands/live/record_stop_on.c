@@ -25,29 +25,37 @@ struct stop_on {
 	struct trigger_expression e[TRIGGERS_MAX]; /* of spans */
 	const char *text[TRIGGERS_MAX];
 	unsigned int nr;
-	const char *event[EV_LIMIT]; /* the condition that is this type's first event */
+	const char *event[RING_TYPES]; /* the condition that is this type's first event */
 	struct trigger_watch *watch;
 	const char *met; /* the first condition; NULL: none yet */
 	struct trigger_culprit culprit;
 	bool is_event;
 };
 
-static const struct event_type *type_of(const char *text)
+/* The number of an event in the records; 0: it is none that can be recorded. */
+static unsigned int type_of(const char *text, const struct any_events *any)
 {
 	const struct event_type *t = strchr(text, '>') ? NULL : event_type_named(text);
 
-	return t && t->id && t == event_type_ours(t->id) ? t : NULL;
+	for (unsigned int i = 0; any && i < any->nr; i++)
+		if (!strcmp(any->event[i].name, text))
+			return ANY_FIRST + i;
+	return t && t->id && t == event_type_ours(t->id) ? t->id : 0;
 }
 
-static int condition_add(struct stop_on *s, const char *text)
+static int condition_add(struct stop_on *s, const char *text, const struct any_events *any)
 {
-	const struct event_type *t = type_of(text);
+	unsigned int type = type_of(text, any);
 	int err;
 
-	if (t) {
-		s->event[t->id] = text;
+	if (type) {
+		s->event[type] = text;
 		return 0;
 	}
+	if (strchr(text, ':'))
+		return fail_usage(-EINVAL,
+				  "--stop-on: '%s' is not recorded; add it with --events %s", text,
+				  text);
 	err = trigger_parse("--stop-on", text, &s->e[s->nr]);
 	if (!err && !s->e[s->nr].analyzer)
 		return fail_usage(-EINVAL, "--stop-on: a recording ends with its VM anyway");
@@ -56,7 +64,7 @@ static int condition_add(struct stop_on *s, const char *text)
 	return err;
 }
 
-static int conditions_parse(struct stop_on *s)
+static int conditions_parse(struct stop_on *s, const struct any_events *any)
 {
 	int err = 0;
 
@@ -64,14 +72,14 @@ static int conditions_parse(struct stop_on *s)
 	if (conditions.nr > TRIGGERS_MAX)
 		return fail_usage(-E2BIG, "--stop-on: more than %d conditions", TRIGGERS_MAX);
 	for (unsigned int i = 0; i < conditions.nr && !err; i++)
-		err = condition_add(s, conditions.item[i]);
+		err = condition_add(s, conditions.item[i], any);
 	return err;
 }
 
 static int record_stop_on_choose(struct collector_options *c)
 {
 	struct stop_on s;
-	int err = conditions_parse(&s);
+	int err = conditions_parse(&s, c->any);
 
 	if (!err && conditions.nr && record_has_triggers())
 		err = fail_usage(-EINVAL, "--stop-on and --trigger are mutually exclusive: a "
@@ -104,7 +112,7 @@ static int record_stop_on_start(struct recording *r)
 	if (!s)
 		return fail(-ENOMEM, "out of memory");
 	r->stop_on = s;
-	err = conditions_parse(s);
+	err = conditions_parse(s, &r->any);
 	if (err || !s->nr)
 		return err;
 	s->watch = trigger_watch_new(s->e, s->nr, condition_is_met, s);
@@ -117,7 +125,7 @@ int record_stop_on_record(struct recording *r, const struct record_hdr *rec)
 
 	if (!s || s->met)
 		return 0;
-	if (rec->type < EV_LIMIT && s->event[rec->type]) {
+	if (rec->type < RING_TYPES && s->event[rec->type]) {
 		s->met = s->event[rec->type];
 		s->is_event = true;
 		s->culprit = (struct trigger_culprit){.start_ns = rec->time,

@@ -63,7 +63,7 @@ static struct collector_counts counts_kept(const struct recording *r)
 {
 	struct collector_counts n = *collector_counts(r->collector);
 
-	for (unsigned int i = 0; i < EV_LIMIT; i++) {
+	for (unsigned int i = 0; i < RING_TYPES; i++) {
 		n.events -= record_control_dropped(r, i);
 		n.by_type[i] -= record_control_dropped(r, i);
 	}
@@ -79,16 +79,17 @@ static struct collector_counts counts_kept(const struct recording *r)
 void record_tell_end(struct recording *r)
 {
 	const struct collector_counts counts = counts_kept(r), *n = &counts;
-	unsigned int order[EV_LIMIT];
+	unsigned int order[RING_TYPES];
 	char line[512] = "", kept[DUMP_PATH_MAX + 32] = "";
 	size_t len = 0;
 
-	for (unsigned int i = 0; i < EV_LIMIT; i++)
+	for (unsigned int i = 0; i < RING_TYPES; i++)
 		order[i] = i;
-	qsort_r(order, EV_LIMIT, sizeof(order[0]), by_count, (void *)n->by_type);
+	qsort_r(order, RING_TYPES, sizeof(order[0]), by_count, (void *)n->by_type);
 	for (unsigned int i = 0; i < SUMMARY_TYPES && n->by_type[order[i]]; i++)
 		len += snprintf(line + len, sizeof(line) - len, "%s%s %" PRIu64, len ? ", " : "",
-				event_type_ours(order[i])->name, n->by_type[order[i]]);
+				collector_type_name(r->collector, order[i]),
+				n->by_type[order[i]]);
 	if (!r->flight && r->written.bytes)
 		snprintf(kept, sizeof(kept), ", %" PRIu64 " KiB %s %s", r->written.bytes / 1024,
 			 record_opt.stream ? "to" : "in", record_opt.output);
