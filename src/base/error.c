@@ -8,6 +8,8 @@
 
 struct error {
 	char text[1024];
+	char line[256]; /* "": none */
+	unsigned int column;
 	bool is_usage;
 	int code;
 };
@@ -71,6 +73,23 @@ int fail_hint(int err, const char *fmt, ...)
 	vsnprintf(e->text + len, sizeof(e->text) - len, fmt, ap);
 	va_end(ap);
 	return err;
+}
+
+int fail_at_column(int err, const char *line, unsigned int column)
+{
+	struct error *e = error_now();
+
+	snprintf(e->line, sizeof(e->line), "%s", line);
+	e->column = column;
+	return err;
+}
+
+const char *error_line(unsigned int *ret_column)
+{
+	struct error *e = error_now();
+
+	*ret_column = e->column;
+	return *e->line ? e->line : NULL;
 }
 
 const char *error_text(void)

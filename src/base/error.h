@@ -24,6 +24,15 @@ int error_code(void);
 /* The error message; "" if there is none. Valid until the next fail() of this thread. */
 const char *error_text(void);
 
+/*
+ * Adds to the error message the line that it is about, and where in it, in columns from 1. They are printed below the
+ * message, with a mark. Returns err.
+ */
+int fail_at_column(int err, const char *line, unsigned int column);
+
+/* That line; NULL: the message has none. Valid as error_text(). */
+const char *error_line(unsigned int *ret_column);
+
 /* Of several steps that are all taken, the first failure counts. */
 static inline void error_keep_first(int *err, int next)
 {

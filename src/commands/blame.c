@@ -31,7 +31,7 @@ static const struct option_row blame_options[] = {
 };
 /* clang-format on */
 
-static const struct option_row *const options[] = {input_rows, output_file_options,
+static const struct option_row *const options[] = {input_rows, where_rows, output_file_options,
 						   symbols_options, blame_options,
 						   folded_diff_options, NULL};
 
@@ -130,6 +130,7 @@ static const struct option_rule blame_rules[] = {
 	{"list", .formats = "text"},
 	{"by", .formats = "text csv json folded flame pprof", .unless = "list", .except = "diff"},
 	{"event", .with = "around"},
+	{"where", .unless = "diff"},
 	{"limit", .formats = "text csv json svg", .unless = "diff"},
 	{"wide", .formats = "text", .unless = "diff"},
 	{0},

@@ -6,7 +6,7 @@
 #include "commands/common/reports.h"
 #include "reports/reports.h"
 
-static const struct option_row *const options[] = {input_rows, output_options, NULL};
+static const struct option_row *const options[] = {input_rows, where_rows, output_options, NULL};
 
 const struct command downtime_command = {
 	.name = "downtime",

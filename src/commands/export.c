@@ -28,7 +28,7 @@ static const struct option_row export_options[] = {
 };
 /* clang-format on */
 
-static const struct option_row *const options[] = {input_rows, export_options, NULL};
+static const struct option_row *const options[] = {input_rows, where_rows, export_options, NULL};
 
 static const char formats[] = "text json jsonl csv ctf trace.dat clickhouse";
 
@@ -163,6 +163,7 @@ static int export(struct destination *to, struct input_set **in)
 	if (!err)
 		err = command_confine_two(to->is_ctf ? to->ctf.stream.path : to->file.path,
 					  to->ctf.metadata.path, to->ctf.made);
+	input_given.where_events = true;
 	if (!err)
 		err = input_make(false, in);
 	if (!err && strcmp(to->format, "text"))

@@ -19,7 +19,8 @@ static const struct option_row heap_options[] = {
 };
 /* clang-format on */
 
-static const struct option_row *const options[] = {input_rows, output_options, heap_options, NULL};
+static const struct option_row *const options[] = {input_rows, where_rows, output_options,
+						   heap_options, NULL};
 
 static int cmd_heap(int argc, char **argv)
 {
@@ -55,5 +56,6 @@ const struct command heap_command = {
 		    "  hostrace heap heap.hrt --mismatches\n"
 		    "  hostrace heap heap.hrt -f flame -o heap.svg",
 	.options = options,
+	.rules = (const struct option_rule[]){{"where", .formats = "text json csv"}, {0}},
 	.run = cmd_heap,
 };

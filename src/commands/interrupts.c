@@ -15,8 +15,8 @@ static const struct option_row interrupt_options[] = {
 };
 /* clang-format on */
 
-static const struct option_row *const options[] = {input_rows, output_options, interrupt_options,
-						   NULL};
+static const struct option_row *const options[] = {input_rows, where_rows, output_options,
+						   interrupt_options, NULL};
 
 const struct command interrupts_command = {
 	.name = "interrupts",

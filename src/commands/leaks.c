@@ -17,7 +17,8 @@ static const struct option_row leak_options[] = {
 };
 /* clang-format on */
 
-static const struct option_row *const options[] = {input_rows, output_options, leak_options, NULL};
+static const struct option_row *const options[] = {input_rows, where_rows, output_options,
+						   leak_options, NULL};
 
 const struct command leaks_command = {
 	.name = "leaks",
@@ -36,4 +37,5 @@ const struct command leaks_command = {
 	.formats = table_formats,
 	.exit_found = &check,
 	.order = true,
+	.rules = (const struct option_rule[]){{"where", .unless = "check"}, {0}},
 };

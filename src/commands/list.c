@@ -32,7 +32,8 @@ static const struct option_row list_osv_options[] = {
 /* clang-format on */
 
 static const struct option_row *const options[] = {
-	input_rows,	     output_options,	     list_options,   list_osv_options,
+	input_rows,	  where_rows,	       output_options,	       list_options,
+	list_osv_options,
 	sample_line_options, profile_symbol_options, compat_options, NULL};
 
 /* An option that only the rows of an OSv trace have, or NULL. */
@@ -108,16 +109,17 @@ static int cmd_list(int argc, char **argv)
 	_cleanup_input_set_ struct input_set *in = NULL;
 	struct output out;
 
+	input_given.where_events = true;
 	if (input_add_args(argc, argv, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
 	const char *osv = input_given.follow ? NULL : osv_only_input();
 
-	if (osv && !given.columns && !given.max_frames && !output_sort() && !output_is("csv") &&
-	    !output_is("jsonl"))
+	if (osv && !given.columns && !input_given.where && !given.max_frames && !output_sort() &&
+	    !output_is("csv") && !output_is("jsonl"))
 		return list_osv(osv);
 	if (osv && osv_option_given())
 		return command_usage("%s has no effect together with --columns, --frames, --sort, "
-				     "-f csv and -f jsonl", osv_option_given());
+				     "--where, -f csv and -f jsonl", osv_option_given());
 	if (osv_option_given())
 		return command_usage("%s requires exactly one OSv trace", osv_option_given());
 	common.no_pager |= input_given.follow;
@@ -160,6 +162,7 @@ const struct command list_command = {
 	.examples = "  hostrace list -i vm.hrt --limit 20\n"
 		    "  hostrace list vm.hrt --event 'virtqueue_*' --since 1s --period 10ms\n"
 		    "  hostrace list vm.hrt --event kvm_exit --columns time_ns,vcpu,reason -f csv\n"
+		    "  hostrace list vm.hrt --where 'port in (0x70, 0x71)'\n"
 		    "  hostrace list vm.hrt -f json | jq '.rows[] | select(.event == \"kvm_pio\")'",
 	.options = options,
 	.unused = "no-header symfs",

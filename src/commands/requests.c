@@ -18,7 +18,8 @@ static const struct option_row path_options[] = {
 };
 /* clang-format on */
 
-static const struct option_row *const options[] = {input_rows, output_options, path_options, NULL};
+static const struct option_row *const options[] = {input_rows, where_rows, output_options,
+						   path_options, NULL};
 
 static bool path_is_filtered(void)
 {
@@ -60,6 +61,7 @@ const struct command requests_command = {
 		    "  hostrace requests vm.hrt --waterfall -f svg -o slowest.svg",
 	.options = options,
 	.rules = (const struct option_rule[]){{"sort", .unless = "stages waterfall"},
+					     {"where", .unless = "stages waterfall"},
 					      {"stages", .unless = "waterfall"},
 					      {"min-latency", .with = "stages waterfall"},
 					      {0}},

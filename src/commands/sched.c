@@ -20,7 +20,8 @@ static const struct option_row sched_options[] = {
 };
 /* clang-format on */
 
-static const struct option_row *const options[] = {input_rows, output_options, sched_options, NULL};
+static const struct option_row *const options[] = {input_rows, where_rows, output_options,
+						   sched_options, NULL};
 
 static int sched_check(void)
 {

@@ -35,15 +35,18 @@ static const struct option_row timed_options[] = {
 	 "without an analyzer: summarize NAME, NAME_ret pairs of a guest's trace (or any other)"},
 	{0},
 };
-static const struct option_row *const options[] = {input_rows,	    output_options, by_options,
-						   symbols_options, view_options,   NULL};
+static const struct option_row *const options[] = {input_rows, where_rows,	    output_options,
+						   by_options, symbols_options, view_options,
+						   NULL};
 static const struct option_row *const summary_options[] = {
-	input_rows,   output_options, by_options,     symbols_options,
-	view_options, timed_options,  compat_options, NULL};
+	input_rows,   where_rows,    output_options, by_options, symbols_options,
+	view_options, timed_options, compat_options, NULL};
 static const struct option_row *const heatmap_options[] = {
-	input_rows, output_options, by_options, symbols_options, link_options, view_options, NULL};
+	input_rows,	 where_rows,   output_options, by_options,
+	symbols_options, link_options, view_options,   NULL};
 static const struct option_row *const mmio_options[] = {
-	input_rows, output_options, by_options, symbols_options, exact_options, view_options, NULL};
+	input_rows,	 where_rows,	output_options, by_options,
+	symbols_options, exact_options, view_options,	NULL};
 
 static const struct option_rule heatmap_rules[] = {{"link", .formats = "svg"}, {0}};
 

@@ -174,6 +174,7 @@ void trace_info_set_resolution(struct trace_info *info, uint64_t ns);
  */
 int merge_open(struct reader **readers, unsigned int nr, struct reader **ret);
 
+struct event_where;
 struct trim_reason;
 
 /* What trim_open() lets pass; zero and NULL members let all pass. */
@@ -181,6 +182,7 @@ struct trim {
 	uint64_t since_ns, until_ns;   /* absolute; until_ns 0: no end */
 	const char *events;	       /* comma-separated globs of event names */
 	struct trim_reason *reasons;   /* exit reasons, see trim_reason.h; owned by trim_open(), also on failure */
+	struct event_where *where;     /* --where, see event_where.h; owned by trim_open(), also on failure */
 	const uint32_t *pids, *tids;   /* lists with counts */
 	const uint16_t *vcpus;
 	unsigned int nr_pids, nr_tids, nr_vcpus;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "event/event_where.h"
 #include "event/reader.h"
 #include "event/thread_names.h"
 #include "event/trim_reason.h"
@@ -20,6 +21,7 @@ struct trimmed {
 	struct reader *inner;
 	struct trim trim;
 	struct trim_reason *reasons; /* NULL: any */
+	struct event_where *where;   /* NULL: any */
 	char *events;
 	uint32_t *pids, *tids;
 	uint16_t *vcpus;
@@ -35,6 +37,7 @@ static void trim_close(struct reader *r)
 
 	reader_close(t->inner);
 	trim_reason_free(t->reasons);
+	event_where_free(t->where);
 	free(t->events);
 	free(t->pids);
 	free(t->tids);
@@ -93,7 +96,8 @@ bool trim_passes_of_any_thread(struct reader *r, const struct event *ev)
 			!t->events || trim_name_matches(t->events, ev->type->name) ? PASSES : OUT;
 	return *verdict == PASSES && ev->time_ns >= trim->since_ns &&
 	       ev->time_ns < trim->until_ns &&
-	       (guest || listed32(t->pids, trim->nr_pids, ev->pid));
+	       (guest || listed32(t->pids, trim->nr_pids, ev->pid)) &&
+	       (!t->where || event_where_matches(t->where, ev));
 }
 
 static bool thread_passes(const struct trimmed *t, const struct event *ev)
@@ -179,6 +183,7 @@ int trim_open(struct reader *inner, const struct trim *trim, struct reader **ret
 	if (!t) {
 		reader_close(inner);
 		trim_reason_free(trim->reasons);
+		event_where_free(trim->where);
 		return fail(-ENOMEM, "out of memory");
 	}
 	t->reader.ops = &trim_ops;
@@ -187,6 +192,7 @@ int trim_open(struct reader *inner, const struct trim *trim, struct reader **ret
 	if (!t->trim.until_ns)
 		t->trim.until_ns = UINT64_MAX;
 	t->reasons = trim->reasons;
+	t->where = trim->where;
 	t->events = trim->events ? strdup(trim->events) : NULL;
 	t->pids = copy_of(trim->pids, trim->nr_pids, sizeof(*t->pids));
 	t->tids = copy_of(trim->tids, trim->nr_tids, sizeof(*t->tids));

@@ -18,7 +18,8 @@ bool input_options_have_window(const struct input_options *o)
 
 bool input_options_have_filter(const struct input_options *o)
 {
-	return o->vms.nr || o->vcpus.nr || o->tids.nr || o->globs.nr || o->reasons.nr;
+	return o->vms.nr || o->vcpus.nr || o->tids.nr || o->globs.nr || o->reasons.nr ||
+	       (o->where && o->where_events);
 }
 
 const char *input_options_only_file(const struct input_options *o)

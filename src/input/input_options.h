@@ -23,6 +23,8 @@ struct input_options {
 	struct text_list vms; /* PID, NAME, UUID or glob; each may list several, see vm_filter.h */
 	struct number_list vcpus, tids;
 	struct text_list globs, reasons;
+	const char *where;  /* a condition, base/condition.h; NULL: none */
+	bool where_events;  /* it selects events; else the report applies it to its rows */
 	bool strict;
 	bool follow; /* the only input is read once, while it is written */
 	struct host_code { /* what names a host's code */

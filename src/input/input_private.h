@@ -13,6 +13,7 @@ struct input_clocks {
 	struct loss_sums losses; /* from since_ns to until_ns */
 	uint64_t since_ns, until_ns;
 	bool has_losses;
+	bool where_checked; /* some event has each field of --where */
 	unsigned int nr_users;
 };
 
@@ -40,6 +41,9 @@ int input_window_make(struct input_set *set, struct read_hint *hint);
  * with the error message set.
  */
 int input_pids(const struct input_set *set, uint32_t **ret, unsigned int *ret_nr);
+
+/* --where on events. *ret: NULL if it was not given. 0 or -errno with the error message set. */
+int input_where_make(const struct input_set *set, struct event_where **ret);
 
 /*
  * Trims the merged reader `all`, of which it takes ownership, also on failure, to what the options select; `globs`: of

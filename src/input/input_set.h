@@ -182,6 +182,7 @@ enum survey_filter {
 	SURVEY_TID,
 	SURVEY_EVENT,
 	SURVEY_REASON,
+	SURVEY_WHERE, /* on events */
 	SURVEY_FILTERS
 };
 

@@ -226,6 +226,8 @@ int input_trim_open(struct input_set *set, struct reader *all, const struct read
 	trim.pids = pids;
 	set->nr_pids = trim.nr_pids;
 	err = reasons_make(set, &trim.reasons);
+	if (!err && (err = input_where_make(set, &trim.where)))
+		trim_reason_free(trim.reasons);
 	if (err)
 		reader_close(all);
 	else

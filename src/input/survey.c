@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "event/event_where.h"
 #include "event/trim_reason.h"
 #include "input/input_private.h"
 #include "readers/readers.h"
@@ -18,6 +19,7 @@ struct surveying {
 	struct survey *s;
 	const struct input_options *options;
 	struct trim_reason *reasons; /* NULL: no --reason */
+	struct event_where *where;   /* NULL: no --where on events */
 	uint64_t since_ns, until_ns;
 	int8_t *named; /* by registry index: matches --event (1) or not (-1); 0: not decided */
 	bool hardware; /* reasons of kvm_exit are collected */
@@ -116,6 +118,7 @@ static void filters_count(struct surveying *g, const struct event *ev)
 	matches[SURVEY_TID] += listed(&g->options->tids, ev->tid);
 	matches[SURVEY_EVENT] += is_named(g, ev);
 	matches[SURVEY_REASON] += g->reasons && trim_reason_passes(g->reasons, ev);
+	matches[SURVEY_WHERE] += g->where && event_where_matches(g->where, ev);
 }
 
 static int all_add(void *arg, const struct event *ev)
@@ -209,9 +212,12 @@ static int surveying_run(struct surveying *g, const struct input_set *set)
 
 	if (globs && *globs)
 		g->reasons = trim_reason_new(globs);
+	if (!err)
+		err = input_where_make(set, &g->where);
 	for (unsigned int i = 0; !err && i < input_set_nr(set); i++)
 		err = input_read(g, &set->input[i], &set->clocks->files);
 	trim_reason_free(g->reasons);
+	event_where_free(g->where);
 	if (err)
 		return err;
 	if (!some)

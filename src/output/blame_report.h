@@ -18,6 +18,7 @@ struct blame_report {
 	const uint64_t *left_out;   /* ... and how many are not among them */
 	bool across; /* folded stacks are compared with another recording's: no thread ids and addresses of locks */
 	uint64_t start_ns;	    /* of the report: times in text count from it */
+	const struct condition *where; /* --where; NULL: not given */
 };
 
 /* What limits these figures: an array; new reference. */

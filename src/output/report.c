@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/condition.h"
 #include "base/units.h"
 #include "output/report.h"
 
@@ -22,14 +23,34 @@ const struct format *format_find(const char *name)
 	return NULL;
 }
 
-int report_table(const struct report *r, struct table *t, const char *sort)
+/* --where: the rows that it selects. Without any, that is the answer. */
+static int rows_select(struct report *r, struct table *t, char *none, size_t size)
 {
-	const char *key = r->out->sort ? r->out->sort : sort;
-	int err = key ? table_sort(t, key) : 0;
+	_cleanup_condition_ struct condition *where = NULL;
+	size_t nr = t->nr_rows;
+	int err = condition_parse("--where", r->where, &where);
 
-	table_limit(t, r->out->limit);
 	if (!err)
-		err = format_find(r->out->format)->table(r, t);
+		err = table_where(t, where);
+	if (err || t->nr_rows)
+		return err;
+	if (nr)
+		report_answer_none(r, where_none_print(where, nr, "row", none, size));
+	return 0;
+}
+
+int report_table(const struct report *given, struct table *t, const char *sort)
+{
+	const char *key = given->out->sort ? given->out->sort : sort;
+	int err = key ? table_sort(t, key) : 0;
+	struct report r = *given;
+	char none[320];
+
+	if (!err && r.where)
+		err = rows_select(&r, t, none, sizeof(none));
+	table_limit(t, r.out->limit);
+	if (!err)
+		err = format_find(r.out->format)->table(&r, t);
 	table_free(t);
 	return err;
 }
@@ -175,6 +196,26 @@ void report_left_out(const struct report *r, uint64_t rows)
 		caveat_add(r->caveats, "%s", text);
 	else if (r->note)
 		r->note("%s", text);
+}
+
+void report_answer_none(struct report *r, const char *text)
+{
+	r->answers = true;
+	if (!strcmp(r->out->format, "text"))
+		r->first_line = text;
+	else if (report_is_json(r) && r->caveats)
+		caveat_add(r->caveats, "%s", text);
+	else if (r->note)
+		r->note("%s", text);
+}
+
+const char *where_none_print(const struct condition *where, uint64_t of, const char *what,
+			     char *buf, size_t size)
+{
+	snprintf(buf, size, "no %s matches --where '%.200s' (of %" PRIu64 ")", what,
+		 condition_text(where), of);
+	text_sanitize(buf);
+	return buf;
 }
 
 void report_empty(const struct report *r)

@@ -10,6 +10,7 @@
 #include "output/output.h"
 #include "output/table.h"
 
+struct condition;
 struct input_set;
 
 /* What a report is made of, to explain one that is empty. Lists are comma-separated. */
@@ -44,6 +45,7 @@ struct report {
 	/* Explains a report without rows: prints lines, or adds to `caveats`, as the format has it. NULL: "no data". */
 	void (*empty)(const struct report *r);
 	const struct report_needs *needs; /* for it; NULL: any event */
+	const char *where; /* --where on the rows of a table; NULL: all rows */
 	bool answers; /* without rows it is an answer as well, which first_line or extra_text is */
 
 	const char *title;
@@ -123,6 +125,16 @@ void caveats_print(const struct report *r);
  * rows.
  */
 void report_empty(const struct report *r);
+
+/*
+ * The rows were selected away: that is the answer. `text` is the first line of text, which must live as long as the
+ * report, and else a note.
+ */
+void report_answer_none(struct report *r, const char *text);
+
+/* "no span matches --where 'ns > 1s' (of 12)". Returns buf. */
+const char *where_none_print(const struct condition *where, uint64_t of, const char *what,
+			     char *buf, size_t size);
 
 /*
  * Says how many rows are left out, if any: a line of text; a note of JSON, so that it is to be called before the head

@@ -20,8 +20,6 @@ struct table_text {
 	char text[];
 };
 
-const char cell_absent[] = "-";
-
 void table_column(struct table *t, const char *key, const char *head, enum column_kind kind,
 		  unsigned int spare)
 {
@@ -268,20 +266,6 @@ uint64_t percent_of(unsigned __int128 part, uint64_t whole)
 	return whole ? (uint64_t)(part * 100000 / whole) : 0;
 }
 
-const char *path_print(const char *path, char *buf, size_t size)
-{
-	static const char tail[] = "/virtio-backend";
-	size_t len = strlen(path);
-
-	if (len < sizeof(tail) || strcmp(path + len - strlen(tail), tail))
-		return path;
-	len -= strlen(tail);
-	while (len && path[len - 1] != '/')
-		len--;
-	snprintf(buf, size, "%.*s", (int)(strlen(path) - strlen(tail) - len), path + len);
-	return buf;
-}
-
 struct cell *table_row(struct table *t)
 {
 	if (array_room_(&t->cell, t->nr_rows, t->nr_columns * sizeof(*t->cell)))
@@ -358,20 +342,11 @@ static void sort_rows(struct cell *row, size_t nr, size_t width, struct sorting 
 	memcpy(row, spare, nr * width * sizeof(*row));
 }
 
-/* "total" means total_ns. */
-static bool key_is(const struct column *c, const char *key)
-{
-	size_t len = strlen(key);
-
-	return c->key && len && !strncmp(c->key, key, len) &&
-	       (!c->key[len] || !strcmp(c->key + len, "_ns"));
-}
-
 int table_sort(struct table *t, const char *key)
 {
 	struct sorting s = {0};
 
-	while (s.column < t->nr_columns && !key_is(&t->column[s.column], key))
+	while (s.column < t->nr_columns && !table_key_is(&t->column[s.column], key))
 		s.column++;
 	if (s.column == t->nr_columns)
 		return fail_usage(-EINVAL, "unknown column '%s' for --sort", key);
@@ -401,7 +376,7 @@ void table_drop_constant(struct table *t, const char *key)
 {
 	unsigned int at = 0, width = t->nr_columns;
 
-	while (at < width && !key_is(&t->column[at], key))
+	while (at < width && !table_key_is(&t->column[at], key))
 		at++;
 	if (at == width)
 		return;

@@ -226,11 +226,22 @@ struct cell *table_row(struct table *t);
 /* Keeps a copy of the text as long as the table; control bytes are replaced. */
 const char *table_text(struct table *t, const char *text);
 
+/* Is it the column of this key? "_ns" may be omitted. */
+bool table_key_is(const struct column *c, const char *key);
+
 /*
  * Sorts by the column of this key, "_ns" may be omitted: largest first for numbers, a to z for text, stable.
  * -EINVAL with the error message set: no such column.
  */
 int table_sort(struct table *t, const char *key);
+
+struct condition;
+
+/*
+ * Keeps the rows that the condition holds for: its fields are the keys of the columns, "_ns" may be omitted. -EINVAL
+ * with the error message set: no such column.
+ */
+int table_where(struct table *t, const struct condition *where);
 
 /* Keeps the first `limit` rows (0: all). */
 void table_limit(struct table *t, uint64_t limit);

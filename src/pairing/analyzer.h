@@ -16,6 +16,8 @@
 
 enum {
 	LABELS_MAX = 6,	   /* keys that spans can be grouped by at once */
+	WHERE_LABELS_MAX = 6, /* further ones that --where asks for */
+	SPAN_LABELS_MAX = LABELS_MAX + WHERE_LABELS_MAX,
 	FALLBACKS_MAX = 2, /* of one analyzer */
 };
 
@@ -26,7 +28,7 @@ struct span {
 	uint64_t start_ns, end_ns; /* equal: a point without a duration */
 	uint64_t weight; /* number of accesses it counts as: 1, or the count of a string I/O */
 	uint64_t bytes;	 /* weight * size, where the analyzer has one; BYTES_UNKNOWN: the event has not */
-	uint64_t label[LABELS_MAX]; /* values of the keys it is grouped by, see struct label */
+	uint64_t label[SPAN_LABELS_MAX]; /* values of the keys it is grouped by, see struct label */
 	uint32_t pid, tid;
 	uint16_t vcpu;
 	bool marked; /* the analyzer's `mark` happened within it */

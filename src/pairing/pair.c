@@ -80,7 +80,7 @@ static void bindings_free(struct pairing *p)
 void pairing_restart(struct pairing *p)
 {
 	bindings_free(p);
-	for (unsigned int i = 0; i < p->nr_labels; i++) {
+	for (unsigned int i = 0; i < p->nr_all; i++) {
 		p->label[i] = label_named(p->names[i]);
 		p->label_found[i] = false;
 	}
@@ -149,9 +149,19 @@ int pairing_open(const struct analyzer *a, const char *by, span_fn *fn, void *ar
 			   OPEN_SPANS_MAX);
 	if (err)
 		return err;
+	p->nr_all = p->nr_labels;
 	pairing_restart(p);
 	*ret = take_ptr(p);
 	return 0;
+}
+
+int pairing_where(struct pairing *p, const struct condition *c)
+{
+	int err = pair_where_bind(p, c);
+
+	if (!err)
+		pairing_restart(p);
+	return err;
 }
 
 void pairing_window(struct pairing *p, uint64_t since_ns, uint64_t until_ns)
@@ -193,7 +203,7 @@ static void span_fill(struct pairing *p, const struct event *ev, struct span *s)
 	s->bytes = b->size	? s->weight * event_u64(ev, b->size)
 		   : p->a->size ? BYTES_UNKNOWN
 				: 0;
-	for (unsigned int i = 0; i < p->nr_labels; i++) {
+	for (unsigned int i = 0; i < p->nr_all; i++) {
 		const struct from *f = &b->label[i];
 
 		if (f->source == FROM_FIELD)
@@ -208,6 +218,10 @@ static void hand_over(struct pairing *p, const struct span *s)
 {
 	if (!pair_in_window(p, s->end_ns))
 		return;
+	if (p->where && !pair_where_holds(p, s)) {
+		p->counts.not_selected++;
+		return;
+	}
 	p->counts.spans++;
 	p->counts.before += !pair_in_window(p, s->start_ns);
 	p->counts.nested += s->nested;
@@ -344,7 +358,7 @@ static void mark(struct pairing *p, const struct event *ev)
 
 static void level_set(struct pairing *p, struct span *s, const char *key, uint64_t level)
 {
-	for (unsigned int i = 0; i < p->nr_labels; i++)
+	for (unsigned int i = 0; i < p->nr_all; i++)
 		if (!strcmp(p->names[i], key))
 			s->label[i] = level;
 }
@@ -441,7 +455,7 @@ static void open_count(struct pairing *p)
 /* No exit has an info1 other than 0, so it was not recorded: directions that are read from it are not known. */
 static void directions_forget(struct pairing *p)
 {
-	for (unsigned int i = 0; i < p->nr_labels; i++)
+	for (unsigned int i = 0; i < p->nr_all; i++)
 		if (p->label[i].may_lack && !strcmp(p->label[i].name, "dir"))
 			p->label[i].fmt = "none";
 }
@@ -488,6 +502,8 @@ static int nested_missing(const struct pairing *p)
 
 int pairing_end(struct pairing *p)
 {
+	if (p->where && p->nr_begins && pair_where_check(p))
+		return -EINVAL;
 	for (unsigned int i = 0; i < p->nr_labels; i++) {
 		if (!p->nr_begins || p->label_found[i])
 			continue;

@@ -30,6 +30,7 @@ static inline bool label_is_unknown(const struct label *l, uint64_t value)
 	return l->may_lack && value == LABEL_UNKNOWN;
 }
 
+struct condition;
 struct vm_names;
 
 struct pair_counts {
@@ -41,6 +42,7 @@ struct pair_counts {
 	uint64_t overflow; /* not begun: OPEN_SPANS_MAX were open */
 	uint64_t open;	   /* still open at the end */
 	uint64_t dropped;  /* ended by pairing_drop() */
+	uint64_t not_selected; /* by --where; not in `spans` */
 	uint64_t before;   /* of `spans`: began before the time window, counted whole */
 
 	uint64_t nested, reflected; /* of `spans`: as struct span has it */
@@ -80,6 +82,16 @@ DEFINE_CLEANUP(pairing, struct pairing *, pairing_close);
  * To be called before the first event.
  */
 void pairing_window(struct pairing *p, uint64_t since_ns, uint64_t until_ns);
+
+/*
+ * --where: only spans that the condition holds for are passed on; the others are counted. Its fields are ns, time_ns,
+ * end_ns, pid, tid, vcpu, vm, bytes, count, userspace, and what `by` may name ("guest_task" is "guest-task"). To be
+ * called before the first event; the condition must live as long. -EINVAL with the error message set.
+ */
+int pairing_where(struct pairing *p, const struct condition *c);
+
+/* The fields of a condition that pairing_needs_before() and pairing_wants() have to know: as `by`, in buf. */
+const char *pairing_where_keys(const struct condition *c, const char *by, char *buf, size_t size);
 
 /* Feeds one event: 0, or what fn returned. Those from until_ns on are ignored. */
 int pairing_event(struct pairing *p, const struct event *ev);

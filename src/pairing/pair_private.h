@@ -3,6 +3,7 @@
 #ifndef HOSTRACE_PAIR_PRIVATE_H
 #define HOSTRACE_PAIR_PRIVATE_H
 
+#include "base/condition.h"
 #include "pairing/elements.h"
 #include "pairing/guest_tasks.h"
 #include "model/loss_state.h"
@@ -63,7 +64,7 @@ struct from {
 struct binding {
 	uint16_t roles;
 	bool begins; /* named by analyzer.begin, whichever function handles it */
-	struct from key[KEYS_MAX], label[LABELS_MAX];
+	struct from key[KEYS_MAX], label[SPAN_LABELS_MAX];
 	const struct field *weight, *size, *duration, *skip_zero;
 };
 
@@ -83,16 +84,37 @@ struct text_key {
 	uint32_t newest;
 };
 
+/* Where a field of --where comes from: the span itself, or a label. */
+struct where_source {
+	enum where_from {
+		WHERE_NS,
+		WHERE_TIME,
+		WHERE_END,
+		WHERE_PID,
+		WHERE_TID,
+		WHERE_VCPU,
+		WHERE_VM,
+		WHERE_BYTES,
+		WHERE_COUNT,
+		WHERE_USERSPACE,
+		WHERE_LABEL
+	} from;
+	unsigned int label;
+};
+
 struct pairing {
 	const struct analyzer *a;
 	span_fn *fn;
 	void *arg;
 	int err; /* of fn, sticky */
 	struct binding *binding[EVENT_TYPES_MAX];
-	struct label label[LABELS_MAX];
-	char names[LABELS_MAX][EVENT_NAME_MAX];
-	bool label_found[LABELS_MAX];
+	struct label label[SPAN_LABELS_MAX];
+	char names[SPAN_LABELS_MAX][EVENT_NAME_MAX];
+	bool label_found[SPAN_LABELS_MAX];
 	unsigned int nr_labels, nr_own /* of them the analyzer's */, nr_keys;
+	unsigned int nr_all; /* labels with those that only --where asks for, which follow */
+	const struct condition *where; /* of --where; NULL: all spans are selected */
+	struct where_source where_source[CONDITION_FIELDS_MAX];
 	char keys[KEYS_MAX][EVENT_NAME_MAX];
 	struct open_table open; /* of struct open_span */
 	struct pair_counts counts;
@@ -136,6 +158,15 @@ static inline uint64_t pair_field(const struct event *ev, const struct from *f)
 
 /* The value of a key or label in this event. */
 uint64_t pair_value(struct pairing *p, const struct event *ev, const struct from *f);
+
+/* Adds the labels that the condition asks for. -EINVAL with the error message set. */
+int pair_where_bind(struct pairing *p, const struct condition *c);
+
+/* Does --where select the span? */
+bool pair_where_holds(const struct pairing *p, const struct span *s);
+
+/* At the end: -EINVAL with the error message set if no span has a field of --where, or it is no number. */
+int pair_where_check(const struct pairing *p);
 
 /* Is it an exit of the analyzer's kind of access? */
 bool pair_is_access(struct pairing *p, const struct event *ev);

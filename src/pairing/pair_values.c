@@ -99,7 +99,7 @@ static uint16_t roles_of(const struct analyzer *a, const struct event_type *t)
 
 bool pair_groups_by(const struct pairing *p, const char *key)
 {
-	return array_any(p->nr_labels, i, !strcmp(p->names[i], key));
+	return array_any(p->nr_all, i, !strcmp(p->names[i], key));
 }
 
 static void label_set_access(struct label *l, enum access_part part)
@@ -123,7 +123,7 @@ struct binding *pair_bind(struct pairing *p, const struct event_type *t)
 		b->roles |= ROLE_GUEST_TASK;
 	for (unsigned int i = 0; i < p->nr_keys; i++)
 		b->key[i] = from_name(t, p->keys[i]);
-	for (unsigned int i = 0; i < p->nr_labels; i++) {
+	for (unsigned int i = 0; i < p->nr_all; i++) {
 		b->label[i] = label_from(p->a, t, p->names[i]);
 		if (!(b->roles & (ROLE_BEGIN | ROLE_FED)) && !(p->elements && b->begins))
 			continue;

@@ -13,6 +13,7 @@
 #include "output/blame_report.h"
 #include "output/event_rows.h"
 #include "reports/blame.h"
+#include "reports/blame_where.h"
 #include "reports/empty.h"
 #include "reports/folded.h"
 #include "reports/head.h"
@@ -187,7 +188,15 @@ struct blame_state {
 	struct blame *blame;
 	struct blame_summary summary;
 	struct around around;
+	struct blame_where where;
 };
+
+static int blame_init(struct result *r)
+{
+	struct blame_state *b = r->state;
+
+	return r->query->input->where ? blame_where_init(&b->where, r->query->input->where) : 0;
+}
 
 struct blame *blame_begin(const struct result *r, const struct blame_sink *sink)
 {
@@ -207,6 +216,16 @@ struct blame *blame_begin(const struct result *r, const struct blame_sink *sink)
 	return b;
 }
 
+/* All filters, with --where. */
+static bool where_selects(void *arg, const struct blame_exit *x)
+{
+	const struct result *r = arg;
+	const struct blame_state *b = r->state;
+
+	return blame_exit_selected((void *)r->query->input, x) &&
+	       blame_where_holds(&b->where, x);
+}
+
 static int blame_open(struct result *r)
 {
 	const struct blame_query *q = r->query->of;
@@ -219,6 +238,11 @@ static int blame_open(struct result *r)
 					    .keep = q->keep,
 					    .selects = all ? NULL : blame_exit_selected,
 					    .arg = (void *)r->query->input};
+	if (b->where.condition) {
+		b->where.vms = r->in->vms;
+		b->summary.selects = where_selects;
+		b->summary.arg = r;
+	}
 	sink = blame_summary_sink(&b->summary);
 	b->blame = blame_begin(r, &sink);
 	return b->blame ? 0 : -ENOMEM;
@@ -247,20 +271,25 @@ static void blame_close(struct result *r)
 	struct blame_state *b = r->state;
 
 	around_free(&b->around);
+	condition_free(b->where.condition);
 	blame_free(b->blame);
 	blame_summary_free(&b->summary);
 }
 
 /* ---- the result ---- */
 
-/* There are exits, and none is long enough. */
+/* There are exits, and none is long enough, or selected by --where. */
 static bool none_selected(const struct blame_report *b)
 {
-	return b->summary->min_ns && !b->summary->exits && b->counts->exits;
+	return (b->summary->min_ns || b->where) && !b->summary->exits && b->counts->exits;
 }
+
+enum { NONE_TEXT = 320 };
 
 static const char *none_print(const struct blame_report *b, char *buf, size_t size)
 {
+	if (b->where)
+		return where_none_print(b->where, b->counts->exits, "exit", buf, size);
 	snprintf(buf, size, "no exit matches --min-latency (of %" PRIu64 ")",
 		 b->counts->exits);
 	return buf;
@@ -269,7 +298,7 @@ static const char *none_print(const struct blame_report *b, char *buf, size_t si
 static int write_list(struct report *report, const struct blame_report *b)
 {
 	FILE *f = report->out->file;
-	char none[96];
+	char none[NONE_TEXT];
 
 	if (none_selected(b))
 		fprintf(f, "%s\n", none_print(b, none, sizeof(none)));
@@ -283,7 +312,7 @@ static int write_list(struct report *report, const struct blame_report *b)
 static int write_table(struct report *report, const struct blame_report *b, bool grouped)
 {
 	struct table t = {0};
-	char first[96];
+	char first[NONE_TEXT];
 	int err = grouped ? blame_report_groups(b, &t) : blame_report_totals(b, &t);
 
 	report->answers = none_selected(b);
@@ -297,7 +326,7 @@ static int write_table(struct report *report, const struct blame_report *b, bool
 static int write_json(struct report *report, const struct blame_report *b)
 {
 	json_t *more = blame_report_json(b);
-	char none[96];
+	char none[NONE_TEXT];
 
 	if (!more)
 		return fail(-ENOMEM, "out of memory");
@@ -382,7 +411,8 @@ static int blame_write(struct result *r, const struct output *out)
 	struct blame_state *b = r->state;
 	struct blame_report report = {.summary = &b->summary,
 				      .counts = blame_counts(b->blame),
-				      .blame = b->blame};
+				      .blame = b->blame,
+				      .where = b->where.condition};
 
 	if (q->around_ns) {
 		report.around = b->around.text;
@@ -397,6 +427,7 @@ const struct report_ops blame_report = {
 	.wants = blame_wants,
 	.needs = &blame_needs,
 	.optional = "sched_wakeup,bql_locked,bql_unlock", /* record --exact */
+	.init = blame_init,
 	.open = blame_open,
 	.event = blame_feed,
 	.end = blame_finish,

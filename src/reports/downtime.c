@@ -56,6 +56,7 @@ static void downtime_close(struct result *r)
 }
 
 const struct report_ops downtime_report = {
+	.where_rows = true,
 	.reads = READ_BEFORE,
 	.state_bytes = sizeof(struct stops),
 	.wants = downtime_wants,

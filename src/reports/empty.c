@@ -149,6 +149,10 @@ static void put_filter(struct line *l, const struct input_options *o, enum surve
 	case SURVEY_REASON:
 		put_list(l, "reason", &o->reasons);
 		break;
+	case SURVEY_WHERE:
+		if (o->where_events && o->where)
+			put(l, " --where '%s'", o->where);
+		break;
 	case SURVEY_FILTERS:
 		break;
 	}
@@ -190,6 +194,7 @@ static void put_instead(struct line *l, struct survey *s, enum survey_filter f)
 			put_kinds(l, s->counts);
 		break;
 	case SURVEY_EVENT:
+	case SURVEY_WHERE:
 	case SURVEY_FILTERS:
 		put(l, "the trace holds ");
 		put_kinds(l, s->counts);

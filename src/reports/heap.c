@@ -113,6 +113,7 @@ static void heap_close(struct result *r)
 }
 
 const struct report_ops heap_report = {
+	.where_rows = true,
 	.reads = READ_BEFORE,
 	.state_bytes = sizeof(struct heap_state),
 	.wants = heap_wants,

@@ -61,6 +61,7 @@ static void interrupts_close(struct result *r)
 }
 
 const struct report_ops interrupts_report = {
+	.where_rows = true,
 	.reads = READ_ALL_VCPUS,
 	.wants = interrupts_wants,
 	.needs = &vector_needs,

@@ -91,6 +91,7 @@ static void leaks_close(struct result *r)
 }
 
 const struct report_ops leaks_report = {
+	.where_rows = true,
 	.reads = READ_BEFORE,
 	.state_bytes = sizeof(struct leaks),
 	.wants = elements_wants,

@@ -92,6 +92,7 @@ static int requests_write(struct result *r, const struct output *out)
 }
 
 const struct report_ops requests_report = {
+	.where_rows = true,
 	.reads = READ_GUESTS | READ_BEFORE,
 	.state_bytes = sizeof(struct requests_pass),
 	.wants = requests_wants,

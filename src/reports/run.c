@@ -41,6 +41,7 @@ struct report result_report(const struct result *r, const struct output *out)
 	struct report report = report_of_inputs(r->in, r->query->command, out);
 
 	report.needs = r->ops->needs;
+	report.where = r->ops->where_rows ? r->query->input->where : NULL;
 	return report;
 }
 

@@ -104,6 +104,7 @@ static void sched_close(struct result *r)
 }
 
 const struct report_ops sched_report = {
+	.where_rows = true,
 	.reads = READ_ALL_VCPUS | READ_ALL_THREADS | READ_BEFORE,
 	.wants = sched_wants,
 	.needs = &sched_needs,

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 
 #include "base/array.h"
+#include "base/condition.h"
 #include "base/error.h"
 #include "output/event_notes.h"
 #include "pairing/run.h"
@@ -33,22 +34,31 @@ struct spans_state {
 	struct folding count_folding[PAIRING_JOBS_MAX];
 	struct pairing_job count[PAIRING_JOBS_MAX];
 	bool counts;
+
+	struct condition *where; /* NULL: not given */
+	char where_keys[1024];
+	const char *keys; /* `by`, with the fields of the condition */
 };
 
 static int spans_init(struct result *r)
 {
 	const struct spans_query *q = r->query->of;
 	struct spans_state *s = r->state;
+	int err;
 
 	s->view = q->view;
 	s->by = q->by;
 	s->analyzer[0] = analyzer_find(q->analyzer, &s->own);
 	if (!s->analyzer[0])
 		return -EINVAL;
+	if (r->query->input->where &&
+	    (err = condition_parse("--where", r->query->input->where, &s->where)))
+		return err;
+	s->keys = pairing_where_keys(s->where, s->by, s->where_keys, sizeof(s->where_keys));
 	for (const struct analyzer *a = s->analyzer[0]; a;
 	     a = analyzer_fallback(s->analyzer[0], s->nr - 1)) {
 		s->analyzer[s->nr++] = a;
-		if (pairing_needs_before(a, s->by))
+		if (pairing_needs_before(a, s->keys))
 			r->reads |= READ_BEFORE;
 		if (analyzer_wants_guests(a))
 			r->reads |= READ_GUESTS;
@@ -71,13 +81,14 @@ static void spans_close(struct result *r)
 		job_close(&s->job[i]);
 		job_close(&s->count[i]);
 	}
+	condition_free(s->where);
 }
 
 static bool spans_wants(const char *event, void *result)
 {
 	const struct spans_state *s = ((const struct result *)result)->state;
 
-	return array_any(s->nr, i, pairing_wants(s->analyzer[i], s->by, event));
+	return array_any(s->nr, i, pairing_wants(s->analyzer[i], s->keys, event));
 }
 
 /* The format takes the number, and nothing else. */
@@ -250,7 +261,7 @@ static int spans_tool(const struct result *r)
 	const struct input_options *o = r->query->input;
 	const char *file = r->in->input[0].path, *tool = r->tool->tool, *keys = r->tool->keys;
 
-	if (input_options_have_filter(o) || input_options_have_window(o) || s->by)
+	if (input_options_have_filter(o) || input_options_have_window(o) || o->where || s->by)
 		return fail(-EINVAL,
 			    "%s is a table of %s: it cannot be filtered, cut to a time window, or "
 			    "grouped by other keys",
@@ -266,6 +277,23 @@ static int spans_tool(const struct result *r)
 			 "show its counts: hostrace exits %s", file);
 }
 
+/* How many spans --where selects; none is an answer. */
+static void where_note(const struct spans_state *s, struct report *report,
+		       const struct pair_counts *c, char *none, size_t size)
+{
+	if (!s->where)
+		return;
+	if (report->ticks)
+		caveat_add(report->caveats, "--where compares times in ticks, whatever their unit");
+	if (c->spans) {
+		caveat_add(report->caveats, "--where selects %" PRIu64 " of %" PRIu64 " spans",
+			   c->spans, c->spans + c->not_selected);
+	} else if (c->not_selected) {
+		where_none_print(s->where, c->not_selected, "span", none, size);
+		report_answer_none(report, none);
+	}
+}
+
 static int spans_write(struct result *result, const struct output *out)
 {
 	struct spans_state *s = result->state;
@@ -278,7 +306,7 @@ static int spans_write(struct result *result, const struct output *out)
 	unsigned int used = pairing_run_used(&s->run);
 	struct pairing_job *job = s->counts ? &s->count[used] : &s->job[used];
 	const struct view *view = s->counts ? &count_view : s->view;
-	char text[160], *why = fallback_note(result, used, text, sizeof(text));
+	char none[320], text[160], *why = fallback_note(result, used, text, sizeof(text));
 	struct report report = result_report(result, out);
 	struct needs needs;
 	int err;
@@ -297,6 +325,7 @@ static int spans_write(struct result *result, const struct output *out)
 		report.first_line = why;
 	else if (why)
 		json_array_insert_new(report.caveats, 0, json_string(why));
+	where_note(s, &report, pairing_counts(job->pairing), none, sizeof(none));
 	err = view->draw(job->state, &report);
 	json_decref(report.caveats);
 	return err;
@@ -336,18 +365,18 @@ static int job_open(const struct result *r, const struct analyzer *a, const stru
 			      .regions = nr_vms < 2 ? in->regions : NULL};
 	pairing_window(job->pairing, in->since_ns, in->until_ns);
 	job->fold = folding_fold(f);
-	return 0;
+	return s->where ? pairing_where(job->pairing, s->where) : 0;
 }
 
 /*
  * Are the exits to be counted if none has an end? By `exits` only: the views of an analyzer are of its spans. What a
- * filter or a time window leaves out may be the ends.
+ * filter or a time window leaves out may be the ends; a condition may be on what a point does not have.
  */
 static bool may_count(const struct result *r)
 {
 	const struct spans_state *s = r->state;
 
-	return !strcmp(r->query->command, "exits") && s->view == &summary_view &&
+	return !strcmp(r->query->command, "exits") && s->view == &summary_view && !s->where &&
 	       !input_options_have_filter(r->query->input) &&
 	       !input_options_have_window(r->query->input);
 }
@@ -402,7 +431,8 @@ static int spans_columns(struct result *r, bool allowed)
 {
 	const struct spans_query *q = r->query->of;
 	struct spans_state *s = r->state;
-	struct pairing_options opt = {.jobs = q->jobs, .no_fast_path = !allowed || !may_end(r)};
+	struct pairing_options opt = {.jobs = q->jobs,
+				      .no_fast_path = !allowed || s->where || !may_end(r)};
 	int err;
 
 	if (pairing_run_columns(&s->run, r->in->reader, &opt))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The conditions of `record --trigger`: "exit-latency>5ms", "request-age>1s", "vm-end". */
-#include <ctype.h>
+/* The conditions of `record --trigger`: "exit-latency>5ms", "request-age>1s", "vm-end"; see base/condition.h. */
 #include <errno.h>
 
+#include "base/condition.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/suggest.h"
@@ -51,43 +51,48 @@ bool trigger_is_name(const char *name)
 	return !strcmp(name, VM_END) || analyzer_named(name);
 }
 
-/* Without the spaces around it. */
-static int name_copy(const char *option, const char *text, size_t len, char ret[TRIGGER_NAME_MAX])
+static int name_copy(const char *option, const char *name, char ret[TRIGGER_NAME_MAX])
 {
-	while (len && isspace((unsigned char)*text))
-		text++, len--;
-	while (len && isspace((unsigned char)text[len - 1]))
-		len--;
-	if (!len || len >= TRIGGER_NAME_MAX)
-		return fail_usage(-EINVAL, "%s: no condition has the name '%.*s'", option,
-				  (int)len, text);
-	memcpy(ret, text, len);
-	ret[len] = 0;
+	if (strlen(name) >= TRIGGER_NAME_MAX)
+		return fail_usage(-EINVAL, "%s: no condition has the name '%s'", option, name);
+	strcpy(ret, name);
+	return 0;
+}
+
+/* The name is that of an analyzer whose spans are compared, or vm-end. */
+static int duration_parse(const char *option, const char *text, const struct condition_single *c,
+			  struct trigger_expression *ret)
+{
+	int err = name_copy(option, c->name, ret->name);
+
+	if (err)
+		return err;
+	if (!strcmp(ret->name, VM_END))
+		return c->op ? fail_usage(-EINVAL, "%s: vm-end takes no duration", option) : 0;
+	ret->analyzer = analyzer_named(ret->name);
+	if (!ret->analyzer)
+		return unknown(option, ret->name);
+	if (!c->op || strcmp(c->op, ">") != 0 || !c->value ||
+	    parse_duration(c->value, &ret->min_ns) || !ret->min_ns)
+		return fail_usage(-EINVAL,
+				  "invalid %s '%s' (expected %s>DURATION, e.g. '%s>10ms')",
+				  option, text, ret->name, ret->name);
 	return 0;
 }
 
 int trigger_parse(const char *option, const char *text, struct trigger_expression *ret)
 {
-	size_t len = strcspn(text, ">");
-	const char *limit = text[len] ? text + len + 1 : NULL;
-	int err;
+	_cleanup_condition_ struct condition *c = NULL;
+	struct condition_single single;
+	int err = condition_parse(option, text, &c);
 
 	*ret = (struct trigger_expression){0};
-	err = name_copy(option, text, len, ret->name);
 	if (err)
 		return err;
-	if (!strcmp(ret->name, VM_END))
-		return limit ? fail_usage(-EINVAL, "%s: vm-end takes no duration", option) : 0;
-	ret->analyzer = analyzer_named(ret->name);
-	if (!ret->analyzer)
-		return unknown(option, ret->name);
-	while (limit && isspace((unsigned char)*limit))
-		limit++;
-	if (!limit || parse_duration(limit, &ret->min_ns) || !ret->min_ns)
-		return fail_usage(-EINVAL,
-				  "invalid %s '%s' (expected %s>DURATION, e.g. '%s>10ms')",
-				  option, text, ret->name, ret->name);
-	return 0;
+	if (!condition_is_single(c, &single))
+		return fail_usage(-EINVAL, "invalid %s '%s' (expected NAME>DURATION)", option,
+				  text);
+	return duration_parse(option, text, &single, ret);
 }
 
 enum {

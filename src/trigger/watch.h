@@ -27,7 +27,8 @@ struct trigger_expression {
 
 /*
  * "NAME>DURATION", where NAME is an analyzer whose spans have a duration or request-age (that of
- * virtqueue), or "vm-end"; `option` is for messages. Spaces around '>' are skipped. -EINVAL with the error message set.
+ * virtqueue), or "vm-end": a condition (base/condition.h) of
+ * this form; `option` is for messages. -EINVAL with the error message set.
  */
 int trigger_parse(const char *option, const char *text, struct trigger_expression *ret);
 

@@ -3,6 +3,7 @@
  * Texts that a user gives and scripts pass on: numbers, durations, sizes, options, "pair:...",
  * triggers. The first byte selects which.
  */
+#include "base/condition.h"
 #include "base/options.h"
 #include "base/units.h"
 #include "pairing/analyzer.h"
@@ -62,6 +63,30 @@ static void trigger_walk(const char *text)
 		abort();
 }
 
+/* Of each field by its number: absent, a number, a name. */
+static bool value_get(void *arg, unsigned int i, struct condition_value *v)
+{
+	(void)arg;
+	v->number = i;
+	v->text = "io";
+	v->others = "IO_INSTRUCTION,KVM_EXIT_IO";
+	v->fold = i % 2;
+	return i % 3;
+}
+
+static void condition_walk(const char *text)
+{
+	struct condition_single single;
+	struct condition *c;
+
+	if (condition_parse("--where", text, &c))
+		return;
+	condition_holds(c, value_get, NULL);
+	if (condition_is_single(c, &single) && !*single.name)
+		abort();
+	condition_free(c);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint64_t v;
@@ -72,7 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	text = calloc(1, size); /* all but the first byte, and a NUL */
 	memcpy(text, data + 1, size - 1);
-	switch (data[0] % 8) {
+	switch (data[0] % 9) {
 	case 0:
 		parse_u64(text, &v);
 		break;
@@ -90,6 +115,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 5:
 		pair_walk(text);
+		break;
+	case 8:
+		condition_walk(text);
 		break;
 	case 7:
 		trigger_walk(text);

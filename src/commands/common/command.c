@@ -67,20 +67,38 @@ void command_progress(void)
 		progress_begin(command_now->name);
 }
 
+/* The line that an error message is about, and a mark below the column. */
+static void error_line_print(void)
+{
+	unsigned int column;
+	const char *line = error_line(&column);
+	char text[256];
+
+	if (!line)
+		return;
+	snprintf(text, sizeof(text), "%s", line);
+	text_sanitize(text);
+	fprintf(stderr, "  %s\n  %*s\n", text, (int)column, "^");
+}
+
 int command_usage(const char *fmt, ...)
 {
 	const char *name = command_now ? command_now->name : "";
 	char text[1024];
+	bool is_last; /* the message of the last error */
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	is_last = !strcmp(text, error_text());
 	text_sanitize(text);
 	fprintf(stderr, "hostrace: %s%s%s", name, *name ? ": " : "", text);
 	if (!*text || text[strlen(text) - 1] != '?') /* not after "did you mean ...?" */
 		fprintf(stderr, "; see 'hostrace %s%s--help'", name, *name ? " " : "");
 	fputc('\n', stderr);
+	if (is_last)
+		error_line_print();
 	return EXIT_USAGE;
 }
 

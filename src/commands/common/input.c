@@ -33,6 +33,10 @@ const struct option_row input_rows[] = {
 	{0,   "strict", OPT_FLAG,     &input_given.strict,   NULL,   "exit with status 3 if events were lost, or a file is truncated"},
 	{0},
 };
+const struct option_row where_rows[] = {
+	{0,   "where",  OPT_TEXT,     &input_given.where,    "CONDITION", "only events, spans or rows that the condition holds for, such as 'reason == \"io\" && ns > 1ms' (doc/filters.md)"},
+	{0},
+};
 /* clang-format on */
 
 static int spool_list(struct text_list *list)

@@ -14,6 +14,9 @@
 extern struct input_options input_given;
 extern const struct option_row input_rows[];
 
+/* --where, of commands that have rows or events to select. */
+extern const struct option_row where_rows[];
+
 /*
  * Makes inputs that are pipes readable: those of the options, and the command's bare arguments, in place
  * (input/spool.h). To be called before any of them is opened. 0 or -errno with the error message set.

@@ -205,7 +205,7 @@ int sample_summary_run(int argc, char **argv, const char *path, bool timed)
 		.formats = "text json", .write = summary_write, .arg = &timed};
 
 	/* A summary of tracepoints is one table, in the order of OSv's tool. */
-	if (options_unused_check("by symbols no-resolve limit sort wide",
+	if (options_unused_check("by symbols no-resolve limit sort where wide",
 				 "on a summary of tracepoints"))
 		return command_failed();
 	return path ? sample_report_of(path, &report) : sample_report_run(argc, argv, &report);
