@@ -112,7 +112,7 @@ login_status() {
 	echo "$status"
 }
 
-plan 34
+plan 35
 exec 7</etc/passwd # what a careless parent leaves open
 exporter_start --listen 127.0.0.1:0 --host node1.example --host '2001:db8::1'
 ls -l "/proc/$exporter/fd" >fds
@@ -160,6 +160,7 @@ first_line() {
 }
 is "$(first_line 'HTTP/1.1')" 400 "no Host header: not answered"
 is "$(first_line 'HTTP/1.1\r\nHost:\r\n localhost') $(first_line 'HTTP/1.1\r\nHost: localhost\r\n evil.example')" "400 400" "a folded one: not answered"
+is "$(first_line 'HTTP/1.1\r\nHost : evil.example\r\nHost: localhost') $(first_line 'HTTP/1.1\r\nX\t: a\r\nHost: localhost')" "400 400" "a space before a colon"
 is "$(first_line 'HTTP/1.1\r\nX: a\r\n Host: localhost') $(first_line 'HTTP/1.1\r\nHost : localhost')" "400 400" "... nor what only looks like one"
 is "$(first_line 'HTTP/1.0')" 200 "HTTP/1.0 needs none"
 exporter_end

@@ -188,8 +188,15 @@ struct host_check {
 	const struct hosts *hosts;
 	struct sockaddr_storage local;
 	unsigned int nr;
-	bool foreign;
+	bool foreign, is_malformed;
 };
+
+/* A token of RFC 9110, section 5.6.2: no space, as before the colon, which would make another name of it. */
+static bool is_header_name(const char *key)
+{
+	return *key && !key[strspn(key, "!#$%&'*+-.^_`|~0123456789"
+					"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")];
+}
 
 static enum MHD_Result host_check(void *arg, enum MHD_ValueKind kind, const char *key,
 				  const char *value)
@@ -197,6 +204,7 @@ static enum MHD_Result host_check(void *arg, enum MHD_ValueKind kind, const char
 	struct host_check *c = arg;
 
 	(void)kind;
+	c->is_malformed |= !is_header_name(key);
 	if (strcasecmp(key, MHD_HTTP_HEADER_HOST))
 		return MHD_YES;
 	c->nr++;
@@ -205,7 +213,8 @@ static enum MHD_Result host_check(void *arg, enum MHD_ValueKind kind, const char
 }
 
 /*
- * RFC 9112, section 3.2: HTTP/1.1 has one Host header. libmicrohttpd passes on none that is folded. 0: it is ours; else
+ * RFC 9112, section 3.2: HTTP/1.1 has one Host header. libmicrohttpd passes on none that is folded, but also names that
+ * are none (section 5.1). 0: it is ours; else
  * the status of the answer.
  */
 static unsigned int host_refused(const struct server *s, struct MHD_Connection *c,
@@ -219,7 +228,8 @@ static unsigned int host_refused(const struct server *s, struct MHD_Connection *
 	if (!info || getsockname(info->connect_fd, (struct sockaddr *)&check.local, &len))
 		return MHD_HTTP_MISDIRECTED_REQUEST;
 	MHD_get_connection_values(c, MHD_HEADER_KIND, host_check, &check);
-	if (check.nr > 1 || (!check.nr && strcmp(version, MHD_HTTP_VERSION_1_0)))
+	if (check.is_malformed || check.nr > 1 ||
+	    (!check.nr && strcmp(version, MHD_HTTP_VERSION_1_0)))
 		return MHD_HTTP_BAD_REQUEST;
 	return check.foreign ? MHD_HTTP_MISDIRECTED_REQUEST : 0;
 }
@@ -247,7 +257,8 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 		connections_answer(&s->connections, c, false);
 		return text_reply(c, refused,
 				  refused == MHD_HTTP_BAD_REQUEST
-					  ? "one Host header is needed\n"
+					  ? "one Host header is needed, and no space "
+					    "before a header's colon\n"
 					  : "unknown host; see --host in hostrace-exporter(1)\n");
 	}
 	login = login_of(s, c);
