@@ -274,6 +274,19 @@ def vms_with_vcpus(n):
             yield enter(us + 2 + turn, **vcpu)
 
 
+@dimension(500)
+def vms_equal(n):
+    """All VMs have the same exits, for most of the time: each could be the worst."""
+    yield meta(vms=[{"pid": 100 + i, "name": f"vm{i}"} for i in range(n)],
+               limits={"cgroups": [{"pid": 100 + i, "path": f"/vm{i}", "tids": [100000 + i]} for i in range(n)],
+                       "vms": [{"pid": 100 + i, "swapped": 1} for i in range(n)]})
+    for turn in range(3):
+        for us in (1000000 * (1 + turn), 1000000 * (1 + turn) + 500000):
+            for i in range(n):
+                vm = {"pid": 100 + i, "tid": 100000 + i}
+                yield enter(us + i, **vm) if us % 1000000 else leave(us + i, reason=12, **vm)
+
+
 @dimension(1600)
 def vms_stopped(n):
     """VMs that are paused, and those that migrate, with all their steps."""

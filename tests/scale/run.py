@@ -85,8 +85,8 @@ CALLS = {
 EXEMPT = {("diagnose", dimension): "it takes no guest's trace"
           for dimension in ("guest_events", "guest_requests", "requests_around_one")}
 
-AT_LIMIT = {"types", "osv_same_names"}  # no input may have 16 N
-FACTOR_AT_LIMIT = 8  # no larger pair decides: what grows nearer to 16 times, the square, than to 4
+# No input may have 16 N, or a limit of what is reported takes effect below it: no larger pair decides. The factor.
+AT_LIMIT = {"types": 8, "osv_same_names": 8, "vms_equal": FACTOR}
 
 
 class Cost:
@@ -174,7 +174,7 @@ class Result:
         return (self.large.seconds - self.start.seconds) / small
 
     def is_suspect(self):
-        factor = FACTOR_AT_LIMIT if self.dimension in AT_LIMIT else FACTOR
+        factor = AT_LIMIT.get(self.dimension, FACTOR)
         return bool(self.small) and self.large.status >= 0 and self.factor() > factor
 
     def faults(self):

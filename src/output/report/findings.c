@@ -155,6 +155,8 @@ static void words_add(struct found *f, const struct cause_words *w, const char *
 {
 	char who[WHO_BYTES], share[SHARE_BYTES], memory[WHO_BYTES] = "";
 
+	if (!finding_counts(f, share_of(f, ns)))
+		return;
 	if (!strcmp(w->cause, "fault"))
 		id = memory_cause(f, text_of(vcpu, "vm"), memory, sizeof(memory));
 	else if (!strcmp(id, "exits-memory") &&
@@ -191,11 +193,11 @@ static void from_group(struct found *f, const json_t *largest, const json_t *gro
 	for (size_t i = 0; i < sizeof(cause_words) / sizeof(*cause_words); i++) {
 		const struct cause_words *w = &cause_words[i];
 		uint64_t ns = number(of, w->cause);
-		const json_t *one =
-			json_object_get(largest, cause_key(group, w->cause, who, sizeof(who)));
+		const json_t *one;
 
-		if (w->is_steal && has_sched)
+		if ((w->is_steal && has_sched) || !finding_counts(f, share_of(f, ns)))
 			continue;
+		one = json_object_get(largest, cause_key(group, w->cause, who, sizeof(who)));
 		if (!w->id && !w->by_vmm && ns > kernel_most_ns(f))
 			ns = kernel_most_ns(f);
 		if (!strcmp(w->cause, "lock") || !strcmp(w->cause, "unknown")) {
@@ -228,36 +230,38 @@ static const struct cause_words *words_of(const char *cause)
 			  !strcmp(cause_words[i].cause, cause));
 }
 
-/* What blame has of this for the row's vCPU; 0: nothing. */
-static uint64_t blamed_ns(const struct found *f, const json_t *row, const char *cause)
+/* {" 1 web": group}: of each vCPU what blame has of it, by its cause_key() without a cause. */
+static json_t *blamed_index(const struct found *f)
 {
 	const json_t *groups = json_object_get(data_of(f->sections, "blame_by_vcpu"), "groups");
-	const json_t *group;
+	json_t *index = json_object(), *group;
+	char key[WHO_BYTES];
 	size_t i;
 
 	json_array_foreach (groups, i, group)
-		if (json_equal(json_object_get(group, "vcpu"), json_object_get(row, "vcpu")) &&
-		    !strcmp(text_of(group, "vm"), text_of(row, "vm")))
-			return number(json_object_get(group, "causes"), cause);
-	return 0;
+		json_object_set(index, cause_key(group, "", key, sizeof(key)), group);
+	return index;
 }
 
 /*
  * Sleep of vCPUs' threads as the scheduler has it, where exits do not have most of it: QEMU emulates the VM, or the
  * exit is not over at the end of the recording. On other futexes such a vCPU sleeps while its guest is halted, too.
  */
-static void from_sleep(struct found *f, const json_t *row)
+static void from_sleep(struct found *f, const json_t *blamed, const json_t *row)
 {
 	static const char *const uses[][2] = {{"mutex_ns", "global-mutex"},
 					      {"syscall_ns", "syscall"},
 					      {"fault_ns", "fault"},
 					      {"stopped_ns", "stopped"}};
+	char key[WHO_BYTES];
+	const json_t *causes = json_object_get(
+		json_object_get(blamed, cause_key(row, "", key, sizeof(key))), "causes");
 
 	for (size_t i = 0; i < sizeof(uses) / sizeof(*uses); i++) {
 		const struct cause_words *w = words_of(uses[i][1]);
 		uint64_t ns = number(row, uses[i][0]);
 
-		if (blamed_ns(f, row, w->cause) < ns - ns / 4)
+		if (number(causes, w->cause) < ns - ns / 4)
 			words_add(f, w, w->id, "sched", row, ns, "");
 	}
 }
@@ -286,14 +290,16 @@ static void from_main_loop(struct found *f, const json_t *row)
 
 static void from_sched(struct found *f)
 {
+	json_t *blamed = blamed_index(f);
 	const json_t *row;
 	size_t i;
 
 	json_array_foreach (rows_of(f, "sched"), i, row)
 		if (!strcmp(text_of(row, "kind"), "vcpu"))
-			from_sleep(f, row);
+			from_sleep(f, blamed, row);
 		else if (!strcmp(text_of(row, "kind"), "main-loop"))
 			from_main_loop(f, row);
+	json_decref(blamed);
 }
 
 /* The reason with the longest total. */
@@ -448,6 +454,7 @@ json_t *findings_make(const json_t *sections)
 	f.is_part = f.span_ns < info_span(sections);
 	f.is_interval = json_is_true(
 		json_object_get(json_object_get(data_of(sections, "info"), "result"), "interval"));
+	findings_limits_index(&f);
 	findings_stuck(&f);
 	from_leaks(&f);
 
@@ -465,5 +472,6 @@ json_t *findings_make(const json_t *sections)
 	json_t *result = findings_sorted(f.list);
 
 	json_decref(f.list);
+	findings_limits_free(&f);
 	return result;
 }

@@ -30,6 +30,9 @@ struct found {
 	bool is_part;	  /* it is less than the recording */
 	bool is_interval; /* of counters: there is no recording */
 	const char *vmm;  /* what handles exits in user space */
+	struct {	  /* findings_limits_index(): of each key, the elements that have it */
+		json_t *vms, *cgroups, *limited;
+	} by;
 };
 
 /* ---- access to the sections ---- */
@@ -76,6 +79,9 @@ const char *slow_cause(const struct found *f, const json_t *row);
 enum { WHO_BYTES = 320, SHARE_BYTES = 96, CANDIDATES_MAX = 4096 };
 
 #define FINDING_FIRST 1e9 /* as a share: before all others, also before requests that are lost */
+
+/* Would finding_add() take it? Ask before a sentence is made at some expense: there may be one of each VM and cause. */
+bool finding_counts(const struct found *f, double share);
 
 /* Takes the sentence. Shares below 1/1000 are none; above 1: it has none, and comes first. */
 void finding_add(struct found *f, const char *kind, const char *cause, const char *section,
@@ -141,6 +147,10 @@ const json_t *quota_of(const struct found *f, uint64_t tid);
 
 /* How much of the time for which this row of sched was ready without a CPU is due to it. */
 uint64_t throttled_ns(const struct found *f, const json_t *thread);
+
+/* Finds VMs by name, cgroups and limits of VMs by pid; without it none is found. The caller frees it. */
+void findings_limits_index(struct found *f);
+void findings_limits_free(struct found *f);
 
 /* Of the VM with this name, or of the only one; 0: unknown. */
 uint64_t vm_pid(const struct found *f, const char *vm_name);

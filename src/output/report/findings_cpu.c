@@ -229,6 +229,8 @@ static void steal_add(struct found *f, const json_t *row, const struct steal *s,
 {
 	char who[WHO_BYTES], share[SHARE_BYTES], max[48], instead[WHO_BYTES];
 
+	if (!finding_counts(f, share_of(f, s->ns[ran])))
+		return;
 	finding_add(f, "steal", ran_cause(row, ran), "sched", share_of(f, s->ns[ran]),
 		    json_sprintf("%s was ready to run without a CPU for %s%s%s.",
 				 vcpu_print(row, who, sizeof(who)),
@@ -274,6 +276,8 @@ bool findings_cpu(struct found *f)
 		    !json_is_integer(json_object_get(row, "ready_ns")))
 			continue;
 		any = true;
+		if (!finding_counts(f, share_of(f, number(row, "ready_ns"))))
+			continue;
 		steal_sum(f, row, &s);
 		throttled_move(f, row, &s);
 		for (enum ran ran = 0; ran < NR_RAN; ran++)

@@ -173,23 +173,68 @@ uint64_t throttled_ns(const struct found *f, const json_t *thread)
 	return throttled < sum ? (uint64_t)((double)ready * throttled / sum) : ready;
 }
 
-uint64_t vm_pid(const struct found *f, const char *vm_name)
+/* ---- VMs ---- */
+
+/* {"web1": [vm, ...]}: the elements of a list by a key, which may be a number. */
+static json_t *index_by(const json_t *list, const char *key)
 {
-	const json_t *info = json_object_get(data_of(f->sections, "info"), "result"), *vm;
-	uint64_t pid = 0;
+	json_t *index = json_object(), *same;
+	const json_t *one;
+	char text[32];
 	size_t i;
 
-	json_array_foreach (json_object_get(info, "vms"), i, vm)
-		if (!strcmp(text_of(vm, "name"), vm_name) ||
-		    json_array_size(json_object_get(info, "vms")) == 1)
-			pid = number(vm, "pid");
-	return pid;
+	json_array_foreach (list, i, one) {
+		const char *name = json_string_value(json_object_get(one, key));
+
+		snprintf(text, sizeof(text), "%" PRIu64, number(one, key));
+		name = name ? name : text;
+		same = json_object_get(index, name);
+		if (!same)
+			json_object_set_new(index, name, same = json_array());
+		json_array_append(same, (json_t *)one);
+	}
+	return index;
+}
+
+static const json_t *of_pid(const json_t *index, uint64_t pid)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%" PRIu64, pid);
+	return json_object_get(index, text);
+}
+
+static const json_t *vms_of(const struct found *f)
+{
+	return json_object_get(json_object_get(data_of(f->sections, "info"), "result"), "vms");
+}
+
+void findings_limits_index(struct found *f)
+{
+	f->by.vms = index_by(vms_of(f), "name");
+	f->by.cgroups = index_by(json_object_get(limits_of(f), "cgroups"), "pid");
+	f->by.limited = index_by(json_object_get(limits_of(f), "vms"), "pid");
+}
+
+void findings_limits_free(struct found *f)
+{
+	json_decref(f->by.vms);
+	json_decref(f->by.cgroups);
+	json_decref(f->by.limited);
+}
+
+uint64_t vm_pid(const struct found *f, const char *vm_name)
+{
+	const json_t *vms = vms_of(f);
+
+	if (json_array_size(vms) != 1)
+		vms = json_object_get(f->by.vms, vm_name);
+	return number(json_array_get(vms, json_array_size(vms) - 1), "pid");
 }
 
 const char *vm_name_of(const struct found *f, uint64_t pid)
 {
-	const json_t *info = json_object_get(data_of(f->sections, "info"), "result"), *vm,
-		     *vms = json_object_get(info, "vms");
+	const json_t *vms = vms_of(f), *vm;
 	size_t i;
 
 	json_array_foreach (vms, i, vm)
@@ -200,12 +245,11 @@ const char *vm_name_of(const struct found *f, uint64_t pid)
 
 const char *io_limits_of(const struct found *f, const char *vm_name)
 {
-	uint64_t pid = vm_pid(f, vm_name);
 	const json_t *group;
 	size_t i;
 
-	json_array_foreach (json_object_get(limits_of(f), "cgroups"), i, group)
-		if (number(group, "pid") == pid && *text_of(group, "io_limits"))
+	json_array_foreach (of_pid(f->by.cgroups, vm_pid(f, vm_name)), i, group)
+		if (*text_of(group, "io_limits"))
 			return text_of(group, "io_limits");
 	return "";
 }
@@ -213,12 +257,11 @@ const char *io_limits_of(const struct found *f, const char *vm_name)
 /* The VM's cgroup that reached its memory limit most often; NULL: none did. */
 static const json_t *memory_limit_of(const struct found *f, const char *vm_name)
 {
-	uint64_t pid = vm_pid(f, vm_name);
 	const json_t *group, *most = NULL;
 	size_t i;
 
-	json_array_foreach (json_object_get(limits_of(f), "cgroups"), i, group)
-		if (number(group, "pid") == pid && limit_count(f, group, "memory_reached") >= 1 &&
+	json_array_foreach (of_pid(f->by.cgroups, vm_pid(f, vm_name)), i, group)
+		if (limit_count(f, group, "memory_reached") >= 1 &&
 		    limit_count(f, group, "memory_reached") >
 			    limit_count(f, most, "memory_reached"))
 			most = group;
@@ -228,28 +271,22 @@ static const json_t *memory_limit_of(const struct found *f, const char *vm_name)
 /* Bytes of the VM that are swapped out at the end. */
 static uint64_t swapped_of(const struct found *f, const char *vm_name)
 {
-	uint64_t pid = vm_pid(f, vm_name);
-	const json_t *vm;
-	size_t i;
+	const json_t *vms = of_pid(f->by.limited, vm_pid(f, vm_name));
 
-	json_array_foreach (json_object_get(limits_of(f), "vms"), i, vm)
-		if (number(vm, "pid") == pid)
-			return number(vm, "swapped");
-	return 0;
+	return number(json_array_get(vms, 0), "swapped");
 }
 
 /* "; tasks of the host waited 1.2s for memory": by PSI, of the VM's own cgroup if that has it; "": none did. */
 static void memory_waits_print(const struct found *f, const char *vm_name, char *buf, size_t size)
 {
 	const json_t *host = json_object_get(limits_of(f), "host"), *group;
-	uint64_t pid = vm_pid(f, vm_name), all = (uint64_t)limit_count(f, host, "memory_waited_ns"),
-		 own = 0, ns;
+	uint64_t all = (uint64_t)limit_count(f, host, "memory_waited_ns"), own = 0, ns;
 	char time[16];
 	size_t i;
 
-	json_array_foreach (json_object_get(limits_of(f), "cgroups"), i, group) {
+	json_array_foreach (of_pid(f->by.cgroups, vm_pid(f, vm_name)), i, group) {
 		ns = (uint64_t)limit_count(f, group, "memory_waited_ns");
-		own = number(group, "pid") == pid && ns > own ? ns : own;
+		own = ns > own ? ns : own;
 	}
 	*buf = '\0';
 	if (own || all)

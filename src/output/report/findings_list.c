@@ -17,10 +17,15 @@ enum { SMALLEST = 1000 }; /* a share below 1/1000 is no finding */
 
 /* ---- a finding ---- */
 
+bool finding_counts(const struct found *f, double share)
+{
+	return share >= 1.0 / SMALLEST && json_array_size(f->list) < CANDIDATES_MAX;
+}
+
 void finding_add(struct found *f, const char *kind, const char *cause, const char *section,
 		 double share, json_t *sentence)
 {
-	if (share < 1.0 / SMALLEST || json_array_size(f->list) >= CANDIDATES_MAX) {
+	if (!finding_counts(f, share)) {
 		json_decref(sentence);
 		return;
 	}
@@ -181,8 +186,11 @@ json_t *page_title_make(const json_t *sections)
 	char span[16], number_of[32];
 
 	snprintf(number_of, sizeof(number_of), "%zu VMs", vms);
-	return json_sanitized(json_sprintf(
-		"%s%s%s, %s", vms > 1 ? number_of : *name ? name : "recording",
-		is_host ? " on " : "", is_host ? host : "",
-		duration_print(number(info, "span_ns"), span, sizeof(span))));
+	return json_sanitized(
+		json_sprintf("%s%s%s, %s",
+			     vms > 1 ? number_of
+			     : *name ? name
+				     : "recording",
+			     is_host ? " on " : "", is_host ? host : "",
+			     duration_print(number(info, "span_ns"), span, sizeof(span))));
 }
