@@ -68,13 +68,28 @@ int guest_memory_options(struct osv_guest_options *ret)
 	return err;
 }
 
+/* "6.3 ms"; where the bounds differ, as if this process was stopped meanwhile, both. */
+static void stopped_print(const struct gdb_stopped *s, char *ret, size_t size)
+{
+	double min = (double)s->min_ns / 1e6, max = (double)s->max_ns / 1e6;
+
+	if (s->max_ns == UINT64_MAX)
+		snprintf(ret, size, "at least %.1f ms; the end is unknown", min);
+	else if (max - min < 1 + max / 10)
+		snprintf(ret, size, "%.1f ms", max);
+	else
+		snprintf(ret, size, "%.1f to %.1f ms", min, max);
+}
+
 void guest_pause_text(const struct osv_pause *p, char *ret, size_t size)
 {
+	char stopped[80];
+
+	stopped_print(&p->stopped, stopped, sizeof(stopped));
 	if (p->before == GDB_PAUSED_BEFORE)
 		snprintf(ret, size, "the VM was paused before, and stays paused");
 	else
-		snprintf(ret, size, "the guest was stopped for %.1f ms%s",
-			 (double)p->stopped_ns / 1e6,
+		snprintf(ret, size, "the guest was stopped for %s%s", stopped,
 			 p->before == GDB_RAN_BEFORE ? ""
 						     : "; it runs now, also if it was paused "
 						       "before (--qmp of 'hostrace guest' keeps it "
@@ -170,11 +185,10 @@ static int raw_write(const struct osv_extracted *x, const char *name)
 
 	for (unsigned int i = 0; i < x->nr_rings && !err; i++) {
 		err = ring_write(&x->ring[i], name, i);
-		json_array_append_new(
-			cpus, json_pack("{s:o,s:I,s:I}", "file",
-					json_sprintf("%s.ring%u.bin", base, i), "size",
-					(json_int_t)x->ring[i].size, "last",
-					(json_int_t)x->ring[i].last));
+		json_array_append_new(cpus, json_pack("{s:o,s:I,s:I}", "file",
+						      json_sprintf("%s.ring%u.bin", base, i),
+						      "size", (json_int_t)x->ring[i].size, "last",
+						      (json_int_t)x->ring[i].last));
 	}
 	all = json_pack("{s:i,s:i,s:o,s:o}", "page_size", OSV_RING_PAGE, "backtrace_len", 10,
 			"cpus", cpus, "tracepoints", tracepoints_json(x->trace));
@@ -233,8 +247,8 @@ static int extract_answer(const struct osv_extracted *x, const char *file,
 		json_array_append_new(caveats, json_string(text));
 	}
 	if (x->counts.bad) {
-		snprintf(text, sizeof(text),
-			 "%" PRIu64 " pages end in an invalid sample", x->counts.bad);
+		snprintf(text, sizeof(text), "%" PRIu64 " pages end in an invalid sample",
+			 x->counts.bad);
 		json_array_append_new(caveats, json_string(text));
 	}
 	guest_lost_caveats(pause, caveats);
@@ -246,16 +260,19 @@ static int extract_answer(const struct osv_extracted *x, const char *file,
 	if (output_is("json"))
 		return guest_json_print(
 			"extract", "result",
-			json_pack("{s:s,s:I,s:I,s:i,s:i,s:i,s:i,s:I,s:I}", "file", file, "samples",
-				  (json_int_t)x->counts.records, "bytes", (json_int_t)x->bytes,
-				  "vcpus", (int)x->nr_cpus, "vcpus_without_ring", (int)x->nr_empty,
-				  "modules", (int)x->modules.nr, "modules_unreadable",
-				  (int)x->modules.nr_lost, "symbols", (json_int_t)nr_symbols,
-				  "stopped_ns", (json_int_t)pause->stopped_ns),
+			json_pack("{s:s,s:I,s:I,s:i,s:i,s:i,s:i,s:I,s:I,s:o}", "file", file,
+				  "samples", (json_int_t)x->counts.records, "bytes",
+				  (json_int_t)x->bytes, "vcpus", (int)x->nr_cpus,
+				  "vcpus_without_ring", (int)x->nr_empty, "modules",
+				  (int)x->modules.nr, "modules_unreadable", (int)x->modules.nr_lost,
+				  "symbols", (json_int_t)nr_symbols, "stopped_min_ns",
+				  (json_int_t)pause->stopped.min_ns, "stopped_ns",
+				  pause->stopped.max_ns == UINT64_MAX
+					  ? json_null()
+					  : json_u64(pause->stopped.max_ns)),
 			caveats);
 	if (!guest_given.terse)
-		printf("%s: %" PRIu64 " samples of %u vCPUs", file, x->counts.records,
-		       x->nr_rings);
+		printf("%s: %" PRIu64 " samples of %u vCPUs", file, x->counts.records, x->nr_rings);
 	if (!guest_given.terse && !pause->live)
 		printf("; %s", paused);
 	if (!guest_given.terse)

@@ -40,15 +40,16 @@ static const int stops[NR_STOPS] = {SIGTSTP, SIGTTIN, SIGTTOU};
 struct gdb {
 	int fd;
 	const char *target; /* owned */
-	uint64_t timeout_ns, stopped_at_ns;
+	uint64_t timeout_ns;
+	uint64_t connected_ns, answered_ns; /* before the connection; the first answer */
 	bool no_ack, attached;
 	bool stop_reported; /* unrequested, before the first answer */
 	enum gdb_before before;
 	bool paused_by_user; /* known before the stub answers */
 	struct sigaction on_stop[NR_STOPS];
 	bool was_physical; /* see memory_make_virtual() */
-	bool several; /* commands may follow each other before they are answered */
-	size_t chunk; /* bytes of memory in one packet */
+	bool several;	   /* commands may follow each other before they are answered */
+	size_t chunk;	   /* bytes of memory in one packet */
 	struct gdb_guard guard;
 	uint8_t in[4096];
 	size_t in_at, in_len;
@@ -71,6 +72,7 @@ static int connect_guarded(struct gdb *g, int family, int type, int protocol,
 	err = gdb_guard_start(g->fd, g->timeout_ns, &g->guard);
 	if (!err && g->paused_by_user)
 		gdb_guard_tell(&g->guard, GUARD_KEEPS_PAUSED);
+	g->connected_ns = monotonic_ns();
 	if (!err && !connect(g->fd, at, len))
 		return 0;
 	err = err ? err : -errno;
@@ -197,6 +199,8 @@ static void attached_note(struct gdb *g)
 {
 	if (!g->attached && g->before == GDB_PAUSED_BEFORE)
 		gdb_guard_tell(&g->guard, GUARD_KEEPS_PAUSED);
+	if (!g->attached)
+		g->answered_ns = monotonic_ns();
 	g->attached = true;
 }
 
@@ -412,7 +416,6 @@ int gdb_open(const char *target, uint64_t timeout_ns, enum gdb_before before, st
 	g->before = g->paused_by_user ? GDB_PAUSED_BEFORE : before;
 	for (int i = 0; i < NR_STOPS; i++)
 		sigaction(stops[i], &ignored, &g->on_stop[i]);
-	g->stopped_at_ns = monotonic_ns();
 	err = connect_to(g, target);
 	if (err)
 		return err;
@@ -424,9 +427,14 @@ int gdb_open(const char *target, uint64_t timeout_ns, enum gdb_before before, st
 	return err;
 }
 
-uint64_t gdb_stopped_ns(const struct gdb *g)
+struct gdb_stopped gdb_stopped(const struct gdb *g)
 {
-	return monotonic_ns() - g->stopped_at_ns;
+	uint64_t asked_ns, confirmed_ns;
+
+	gdb_guard_times(&g->guard, &asked_ns, &confirmed_ns);
+	return (struct gdb_stopped){
+		.min_ns = asked_ns > g->answered_ns ? asked_ns - g->answered_ns : 0,
+		.max_ns = confirmed_ns ? confirmed_ns - g->connected_ns : UINT64_MAX};
 }
 
 enum gdb_before gdb_before(const struct gdb *g)
@@ -451,6 +459,7 @@ void gdb_close(struct gdb *g)
 	if (!g)
 		return;
 	release(g);
+	gdb_guard_free(&g->guard);
 	if (g->fd >= 0)
 		close(g->fd);
 	for (int i = 0; i < NR_STOPS; i++)

@@ -73,8 +73,15 @@ int gdb_detach(struct gdb *g);
 void gdb_close(struct gdb *g);
 DEFINE_CLEANUP(gdb, struct gdb *, gdb_close);
 
-/* ns since gdb_open() */
-uint64_t gdb_stopped_ns(const struct gdb *g);
+/*
+ * For how long the VM stood still, once gdb_detach() has succeeded. At least: from the stub's first answer until it was
+ * asked to detach. At most: from the connection until it confirmed that; UINT64_MAX: it did not. The guard, which
+ * detaches, has the end: this process may not have run meanwhile.
+ */
+struct gdb_stopped {
+	uint64_t min_ns, max_ns;
+};
+struct gdb_stopped gdb_stopped(const struct gdb *g);
 
 /* All or nothing. -EFAULT (with the error message set): an address that the guest does not map. */
 int gdb_read(struct gdb *g, uint64_t address, void *ret, size_t len);
@@ -92,14 +99,18 @@ int gdb_vcpus(struct gdb *g, struct gdb_vcpu **ret, unsigned int *ret_nr);
 
 /* ---- the guard ---- */
 
+struct gdb_guard_shared;
+
 struct gdb_guard {
 	int pid;
 	int line; /* a socket to it; the guard acts when this end is closed */
 	int socket;
 	uint64_t timeout_ns;
 	bool keeps_paused;
-	struct sigaction on_acts; /* of this process before */
-	struct gdb_parser parser; /* here, as it is too large for a small stack */
+	struct sigaction on_acts; /* of this process before, as is the mask */
+	sigset_t mask;
+	struct gdb_guard_shared *shared; /* with the guard */
+	struct gdb_parser parser;	 /* here, as it is too large for a small stack */
 };
 
 /* What it is told; without a word it detaches, and waits up to timeout_ns until the stub has confirmed that. */
@@ -121,5 +132,10 @@ void gdb_guard_tell(struct gdb_guard *g, enum gdb_guard_word word);
  * wanted state, as the stub has confirmed. Twice: false, without effect.
  */
 bool gdb_guard_stop(struct gdb_guard *g);
+
+/* When the request to detach was sent, and confirmed; 0: it was not. After gdb_guard_stop(). */
+void gdb_guard_times(const struct gdb_guard *g, uint64_t *ret_asked_ns, uint64_t *ret_confirmed_ns);
+
+void gdb_guard_free(struct gdb_guard *g);
 
 #endif

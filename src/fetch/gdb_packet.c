@@ -13,7 +13,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -164,7 +166,8 @@ bool gdb_hex_bytes(const char *hex, size_t digits, uint8_t *ret, size_t len)
  *
  * It also acts if this process is stopped (SIGSTOP) for STOPPED_MAX_NS. Whenever this process continues, nothing it
  * does may come after the detach request; so it is first sent the signal GUARD_ACTS, whose handler runs before
- * anything else then, and ends it. If it continued just before the signal, the line's end follows.
+ * anything else then, and ends it. If it continued just before the signal, the line's end follows. The handler is
+ * there, and the signal not blocked, from before the guard begins until after it has ended.
  *
  * One detach request is sent: QEMU crashes on a second one (7.2 to 11.1: it has no current vCPU then), and any byte
  * after the reply, even a confirmation, stops the VM again. It is "D;1": once a gdb was connected, QEMU answers a plain
@@ -182,6 +185,19 @@ bool gdb_hex_bytes(const char *hex, size_t digits, uint8_t *ret, size_t len)
  */
 #define STOPPED_MAX_NS (2ull * 1000000000)
 enum { STOPPED_LOOK_MS = 100, GUARD_ACTS = SIGUSR1 };
+
+struct gdb_guard_shared {
+	_Atomic(uint64_t) asked_ns, confirmed_ns; /* see gdb_guard_times() */
+	atomic_bool acts;			  /* GUARD_ACTS is from the guard */
+};
+
+/* The one that the handler of GUARD_ACTS is for: signals belong to the process. */
+static struct gdb_guard **guard_of_process(void)
+{
+	static struct gdb_guard *process_wide;
+
+	return &process_wide;
+}
 
 /* "#00" ends a packet that was cut (the stub rejects it), "+" confirms an answer that was not. */
 static const char detach_process[] = "#00+$?#3f+$D;1#b0", detach_all[] = "+$D#44";
@@ -257,27 +273,42 @@ static bool request(struct gdb_guard *g, uint64_t until_ns)
 
 static bool detach(struct gdb_guard *g, uint64_t timeout_ns)
 {
-	bool confirmed = request(g, monotonic_ns() + timeout_ns);
+	uint64_t now = monotonic_ns();
+	bool confirmed;
 
+	atomic_store(&g->shared->asked_ns, now);
+	confirmed = request(g, now + timeout_ns);
+	if (confirmed)
+		atomic_store(&g->shared->confirmed_ns, monotonic_ns());
 	answers_drop(g->socket);
 	return confirmed;
 }
 
-/* True: this process has been stopped for so long, and ends before it does anything else. */
-static bool is_stopped_too_long(pid_t process, uint64_t *since_ns)
+/* By a signal, under a tracer, too. */
+static bool is_stopped(pid_t process)
 {
-	if (getppid() != process || proc_state(process) != 'T') {
+	char state = proc_state(process);
+
+	return getppid() == process && (state == 'T' || state == 't');
+}
+
+/* True: this process has been stopped for so long, and ends before it does anything else. */
+static bool is_stopped_too_long(struct gdb_guard *g, pid_t process, uint64_t *since_ns)
+{
+	if (!is_stopped(process)) {
 		*since_ns = 0;
 		return false;
 	}
 	if (!*since_ns)
 		*since_ns = monotonic_ns();
-	return monotonic_ns() - *since_ns >= STOPPED_MAX_NS && !kill(process, GUARD_ACTS) &&
-	       proc_state(process) == 'T';
+	if (monotonic_ns() - *since_ns < STOPPED_MAX_NS)
+		return false;
+	atomic_store(&g->shared->acts, true);
+	return !kill(process, GUARD_ACTS) && is_stopped(process);
 }
 
 /* The next word of the process; false: there is none to come. */
-static bool word_get(int line, pid_t process, char *ret)
+static bool word_get(struct gdb_guard *g, int line, pid_t process, char *ret)
 {
 	struct pollfd in = {.fd = line, .events = POLLIN};
 	uint64_t stopped_since_ns = 0;
@@ -288,7 +319,7 @@ static bool word_get(int line, pid_t process, char *ret)
 
 		if (n >= 0 || (ready && errno != EINTR))
 			return n == 1;
-		if (!ready && is_stopped_too_long(process, &stopped_since_ns))
+		if (!ready && is_stopped_too_long(g, process, &stopped_since_ns))
 			return false;
 	}
 }
@@ -306,9 +337,11 @@ static void guard_run(struct gdb_guard *g, int line, pid_t process)
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
+	signal(GUARD_ACTS, SIG_IGN);
 	descriptors_keep(g->socket, line);
-	say(line, "R"); /* nothing that is sent to our process group reaches this process any more */
-	while (word_get(line, process, &word)) {
+	say(line,
+	    "R"); /* nothing that is sent to our process group reaches this process any more */
+	while (word_get(g, line, process, &word)) {
 		if (word == GUARD_HAS_NOTHING)
 			_exit(0);
 		keep_paused |= word == GUARD_KEEPS_PAUSED;
@@ -320,14 +353,45 @@ static void guard_run(struct gdb_guard *g, int line, pid_t process)
 	_exit(detach(g, blind ? 0 : g->timeout_ns) ? 0 : 1);
 }
 
+/* From anybody else, it has the effect that it had before. */
 static void guard_acted(int nr)
 {
-	static const char text[] = "hostrace: the VM was resumed, as hostrace was stopped "
-				   "(SIGSTOP) for too long; try again\n";
+	static const char resumed[] = "hostrace: the VM was resumed, as hostrace was stopped "
+				      "(SIGSTOP) for too long; try again\n",
+			  paused[] = "hostrace: ended, as it was stopped (SIGSTOP) for too long; "
+				     "the VM stays paused, as before\n";
+	const struct gdb_guard *g = *guard_of_process();
 
-	(void)nr;
-	(void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+	if (!atomic_load(&g->shared->acts)) {
+		sigaction(nr, &g->on_acts, NULL);
+		raise(nr); /* once the handler has returned */
+		return;
+	}
+	if (g->keeps_paused)
+		(void)!write(STDERR_FILENO, paused, sizeof(paused) - 1);
+	else
+		(void)!write(STDERR_FILENO, resumed, sizeof(resumed) - 1);
 	_exit(1);
+}
+
+/* Until acted_restore(). */
+static void acted_handle(struct gdb_guard *g)
+{
+	struct sigaction acted = {.sa_handler = guard_acted};
+	sigset_t only;
+
+	*guard_of_process() = g;
+	sigaction(GUARD_ACTS, &acted, &g->on_acts);
+	sigemptyset(&only);
+	sigaddset(&only, GUARD_ACTS);
+	sigprocmask(SIG_UNBLOCK, &only, &g->mask);
+}
+
+static void acted_restore(struct gdb_guard *g)
+{
+	sigprocmask(SIG_SETMASK, &g->mask, NULL);
+	sigaction(GUARD_ACTS, &g->on_acts, NULL);
+	*guard_of_process() = NULL;
 }
 
 void gdb_guard_tell(struct gdb_guard *g, enum gdb_guard_word word)
@@ -359,7 +423,7 @@ bool gdb_guard_stop(struct gdb_guard *g)
 		status = g->keeps_paused || detach(g, g->timeout_ns) ? 0 : 1;
 	close(g->line);
 	g->pid = -1;
-	sigaction(GUARD_ACTS, &g->on_acts, NULL);
+	acted_restore(g);
 	return !status;
 }
 
@@ -375,7 +439,6 @@ static bool is_ready(int line)
 
 int gdb_guard_start(int socket, uint64_t timeout_ns, struct gdb_guard *ret)
 {
-	struct sigaction acted = {.sa_handler = guard_acted};
 	pid_t process = getpid();
 	int end[2];
 
@@ -384,15 +447,23 @@ int gdb_guard_start(int socket, uint64_t timeout_ns, struct gdb_guard *ret)
 	ret->timeout_ns = timeout_ns;
 	ret->keeps_paused = false;
 	ret->parser.state = 0;
+	gdb_guard_free(ret);
+	ret->shared = mmap(NULL, sizeof(*ret->shared), PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (ret->shared == MAP_FAILED) {
+		ret->shared = NULL;
+		return fail(-ENOMEM, "out of memory");
+	}
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, end))
 		return fail(-errno, "socketpair: %s", strerror(errno));
+	acted_handle(ret);
 	ret->pid = fork();
 	if (ret->pid < 0) {
+		acted_restore(ret);
 		close(end[0]);
 		close(end[1]);
 		return fail(-errno, "fork: %s", strerror(errno));
 	}
-	sigaction(GUARD_ACTS, &acted, &ret->on_acts);
 	if (!ret->pid) {
 		close(end[1]);
 		guard_run(ret, end[0], process);
@@ -403,6 +474,19 @@ int gdb_guard_start(int socket, uint64_t timeout_ns, struct gdb_guard *ret)
 		return 0;
 	gdb_guard_stop(ret);
 	return fail(-ECHILD, "the process that continues the VM was killed");
+}
+
+void gdb_guard_times(const struct gdb_guard *g, uint64_t *ret_asked_ns, uint64_t *ret_confirmed_ns)
+{
+	*ret_asked_ns = g->shared ? atomic_load(&g->shared->asked_ns) : 0;
+	*ret_confirmed_ns = g->shared ? atomic_load(&g->shared->confirmed_ns) : 0;
+}
+
+void gdb_guard_free(struct gdb_guard *g)
+{
+	if (g->shared)
+		munmap(g->shared, sizeof(*g->shared));
+	g->shared = NULL;
 }
 
 int gdb_fail_resumed(int err)

@@ -336,13 +336,12 @@ static int running_check(const struct osv_guest_options *opt, int err)
 /* ret: as if the stub was not used. */
 static int guest_detach(const struct osv_guest_options *opt, struct gdb *g, struct osv_pause *ret)
 {
-	uint64_t stopped_ns = gdb_stopped_ns(g);
 	int err = gdb_detach(g);
 
 	ret->before = gdb_before(g);
 	if (ret->before == GDB_PAUSED_BEFORE)
 		return err;
-	ret->stopped_ns = stopped_ns;
+	ret->stopped = gdb_stopped(g);
 	return running_check(opt, err);
 }
 

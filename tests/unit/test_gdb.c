@@ -33,10 +33,11 @@ enum stub {
 	GONE,
 	RUNNING,
 	NO_PROCESSES,
-	STAYS
+	STAYS,
+	LATE
 };
 
-enum { DETACHED = 42, TALKED_TO = 43, MAPPED_END = 0x10000 };
+enum { DETACHED = 42, TALKED_TO = 43, MAPPED_END = 0x10000, LATE_US = 100000 };
 
 static char dir[] = "/tmp/test-gdb.XXXXXX", path[64], target[80];
 
@@ -166,6 +167,8 @@ static void stub_run(int listener, enum stub kind)
 	l.fd = accept(listener, NULL, NULL);
 	if (kind == GONE)
 		_exit(0);
+	if (kind == LATE)
+		usleep(LATE_US);
 	while (recv(l.fd, &byte, 1, 0) == 1) {
 		enum gdb_token t = gdb_parse(&l.parser, byte);
 
@@ -283,6 +286,52 @@ static void detaches_once(void **state)
 	detach_check(NO_PROCESSES, GDB_RAN_BEFORE, 0, DETACHED);
 }
 
+/* The time before the first answer may not be one, and that after the detachment is none. */
+static void stopped_time(void **state)
+{
+	enum { HELD_US = 50000, LATER_US = 100000 };
+	pid_t pid = stub_start(LATE);
+	struct gdb_stopped stopped;
+	struct gdb *g = NULL;
+
+	(void)state;
+	assert_int_equal(gdb_open(target, 0, GDB_RAN_BEFORE, &g), 0);
+	usleep(HELD_US);
+	assert_int_equal(gdb_detach(g), 0);
+	stopped = gdb_stopped(g);
+	assert_true(stopped.min_ns >= HELD_US * 1000ull);
+	assert_true(stopped.max_ns >= stopped.min_ns + LATE_US * 1000ull / 2);
+	usleep(LATER_US);
+	assert_true(gdb_stopped(g).max_ns == stopped.max_ns);
+	gdb_close(g);
+	assert_int_equal(stub_end(pid), DETACHED);
+	pid = stub_start(STAYS);
+	assert_int_equal(gdb_open(target, 0, GDB_RAN_BEFORE, &g), 0);
+	assert_int_equal(gdb_detach(g), -EIO);
+	assert_true(gdb_stopped(g).max_ns == UINT64_MAX);
+	gdb_close(g);
+	stub_end(pid);
+}
+
+/* SIGUSR1 of somebody else does not pass for the guard's; the guard detaches. */
+static void foreign_signal(void **state)
+{
+	pid_t pid = stub_start(PLAIN), child = fork();
+	struct gdb *g = NULL;
+	int status;
+
+	(void)state;
+	if (!child) {
+		if (gdb_open(target, 0, GDB_RAN_BEFORE, &g))
+			_exit(1);
+		raise(SIGUSR1);
+		_exit(2);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGUSR1);
+	assert_int_equal(stub_end(pid), DETACHED);
+}
+
 static void detach_rejected(void **state)
 {
 	(void)state;
@@ -364,6 +413,8 @@ int main(void)
 		cmocka_unit_test(repeats),
 		cmocka_unit_test(without_processes),
 		cmocka_unit_test(detaches_once),
+		cmocka_unit_test(stopped_time),
+		cmocka_unit_test(foreign_signal),
 		cmocka_unit_test(detach_rejected),
 		cmocka_unit_test(paused_before),
 		cmocka_unit_test(silent),
