@@ -184,7 +184,12 @@ static void on_ioapic(struct interrupts *x, const struct event *ev)
 	x->counts.sources = true;
 	x->counts.pin_coalesced += pin->coalesced && !pin->masked;
 	if (r && r->source == IRQ_LINE && !r->by_pin) {
-		hash_remove(&x->raised, r);
+		if (sent && r->vector == VECTOR_ANY) { /* not accepted yet */
+			r->vector = pin->vector;
+			r->by_pin = true;
+		} else {
+			hash_remove(&x->raised, r);
+		}
 	} else if (sent && u && u->v->vector == pin->vector) {
 		u->v->from[u->source]--;
 		u->v->from[IRQ_LINE]++;
