@@ -135,6 +135,18 @@ static int owner_check(const struct walk *w, const char *part, const struct stat
 		    st->st_uid);
 }
 
+/* For root: where anybody may replace any file, whoever owns the directory. It has no sticky bit, as /tmp has. */
+static int writers_check(const struct walk *w, const char *part, const struct stat *st)
+{
+	if (!w->strict || !S_ISDIR(st->st_mode) ||
+	    (st->st_mode & (S_IWOTH | S_ISVTX)) != S_IWOTH)
+		return 0;
+	return fail(-EACCES,
+		    "%s: all users may write to the directory %s/%s, and replace what is in it; "
+		    "chmod o-w or +t",
+		    w->given, w->real, part);
+}
+
 /* Who owns the directory that is left chooses where it is, and with that its parent. */
 static int parent_check(const struct walk *w, const struct stat *st)
 {
@@ -161,6 +173,8 @@ static int part_enter(struct walk *w, const char *part)
 		return err;
 	}
 	err = strcmp(part, "..") ? owner_check(w, part, &st) : parent_check(w, &st);
+	if (!err && strcmp(part, ".."))
+		err = writers_check(w, part, &st);
 	if (!err && S_ISLNK(st.st_mode))
 		err = link_enter(w, at);
 	else if (!err)

@@ -5,7 +5,9 @@
  * safe_path_resolve() follows the directories of a path from the root, or from the current directory, and looks at the
  * owner of each: the caller, root or, for root, the user of sudo ($SUDO_UID). A link of these is followed. For an
  * ordinary user this is demanded in directories only that a group or all may write to, such as /tmp; for root
- * everywhere. Its current directory may be another user's, since root chose it; ".." of such a one is refused, because
+ * everywhere, and no directory on the way may be one that all may write to without the sticky bit. A group's is used:
+ * it may be root's own, or that of administrators. Its current directory may be another user's, since root chose it;
+ * ".." of such a one is refused, because
  * that user can move it. The result has no links, so that the second step, safe_path_open() and the others, refuses
  * every link (openat2(2), RESOLVE_NO_SYMLINKS): one that appears later is one of somebody else.
  *

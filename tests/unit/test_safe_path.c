@@ -154,7 +154,7 @@ static void other_users_directories_and_links(void **state)
 	if (geteuid())
 		skip(); /* only root can make another user's files */
 	assert_int_equal(mkdir(in_dir("victim"), 0700), 0);
-	assert_int_equal(mkdir(in_dir("theirs"), 0777), 0);
+	assert_int_equal(mkdir(in_dir("theirs"), 0755), 0);
 	assert_int_equal(chown(in_dir("theirs"), OTHER_USER, OTHER_USER), 0);
 	assert_int_equal(symlink("victim", in_dir("planted")), 0);
 	assert_int_equal(lchown(in_dir("planted"), OTHER_USER, OTHER_USER), 0);
@@ -181,6 +181,23 @@ static void other_users_directories_and_links(void **state)
 	assert_opens("x", 0);
 	assert_opens("../x", -EACCES);
 	assert_int_equal(chdir("/"), 0);
+}
+
+static void directories_that_all_may_write_to(void **state)
+{
+	(void)state;
+	if (geteuid())
+		skip(); /* an ordinary user may use what others could change */
+	assert_int_equal(mkdir(in_dir("open"), 0700), 0);
+	assert_int_equal(mkdir(in_dir("open/deep"), 0700), 0);
+	assert_int_equal(chmod(in_dir("open"), 0777), 0);
+	assert_opens(in_dir("open/x"), -EACCES);
+	assert_non_null(strstr(error_text(), "all users may write to the directory"));
+	assert_opens(in_dir("open/deep/x"), -EACCES);
+	assert_int_equal(chmod(in_dir("open"), 01777), 0);
+	assert_opens(in_dir("open/x"), 0);
+	assert_int_equal(chmod(in_dir("open"), 0775), 0); /* umask 002 */
+	assert_opens(in_dir("open/deep/x"), 0);
 }
 
 /* Between the steps another user puts a link in a directory's place. */
@@ -220,6 +237,7 @@ int main(void)
 		cmocka_unit_test(own_links_are_followed),
 		cmocka_unit_test(modes_are_private),
 		cmocka_unit_test(other_users_directories_and_links),
+		cmocka_unit_test(directories_that_all_may_write_to),
 		cmocka_unit_test(exchanged_directories_are_not_entered),
 	};
 
