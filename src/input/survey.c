@@ -250,12 +250,13 @@ uint64_t survey_count(const struct survey *s, const char *names, bool selected)
 
 	for (unsigned int i = 0; i < event_types_count(); i++) {
 		const struct event_type *t = event_type_at(i);
-		size_t guest = strncmp(t->name, GUEST_PREFIX, strlen(GUEST_PREFIX))
-				       ? 0
-				       : strlen(GUEST_PREFIX);
+		const char *last = strrchr(t->name, ':');
+		bool guest = !strncmp(t->name, GUEST_PREFIX, strlen(GUEST_PREFIX));
 
+		/* kvm:kvm_pio is not our kvm_pio, but sched:sched_waking is the only one of that name. */
 		if (trim_name_matches(names, t->name) ||
-		    (guest && trim_name_matches(names, t->name + guest)))
+		    (last && (guest || !event_type_named(last + 1)) &&
+		     trim_name_matches(names, last + 1)))
 			sum += (selected ? s->selected : s->counts)[i];
 	}
 	return sum;

@@ -18,7 +18,7 @@ static unsigned int chosen(const char *list, bool wants[EV_LIMIT])
 	unsigned int nr = 0;
 
 	memset(wants, 0, EV_LIMIT * sizeof(*wants));
-	assert_int_equal(events_choose(list, wants), 0);
+	assert_int_equal(events_choose(list, wants, NULL), 0);
 	for (unsigned int i = 0; i < EV_LIMIT; i++)
 		nr += wants[i];
 	return nr;
@@ -93,8 +93,8 @@ static void test_unknown(void **state)
 	bool wants[EV_LIMIT] = {false};
 
 	(void)state;
-	assert_int_equal(events_choose("kvm_exti", wants), -EINVAL);
-	assert_int_equal(events_choose("kvm,nothing*", wants), -EINVAL);
+	assert_int_equal(events_choose("kvm_exti", wants, NULL), -EINVAL);
+	assert_int_equal(events_choose("kvm,nothing*", wants, NULL), -EINVAL);
 }
 
 static void test_for_analyzers(void **state)
