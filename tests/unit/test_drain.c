@@ -57,7 +57,7 @@ static int setup(void **state)
 	c->secret = SECRET;
 	c->rings = aligned_alloc(4096, CPUS * c->stride);
 	memset(c->rings, 0, CPUS * c->stride);
-	c->lost_seen = calloc(CPUS * EV_LIMIT, sizeof(*c->lost_seen));
+	c->lost_seen = calloc(CPUS * RING_TYPES, sizeof(*c->lost_seen));
 	*state = c;
 	return 0;
 }
