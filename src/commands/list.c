@@ -112,8 +112,10 @@ static int cmd_list(int argc, char **argv)
 	input_given.where_events = true;
 	if (input_add_args(argc, argv, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
-	const char *osv = input_given.follow ? NULL : osv_only_input();
+	const char *osv = NULL;
 
+	if (!input_given.follow && osv_only_input(&osv))
+		return command_failed();
 	if (osv && !given.columns && !input_given.where && !given.max_frames && !output_sort() &&
 	    !output_is("csv") && !output_is("jsonl"))
 		return list_osv(osv);

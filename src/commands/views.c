@@ -92,8 +92,10 @@ static int run_summary(int argc, char **argv)
 {
 	if (argc == 1 && osv_is_trace(argv[0], NULL))
 		input_add_file(*argv++), argc--;
-	const char *osv = argc ? NULL : osv_only_input();
+	const char *osv = NULL;
 
+	if (!argc && osv_only_input(&osv))
+		return command_failed();
 	if (osv)
 		return sample_summary_run(0, NULL, osv, timed);
 	if (compat_given)

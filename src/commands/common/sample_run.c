@@ -211,11 +211,15 @@ int sample_summary_run(int argc, char **argv, const char *path, bool timed)
 	return path ? sample_report_of(path, &report) : sample_report_run(argc, argv, &report);
 }
 
-const char *osv_only_input(void)
+int osv_only_input(const char **ret)
 {
 	const char *path = input_options_only_file(&input_given);
 
 	if (!input_options_nr_files(&input_given) && access("hostrace.hrt", F_OK))
 		path = "tracefile"; /* OSv's default */
-	return path && osv_is_trace(path, NULL) ? path : NULL;
+
+	int is = path ? osv_is_trace(path, NULL) : 0;
+
+	*ret = is > 0 ? path : NULL;
+	return is < 0 ? is : 0;
 }

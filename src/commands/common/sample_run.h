@@ -43,7 +43,10 @@ int profile_of(int argc, char **argv, enum profile_of of, const char *tracepoint
 /* `summary` of an OSv trace, or with path NULL, --timed of anything else. Returns the exit status. */
 int sample_summary_run(int argc, char **argv, const char *path, bool timed);
 
-/* The only input (or, without any, "tracefile") if it is an OSv trace; else NULL. */
-const char *osv_only_input(void);
+/*
+ * The only input (or, without any, "tracefile") if it is an OSv trace; else *ret is NULL. 0, or -errno with the error
+ * message set: it cannot be read.
+ */
+int osv_only_input(const char **ret);
 
 #endif

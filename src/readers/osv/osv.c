@@ -326,7 +326,7 @@ int osv_open(const char *path, struct open_files *files, struct sample_trace **r
 	return 0;
 }
 
-bool osv_is_trace(const char *path, struct open_files *files)
+int osv_is_trace(const char *path, struct open_files *files)
 {
 	_cleanup_close_ int fd = !path	 ? -1
 				 : files ? open_files_get(files, path)
@@ -335,7 +335,7 @@ bool osv_is_trace(const char *path, struct open_files *files)
 	ssize_t len = fd >= 0 ? pread_full(fd, head, sizeof(head), 0) : 0;
 
 	if ((path && fd < 0 && errno != ENOENT) || (len < 0 && errno != EISDIR))
-		return true; /* it cannot be read: opening it says why */
+		return fail(-errno, "%s: %s", path, strerror(errno));
 	return len > 0 && (osv_is_tracefile(head, (size_t)len) || osv_is_dump(head, (size_t)len) ||
 			   osv_is_rings(head, (size_t)len));
 }

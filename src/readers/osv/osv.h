@@ -33,8 +33,11 @@ enum {
 bool osv_is_tracefile(const uint8_t *head, size_t len);
 bool osv_is_dump(const uint8_t *head, size_t len);
 
-/* Is the file there, and an OSv trace of any form? `files` keeps it (base/open_files.h), or is NULL. */
-bool osv_is_trace(const char *path, struct open_files *files);
+/*
+ * Is the file there, and an OSv trace of any form: 1 or 0. -errno with the error message set: it cannot be read, which
+ * is no reason to take it for something else. `files` keeps it (base/open_files.h), or is NULL.
+ */
+int osv_is_trace(const char *path, struct open_files *files);
 
 /* Any of the three forms, kept in the same way. 0, or -errno with the error message set (file and offset). */
 int osv_open(const char *path, struct open_files *files, struct sample_trace **ret);
