@@ -72,6 +72,8 @@ static const struct number_name svm[] = {
 	{0xffffffff, "invalid_guest_state"},
 };
 
+enum { ARM64_HYP_GONE = EXIT_ARM64_RET | 0xff };
+
 /* kvm_arm_exception_class; then kvm_arm_exception_type, less TRAP. */
 static const struct number_name arm64[] = {
 	{0x0, "UNKNOWN"}, {0x1, "WFx"}, {0x3, "CP15_32"}, {0x4, "CP15_64"}, {0x5, "CP14_MR"},
@@ -85,7 +87,7 @@ static const struct number_name arm64[] = {
 	{0x33, "SOFTSTP_CUR"}, {0x34, "WATCHPT_LOW"}, {0x35, "WATCHPT_CUR"}, {0x38, "BKPT32"},
 	{0x3a, "VECTOR32"}, {0x3c, "BRK64"},
 	{EXIT_ARM64_RET | 0, "IRQ"}, {EXIT_ARM64_RET | 1, "EL1_SERROR"}, {EXIT_ARM64_RET | 3, "IL"},
-	{EXIT_ARM64_RET | 0xff, "HYP_GONE"},
+	{ARM64_HYP_GONE, "HYP_GONE"},
 };
 
 static const struct number_name userspace[] = {
@@ -170,11 +172,24 @@ const char *exit_reason_name(uint32_t reason, uint32_t isa)
 
 uint32_t exit_reason_arm64(uint32_t ret, uint32_t esr_ec)
 {
-	enum { TRAP = 2, IL = 3 };
+	enum { TRAP = 2, HVC_STUB_ERR = 0xbadca11 };
 
 	if (ret == TRAP)
 		return esr_ec;
-	return EXIT_ARM64_RET | (ret <= IL ? ret : 0xff); /* HVC_STUB_ERR, 0xbadca11: HYP_GONE */
+	return ret == HVC_STUB_ERR ? ARM64_HYP_GONE : EXIT_ARM64_RET + ret;
+}
+
+void exit_reason_arm64_named(const char *name, size_t len, uint32_t *ret_isa, uint32_t *ret_reason)
+{
+	static const char hyp_gone[] = "HYP_GONE";
+
+	if (len == sizeof(hyp_gone) - 1 && !memcmp(name, hyp_gone, len)) {
+		*ret_isa = EXIT_ISA_ARM64;
+		*ret_reason = ARM64_HYP_GONE;
+		return;
+	}
+	*ret_isa = EXIT_ISA_NAMED;
+	*ret_reason = exit_reason_named(name, len);
 }
 
 static bool reason_table_find(const struct number_name *table, size_t nr, const char *name,

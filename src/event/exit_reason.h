@@ -23,6 +23,9 @@ uint32_t exit_reason_named(const char *name, size_t len);
 enum { EXIT_ARM64_RET = 0x100 };
 uint32_t exit_reason_arm64(uint32_t ret, uint32_t esr_ec);
 
+/* A text has another word than those of `ret` that are known: HYP_GONE, or as exit_reason_named(). */
+void exit_reason_arm64_named(const char *name, size_t len, uint32_t *ret_isa, uint32_t *ret_reason);
+
 /* The kernel's name of a hardware exit reason; NULL if the ISA or the number is unknown. */
 const char *exit_reason_name(uint32_t reason, uint32_t isa);
 

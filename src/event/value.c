@@ -78,6 +78,8 @@ static void print_reason(uint64_t v, uint64_t isa, char *buf, size_t size)
 		print_name(name, buf, size);
 	else if (name)
 		snprintf(buf, size, "%s FAILED_VMENTRY", name);
+	else if (isa == EXIT_ISA_ARM64 && v >= EXIT_ARM64_RET)
+		snprintf(buf, size, "0x%" PRIx64, v - EXIT_ARM64_RET);
 	else if (isa_name(isa))
 		snprintf(buf, size, "0x%" PRIx64, v);
 	else if (!isa)

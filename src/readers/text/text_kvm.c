@@ -50,22 +50,40 @@ static uint64_t msr_rest(struct text_slice text, uint8_t *record)
 	return present;
 }
 
-/* arm64's: "TRAP: HSR_EC: 0x0024 (DABT_LOW), PC: 0xffff800010083cb8"; "ret=2 esr_ec=36 vcpu_pc=..." of trace-cmd -R */
-static uint64_t exit_rest(struct text_slice text, uint8_t *record)
+/* "TRAP:", "0x7:" of a code without a name: `ret` of an arm64 exit. False: another word, which is the reason. */
+static bool arm64_code_parse(struct text_slice text, uint32_t *ret)
 {
 	static const char *const types[] = {"IRQ:", "SERROR:", "TRAP:", "IL:"};
 	enum { NR = sizeof(types) / sizeof(types[0]) };
+	const char *p = text.at;
+
+	*ret = 0;
+	if (text_is_digit(*p)) {
+		*ret = (uint32_t)text_number(&p);
+		return *p == ':';
+	}
+	while (*ret < NR && strncmp(p, types[*ret], strlen(types[*ret])) != 0)
+		++*ret;
+	return *ret < NR;
+}
+
+/* arm64's: "TRAP: HSR_EC: 0x0024 (DABT_LOW), PC: 0xffff800010083cb8"; "ret=2 esr_ec=36 vcpu_pc=..." of trace-cmd -R */
+static uint64_t exit_rest(struct text_slice text, uint8_t *record)
+{
 	struct rec_kvm_exit *rec = (void *)record;
 	bool raw = text_has(text, "esr_ec=");
-	uint32_t ret = raw ? (uint32_t)number_after(text, "ret=", false) : 0;
+	uint32_t ret = raw ? (uint32_t)number_after(text, "ret=", false) : 0, ec;
 
 	if (!raw && !text_has(text, "R_EC: 0x")) /* HSR_EC; ESR_EC */
 		return 0;
-	while (!raw && ret < NR && strncmp(text.at, types[ret], strlen(types[ret])))
-		ret++;
+	ec = (uint32_t)(raw ? number_after(text, "esr_ec=", false)
+			    : number_after(text, "R_EC: 0x", true));
 	rec->isa = EXIT_ISA_ARM64;
-	rec->reason = exit_reason_arm64(ret, raw ? (uint32_t)number_after(text, "esr_ec=", false)
-						 : (uint32_t)number_after(text, "R_EC: 0x", true));
+	if (raw || arm64_code_parse(text, &ret))
+		rec->reason = exit_reason_arm64(ret, ec);
+	else
+		exit_reason_arm64_named(text.at, strcspn(text.at, ": \n"), &rec->isa,
+					&rec->reason);
 	return RECORD_BIT(kvm_exit, isa) | RECORD_BIT(kvm_exit, reason);
 }
 
