@@ -205,18 +205,6 @@ static const char *flags_cut(const char *s, const char *end)
 		       : p;
 }
 
-/* A thread of a VMM, whose name is one without a number, too: perf script -F comm,time,event,trace. */
-static bool is_vmm_thread(const char *s, const char *end)
-{
-	static const char *const names[] = {"CPU ",	"qemu-", "vhost-",
-					    "kvm-vcpu", "IO ",	 "fc_vcpu "};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if ((size_t)(end - s) > strlen(names[i]) && !memcmp(s, names[i], strlen(names[i])))
-			return true;
-	return false;
-}
-
 /* As task_parse(); the flags may follow. `alone`: a name without a number will do. */
 static bool loose_task_parse(struct text_line *l, const char *s, const char *end, bool alone)
 {
@@ -225,7 +213,7 @@ static bool loose_task_parse(struct text_line *l, const char *s, const char *end
 		return true;
 	l->tid = l->tgid = 0;
 	l->comm = text_slice_of(s, end);
-	return (alone || is_vmm_thread(s, end)) && l->comm.len <= TEXT_COMM_MAX;
+	return (alone || text_is_vmm_thread(s, end)) && l->comm.len <= TEXT_COMM_MAX;
 }
 
 /* "[003]" before `end`: where it begins, after which only flags follow; NULL: there is none. */
@@ -285,7 +273,7 @@ static bool loose_parse(struct text_line *l, const char *s, const char *end)
 }
 
 /* "kvm_entry: vcpu 0", with or without a task and a CPU. */
-static bool timeless_parse(struct text_line *l, const char *s, const char *end)
+static bool timeless_parse(struct text_line *l, const char *line, const char *s, const char *end)
 {
 	for (const char *p = memchr(s, ':', (size_t)(end - s)); p;
 	     p = memchr(p + 1, ':', (size_t)(end - p - 1))) {
@@ -295,7 +283,8 @@ static bool timeless_parse(struct text_line *l, const char *s, const char *end)
 			name--;
 		if (p[1] != ' ' || !text_is_known_name(name, p))
 			continue;
-		if (!loose_head_parse(l, s, name) || !any_event_parse(l, name, end))
+		if (!loose_head_parse(l, s, text_period_cut(line, s, name)) ||
+		    !any_event_parse(l, name, end))
 			return false;
 		perf_task_restore(l);
 		l->timeless = true;
@@ -426,7 +415,8 @@ static bool graph_parse(struct text_line *l, const char *s, const char *end)
 
 /* ---- any line ---- */
 
-static bool line_is_event(struct text_line *l, const char *s, const char *end)
+static bool line_is_event(struct text_line *l, const char *line, const char *s,
+			  const char *end)
 {
 	enum text_layout first = l->layout;
 	bool had_cpu = l->have_cpu;
@@ -435,7 +425,7 @@ static bool line_is_event(struct text_line *l, const char *s, const char *end)
 	if (first == TEXT_LATENCY && latency_parse(l, s, end))
 		return true;
 	if (bracket_parse(l, s, end) || perf_parse(l, s, end) || latency_parse(l, s, end) ||
-	    loose_parse(l, s, end) || dated_parse(l, s, end) || timeless_parse(l, s, end) ||
+	    loose_parse(l, s, end) || dated_parse(l, s, end) || timeless_parse(l, line, s, end) ||
 	    graph_parse(l, s, end))
 		return !text_is_of_other(l);
 	l->layout = first; /* the next line is probably as the one before */
@@ -468,7 +458,7 @@ enum text_line_kind text_line_parse(struct text_line *l, const char *line, const
 	const char *s = text_skip_quote(line);
 
 	/* the name of a thread may begin with '#'; tools print blanks before it, and people none before a remark */
-	if (line_is_event(l, s, end)) {
+	if (line_is_event(l, line, s, end)) {
 		if (line[0] == '#' && line[1] == ' ')
 			return TEXT_UNKNOWN;
 		return text_record_kind(l);

@@ -71,6 +71,12 @@ const char *text_separator_find(const char *s, const char *end);
 /* The end of a line without the tags, or the "\n" and quotes of a JSON string, that end it. */
 const char *text_split_end(const char *s, const char *end);
 
+/* text_period.c: where the columns before an event of perf script end, of which the last may be the sample's period. */
+const char *text_period_cut(const char *line, const char *s, const char *name);
+
+/* A thread of a VMM, whose name is one without a number, too: perf script -F comm,time,event,trace. */
+bool text_is_vmm_thread(const char *s, const char *end);
+
 /* text_lost.c: "CPU:3 [LOST 12 EVENTS]": cpu, count. False: it is not so. */
 bool text_lost_parse(struct text_line *l, const char *s);
 

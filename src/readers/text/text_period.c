@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What is before an event of perf script whose columns have no time: "CPU 0/KVM  4113          1 kvm:kvm_exit: ...".
+ * The last number may be the thread's or the sample's period.
+ *
+ * Source: perf's builtin-script.c (process_event).
+ */
+#include <string.h>
+
+#include "readers/text/lines.h"
+#include "readers/text/text_line.h"
+
+enum { PERIOD_WIDTH = 10 }; /* "%10u " */
+
+bool text_is_vmm_thread(const char *s, const char *end)
+{
+	static const char *const names[] = {"CPU ",	"qemu-", "vhost-",
+					    "kvm-vcpu", "IO ",	 "fc_vcpu "};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if ((size_t)(end - s) > strlen(names[i]) && !memcmp(s, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+/* Others may have removed blanks. */
+const char *text_period_cut(const char *line, const char *s, const char *name)
+{
+	const char *end = text_trim_end(s, name), *digits = text_digits_before(s, end),
+		   *before = text_trim_end(line, digits), *number;
+
+	if (digits == end || digits == before || !memchr(name, ':', strcspn(name, " \n") - 1))
+		return name;
+	number = text_digits_before(s, before > s ? before : s);
+	if (end - before == PERIOD_WIDTH || end - before == PERIOD_WIDTH + 1 ||
+	    end - digits > PERIOD_WIDTH || (before > s && before[-1] == ']') ||
+	    (number < before && number > s && number[-1] == ' ' && text_is_vmm_thread(s, number)))
+		return digits;
+	return name;
+}
