@@ -473,7 +473,7 @@ static const char *word_skip(const char *p)
 
 /*
  * trace-cmd's plugins print what they find, "<CANT FIND FIELD rip>" at the first field that is missing, and after it
- * the event by its print format.
+ * the event by its print format, but for "<CANT FIND FIELD success> CPU:001" of sched_wakeup.
  */
 struct text_slice text_plugin_skip(struct text_slice text)
 {
@@ -481,8 +481,8 @@ struct text_slice text_plugin_skip(struct text_slice text)
 	const char *end = text.at + text.len,
 		   *from = gives_up ? memchr(gives_up, '>', (size_t)(end - gives_up)) : NULL;
 
-	if (!from)
-		return text;
+	if (!from || from + 1 == end || from[1] == ' ')
+		return text; /* it went on without the field */
 	return (struct text_slice){from + 1, (uint32_t)(end - from - 1)};
 }
 

@@ -116,8 +116,11 @@ uint64_t text_sched_switch(struct text_slice text, uint8_t *record)
 	if (state) {
 		state += strlen(" prev_state=");
 	} else if (arrow && !prev && !next) {
-		prev = task_of_plugin(text.at, arrow, rec->prev_comm, sizeof(rec->prev_comm),
-				      &rec->prev_tid);
+		while (arrow && !(prev = task_of_plugin(text.at, arrow, rec->prev_comm,
+							sizeof(rec->prev_comm), &rec->prev_tid)))
+			arrow = memmem(arrow + 1, (size_t)(end - arrow - 1), " ==> ", 5);
+		if (!arrow) /* " ==> " is a name's */
+			return 0;
 		next = task_of_plugin(arrow + strlen(" ==> "), end, rec->next_comm,
 				      sizeof(rec->next_comm), &rec->next_tid);
 		for (state = arrow; state > text.at && state[-1] != ' '; state--)
