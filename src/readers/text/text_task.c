@@ -58,6 +58,11 @@ bool text_ftrace_event_parse(struct text_line *l, const char *s, const char *end
 	for (p = s; isalnum((unsigned char)*p) || *p == '_';)
 		p++;
 	l->system = text_slice_of(s, s);
+	if (!strncmp(s, "sys_", 4) && (*p == '(' || !strncmp(p, " -> 0x", 6))) {
+		l->name = text_slice_of(s, p); /* "sys_ioctl(fd: 1a, cmd: ae80, arg: 0)", "sys_ioctl -> 0x0" */
+		l->text = text_slice_of(p + (*p == ' '), text_trim_end(p, end));
+		return l->name.len < NAME_MAX;
+	}
 	if (*p != ':') {
 		l->name = text_slice_of(s, s + sizeof(stack) - 1);
 		l->text = text_slice_of(end, end);
@@ -95,7 +100,7 @@ bool text_perf_event_parse(struct text_line *l, const char *s, const char *end)
 		l->text = text_slice_of(text_skip_blanks(p), end);
 		return true;
 	}
-	if (p - s < 2 || p - s >= 2 * NAME_MAX || p[-1] != ':')
+	if (p - s < 2 || p - s >= 2 * NAME_MAX || p[-1] != ':' || memchr(s, '(', (size_t)(p - s)))
 		return false;
 	colon = memchr(s, ':', (size_t)(p - 1 - s));
 	l->system = colon ? text_slice_of(s, colon) : text_slice_of(s, s);

@@ -41,16 +41,13 @@ static void reason_print(const char *name, size_t len, char *buf, size_t size)
 		snprintf(buf, size, "%.*s", (int)len, name);
 }
 
-/* "kvm:kvm_exit:u" is kvm_exit. */
+/* "kvm:kvm_exit" is kvm_exit; "kvm:kvm_exit:u", which counts fewer, is kvm_exit:u. */
 static void event_print(const char *name, size_t len, char *buf, size_t size)
 {
 	const char *system = memchr(name, ':', len), *end = name + len;
 
-	if (system && system > name && system + 1 < end) {
+	if (system && system > name && system + 1 < end)
 		name = system + 1;
-		system = memchr(name, ':', (size_t)(end - name));
-		end = system ? system : end;
-	}
 	snprintf(buf, size, "%.*s", (int)(end - name), name);
 }
 
