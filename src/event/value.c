@@ -167,11 +167,11 @@ static void print_stack_error(uint64_t v, uint64_t aux, char *buf, size_t size)
 
 static void print_migrate_step(uint64_t v, uint64_t aux, char *buf, size_t size)
 {
-	static const char *const name[] = {"save-ram", "save-devices", "load",
-					   "loaded",   "stop",	       "sent"};
+	static const char *const name[] = {"save-ram", "save-devices", "load",	      "loaded",
+					   "stop",     "sent",	       "load-devices"};
 
 	(void)aux;
-	print_name(v - 1 < 6 ? name[v - 1] : "unknown", buf, size);
+	print_name(v - 1 < 7 ? name[v - 1] : "unknown", buf, size);
 }
 
 static void print_level(uint64_t v, uint64_t aux, char *buf, size_t size)

@@ -186,7 +186,8 @@ static const struct column_def stop_columns[] = {
 	{"devices_ns", "devices", COL_NS, .get = get_devices, 2, true,
 	 .doc = "the devices' state is written, sent, and loaded by the destination"},
 	{"load_ns", "load", COL_NS, .get = get_load, 3, true,
-	 .doc = "the state is loaded: the VM goes back to a snapshot"},
+	 .doc = "the state is loaded: the VM goes back to a snapshot; of a migration, the devices' "
+		"(vmstate_downtime_load of the destination's log)"},
 	{"activate_ns", "activate", COL_NS, .get = get_activate, 7, true,
 	 .doc = "disks are activated, until the vCPUs may run"},
 	{"resume_ns", "resume", COL_NS, .get = get_resume, 5, true,

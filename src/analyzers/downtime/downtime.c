@@ -17,13 +17,15 @@ enum {
 };
 
 /* The field `step` of migrate_step. */
-enum { STEP_SAVE_RAM = 1, STEP_SAVE_DEVICES, STEP_LOAD, STEP_LOADED, STEP_STOP, STEP_SENT };
+enum { STEP_SAVE_RAM = 1, STEP_SAVE_DEVICES, STEP_LOAD, STEP_LOADED, STEP_STOP, STEP_SENT,
+       STEP_LOAD_DEVICES };
 
 struct vm {
 	uint64_t key; /* source, pid */
 	struct loss_mark left_vmm, left_guest; /* the newest kvm_userspace_exit, kvm_exit since the newest entry */
 	bool ran;			       /* an entry or exit was seen */
 	uint64_t load_ns, loaded_ns;	       /* the newest steps of loading */
+	uint64_t devices_ns;		       /* the first device is loaded */
 	uint32_t open;			       /* its stop, until it starts again; NO_STOP: it runs */
 	uint32_t resumed;		       /* the stop that its next VM-entry ends; NO_STOP: none */
 };
@@ -197,11 +199,15 @@ static uint32_t arrival(struct downtime *d, struct vm *vm, const struct event *e
 	if (from) {
 		stop = from->open;
 		from->open = NO_STOP;
-	} else if (vm->load_ns || vm->loaded_ns) {
+	} else if (vm->load_ns || vm->loaded_ns || vm->devices_ns) {
 		stop = stop_add(d, ev, RUN_STATE_INMIGRATE);
 	}
-	if (stop != NO_STOP)
-		d->stops[stop].at[STOP_LOADED] = vm->loaded_ns;
+	if (stop == NO_STOP)
+		return stop;
+	d->stops[stop].at[STOP_LOADED] = vm->loaded_ns;
+	if (vm->devices_ns && (!vm->loaded_ns || vm->devices_ns < vm->loaded_ns) &&
+	    vm->devices_ns >= d->stops[stop].at[STOP_SAVE_DEVICES])
+		d->stops[stop].at[STOP_LOAD] = vm->devices_ns;
 	return stop;
 }
 
@@ -210,7 +216,7 @@ static void on_started(struct downtime *d, struct vm *vm, const struct event *ev
 	uint32_t stop = vm->open != NO_STOP ? vm->open : arrival(d, vm, ev);
 
 	vm->open = NO_STOP;
-	vm->load_ns = vm->loaded_ns = 0;
+	vm->load_ns = vm->loaded_ns = vm->devices_ns = 0;
 	vm->resumed = stop;
 	if (stop == NO_STOP)
 		return;
@@ -231,6 +237,8 @@ static void on_step(struct downtime *d, const struct event *ev)
 	uint64_t step = r->step;
 
 	d->counts.steps = true;
+	if (vm && step == STEP_LOAD_DEVICES && !vm->devices_ns)
+		vm->devices_ns = ev->time_ns;
 	if (!vm || step < STEP_SAVE_RAM || step > STEP_SENT)
 		return;
 	if (step == STEP_STOP)

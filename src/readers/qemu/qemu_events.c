@@ -103,6 +103,9 @@ static const struct qemu_event special_events[] = {
 	{"vmstate_downtime_save", 0,
 	 {{"type", NULL, STRING, 0, 0}, {"idstr", NULL, STRING, 0, 0}, {"instance_id", NULL, NUMBER, 0, 0},
 	  {"downtime", NULL, NUMBER, 0, 0}}, 0, 0, 0, QEMU_SAVED},
+	{"vmstate_downtime_load", 0,
+	 {{"type", NULL, STRING, 0, 0}, {"idstr", NULL, STRING, 0, 0}, {"instance_id", NULL, NUMBER, 0, 0},
+	  {"downtime", NULL, NUMBER, 0, 0}}, 0, 0, 0, QEMU_LOADED},
 };
 /* clang-format on */
 
@@ -517,25 +520,26 @@ static uint16_t special_make(const struct qemu_events *e, const struct qemu_name
 	return 0;
 }
 
-uint64_t qemu_saved_ns(const struct qemu_name *n, struct text_slice args)
+uint64_t qemu_step_begin(const struct qemu_name *n, struct text_slice args, uint64_t *ret_step)
 {
-	const char *p = is_special(n, QEMU_SAVED) && word_is(args, "type=iterable idstr=ram")
-				? value_find(args, "downtime")
-				: NULL;
+	bool saved = is_special(n, QEMU_SAVED) && word_is(args, "type=iterable idstr=ram"),
+	     loaded = is_special(n, QEMU_LOADED) && word_is(args, "type=non-iterable");
+	const char *p = saved || loaded ? value_find(args, "downtime") : NULL;
 	uint64_t us = p ? text_number(&p) : 0;
 
+	*ret_step = saved ? 1 : 7;
 	return us < UINT32_MAX ? us * 1000 : 0;
 }
 
-void qemu_saving_make(struct qemu_head head, uint8_t *to, struct event *ev)
+void qemu_step_make(struct qemu_head head, uint64_t step, uint8_t *to, struct event *ev)
 {
-	struct rec_migrate_step *step = (void *)to;
+	struct rec_migrate_step *rec = (void *)to;
 	const struct event_type *type = event_type_ours(EV_migrate_step);
 
-	*step = (struct rec_migrate_step){
+	*rec = (struct rec_migrate_step){
 		.hdr = {.time = head.time_ns, .pid = head.pid, .tid = head.tid, .type = type->id,
 			.size = type->size, .cpu = RECORD_CPU_UNKNOWN, .vcpu = RECORD_NO_VCPU},
-		.step = 1};
+		.step = step};
 	*ev = (struct event){.time_ns = head.time_ns, .type = type, .data = to, .pid = head.pid,
 			     .tid = head.tid, .size = type->size, .cpu = RECORD_CPU_UNKNOWN,
 			     .vcpu = RECORD_NO_VCPU};

@@ -17,7 +17,7 @@ enum {
 };
 
 struct qemu_event; /* one that is known */
-enum qemu_special { QEMU_PLAIN, QEMU_IOCTL, QEMU_CHECKPOINT, QEMU_SAVED };
+enum qemu_special { QEMU_PLAIN, QEMU_IOCTL, QEMU_CHECKPOINT, QEMU_SAVED, QEMU_LOADED };
 
 struct qemu_name {
 	char *name; /* owned */
@@ -80,10 +80,10 @@ void qemu_event_make(struct qemu_events *e, struct qemu_name *n, struct qemu_hea
 		     struct text_slice args, uint8_t *to, struct event *ev);
 
 /*
- * QEMU logs how long the VM's RAM was written when that is over: the time before the event at which it began, and that
- * begin as an event; 0: it is another event.
+ * QEMU logs how long the VM's RAM was written, or a device was loaded, when that is over: the time before the event at
+ * which it began, and that begin as an event; 0: it is another event.
  */
-uint64_t qemu_saved_ns(const struct qemu_name *n, struct text_slice args);
-void qemu_saving_make(struct qemu_head head, uint8_t *to, struct event *ev);
+uint64_t qemu_step_begin(const struct qemu_name *n, struct text_slice args, uint64_t *ret_step);
+void qemu_step_make(struct qemu_head head, uint64_t step, uint8_t *to, struct event *ev);
 
 #endif

@@ -436,7 +436,7 @@ static int qemulog_next(struct reader *r, struct batch *batch)
 	for (skipped = q->unknown.nr; batch->nr + 2 < BATCH_MAX && line_next(q, &l);
 	     skipped = q->unknown.nr) {
 		struct qemu_name *n = qemu_event_name(&q->events, l.name, NULL);
-		uint64_t saved_ns;
+		uint64_t took_ns, step;
 		int err = qemu_two_event(&q->two, r->info.file, &l, q->lines.number,
 					 q->unknown.nr > skipped);
 
@@ -448,15 +448,15 @@ static int qemulog_next(struct reader *r, struct batch *batch)
 		}
 		batch->nr += seam_make(q, l.head.time_ns, q->arena + batch->nr * QEMU_RECORD_MAX,
 				       &batch->ev[batch->nr]);
-		saved_ns = qemu_saved_ns(n, l.args);
-		if (saved_ns && saved_ns < l.head.time_ns) {
+		took_ns = qemu_step_begin(n, l.args, &step);
+		if (took_ns && took_ns < l.head.time_ns) {
 			struct qemu_head begin = l.head;
 
-			begin.time_ns -= saved_ns;
+			begin.time_ns -= took_ns;
 			if (begin.time_ns < q->time_ns) /* it began after the event before */
 				begin.time_ns = q->time_ns;
-			qemu_saving_make(begin, q->arena + batch->nr * QEMU_RECORD_MAX,
-					 &batch->ev[batch->nr]);
+			qemu_step_make(begin, step, q->arena + batch->nr * QEMU_RECORD_MAX,
+				       &batch->ev[batch->nr]);
 			batch->nr++;
 			r->info.nr_events++;
 		}
