@@ -216,7 +216,7 @@ static enum paste_class trace_classify(const char *s, const char *end)
 		return l.timeless ? PASTE_TIMELESS : PASTE_EVENT;
 	case TEXT_UNKNOWN:
 		if (*text_skip_quote(s) == '#')
-			return PASTE_OTHER;
+			return text_is_exception(text_skip_quote(s)) ? PASTE_UNKNOWN : PASTE_OTHER;
 		return is_event_with(s, end, ": x") || is_event_with(s, end, "_: x") ||
 				       is_event_with(s, end, " x: x") ||
 				       is_event_with(s, end, " 1.000000: x: x")

@@ -441,7 +441,7 @@ static enum text_line_kind other_parse(struct text_line *l, const char *line, co
 	if (*s == '\n' || s >= end)
 		return TEXT_EMPTY;
 	if (*s == '#')
-		return text_comment_parse(l, s);
+		return text_is_exception(s) ? TEXT_UNKNOWN : text_comment_parse(l, s);
 	if (!strncmp(s, "CPU:", 4) && text_lost_parse(l, s))
 		return TEXT_LOST;
 	if (text_is_header(s, end)) {

@@ -121,4 +121,7 @@ bool text_is_header(const char *s, const char *end);
 /* A comment: TEXT_STARTED, TEXT_OVERRUN or TEXT_EMPTY. */
 enum text_line_kind text_comment_parse(struct text_line *l, const char *s);
 
+/* "#GP (0x18)": no comment, but the second line of a kvm_inj_exception. */
+bool text_is_exception(const char *s);
+
 #endif

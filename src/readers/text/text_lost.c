@@ -3,6 +3,7 @@
  * Lines that are no events. Those that say that events are missing: of a CPU before its next one, "CPU:3 [LOST 12
  * EVENTS]", and before the first. Source: kernel/trace/trace.c (print_trace_line), trace-cmd's trace-read.c.
  */
+#include <ctype.h>
 #include <string.h>
 
 #include "readers/text/lines.h"
@@ -72,6 +73,12 @@ enum text_line_kind text_comment_parse(struct text_line *l, const char *s)
 		return TEXT_EMPTY;
 	l->count -= stored;
 	return TEXT_OVERRUN;
+}
+
+bool text_is_exception(const char *s)
+{
+	return *s == '#' && isupper((unsigned char)s[1]) && isupper((unsigned char)s[2]) &&
+	       (s[3] == '\n' || s[3] == '\r' || !strncmp(s + 3, " (", 2));
 }
 
 /* "cpus=2", "version = 7", "CPU 3 is empty": what trace-cmd report prints first. */
