@@ -385,6 +385,24 @@ static int event_print(char *s, char *to, size_t size)
 	return (size_t)len < size ? len : 0;
 }
 
+bool babeltrace_is_wrapped(char *s, char *end)
+{
+	const char *after;
+	uint64_t seconds;
+	int depth = 0;
+
+	s += strspn(s, "> |");
+	if (s >= end || *s != '[')
+		return false;
+	*end = '\0';
+	after = time_parse(s + 1, &seconds);
+	after = after ? strchr(after, ']') : NULL;
+	*end = '\n';
+	for (const char *p = s; p < end; p++)
+		depth += (*p == '{') - (*p == '}');
+	return after && (depth || text_trim_end(s, end)[-1] != '}');
+}
+
 char *babeltrace_line(char *s, char *end)
 {
 	char line[LINE_BYTES];

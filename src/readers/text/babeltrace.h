@@ -14,4 +14,7 @@ bool babeltrace_probe(const char *text, size_t len);
  */
 char *babeltrace_line(char *s, char *end);
 
+/* Does a record begin in this line that is none by itself, as its end is in the next lines? */
+bool babeltrace_is_wrapped(char *s, char *end);
+
 #endif

@@ -109,6 +109,19 @@ static enum text_line_kind line_parse(struct tracetext *t, char *s, char *end)
 	return text_line_parse(&t->line, s, babeltrace_line(s, end));
 }
 
+/* Is the line part of a record of babeltrace whose end is in a later line? It is dropped. */
+static bool is_wrapped(struct tracetext *t, char *s, char *end)
+{
+	bool within = t->in_wrapped;
+
+	if (t->lines.babeltrace && babeltrace_is_wrapped(s, end)) {
+		skip_count(t, &t->wrapped);
+		within = true;
+	}
+	t->in_wrapped = within && (s == end || end[-1] != '}');
+	return within;
+}
+
 enum text_line_kind tracetext_line(struct tracetext *t)
 {
 	char *s, *end;
@@ -138,15 +151,16 @@ enum text_line_kind tracetext_line(struct tracetext *t)
 			tracetext_head_learn(t, s);
 			thread_guess(t);
 		}
+		t->in_wrapped &= t->kind == TEXT_UNKNOWN;
 		if (t->kind == TEXT_UNKNOWN && !t->unknown.nr)
 			snprintf(t->unknown_line, sizeof(t->unknown_line), "%.*s", (int)(end - s),
 				 s);
 		if (!t->scanned)
 			tracetext_seam(t, s, end);
-		if (t->kind == TEXT_UNKNOWN)
-			skip_count(t, &t->unknown);
-		else if (t->kind != TEXT_EMPTY)
+		if (t->kind != TEXT_UNKNOWN && t->kind != TEXT_EMPTY)
 			return t->kind;
+		if (t->kind == TEXT_UNKNOWN && !is_wrapped(t, s, end))
+			skip_count(t, &t->unknown);
 	}
 	return TEXT_EMPTY;
 }

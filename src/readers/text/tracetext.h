@@ -196,6 +196,8 @@ struct tracetext {
 		uint64_t newest;
 	} days;
 	struct text_skipped unknown, other_unit, other_part;
+	struct text_skipped wrapped; /* records of babeltrace whose ends are in later lines */
+	bool in_wrapped;
 	char unknown_line[TRACETEXT_UNKNOWN_BYTES]; /* the first one's beginning */
 	uint64_t back_line; /* where a CPU's times go back to the beginning, or by a second; 0: nowhere */
 	uint64_t overrun, uncounted; /* events overwritten before the first; losses of unknown size */

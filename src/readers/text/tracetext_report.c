@@ -138,6 +138,11 @@ void tracetext_report(struct tracetext *t)
 			": blank lines, lines that are no events, or dropped records are there, "
 			"and what spans them is not measured",
 			info->file, t->left_out.nr, t->left_out.first_line);
+	if (t->wrapped.nr)
+		trace_info_caveat(info,
+				  "%s: %" PRIu64 " records were dropped, the first is line %" PRIu64
+				  ": they are not in one line",
+				  info->file, t->wrapped.nr, t->wrapped.first_line);
 	skipped_report(t, &t->unknown, "not recognized");
 	skipped_report(t, &t->other_unit,
 		       t->other.timeless ? "no timestamp"
@@ -168,10 +173,12 @@ int tracetext_check(const struct tracetext *t)
 	const struct trace_info *info = &t->reader.info;
 	const char *option;
 
-	if (info->nr_events > (t->guest ? 0 : t->nr_holes) || !t->unknown.nr)
+	const struct text_skipped *skipped = t->unknown.nr ? &t->unknown : &t->wrapped;
+
+	if (info->nr_events > (t->guest ? 0 : t->nr_holes) || !skipped->nr)
 		return 0;
 	fail(-EINVAL, "%s: no event in %" PRIu64 " lines, the first is line %" PRIu64, info->file,
-	     t->unknown.nr, t->unknown.first_line);
+	     skipped->nr, skipped->first_line);
 	option = option_of(t->unknown_line);
 	if (!option)
 		return fail_hint(-EINVAL,
