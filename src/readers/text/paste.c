@@ -268,7 +268,7 @@ static bool tail_join(struct text_lines *t)
 	    !paste_join_both(p, more, &join))
 		return false;
 	if (join.blank != join.no_blank && (full || join.blank))
-		blank = join.blank > join.no_blank || !full;
+		blank = join.blank > join.no_blank || (!full && join.no_blank < JOIN_WHOLE);
 	best = blank ? join.blank : join.no_blank;
 	if (best < JOIN_HALF &&
 	    (more->class != PASTE_UNKNOWN || printable_soft(p->now.at, p->now.end)))

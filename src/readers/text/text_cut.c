@@ -227,6 +227,15 @@ static enum paste_class trace_classify(const char *s, const char *end)
 	}
 }
 
+/* "FAILE" of "FAILED_VMENTRY". */
+static bool is_half_failed(const char *word)
+{
+	static const char failed[] = "FAILED_VMENTRY";
+	size_t len = strcspn(word, " \n");
+
+	return len && len < sizeof(failed) - 1 && !memcmp(word, failed, len);
+}
+
 /* "reason EXTERNAL_INTERRUP T rip ..." fits a form, too, as a reason may have two words. */
 static bool has_odd_reason(const struct half *h)
 {
@@ -243,6 +252,8 @@ static bool has_odd_reason(const struct half *h)
 	len = strcspn(s, " \n");
 	if (s + len >= end)
 		return false;
+	if (is_half_failed(s + len + 1))
+		return true;
 	len += !memcmp(s + len, " excp", 5) ? 5 : 0;
 	snprintf(reason, sizeof(reason), "%.*s", (int)len, s);
 	return isalpha((unsigned char)*s) && !exit_reason_known(reason);
