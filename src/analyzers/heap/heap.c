@@ -91,7 +91,8 @@ static int ranges_cut(struct heap_ranges *r, uint32_t pid, uint64_t from, uint64
 	for (last = first; last < r->nr && r->range[last].pid == pid && r->range[last].to <= to;
 	     last++)
 		*ret += r->range[last].to - r->range[last].from;
-	memmove(&r->range[first], &r->range[last], (r->nr - last) * sizeof(*r->range));
+	if (last > first)
+		memmove(&r->range[first], &r->range[last], (r->nr - last) * sizeof(*r->range));
 	r->nr -= last - first;
 	if (first < r->nr && r->range[first].pid == pid && r->range[first].from < to) {
 		*ret += to - r->range[first].from;
