@@ -110,13 +110,19 @@ static bool spins;
  * The number of rounds is the time. No code is the same, so that the compiler keeps each function; those that call none
  * have a frame, too.
  */
+#ifdef __clang__
+#define IN_ONE_COPY __attribute__((noinline))
+#else
+#define IN_ONE_COPY __attribute__((noinline, noclone))
+#endif
+
 #define SPIN(name)                                                                                 \
-	__attribute__((noinline, noclone)) static void spin_##name(unsigned int rounds)            \
+	IN_ONE_COPY static void spin_##name(unsigned int rounds)                                   \
 	{                                                                                          \
 		asm volatile("push %%rbp; mov %%rsp, %%rbp\n"                                      \
 			     "1: decl %0; jnz 1b; pop %%rbp # " #name : "+r"(rounds));             \
 	}                                                                                          \
-	__attribute__((noinline, noclone)) static void call_##name(unsigned int rounds)            \
+	IN_ONE_COPY static void call_##name(unsigned int rounds)                                   \
 	{                                                                                          \
 		spin_##name(rounds);                                                               \
 		asm volatile("# " #name);                                                          \
