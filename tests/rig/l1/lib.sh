@@ -10,9 +10,10 @@ STATUS_L2_FAILED=75
 STATUS_PEER_LOST=76
 why=/tmp/why # an L2 failed
 
-# Limits in seconds, for a machine ten times slower than one of two CPUs without load: of each wait, and of a QEMU and the
-# recorder with it.
+# Limits in seconds, for a machine ten times slower than one of two CPUs without load: of each wait, of a wait after
+# another one has timed out, as what is waited for depends on it, and of a QEMU and the recorder with it.
 wait_seconds=300
+later_wait_seconds=30
 # shellcheck disable=SC2034
 life_seconds=500
 # A part ends before its boot does (run_seconds in rig.sh), so that its results leave L1.
@@ -30,10 +31,11 @@ log() {
 
 # Waits until a command succeeds. Nothing in the rig waits without bound.
 wait_until() { # COMMAND...
-	local end=$((SECONDS + wait_seconds))
+	local end=$((SECONDS + ${timed_out:-$wait_seconds}))
 	while ! "$@" 2>/dev/null; do
 		((SECONDS < end)) || {
 			log "timed out waiting for: $*"
+			timed_out=$later_wait_seconds
 			return 1
 		}
 		sleep 0.1
@@ -152,6 +154,11 @@ l2_command() { # NAME VCPUS WORK [ARGUMENT...]
 		-serial "file:$out/$name.console" -pidfile "/tmp/$name.pid" "$@")
 }
 
+# To be waited for. QEMU makes its pidfile before it asks KVM for a VM.
+is_vm_or_died() { # NAME
+	ls -l "/proc/$(cat "$out/$1.pid")/fd" | grep -q 'anon_inode:kvm-vm' || [ ! -e "/tmp/$1.pid" ]
+}
+
 # Starts qemu_command[]; sets $job, and keeps the pid in NAME.pid (QEMU removes its own at its end).
 l2_start() { # NAME
 	timeout -k 5 "$life_seconds" "${qemu_command[@]}" </dev/null >"$out/$1.qemu" 2>&1 &
@@ -159,6 +166,7 @@ l2_start() { # NAME
 	job=$!
 	wait_until test -s "/tmp/$1.pid"
 	cp "/tmp/$1.pid" "$out/$1.pid"
+	wait_until is_vm_or_died "$1"
 }
 
 # The reference: tracefs writes the same events into its own buffers while hostrace records, perf only counts them.

@@ -26,6 +26,7 @@ for part in $(cat parts); do
 		kill "$watch"
 		echo $status >"$out/$part.status"
 		log "$part ends with status $status"
+		[ $status = 0 ] || tail -n 8 "$out/$part.log" | sed "s/^/$part: /"
 		[ ! -e "$out/$part.processes" ] || {
 			bad=1
 			break 2
