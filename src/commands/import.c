@@ -60,6 +60,7 @@ static int write_event(struct trace_writer *w, const struct event *ev)
 struct written {
 	uint64_t nr;	 /* events */
 	uint64_t placed; /* lost events that `lost` records report */
+	uint64_t flags;	 /* events with latency flags, which a record has no place for */
 };
 
 static int write_events(struct reader *r, struct trace_writer *w, struct written *written)
@@ -73,6 +74,8 @@ static int write_events(struct reader *r, struct trace_writer *w, struct written
 		for (unsigned int i = 0; i < batch->nr && !err; i++) {
 			written->placed += lost_record_count(&batch->ev[i]);
 			written->nr++;
+			written->flags += strspn(batch->ev[i].flags, ".") !=
+					  strlen(batch->ev[i].flags);
 			err = write_event(w, &batch->ev[i]);
 		}
 		if (!err)
@@ -143,6 +146,9 @@ static int cmd_import(int argc, char **argv)
 
 	for (size_t i = 0; i < json_array_size(notes); i++)
 		command_note("%s", json_string_value(json_array_get(notes, i)));
+	if (written.flags)
+		command_note("%" PRIu64 " events have latency flags, which are not kept: list them "
+			     "from the original", written.flags);
 	command_note("%s: %" PRIu64 " events", path, written.nr);
 	return input_set_strict_failed(in) ? EXIT_FOUND : EXIT_FINE;
 }

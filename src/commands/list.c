@@ -16,8 +16,9 @@ static bool with_tcpdump;
 /* clang-format off */
 static const struct option_row list_options[] = {
 	{0,   "frames",     OPT_U64,  &given.max_frames, "N",  "show at most N frames of a backtrace (default: all)"},
+	{0,   "flags",      OPT_FLAG, &given.flags, NULL, "show ftrace's latency flags (irqs off, need-resched, irq, preempt depth)"},
 	{0,   "follow",     OPT_FLAG, &input_given.follow, NULL, "list the events of a recording that is being written, from a pipe or a file, as they come"},
-	{0,   "columns",    OPT_TEXT, &given.columns, "NAME[,NAME]", "only these columns: time_ns, source, vm, cpu, vcpu, pid, tid, comm, event, "
+	{0,   "columns",    OPT_TEXT, &given.columns, "NAME[,NAME]", "only these columns: time_ns, source, vm, cpu, vcpu, pid, tid, comm, flags, event, "
 								    "or names of fields"},
 	{0},
 };
@@ -55,7 +56,8 @@ static int list_osv(const char *path)
 	struct sample_list_options opt = {
 		.line = sample_line_given(), .prefix = prefix, .tcpdump = with_tcpdump};
 
-	if (options_unused_check("wide frames", "on one OSv trace") || backtrace_options_check())
+	if (options_unused_check("wide frames flags", "on one OSv trace") ||
+	    backtrace_options_check())
 		return command_failed();
 	if (with_tcpdump)
 		command_confine_starts_programs();
@@ -170,6 +172,8 @@ const struct command list_command = {
 	.unused = "no-header symfs",
 	.rules =
 		(const struct option_rule[]){{"wide", .formats = "text", .unless = "columns"},
+					     {"flags", .formats = "text json jsonl"},
+					     {"flags", .unless = "columns"},
 					     {"follow", .formats = "text json jsonl"},
 					     {"since", .unless = "follow"},
 					     {"until", .unless = "follow"},

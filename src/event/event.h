@@ -55,6 +55,8 @@ struct event_type {
 	const struct field *const *bound; /* by the same index: its own field, NULL: absent */
 };
 
+enum { EVENT_FLAGS_MAX = 8 };
+
 /*
  * One event in a batch. `data` is the whole record, header included, `size` bytes; it belongs to the reader and
  * is valid until the reader's next call. Header fields are already removed.
@@ -66,7 +68,12 @@ struct event {
 	uint32_t pid, tid;
 	uint16_t size, cpu, vcpu; /* RECORD_CPU_UNKNOWN: not recorded; RECORD_NO_VCPU: none */
 	uint16_t source;	  /* which input, 0 the first; see struct trace_info */
-	uint64_t guest_ns;	  /* of an aligned guest's event: the time that the guest recorded; else undefined */
+	/*
+	 * ftrace's latency flags, "dNh2.": irqs off, need-resched, in a hard or soft irq, preempt depth, depth of
+	 * migrate_disable(); a dot is none of it. "": not recorded, as in our own recordings.
+	 */
+	char flags[EVENT_FLAGS_MAX];
+	uint64_t guest_ns; /* of an aligned guest's event: the time that the guest recorded; else undefined */
 };
 
 /*

@@ -287,6 +287,7 @@ void pending_batch(struct pending *p, const struct event_type *const *types,
 		ev->cpu = h.cpu;
 		ev->vcpu = h.vcpu;
 		ev->source = 0;
+		ev->flags[0] = 0;
 		p->live_bytes -= h.size;
 		if (ev->type->id == EV_lost)
 			info->lost += lost_count(p, ev);

@@ -38,6 +38,7 @@ GET_NUMBER(get_tid, ROW, row->ev->tid)
 GET_TEXT(get_source, ROW, row->source)
 GET_TEXT(get_vm, ROW, row->vm)
 GET_TEXT(get_comm, ROW, row->comm)
+GET_TEXT(get_flags, ROW, *row->ev->flags ? row->ev->flags : NULL)
 GET_TEXT(get_event, ROW, row->ev->type->name)
 
 static const struct column_def own_columns[] = {
@@ -54,6 +55,9 @@ static const struct column_def own_columns[] = {
 	{"pid", NULL, COL_COUNT, .get = get_pid, .doc = "process id (--columns)"},
 	{"tid", NULL, COL_COUNT, .get = get_tid, .doc = "thread id"},
 	{"comm", NULL, COL_TEXT, .get = get_comm, .doc = "name of the thread, if known"},
+	{"flags", NULL, COL_TEXT, .get = get_flags, .optional = true,
+	 .doc = "ftrace's latency flags: irqs off, need-resched, hard or soft irq, preempt depth, "
+		"depth of migrate_disable() (trace.dat, text of ftrace; --flags)"},
 	{"event", NULL, COL_TEXT, .get = get_event, .doc = "name of the event"},
 	{0},
 };

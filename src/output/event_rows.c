@@ -11,11 +11,12 @@ enum { ROW_BYTES = 4 * ROW_VALUE_MAX };
 
 /* ---- text ---- */
 
-void event_row_text_head(bool ticks, bool with_source, int vm_width, FILE *out)
+void event_row_text_head(const struct event_row *row, bool with_source, FILE *out)
 {
-	fprintf(out, "#%11s %s%-*s%s%3s %4s %-15s %s\n", ticks ? "ticks" : "seconds",
-		with_source ? "source " : "", vm_width, vm_width ? "VM" : "", vm_width ? " " : "",
-		"cpu", "vcpu", "thread", "event fields");
+	fprintf(out, "#%11s %s%-*s%s%3s %4s %s%-15s %s\n", row->ticks ? "ticks" : "seconds",
+		with_source ? "source " : "", row->vm_width, row->vm_width ? "VM" : "",
+		row->vm_width ? " " : "", "cpu", "vcpu", row->with_flags ? "flags  " : "",
+		"thread", "event fields");
 }
 
 /* "12.000000345", to the right of 12 places. */
@@ -96,6 +97,10 @@ void event_row_text(const struct event_row *row, uint64_t start_ns, bool with_so
 	*p++ = ' ';
 	p = pad_left(p, row->vcpu != RECORD_NO_VCPU ? put_dec(p, row->vcpu) : put_text(p, "-"), 4);
 	*p++ = ' ';
+	if (row->with_flags) {
+		p = pad_right(p, put_text(p, *ev->flags ? ev->flags : "-"), ROW_FLAGS_WIDTH - 1);
+		*p++ = ' ';
+	}
 	p = put_thread(p, row);
 	*p++ = ' ';
 	p = put_text(p, ev->type->name);
@@ -210,6 +215,10 @@ void event_row_json(const struct event_row *row, FILE *out)
 	put_json_unless(out, row->vcpu, RECORD_NO_VCPU);
 	fprintf(out, ",\"tid\":%u,\"comm\":", ev->tid);
 	put_json(out, row->comm);
+	if (row->with_flags && *ev->flags) {
+		fputs(",\"flags\":", out);
+		put_json(out, ev->flags);
+	}
 	fputs(",\"event\":", out);
 	put_json(out, ev->type->name);
 	fputs(",\"fields\":{", out);

@@ -21,6 +21,7 @@ struct event_row {
 	int vm_width;	    /* of the column, in text */
 	uint16_t vcpu;	    /* RECORD_NO_VCPU if none */
 	const struct addresses *symbols; /* of the guest, for text; NULL: none */
+	bool with_flags;     /* ftrace's latency flags, in text and JSON */
 	bool ticks;	     /* times are ticks of an unknown rate, not ns */
 	uint64_t max_frames; /* of a backtrace; 0: all */
 };
@@ -30,13 +31,14 @@ enum {
 	ROW_CELL_MAX = 2 * ROW_VALUE_MAX + 64,	/* of its cell in CSV */
 };
 
-enum { ROW_EVENT_COLUMN = 38, ROW_SOURCE_WIDTH = 7 }; /* where the event's name begins, without source and VM */
+/* Where the event's name begins, without source, VM and flags. */
+enum { ROW_EVENT_COLUMN = 38, ROW_SOURCE_WIDTH = 7, ROW_FLAGS_WIDTH = 7 };
 
 /* One line: seconds since start_ns, [source,] [VM,] CPU, vCPU, thread, event, fields with readable values. */
 void event_row_text(const struct event_row *row, uint64_t start_ns, bool with_source, FILE *out);
-void event_row_text_head(bool ticks, bool with_source, int vm_width, FILE *out);
+void event_row_text_head(const struct event_row *row, bool with_source, FILE *out); /* of its ticks, width, flags */
 
-/* {"time_ns","source",["vm",]"cpu","vcpu","tid","comm","event","fields":{}} without a newline. */
+/* {"time_ns","source",["vm",]"cpu","vcpu","tid","comm",["flags",]"event","fields":{}} without a newline. */
 void event_row_json(const struct event_row *row, FILE *out);
 
 /*

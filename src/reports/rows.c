@@ -30,7 +30,7 @@ struct rows {
 	struct event_columns *columns; /* NULL: all */
 	int err;
 	int vm_width;
-	bool has_frames, has_addresses; /* in the events so far */
+	bool has_frames, has_addresses, has_flags; /* in the events so far */
 	bool noted[EVENT_TYPES_MAX];	/* types whose fields are in them */
 	bool tried[INPUTS_MAX];
 	struct addresses *symbols[INPUTS_MAX]; /* that a source brings itself */
@@ -82,9 +82,11 @@ static void row_write(struct rows *rows, const struct event *ev)
 		.vcpu = thread_vcpu(rows->names, ev),
 		.ticks = rows->ticks,
 		.max_frames = rows->q->max_frames,
+		.with_flags = rows->q->flags,
 		.vm_width = rows->vm_width,
 	};
 
+	rows->has_flags |= *ev->flags;
 	if (!rows->noted[ev->type->index])
 		fields_note(rows, ev->type);
 
@@ -123,7 +125,8 @@ static void row_write(struct rows *rows, const struct event *ev)
 static int fields_column(const struct rows *rows)
 {
 	int column = ROW_EVENT_COLUMN + (rows->with_source ? ROW_SOURCE_WIDTH : 0) +
-		     (rows->with_vm ? rows->vm_width + 1 : 0);
+		     (rows->with_vm ? rows->vm_width + 1 : 0) +
+		     (rows->q->flags ? ROW_FLAGS_WIDTH : 0);
 
 	return column < FIELDS_COLUMN_MAX ? column : FIELDS_COLUMN_MAX;
 }
@@ -139,7 +142,10 @@ static void rows_begin(struct rows *rows)
 	}
 	if (!is(rows, "text") || rows->columns)
 		return; /* the heading of CSV is known only at the end */
-	event_row_text_head(rows->ticks, rows->with_source, rows->vm_width, rows->out->file);
+	event_row_text_head(&(const struct event_row){.ticks = rows->ticks,
+						      .vm_width = rows->vm_width,
+						      .with_flags = rows->q->flags},
+			    rows->with_source, rows->out->file);
 	output_fields(rows->out, fields_column(rows));
 }
 
@@ -239,6 +245,9 @@ static json_t *notes_make(const struct rows *rows, bool limited)
 	if (rows->q->max_frames && rows->nr && !rows->has_frames)
 		json_array_append_new(more, json_string("--frames has no effect: none of these "
 							"events has a call chain"));
+	if (rows->q->flags && rows->nr && !rows->has_flags)
+		json_array_append_new(more, json_string("--flags has no effect: none of these "
+							"events has latency flags"));
 	if (rows->q->no_symbols && rows->nr && !rows->has_addresses)
 		json_array_append_new(more, json_string("--no-resolve has no effect: none of these "
 							"events has an address or a call chain"));

@@ -362,6 +362,47 @@ const char *ftrace_event_name(struct ftrace_events *e, const uint8_t *entry, siz
 
 /* ---- a record ---- */
 
+/* include/linux/trace_events.h: enum trace_flag_type */
+enum {
+	OF_IRQS = 0x01,
+	OF_RESCHED_LAZY = 0x02, /* Linux 6.13; before, irqs are unknown, on no architecture that has KVM */
+	OF_RESCHED = 0x04,
+	OF_HARDIRQ = 0x08,
+	OF_SOFTIRQ = 0x10,
+	OF_PREEMPT_RESCHED = 0x20,
+	OF_NMI = 0x40,
+	OF_BH = 0x80,
+};
+
+static unsigned int bit_to(unsigned int flags, unsigned int flag, unsigned int value)
+{
+	return flags & flag ? value : 0;
+}
+
+static char depth_letter(unsigned int depth)
+{
+	return depth ? "0123456789abcdef"[depth & 15] : '.';
+}
+
+/* As the text of tracefs has them (Documentation/trace/ftrace.rst), of common_flags and common_preempt_count. */
+static void latency_flags(unsigned int flags, unsigned int depths, char to[EVENT_FLAGS_MAX])
+{
+	/* by RESCHED, PREEMPT_RESCHED, LAZY */
+	static const char resched[] = ".npNlbLB";
+	/* by HARDIRQ, SOFTIRQ, NMI */
+	static const char irq[] = ".hsHzZzZ";
+	static const char off[] = ".dbD"; /* by IRQS, BH */
+
+	to[0] = off[bit_to(flags, OF_IRQS, 1) | bit_to(flags, OF_BH, 2)];
+	to[1] = resched[bit_to(flags, OF_RESCHED, 1) | bit_to(flags, OF_PREEMPT_RESCHED, 2) |
+			bit_to(flags, OF_RESCHED_LAZY, 4)];
+	to[2] = irq[bit_to(flags, OF_HARDIRQ, 1) | bit_to(flags, OF_SOFTIRQ, 2) |
+		    bit_to(flags, OF_NMI, 4)];
+	to[3] = depth_letter(depths & 15);
+	to[4] = depth_letter(depths >> 4);
+	to[5] = 0;
+}
+
 int ftrace_event_make(struct ftrace_events *e, const uint8_t *entry, size_t len, unsigned int cpu,
 		      uint8_t *to, struct event *ev)
 {
@@ -397,5 +438,6 @@ int ftrace_event_make(struct ftrace_events *e, const uint8_t *entry, size_t len,
 	memcpy(to, &hdr, sizeof(hdr));
 	*ev = (struct event){.type = f->type, .data = to, .tid = hdr.tid, .size = hdr.size,
 			     .cpu = hdr.cpu, .vcpu = hdr.vcpu};
+	latency_flags(entry[2], entry[3], ev->flags);
 	return 1;
 }

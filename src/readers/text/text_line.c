@@ -114,6 +114,19 @@ static bool event_parse(struct text_line *l, const char *p, const char *end)
 				      : text_ftrace_event_parse(l, p + 1, end);
 }
 
+void text_flags_put(const struct text_slice *flags, char to[EVENT_FLAGS_MAX])
+{
+	static const char known[] = ".0123456789abcdefBDHLNSXZhlnpsz#*";
+
+	if (flags->len < 4 || flags->len >= EVENT_FLAGS_MAX)
+		return;
+	for (size_t i = 0; i < flags->len; i++)
+		if (!strchr(known, flags->at[i]) || !flags->at[i])
+			return;
+	memcpy(to, flags->at, flags->len);
+	to[flags->len] = 0;
+}
+
 /* The CPU is in brackets after the task, whose name may contain brackets itself. */
 static bool bracket_parse(struct text_line *l, const char *s, const char *end)
 {
@@ -127,9 +140,13 @@ static bool bracket_parse(struct text_line *l, const char *s, const char *end)
 		    !text_task_parse(l, s, b))
 			continue;
 		p = text_skip_blanks(p + 1);
+		l->flags.len = 0;
 		if (!text_is_digit(*p)) { /* the flags */
+			const char *flags = p;
+
 			while (*p != ' ' && *p != '\n')
 				p++;
+			l->flags = text_slice_of(flags, p);
 			p = text_skip_blanks(p);
 		}
 		l->cpu = (uint32_t)cpu;
@@ -160,6 +177,7 @@ static bool latency_parse(struct text_line *l, const char *s, const char *end)
 		if (len < 4 || len > FLAGS_MAX || flags[len] == '\n' || text_is_digit(*flags))
 			continue;
 		l->layout = TEXT_LATENCY;
+		l->flags = text_slice_of(flags, flags + len);
 		l->tgid = 0;
 		l->have_cpu = true;
 		l->comm = text_slice_of(s, dash);
@@ -457,6 +475,7 @@ enum text_line_kind text_line_parse(struct text_line *l, const char *line, const
 {
 	const char *s = text_skip_quote(line);
 
+	l->flags.len = 0;
 	/* the name of a thread may begin with '#'; tools print blanks before it, and people none before a remark */
 	if (line_is_event(l, line, s, end)) {
 		if (line[0] == '#' && line[1] == ' ')

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "event/event.h"
+
 enum { TEXT_COMM_MAX = 15 }; /* characters of a task's name, as the kernel keeps them */
 
 enum text_layout { TEXT_FTRACE, TEXT_PERF, TEXT_LATENCY };
@@ -39,6 +41,7 @@ struct text_line {
 	bool is_date;  /* the time is a time of day: perf script -F tod */
 	bool is_span;  /* TEXT_LOST of a text_source: from, until, ns */
 	uint64_t from, until;
+	struct text_slice flags;  /* ftrace's, "d.h1."; empty: not printed */
 	struct text_slice comm;	  /* empty: unknown */
 	struct text_slice system; /* empty: not printed */
 	struct text_slice name;	  /* of the event */
@@ -52,6 +55,9 @@ struct text_line {
  * of a file, zeroed at the first.
  */
 enum text_line_kind text_line_parse(struct text_line *l, const char *s, const char *end);
+
+/* A line's flags as an event has them; text of another form, as a longer one, is none. */
+void text_flags_put(const struct text_slice *flags, char to[EVENT_FLAGS_MAX]);
 
 /* Do these bytes, the beginning of a file, contain a line of an event? `whole`: they are all of the file. */
 bool text_has_event(const char *head, size_t len, bool whole);

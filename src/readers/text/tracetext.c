@@ -299,14 +299,13 @@ struct text_name *tracetext_name(struct tracetext *t, const struct read_hint *hi
 
 /* ---- events ---- */
 
-static size_t text_put(const struct event_type *type, struct text_slice text, uint8_t *record)
+static void text_put(const struct event_type *type, struct text_slice text, uint8_t *record)
 {
 	size_t room = type->size - sizeof(struct record_hdr),
 	       len = text.len < room ? text.len : room - 1;
 
 	memcpy(record + sizeof(struct record_hdr), text.at, len);
 	memset(record + sizeof(struct record_hdr) + len, 0, room - len);
-	return type->size;
 }
 
 static void event_make(struct tracetext *t, struct text_name *n, struct event *ev)
@@ -340,6 +339,7 @@ static void event_make(struct tracetext *t, struct text_name *n, struct event *e
 	memcpy(to, &hdr, sizeof(hdr));
 	*ev = (struct event){.time_ns = hdr.time, .type = type, .data = to, .tid = hdr.tid,
 			     .size = hdr.size, .cpu = hdr.cpu, .vcpu = hdr.vcpu};
+	text_flags_put(&l->flags, ev->flags);
 	if (t->vms)
 		vm_threads_set(t->vms, to, ev);
 	t->used += (hdr.size + 7u) & ~7u;
