@@ -93,6 +93,8 @@ static bool is_cut_mark(const char *s, const char *end)
 	char line[ELISION_BYTES_MAX + 1];
 	size_t len = (size_t)(end - s);
 
+	if (len > 8 && !memcmp(s, ".  ", 3) && s[7] == ':') /* bytes in hexadecimal, perf script -D */
+		return false;
 	if (len > ELISION_BYTES_MAX || !strchr("[(<{-*.~=#+_8", *s))
 		return false;
 	for (size_t i = 0; i < len; i++)
