@@ -10,7 +10,10 @@
 #include "readers/text/lines.h"
 #include "readers/text/text_line.h"
 
-enum { PERIOD_WIDTH = 10 }; /* "%10u " */
+enum {
+	PERIOD_WIDTH = 10, /* "%10u " */
+	THREAD_DIGITS = 3, /* a name that ends in a blank and a number, "fc_vcpu 12", has fewer */
+};
 
 bool text_is_vmm_thread(const char *s, const char *end)
 {
@@ -23,18 +26,32 @@ bool text_is_vmm_thread(const char *s, const char *end)
 	return false;
 }
 
+/*
+ * Do a thread's name and number end at `end`, before a number that is a period? That of a tracepoint is 1 mostly, and
+ * the thread with this number is init.
+ */
+static bool is_thread(const char *s, const char *end, struct text_slice period)
+{
+	const char *digits = text_digits_before(s, end), *name = digits;
+
+	if (digits > s && digits[-1] == '/') /* "4100/4113" */
+		name = text_digits_before(s, digits - 1);
+	return digits < end && name > s && name[-1] == ' ' &&
+	       (text_is_vmm_thread(s, name) || end - digits >= THREAD_DIGITS ||
+		(period.len == 1 && *period.at == '1'));
+}
+
 /* Others may have removed blanks. */
 const char *text_period_cut(const char *line, const char *s, const char *name)
 {
 	const char *end = text_trim_end(s, name), *digits = text_digits_before(s, end),
-		   *before = text_trim_end(line, digits), *number;
+		   *before = text_trim_end(line, digits);
 
 	if (digits == end || digits == before || !memchr(name, ':', strcspn(name, " \n") - 1))
 		return name;
-	number = text_digits_before(s, before > s ? before : s);
 	if (end - before == PERIOD_WIDTH || end - before == PERIOD_WIDTH + 1 ||
 	    end - digits > PERIOD_WIDTH || (before > s && before[-1] == ']') ||
-	    (number < before && number > s && number[-1] == ' ' && text_is_vmm_thread(s, number)))
+	    (before > s && is_thread(s, before, text_slice_of(digits, end))))
 		return digits;
 	return name;
 }
