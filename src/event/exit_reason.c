@@ -105,7 +105,7 @@ static const struct number_name userspace[] = {
 	{32, "KVM_EXIT_AP_RESET_HOLD"}, {33, "KVM_EXIT_X86_BUS_LOCK"}, {34, "KVM_EXIT_XEN"},
 	{35, "KVM_EXIT_RISCV_SBI"}, {36, "KVM_EXIT_RISCV_CSR"}, {37, "KVM_EXIT_NOTIFY"},
 	{38, "KVM_EXIT_LOONGARCH_IOCSR"}, {39, "KVM_EXIT_MEMORY_FAULT"}, {40, "KVM_EXIT_TDX"},
-	{41, "KVM_EXIT_ARM_SEA"},
+	{41, "KVM_EXIT_ARM_SEA"}, {42, "KVM_EXIT_ARM_LDST64B"}, {43, "KVM_EXIT_SNP_REQ_CERTS"},
 };
 /*
  * Other names of VMX reasons: PENDING_INTERRUPT until Linux 5.5. And of SVM's, in trace-cmd's plugin

@@ -40,6 +40,10 @@ static void userspace_reasons_are_those_of_the_kernel(void **state)
 #ifdef KVM_EXIT_TDX
 	SAME(KVM_EXIT_TDX);
 #endif
+	/* newer than the headers of some builds */
+	assert_string_equal(userspace_reason_name(41), "KVM_EXIT_ARM_SEA");
+	assert_string_equal(userspace_reason_name(42), "KVM_EXIT_ARM_LDST64B");
+	assert_string_equal(userspace_reason_name(43), "KVM_EXIT_SNP_REQ_CERTS");
 	assert_null(userspace_reason_name(1000));
 }
 
