@@ -408,6 +408,7 @@ int ftrace_event_make(struct ftrace_events *e, const uint8_t *entry, size_t len,
 {
 	struct format *f = format_of(e, entry, len);
 	struct record_hdr hdr = {.cpu = (uint16_t)cpu, .vcpu = RECORD_NO_VCPU};
+	const struct event_type *type;
 	size_t size = HEAD + len;
 	int32_t pid;
 
@@ -420,12 +421,13 @@ int ftrace_event_make(struct ftrace_events *e, const uint8_t *entry, size_t len,
 	if (!f->wanted)
 		return 0;
 	f->occurs = true;
+	type = f->type;
 	if (e->side == FTRACE_GUEST)
 		hdr.vcpu = hdr.cpu;
 	if (f->ours) {
 		size = f->type->size;
 		memset(to, 0, size);
-		ftrace_ours_fill(f->ours, f->type, entry, len, to);
+		type = ftrace_ours_fill(f->ours, entry, len, to);
 	} else {
 		memcpy(to + HEAD, entry, len);
 		if (size < f->type->size) {
@@ -436,7 +438,7 @@ int ftrace_event_make(struct ftrace_events *e, const uint8_t *entry, size_t len,
 	}
 	hdr.size = (uint16_t)size;
 	memcpy(to, &hdr, sizeof(hdr));
-	*ev = (struct event){.type = f->type, .data = to, .tid = hdr.tid, .size = hdr.size,
+	*ev = (struct event){.type = type, .data = to, .tid = hdr.tid, .size = hdr.size,
 			     .cpu = hdr.cpu, .vcpu = hdr.vcpu};
 	latency_flags(entry[2], entry[3], ev->flags);
 	return 1;

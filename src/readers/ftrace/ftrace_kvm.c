@@ -64,6 +64,7 @@ struct ftrace_ours {
 	} move[MOVES_MAX];
 	unsigned int nr;
 	uint64_t present; /* fields of ours: RECORD_BIT() */
+	struct event_shapes shapes;
 	uint64_t unbound; /* those that every kernel should have, and this format lacks */
 	int vcpu;	  /* offset of vcpu_id, -1 if it has no usable one */
 	bool of_kvm;
@@ -287,6 +288,9 @@ bool ftrace_ours_load(const struct ftrace_ours *o, const struct field *field,
 				    .to_signed = field->kind == FIELD_SINT};
 	if (o->type->id == EV_kvm_emulate_insn)
 		return false; /* insn_trim() */
+	if (o->type->id == EV_kvm_userspace_exit &&
+	    field->offset == offsetof(struct rec_kvm_userspace_exit, error))
+		return false; /* kernel_fields_said() */
 	for (unsigned int i = 0; i < o->nr; i++) {
 		const struct move *m = &o->move[i];
 
@@ -342,10 +346,9 @@ static void insn_trim(struct rec_kvm_emulate_insn *rec)
 	rec->insn1 &= kernel_insn_mask(rec->len, 8);
 }
 
-void ftrace_ours_fill(const struct ftrace_ours *o, const struct event_type *type,
-		      const uint8_t *entry, size_t len, uint8_t *record)
+const struct event_type *ftrace_ours_fill(struct ftrace_ours *o, const uint8_t *entry, size_t len,
+					  uint8_t *record)
 {
-	(void)type;
 	for (unsigned int i = 0; i < o->nr; i++) {
 		const struct move *m = &o->move[i];
 		uint64_t v;
@@ -366,4 +369,6 @@ void ftrace_ours_fill(const struct ftrace_ours *o, const struct event_type *type
 		insn_trim((struct rec_kvm_emulate_insn *)record);
 	if (o->arm64.ret)
 		arm64_fill(&o->arm64, entry, len, (struct rec_kvm_exit *)record);
+	return event_shape_type(&o->shapes, o->type,
+				kernel_fields_said(o->type->id, record, o->present));
 }

@@ -54,9 +54,9 @@ bool ftrace_names_own_vcpu(const char *name);
 bool ftrace_ours_load(const struct ftrace_ours *o, const struct field *field,
 		      struct ftrace_load *ret);
 
-/* Fills the fields of a zeroed record of `type`. */
-void ftrace_ours_fill(const struct ftrace_ours *o, const struct event_type *type,
-		      const uint8_t *entry, size_t len, uint8_t *record);
+/* Fills the fields of a zeroed record, and returns its type: that of ftrace_ours_type(), or one with fewer fields. */
+const struct event_type *ftrace_ours_fill(struct ftrace_ours *o, const uint8_t *entry, size_t len,
+					  uint8_t *record);
 
 enum { FTRACE_LAYOUTS_MAX = 64 }; /* formats of wanted events */
 

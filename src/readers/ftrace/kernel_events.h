@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "event/records.h"
+
 /* How a text prints the value of a field. */
 enum kernel_form {
 	FORM_NUMBER,	  /* 0x1f or 31 */
@@ -76,6 +78,19 @@ static inline uint64_t kernel_insn_mask(unsigned int len, unsigned int at)
 	unsigned int bytes = len > at ? len - at : 0;
 
 	return bytes < 8 ? (UINT64_C(1) << 8 * bytes) - 1 : UINT64_MAX;
+}
+
+/*
+ * The fields of a record that its texts can say, too, of those that its tracepoint has: print fmt has the errno of
+ * kvm_userspace_exit only if it is negative, else the reason. It is an error, or none, whatever the form.
+ */
+static inline uint64_t kernel_fields_said(unsigned int id, const uint8_t *record, uint64_t present)
+{
+	const struct rec_kvm_userspace_exit *exit = (const void *)record;
+
+	return id == EV_kvm_userspace_exit && exit->error >= 0
+		       ? present & ~RECORD_BIT(kvm_userspace_exit, error)
+		       : present;
 }
 
 /* For writers: the way back. */

@@ -531,10 +531,7 @@ uint64_t text_kind_fill(const struct kernel_event *kind, struct text_reasons *re
 	}
 	present |= rest_of[kind->id] ? rest_of[kind->id](text, record)
 				     : text_more(kind->id, text, record);
-	if (kind->id == EV_kvm_userspace_exit && reasons->lacks_errno &&
-	    text_has(text, "reason KVM_"))
-		present &= ~RECORD_BIT(kvm_userspace_exit, error);
-	return present;
+	return kernel_fields_said(kind->id, record, present);
 }
 
 bool text_kind_own_vcpu(const struct kernel_event *kind, struct text_slice text, uint16_t *ret)

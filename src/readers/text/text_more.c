@@ -46,19 +46,18 @@ static bool icr_parse(struct text_slice text, uint64_t *icrh, uint64_t *icrl)
 }
 
 /*
- * "reason KVM_EXIT_IO (2)", "reason restart (4)", "reason error (14)": the number is -errno of the last two, whose
- * reason is not printed.
+ * "reason restart (4)", "reason error (14)": the number is -errno, and the reason is not printed. libtraceevent (perf
+ * script, trace-cmd) compares errno without its sign, and prints the reason of an earlier exit instead.
  */
 static uint64_t userspace_rest(struct text_slice text, uint8_t *record)
 {
 	struct rec_kvm_userspace_exit *rec = (void *)record;
-	bool failed = text_has(text, "reason restart (") || text_has(text, "reason error (");
 	uint64_t number;
 
-	if (!failed && !text_has(text, "reason "))
+	if (!text_number_find(text, "reason restart (", false, &number) &&
+	    !text_number_find(text, "reason error (", false, &number))
 		return 0;
-	text_number_find(text, "(", false, &number);
-	rec->error = failed ? -(int32_t)number : 0;
+	rec->error = -(int32_t)number;
 	return RECORD_BIT(kvm_userspace_exit, error);
 }
 

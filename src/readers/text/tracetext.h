@@ -43,11 +43,6 @@ struct text_reasons {
 		uint32_t isa, reason;
 	} slot[TEXT_REASONS];
 	uint32_t isa; /* of the last reason that was known by name: for reasons that are printed as numbers */
-	/*
-	 * A failed KVM_RUN is printed as "restart" or "error" by the kernel; libtraceevent (perf script, trace-cmd)
-	 * compares errno without its sign, and prints the reason, which is an old one then. Set by the first pass.
-	 */
-	bool lacks_errno;
 };
 
 /* NULL: not an event of ours. `system` may be empty: unknown. */

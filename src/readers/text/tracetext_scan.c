@@ -257,17 +257,6 @@ static void isa_learn(struct scan *s, const struct text_name *name)
 	text_kind_fill(name->kind, &s->t->reasons, s->t->line.text, record, &vcpu);
 }
 
-/* trace-cmd aligns the texts; the kernel prints one blank, and no reason of a run that failed before the first exit. */
-static void errno_learn(struct tracetext *t, const struct text_name *name)
-{
-	const struct text_line *l = &t->line;
-
-	if (name->kind && name->kind->id == EV_kvm_userspace_exit)
-		t->reasons.lacks_errno |= l->layout == TEXT_PERF || l->from_trace_cmd ||
-					  l->text.at != l->name.at + l->name.len + 2 ||
-					  memmem(l->text.at, l->text.len, "UNKNOWN", 7);
-}
-
 static void vcpu_learn(struct scan *s, const struct text_name *name)
 {
 	const struct text_line *l = &s->t->line;
@@ -425,7 +414,6 @@ static int event_learn(struct scan *s, const struct read_hint *hint)
 	if (t->ticks && !t->guest && s->rate.pvclock <= 0)
 		rate_learn(s, name);
 	isa_learn(s, name);
-	errno_learn(t, name);
 	vcpu_learn(s, name);
 	repeats_learn(t);
 	return 0;
