@@ -18,6 +18,7 @@ typedef unsigned char      hr_u8;
 typedef unsigned short     hr_u16;
 typedef unsigned int       hr_u32;
 typedef unsigned long long hr_u64;
+typedef signed char        hr_s8;
 typedef int                hr_s32;
 typedef long long          hr_s64;
 #else
@@ -26,6 +27,7 @@ typedef uint8_t  hr_u8;
 typedef uint16_t hr_u16;
 typedef uint32_t hr_u32;
 typedef uint64_t hr_u64;
+typedef int8_t   hr_s8;
 typedef int32_t  hr_s32;
 typedef int64_t  hr_s64;
 #endif

@@ -130,7 +130,7 @@ static int pvclock_add(struct align *a, const struct event *ev)
 				    .tsc_timestamp = page->tsc_timestamp,
 				    .system_time = page->system_time,
 				    .mul = page->mul,
-				    .shift = (int8_t)page->shift};
+				    .shift = page->shift};
 	int err;
 
 	if (!v || !rec.mul || v->nr_pv >= CLOCK_SEGMENTS_MAX)

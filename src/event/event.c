@@ -18,6 +18,7 @@
 #define KIND_u16 FIELD_UINT
 #define KIND_u32 FIELD_UINT
 #define KIND_u64 FIELD_UINT
+#define KIND_s8  FIELD_SINT
 #define KIND_s32 FIELD_SINT
 #define KIND_s64 FIELD_SINT
 
@@ -306,13 +307,34 @@ static struct registry *registry(void)
 	return r;
 }
 
-int event_type_register(const struct event_type *type, const struct event_type **ret)
+/* A field of ours that older files declare as unsigned, and is signed: its bytes are the same (kvm_pvclock_update). */
+static void signs_mend(const struct event_type *own, struct field *fields, unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr; i++) {
+		const struct field *f = event_field(own, fields[i].name);
+
+		if (f && f->kind == FIELD_SINT && f->size == fields[i].size &&
+		    fields[i].kind == FIELD_UINT)
+			fields[i].kind = FIELD_SINT;
+	}
+}
+
+int event_type_register(const struct event_type *declared, const struct event_type **ret)
 {
 	struct registry *r = registry();
+	struct field fields[EVENT_FIELDS_MAX];
+	struct event_type mended = *declared, *type = &mended;
 	int err = type_check(type);
 
 	if (err)
 		return err;
+	const struct event_type *namesake = type_named(r, type->name);
+
+	if (namesake && namesake->id) {
+		memcpy(fields, type->fields, type->nr_fields * sizeof(*fields));
+		signs_mend(event_type_ours(namesake->id), fields, type->nr_fields);
+		mended.fields = fields;
+	}
 	*ret = type_equal(r, type);
 	if (*ret)
 		return 0;
@@ -322,7 +344,6 @@ int event_type_register(const struct event_type *type, const struct event_type *
 		return fail(-E2BIG, "the event types of the inputs need more than %d MiB of memory",
 			    EVENT_TYPES_BYTES >> 20);
 	struct event_type *t = copy_type(type);
-	const struct event_type *namesake = type_named(r, type->name);
 
 	if (!t)
 		return fail(-ENOMEM, "out of memory");

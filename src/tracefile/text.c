@@ -235,12 +235,16 @@ static uint16_t find_type(const struct textfile *t, const char *name)
 	return type && type->id && event_type_ours(type->id) == type ? type->id : 0;
 }
 
-/* Does the number fit into `size` bytes? Then *ret is its low bytes. */
+/*
+ * Does the number fit into `size` bytes? Then *ret is its low bytes. The one signed byte there is, tsc_shift, has its
+ * unsigned value in older texts.
+ */
 static bool parse_number(const char *s, size_t size, bool is_signed, uint64_t *ret)
 {
 	bool minus = *s == '-';
 	unsigned int bits = 8 * (unsigned int)size;
-	uint64_t most = is_signed    ? (1ull << (bits - 1)) - !minus
+	bool halves = is_signed && (minus || size > 1);
+	uint64_t most = halves	     ? (1ull << (bits - 1)) - !minus
 			: bits == 64 ? UINT64_MAX
 				     : (1ull << bits) - 1;
 	char *end;

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "event/event.h"
+#include "event/records.h"
 
 /* Every entry of events.def: field offsets in the schema equal those of the struct. A missing PAD aborts earlier. */
 static void ours_match_their_structs(void **state)
@@ -89,6 +89,29 @@ static void namesake_keeps_the_id(void **state)
 	assert_int_equal(event_type_register(&t, &old), 0);
 	assert_ptr_not_equal(old, event_type_ours(EV_kvm_pio));
 	assert_int_equal(old->id, EV_kvm_pio);
+}
+
+/* Older files declare tsc_shift, which is -1 at 2 to 4 GHz, as unsigned. */
+static void signed_fields_of_ours_stay_signed(void **state)
+{
+	struct field fields[] = {
+		{.name = "shift", .fmt = "dec", .kind = FIELD_UINT, .offset = 24, .size = 1},
+		{.name = "mul", .fmt = "dec", .kind = FIELD_UINT, .offset = 28, .size = 4}};
+	struct event_type t = {.name = "kvm_pvclock_update", .fields = fields, .nr_fields = 2,
+			       .size = 32};
+	uint8_t record[32] = {[24] = 0xff, [28] = 0xff, 0xff, 0xff, 0xff};
+	const struct event_type *type, *again;
+
+	(void)state;
+	assert_int_equal(event_type_register(&t, &type), 0);
+	assert_int_equal(event_type_register(&t, &again), 0);
+	assert_ptr_equal(type, again);
+	struct event ev = {.type = type, .data = record, .size = sizeof(record)};
+
+	assert_int_equal((int64_t)event_u64(&ev, event_field(type, "shift")), -1);
+	assert_int_equal(event_u64(&ev, event_field(type, "mul")), UINT32_MAX);
+	RECORD(kvm_pvclock_update, update, &ev);
+	assert_int_equal(update->shift, -1);
 }
 
 static void refused(const char *name, unsigned int size, struct field f)
@@ -243,6 +266,7 @@ int main(void)
 		cmocka_unit_test(unknown_ids_and_names),
 		cmocka_unit_test(same_type_is_registered_once),
 		cmocka_unit_test(namesake_keeps_the_id),
+		cmocka_unit_test(signed_fields_of_ours_stay_signed),
 		cmocka_unit_test(bad_types_are_refused),
 		cmocka_unit_test(integers),
 		cmocka_unit_test(texts_stay_in_the_record),
