@@ -271,9 +271,12 @@ static int kvm_stat_line(struct tool_lines *l, const struct tool_words *w)
 		done = tool_log_names(l, w, 1, names_before);
 	else if (w->nr > 1 || (w->nr && !l->heading && !strncmp(w->word[0], "kvm_", 4)))
 		done = tool_log_names(l, w, 0, names_before);
-	if (!done && l->nr_names && w->nr >= l->nr_names)
+	if (!done && l->name_lines > 1)
+		done = tool_log_part(l, w);
+	else if (!done && l->nr_names && w->nr >= l->nr_names)
 		done = tool_log_numbers(l, w);
 	l->table->broken |= !done && names_before && l->csv; /* the rest of the names */
+	l->table->broken |= l->nr_pending && (!done || l->names_now);
 	if (!done && !l->heading)
 		done = once_line(l, w);
 	if (!done && !l->heading)

@@ -41,7 +41,9 @@ struct tool_lines {
 		unsigned int nr;
 	} row;
 	char *names[TOOL_COLUMNS_MAX]; /* of kvm_stat -l and CSV: owned */
-	unsigned int nr_names;
+	unsigned int nr_names, name_lines;
+	uint64_t pending[TOOL_COLUMNS_MAX]; /* a row of theirs that is not complete */
+	unsigned int nr_pending, pending_lines, row_lines;
 	bool csv;
 	char separator; /* of a spreadsheet's cells, which the heading has; 0: none */
 	uint64_t lines, first_s, last_s; /* rows of those, and their times of day */
@@ -229,6 +231,7 @@ void tool_names_clear(struct tool_lines *l);
 int tool_log_names(struct tool_lines *l, const struct tool_words *w, unsigned int from,
 		   bool names_before);
 int tool_log_numbers(struct tool_lines *l, const struct tool_words *w);
+int tool_log_part(struct tool_lines *l, const struct tool_words *w);
 /* A row of CSV without all cells; its commas are not blanks yet. */
 int tool_log_cells(struct tool_lines *l, const char *text);
 void tool_log_span(struct tool_lines *l);

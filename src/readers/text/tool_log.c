@@ -4,6 +4,7 @@
  *
  *	 kvm_entry  kvm_exit                        kvm_stat -l; the names come again every 20 lines
  *	      1000       900
+ *	or both broken at blanks into several lines, as a mailer does: tool_log_part()
  *
  *	timestamp,kvm_entry,kvm_exit                kvm_stat --csv
  *	2026-03-12 10:14:55,1000,900
@@ -23,13 +24,22 @@ void tool_names_clear(struct tool_lines *l)
 	for (unsigned int i = 0; i < l->nr_names; i++)
 		free(l->names[i]);
 	l->nr_names = 0;
+	l->name_lines = 0;
+	l->row_lines = 0;
+}
+
+/* Is the line of names the rest of the one before? A word that was broken does not go on with "kvm_". */
+static bool names_go_on(const struct tool_lines *l, const struct tool_words *w, bool names_before)
+{
+	return names_before && !l->csv && l->nr_names > 1 && !strncmp(w->word[0], "kvm_", 4) &&
+	       l->nr_names + w->nr <= TOOL_COLUMNS_MAX;
 }
 
 /* Names of kvm_stat -l. They come again every 20 lines. 1: it is such a line. */
 int tool_log_names(struct tool_lines *l, const struct tool_words *w, unsigned int from,
 		   bool names_before)
 {
-	bool kvm = false;
+	bool kvm = false, go_on = !from && names_go_on(l, w, names_before);
 
 	for (unsigned int i = from; i < w->nr; i++) {
 		if (!tool_is_lower(w->word[i]))
@@ -38,10 +48,12 @@ int tool_log_names(struct tool_lines *l, const struct tool_words *w, unsigned in
 	}
 	if (!kvm)
 		return 0;
-	l->names_twice = names_before;
+	l->names_twice = names_before && !go_on;
 	l->names_now = true;
 	l->table->broken |= l->nr_names == 1 && w->nr == 1 && strcmp(l->names[0], w->word[0]);
-	tool_names_clear(l);
+	if (!go_on)
+		tool_names_clear(l);
+	l->name_lines++;
 	l->csv = from > 0;
 	l->heading = NULL;
 	for (unsigned int i = from; i < w->nr; i++) {
@@ -132,6 +144,36 @@ int tool_log_numbers(struct tool_lines *l, const struct tool_words *w)
 	return err ? err : 1;
 }
 
+/*
+ * A line of a row, whose names are in several lines. Where the rows end is certain if each has as many numbers as there
+ * are names, in as many lines as the first: a number that was broken, or a line that is missing, makes it other ones.
+ */
+int tool_log_part(struct tool_lines *l, const struct tool_words *w)
+{
+	uint64_t count;
+	int err = 0;
+
+	for (unsigned int i = 0; i < w->nr; i++)
+		if (!tool_count_parse(w->word[i], &count))
+			return 0;
+	if (l->nr_pending + w->nr > l->nr_names) {
+		l->table->broken = true;
+		return 1;
+	}
+	for (unsigned int i = 0; i < w->nr; i++)
+		tool_count_parse(w->word[i], &l->pending[l->nr_pending++]);
+	l->pending_lines++;
+	if (l->nr_pending < l->nr_names)
+		return 1;
+	l->table->broken |= l->row_lines && l->row_lines != l->pending_lines;
+	l->row_lines = l->pending_lines;
+	l->nr_pending = l->pending_lines = 0;
+	l->lines++;
+	for (unsigned int i = 0; i < l->nr_names && !err; i++)
+		err = tool_count_put(l, "kvm_stat", ROW_OF_EVENT, l->names[i], l->pending[i]);
+	return err ? err : 1;
+}
+
 /* A value of a cell, which is not known if it is empty, or no number. */
 static int cell_put(struct tool_lines *l, const char *name, const char *cell, size_t len)
 {
@@ -188,6 +230,7 @@ void tool_log_span(struct tool_lines *l)
 {
 	uint64_t day = 86400, s = (l->last_s + day - l->first_s) % day;
 
+	l->table->broken |= l->nr_pending > 0;
 	if (!l->lines)
 		return;
 	l->table->span_guessed = l->lines < 2 || !s;
