@@ -320,7 +320,16 @@ static bool knows(const struct number_name *table, size_t nr, const char *name)
 
 bool exit_reason_known(const char *name)
 {
-	return KNOWS(vmx, name) || KNOWS(svm, name) || KNOWS(arm64, name);
+	uint32_t isa, reason;
+
+	/* "TRAP: HSR_EC: 0x0024 (DABT_LOW)": all traps of arm64 */
+	return KNOWS(arm64, name) || !strcmp(name, "TRAP") ||
+	       exit_reason_parse(name, strlen(name), &isa, &reason);
+}
+
+bool userspace_reason_known(const char *name)
+{
+	return KNOWS(userspace, name);
 }
 
 bool exit_reason_is_idle(const char *name)

@@ -35,7 +35,7 @@ const char *exit_reason_name(uint32_t reason, uint32_t isa);
  */
 bool exit_reason_parse(const char *name, size_t len, uint32_t *ret_isa, uint32_t *ret_reason);
 
-/* Is it the name of a hardware exit reason of any ISA, in either case? */
+/* Is it the name of a hardware exit reason of any ISA, in either case, with or without EXIT_? */
 bool exit_reason_known(const char *name);
 
 /*
@@ -75,5 +75,6 @@ enum { EXIT_HALT_STORM = 10000 };
 
 /* KVM_EXIT_*; NULL if unknown. */
 const char *userspace_reason_name(uint32_t reason);
+bool userspace_reason_known(const char *name);
 
 #endif

@@ -123,7 +123,7 @@ static bool pair_word(struct tool_pair *p, const char *word)
 	if (pair_domstats(p, word))
 		return true;
 	snprintf(p->name, sizeof(p->name), "%s", !strncmp(word, "kvm:kvm_", 8) ? word + 4 : word);
-	if (exit_reason_known(word)) {
+	if (exit_reason_known(word) || userspace_reason_known(word)) {
 		p->of = ROW_OF_REASON;
 		return true;
 	}
