@@ -31,29 +31,64 @@ static const char *memory_text(uint64_t bytes, char *buf, size_t size)
 	return buf;
 }
 
-/* Devices without their properties: "virtio-blk-pci virtio-net-pci"; what does not fit is counted.
- */
-static void devices_print(const struct vm *vm, FILE *out, int width)
+/* Copies the value of KEY of "KIND,KEY=VALUE,..."; false: it has none. */
+static bool device_value(const char *device, const char *key, char *buf, size_t size)
 {
+	size_t len = strlen(key);
+
+	for (const char *p = strchr(device, ','); p; p = strchr(p + 1, ',')) {
+		if (p[1] == ',') {
+			p++; /* a comma within a value */
+		} else if (!strncmp(p + 1, key, len) && p[len + 1] == '=') {
+			snprintf(buf, size, "%.*s", (int)strcspn(p + len + 2, ","), p + len + 2);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* "virtio-blk-pci:disk0": kind and id; without an id the address on its bus, as far as the command line has it. */
+static const char *device_print(const char *device, char *buf, size_t size)
+{
+	char id[64], bus[64] = "", name[160] = "";
+
+	device_value(device, "bus", bus, sizeof(bus));
+	if (device_value(device, "id", id, sizeof(id)))
+		snprintf(name, sizeof(name), ":%s", id);
+	else if (device_value(device, "addr", id, sizeof(id)))
+		snprintf(name, sizeof(name), "@%s%s%s", bus, *bus ? ":" : "", id);
+	snprintf(buf, size, "%.*s%s", (int)strcspn(device, ","), device, name);
+	return buf;
+}
+
+/* What does not fit is counted, unless the output is wide. A netdev is no device of the guest. */
+static void devices_print(const struct vm *vm, const struct output *out, int width)
+{
+	unsigned int left = 0, printed = 0;
 	int used = 0;
 
+	for (unsigned int i = 0; i < vm->nr_devices; i++)
+		left += strncmp(vm->devices[i], "netdev,", 7) != 0;
 	for (unsigned int i = 0; i < vm->nr_devices; i++) {
-		int len = (int)strcspn(vm->devices[i], ",");
+		char text[256];
 
 		if (!strncmp(vm->devices[i], "netdev,", 7))
 			continue;
-		if (used + len + 8 > width && i + 1 < vm->nr_devices) {
-			fprintf(out, " +%u", vm->nr_devices - i);
-			return;
-		}
-		used += fprintf(out, " %.*s", len, vm->devices[i]);
+		device_print(vm->devices[i], text, sizeof(text));
+		if (!out->wide && used + (int)strlen(text) + (left > 1 ? 6 : 1) > width)
+			break;
+		used += fprintf(out->file, " %s", text);
+		printed++;
+		left--;
 	}
+	if (left)
+		fprintf(out->file, printed ? " +%u" : " %u (--wide)", left);
 }
 
 static void text_print(const struct vm *vms, unsigned int nr, const struct output *out)
 {
-	fprintf(out->file, "%7s %-*s %-*s %5s %6s %-5s %-*s DEVICES\n", "PID", NAME_COLUMN,
-		"NAME", USER_COLUMN, "USER", "VCPUS", "MEMORY", "ACCEL", MACHINE_COLUMN, "MACHINE");
+	fprintf(out->file, "%7s %-*s %-*s %5s %6s %-5s %-*s DEVICES\n", "PID", NAME_COLUMN, "NAME",
+		USER_COLUMN, "USER", "VCPUS", "MEMORY", "ACCEL", MACHINE_COLUMN, "MACHINE");
 	for (unsigned int i = 0; i < nr; i++) {
 		const struct vm *vm = &vms[i];
 		char memory[32];
@@ -62,7 +97,7 @@ static void text_print(const struct vm *vms, unsigned int nr, const struct outpu
 				   memory_text(vm->memory_bytes, memory, sizeof(memory)), vm->accel,
 				   MACHINE_COLUMN, *vm->machine ? vm->machine : "-");
 
-		devices_print(vm, out->file, out->width - used);
+		devices_print(vm, out, out->width - used);
 		fputc('\n', out->file);
 	}
 }

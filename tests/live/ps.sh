@@ -33,9 +33,10 @@ vm one -accel tcg -name "guest=$tag-a,debug-threads=on" -m size=48M -smp 3 -mach
 	-device virtio-blk-pci,drive=d -drive if=none,id=d,driver=null-co,size=1M -nic none
 vm two -accel tcg -name "$tag-b" -m 0.0625G -nic user,model=virtio-net-pci
 vm three -accel tcg -name "$tag-b" -m 33 -nic none
-vm four -accel tcg -name "$tag-${esc}x" -m 33 -nic none
+vm four -accel tcg -name "$tag-${esc}x" -m 33 -nic none -device virtio-rng-pci,id=rng0 \
+	-device virtio-balloon-pci,bus=pci.0,addr=0x7 -device virtio-serial-pci
 
-plan 28
+plan 30
 one=$(cat one.pid) two=$(cat two.pid) three=$(cat three.pid) four=$(cat four.pid)
 for _ in $(seq 1200); do # its vCPUs start after the file with its pid is written
 	! grep -qs '^CPU 2/TCG' /proc/"$one"/task/*/comm || break
@@ -63,6 +64,10 @@ is "$(row "$four" .name)" "$tag-?[31mx" "a hostile name is defused"
 is "$(grep -cF "$esc" text)" 0 "also in the table"
 is "$(grep -c " $tag-a .* 3 *48M tcg *q35 " text)" 1 "the table says the same" text
 is "$(awk 'length > 80' text)" "" "it fits 80 columns" text
+is "$(awk -v p="$four" '$1 == p' text | sed 's/.* -  *//')" "3 (--wide)" "devices that do not fit are counted" text
+"$HOSTRACE" ps --tcg --wide >wide
+is "$(awk -v p="$four" '$1 == p' wide | sed 's/.* -  *//')" \
+	"virtio-rng-pci:rng0 virtio-balloon-pci@pci.0:0x7 virtio-serial-pci" "--wide: all, with id or address" wide
 
 fails() {
 	"$HOSTRACE" doctor --tcg --vm "$1" >out 2>err
