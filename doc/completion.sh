@@ -36,6 +36,30 @@ events() {
 	sed -n 's/^EVENT([0-9]*, *\([a-z0-9_]*\).*/\1/p' "$(dirname "$0")/../bpf/events.def" | tr '\n' ' ' | sed 's/ $//'
 }
 
+option_help() { # COMMAND --LONG: its argument and help as one line
+	"$hostrace" "$1" --help | sed -n '/^Options$/,/^$/p' |
+		awk -v o="$2" '/^ +(-.,? )?--/ { on = $0 ~ "(^| )" o " " } on { printf "%s ", $0 }'
+}
+
+# REPORTs of record --for, and each analyzer.
+recorded() {
+	echo "$(option_help record --for | sed 's/.*need: //; s/ or an .*//' | tr -s ', ' ' ')$(analyzers)"
+}
+
+by_keys() { # COMMAND: of the keys that exist, those that its help names; exits' fields for views
+	local key text keys=
+	text=$(option_help "$1" --by | tr -s ' ')
+	[[ $text != *"fields of the event"* ]] || text+="reason rip port"
+	text=${text/fields of the event/} text=${text/per event loop and function/} # no keys
+	text=${text/the guest\'s function/} text=${text/exit reason;/}
+	[[ $1 != timeline ]] || text+="vm vcpu tid reason guest-task"
+	for key in vm vcpu pid tid cpu guest-task level reason cause symbol rip port queue stage request task event handler \
+		stack function; do
+		[[ ! $text =~ (^|[^a-z-])$key([^a-z-]|$) ]] || keys+=" $key"
+	done
+	echo "${keys# }"
+}
+
 # What may follow an option, by the name of the option or of its argument: a word for each of the shells below.
 kind() { # --LONG ARGUMENT
 	case $1:$2 in
@@ -44,7 +68,8 @@ kind() { # --LONG ARGUMENT
 	--event:* | --events:*) echo events ;;
 	--color:*) echo colors ;;
 	--format:*) echo formats ;;
-	--for:*) echo analyzers ;;
+	--for:*) echo recorded ;;
+	--by:*) echo keys ;;
 	*:FILE | *:DIR | *:MAP) echo files ;;
 	*:-) echo none ;;
 	*) echo other ;;
@@ -64,6 +89,10 @@ bash_completion() {
 	cat <<END
 	local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} words= arguments=
 	_hostrace_words() { mapfile -t COMPREPLY < <(compgen -W "\$1" -- "\$cur"); }
+	_hostrace_list() { # the last element of "A,B,C"
+		local before=\${cur%"\${cur##*,}"}
+		mapfile -t COMPREPLY < <(compgen -P "\$before" -W "\$1" -- "\${cur##*,}")
+	}
 	_hostrace_traces() {
 		local f
 		COMPREPLY=()
@@ -74,10 +103,19 @@ bash_completion() {
 	case \$prev in
 	-i|--input|--guest) _hostrace_traces; return ;;
 	-o|--output|--symbols) mapfile -t COMPREPLY < <(compgen -f -- "\$cur"); return ;;
-	--vm) _hostrace_words "\$($vms)"; return ;;
-	-e|--event|--events) _hostrace_words "$(events)"; return ;;
+	--vm) _hostrace_list "\$($vms)"; return ;;
+	-e|--event|--events) _hostrace_list "$(events)"; return ;;
 	-f|--format) _hostrace_words "$formats"; return ;;
-	--for) _hostrace_words "$(analyzers)"; return ;;
+	--for) _hostrace_list "$(recorded)"; return ;;
+	--by)
+		case \${COMP_WORDS[1]} in
+END
+	commands | while IFS=$'\t' read -r name _; do
+		[ -z "$(option_help "$name" --by)" ] || echo "		$name) _hostrace_list \"$(by_keys "$name")\" ;;"
+	done
+	cat <<END
+		esac
+		return ;;
 	--color) _hostrace_words "$colors"; return ;;
 	esac
 	if [ "\$COMP_CWORD" = 1 ] || [ "\${COMP_WORDS[1]}" = help ]; then
@@ -108,7 +146,7 @@ zsh_quote() { # for _arguments within single quotes
 	sed "s/'/'\\\\''/g; s/[]:[]/\\\\&/g"
 }
 
-zsh_action() { # KIND ARGUMENT
+zsh_action() { # KIND ARGUMENT COMMAND
 	case $1 in
 	traces) echo ":trace:_hostrace_traces" ;;
 	files) echo ":file:_files" ;;
@@ -116,7 +154,8 @@ zsh_action() { # KIND ARGUMENT
 	events) echo ":event:_hostrace_events" ;;
 	colors) echo ":when:($colors)" ;;
 	formats) echo ":format:($formats)" ;;
-	analyzers) echo ":analyzer:_hostrace_analyzers" ;;
+	recorded) echo ":report:_values -s , report $(recorded)" ;;
+	keys) echo ":key:_values -s , key $(by_keys "$3")" ;;
 	other) echo ":$(zsh_quote <<<"$2"): " ;;
 	none) ;;
 	esac
@@ -149,7 +188,7 @@ END
 	commands | while IFS=$'\t' read -r name _; do
 		printf '\t%s) _arguments -s' "$name"
 		options "$name" | while IFS=$'\t' read -r short long argument help; do
-			action=$(zsh_action "$(kind "$long" "$argument")" "$argument")
+			action=$(zsh_action "$(kind "$long" "$argument")" "$argument" "$name")
 			text="[$(zsh_quote <<<"$help")]$action"
 			[ "$short" = - ] || printf " \\\\\n\t\t'%s%s'" "*$short" "$text"
 			printf " \\\\\n\t\t'%s%s'" "*$long" "$text"
@@ -167,7 +206,7 @@ fish_quote() {
 	sed "s/['\\\\]/\\\\&/g"
 }
 
-fish_action() { # KIND
+fish_action() { # KIND COMMAND
 	case $1 in
 	traces) echo " -r -k -a '(__hostrace_traces)'" ;;
 	files) echo " -r -F" ;;
@@ -175,7 +214,8 @@ fish_action() { # KIND
 	events) echo " -x -a '(__hostrace_events)'" ;;
 	colors) echo " -x -a '$colors'" ;;
 	formats) echo " -x -a '$formats'" ;;
-	analyzers) echo " -x -a '(__hostrace_analyzers)'" ;;
+	recorded) echo " -x -a '$(recorded)'" ;;
+	keys) echo " -x -a '$(by_keys "$2")'" ;;
 	other) echo " -x" ;;
 	none) ;;
 	esac
@@ -199,7 +239,7 @@ END
 		esac
 		options "$name" | while IFS=$'\t' read -r short long argument help; do
 			[ "$short" = - ] && short= || short=" -s ${short#-}"
-			echo "$seen$short -l ${long#--}$(fish_action "$(kind "$long" "$argument")") -d '$(fish_quote <<<"$help")'"
+			echo "$seen$short -l ${long#--}$(fish_action "$(kind "$long" "$argument")" "$name") -d '$(fish_quote <<<"$help")'"
 		done
 	done
 }

@@ -22,6 +22,14 @@ complete_word() { # LINE WORD: is WORD offered at the end of LINE?
 		_ "$dir/usr/share/bash-completion/completions/hostrace" "$1" "$2"
 }
 
+vm_completed() (
+	mkdir "$dir/path"
+	printf '#!/bin/sh\necho "    PID NAME             USER     VCPUS"; echo "    123 web1             root         2"\n' >"$dir/path/hostrace"
+	chmod +x "$dir/path/hostrace"
+	PATH=$dir/path:$PATH
+	complete_word "hostrace record --vm we" web1 && complete_word "hostrace record --vm web1,1" web1,123
+)
+
 # The generated files define what each shell completes; one of these shells may be missing.
 zsh_parses() {
 	zsh -n "$dir/usr/share/zsh/site-functions/_hostrace"
@@ -80,10 +88,16 @@ check "options are completed" complete_word "hostrace list --sin" --since
 check "the agent for Linux guests is installed" "$dir/usr/sbin/hostrace-guest" --version
 check "analyzers are completed" complete_word "hostrace summary exit-l" exit-latency
 check "events are completed" complete_word "hostrace list --event kvm_ex" kvm_exit
+check "reports to record for are completed, after a comma" complete_word "hostrace record --for exits,bl" exits,blame
+check "keys are completed" complete_word "hostrace exits --by v" vcpu
+check "keys are completed, after a comma" complete_word "hostrace exits --by vm,v" vm,vcpu
+check "keys are those of the command" complete_word "hostrace sched --by h" handler
+check "names of VMs are completed" vm_completed
 check "trace files are completed, no others" only_traces
 with zsh "zsh reads its completion" zsh_parses
 with fish "fish completes commands" fish_completes "hostrace li" list
 with fish "fish completes options" fish_completes "hostrace list --sin" --since
+with fish "fish completes keys" fish_completes "hostrace sched --by h" handler
 with fish "fish completes analyzers" fish_completes "hostrace summary exit-l" exit-latency
 check "links of the installed pages work" links_work
 check "the tutorial's recording is installed" tutorial_reads
