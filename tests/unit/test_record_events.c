@@ -183,18 +183,26 @@ static void test_for_reports_with_optional_events(void **state)
 static void test_next(void **state)
 {
 	const uint64_t none[EV_LIMIT] = {0}, sched[EV_LIMIT] = {[EV_sched_switch] = 3},
-		       exits[EV_LIMIT] = {[EV_sched_switch] = 3, [EV_kvm_userspace_exit] = 1};
+		       exits[EV_LIMIT] = {[EV_sched_switch] = 3, [EV_kvm_userspace_exit] = 1},
+		       pops[EV_LIMIT] = {[EV_virtqueue_pop] = 1, [EV_kvm_pio] = 1};
 	char buf[64];
 
 	(void)state;
 	assert_string_equal(events_next_print(NULL, none, buf, sizeof(buf)), "list");
 	assert_string_equal(events_next_print(NULL, sched, buf, sizeof(buf)), "sched");
 	assert_string_equal(events_next_print(NULL, exits, buf, sizeof(buf)), "exits");
-	assert_string_equal(events_next_print("blame", none, buf, sizeof(buf)), "blame");
-	assert_string_equal(events_next_print("sched,blame", none, buf, sizeof(buf)), "sched");
-	assert_string_equal(events_next_print("requests", none, buf, sizeof(buf)),
+	assert_string_equal(events_next_print("blame", exits, buf, sizeof(buf)), "blame");
+	assert_string_equal(events_next_print("sched,blame", exits, buf, sizeof(buf)), "sched");
+	assert_string_equal(events_next_print("requests", pops, buf, sizeof(buf)),
 			    "requests --stages");
-	assert_string_equal(events_next_print("pio", none, buf, sizeof(buf)), "summary pio");
+	assert_string_equal(events_next_print("pio", pops, buf, sizeof(buf)), "summary pio");
+	assert_string_equal(events_next_print("exits", exits, buf, sizeof(buf)), "exits");
+	assert_string_equal(events_next_print("timeline", exits, buf, sizeof(buf)), "timeline");
+	/* Not one that has nothing to show. */
+	assert_string_equal(events_next_print("requests", exits, buf, sizeof(buf)), "exits");
+	assert_string_equal(events_next_print("leaks,sched", sched, buf, sizeof(buf)), "sched");
+	assert_string_equal(events_next_print("pio", sched, buf, sizeof(buf)), "sched");
+	assert_string_equal(events_next_print("blame", none, buf, sizeof(buf)), "list");
 }
 
 int main(void)

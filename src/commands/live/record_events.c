@@ -167,8 +167,9 @@ static int choose_report(const char *name, bool wants[EV_LIMIT])
 	if (!a)
 		return name_unknown(name);
 	if (a->begin == a->name && strchr(name, ':'))
-		return fail_usage(-EINVAL, "--for takes reports and analyzers; record an event "
-					   "with --events %s",
+		return fail_usage(-EINVAL,
+				  "--for takes reports and analyzers; record an event "
+				  "with --events %s",
 				  name);
 	/*
 	 * Those that it falls back to as well: here its own events may never come. But kvm_exit, the most frequent
@@ -188,6 +189,39 @@ static bool is_report(const char *name)
 	for (unsigned int i = 0; i < NR_OTHERS; i++)
 		found |= !strcmp(others[i].report, name);
 	return found;
+}
+
+static bool any_occurred(const char *events, const uint64_t count[EV_LIMIT])
+{
+	for (unsigned int id = 1; id < EV_LIMIT; id++)
+		if (count[id] && name_in_list(events, event_type_ours(id)->name))
+			return true;
+	return false;
+}
+
+/* Did events occur of which this report or analyzer makes its rows? It was chosen by events_choose_for(). */
+static bool has_rows(const char *name, const uint64_t count[EV_LIMIT])
+{
+	const struct report_ops *report = report_recorded(name);
+	const struct analyzer *a, *other;
+	struct pair_analyzer own;
+	bool any;
+
+	if (report)
+		return any_occurred(report->needs->events, count);
+	for (unsigned int i = 0; i < NR_OTHERS; i++) {
+		if (strcmp(others[i].report, name))
+			continue;
+		if (!others[i].analyzer)
+			return true; /* it takes what there is */
+		name = others[i].analyzer;
+		break;
+	}
+	a = analyzer_find(name, &own);
+	any = a && any_occurred(a->begin, count);
+	for (unsigned int i = 0; a && (other = analyzer_fallback(a, i)); i++)
+		any |= any_occurred(other->begin, count);
+	return any;
 }
 
 /* The first report that these events are enough for. count: of each event. */
@@ -212,19 +246,21 @@ static const char *report_of(const uint64_t count[EV_LIMIT])
 	return "list";
 }
 
-/* Reports are commands; any analyzer has its summary. */
+/* Reports are commands; any analyzer has its summary. The first of the list that has rows. */
 const char *events_next_print(const char *list, const uint64_t count[EV_LIMIT], char *buf,
 			      size_t size)
 {
 	char name[64];
 
-	if (!list) {
-		snprintf(buf, size, "%s", report_of(count));
+	for (; list && *list; list += strcspn(list, ","), list += *list == ',') {
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(list, ","), list);
+		if (!has_rows(name, count))
+			continue;
+		snprintf(buf, size, "%s%s%s", is_report(name) ? "" : "summary ", name,
+			 strcmp(name, "requests") ? "" : " --stages");
 		return buf;
 	}
-	snprintf(name, sizeof(name), "%.*s", (int)strcspn(list, ","), list);
-	snprintf(buf, size, "%s%s%s", is_report(name) ? "" : "summary ", name,
-		 strcmp(name, "requests") ? "" : " --stages");
+	snprintf(buf, size, "%s", report_of(count));
 	return buf;
 }
 
