@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/units.h"
 #include "output/dump_report.h"
 
@@ -24,17 +25,25 @@ const char *dump_line_print(const struct dump_cause *cause, char *buf, size_t si
 	return buf;
 }
 
-const char *dump_next(const struct dump_cause *cause)
+const char *dump_next(const struct dump_cause *cause, char *buf, size_t size)
 {
 	static const char *const of_vcpus[] = {"exit-latency", "userspace-exit", "bql-wait",
 					       "bql-hold"};
+	const char *name = cause->name;
 
-	for (size_t i = 0; i < sizeof(of_vcpus) / sizeof(of_vcpus[0]); i++)
-		if (!strcmp(cause->name, of_vcpus[i]))
-			return "blame --list";
-	if (!strcmp(cause->name, "request-age") || !strcmp(cause->name, "virtqueue"))
-		return cause->culprit.open ? "leaks" : "list-spans virtqueue";
-	return cause->min_ns ? "timeline" : "exits";
+	if (array_any(sizeof(of_vcpus) / sizeof(of_vcpus[0]), i, !strcmp(name, of_vcpus[i])))
+		return "blame --list";
+	if (!cause->min_ns)
+		return "exits";
+	if (!strcmp(name, "sched-out"))
+		return "sched --by task";
+	if (!strcmp(name, "request-age") || !strcmp(name, "virtqueue")) {
+		if (cause->culprit.open)
+			return "leaks";
+		name = "virtqueue";
+	}
+	snprintf(buf, size, "list-spans %s", name); /* its events are in the dump */
+	return buf;
 }
 
 static void head_write(const struct dump_findings *d, FILE *f)
@@ -65,17 +74,42 @@ static void head_write(const struct dump_findings *d, FILE *f)
 			duration_print(cause->before_ns, a, sizeof(a)));
 }
 
+static bool is_same(const struct trigger_culprit *a, const struct trigger_culprit *b)
+{
+	return a->tid == b->tid && !strcmp(a->labels, b->labels);
+}
+
+/* One line for those of the same thread and kind. */
+static void repeated_write(const struct trigger_culprit *more, uint64_t nr, uint64_t i, FILE *f)
+{
+	const struct trigger_culprit *c = &more[i];
+	uint64_t times = 0, longest = 0;
+	char length[16];
+
+	if (array_any(i, k, is_same(&more[k], c)))
+		return;
+	for (uint64_t k = i; k < nr; k++) {
+		if (!is_same(&more[k], c))
+			continue;
+		times++;
+		if (more[k].end_ns - more[k].start_ns > longest)
+			longest = more[k].end_ns - more[k].start_ns;
+	}
+	fprintf(f, "  tid %u %s%s %s", c->tid, times > 1 ? "up to " : "",
+		duration_print(longest, length, sizeof(length)), c->labels);
+	fprintf(f, times > 1 ? ", %" PRIu64 " times\n" : "\n", times);
+}
+
 static void more_write(const struct dump_cause *cause, FILE *f)
 {
+	uint64_t nr = cause->nr_more < DUMP_MORE_MAX ? cause->nr_more : DUMP_MORE_MAX;
+
 	if (cause->nr_more)
 		fprintf(f, "%" PRIu64 " further triggers until the dump:\n", cause->nr_more);
-	for (uint64_t i = 0; i < cause->nr_more && i < DUMP_MORE_MAX; i++) {
-		const struct trigger_culprit *c = &cause->more[i];
-		char length[16];
-
-		fprintf(f, "  tid %u %s %s\n", c->tid,
-			duration_print(c->end_ns - c->start_ns, length, sizeof(length)), c->labels);
-	}
+	for (uint64_t i = 0; i < nr; i++)
+		repeated_write(cause->more, nr, i, f);
+	if (cause->nr_more > nr)
+		fprintf(f, "  # %" PRIu64 " more\n", cause->nr_more - nr);
 	if (cause->suppressed)
 		fprintf(f, "%" PRIu64 " earlier triggers were suppressed (--keep, --max-disk)\n",
 			cause->suppressed);
@@ -179,7 +213,7 @@ static void unusual_write(const struct dump_findings *d, FILE *f)
 
 void dump_report_write(const struct dump_findings *d, const char *dump, FILE *f)
 {
-	char line[512];
+	char line[512], next[DUMP_NEXT_BYTES];
 
 	fprintf(f, "%s\n", dump_line_print(d->cause, line, sizeof(line)));
 	head_write(d, f);
@@ -192,5 +226,5 @@ void dump_report_write(const struct dump_findings *d, const char *dump, FILE *f)
 		held_write(d, f);
 		unusual_write(d, f);
 	}
-	fprintf(f, "next: hostrace %s -i %s\n", dump_next(d->cause), dump);
+	fprintf(f, "next: hostrace %s -i %s\n", dump_next(d->cause, next, sizeof(next)), dump);
 }

@@ -12,6 +12,7 @@ enum {
 	DUMP_MORE_MAX = 16,    /* further triggers listed in a report */
 	DUMP_UNUSUAL_MAX = 15, /* rows of what is unusual; further ones are counted */
 	DUMP_WHO_BYTES = 200,
+	DUMP_NEXT_BYTES = 96,
 	DUMP_WHAT_BYTES = 160,
 };
 
@@ -66,8 +67,8 @@ struct dump_findings {
 /* "exit-latency 52.1ms > 5ms: vCPU 0 (tid 12), reason=io". Returns buf. */
 const char *dump_line_print(const struct dump_cause *cause, char *buf, size_t size);
 
-/* The command to run on the dump, up to "-i". */
-const char *dump_next(const struct dump_cause *cause);
+/* The command to run on the dump, up to "-i". A constant, or buf. */
+const char *dump_next(const struct dump_cause *cause, char *buf, size_t size);
 
 void dump_report_write(const struct dump_findings *f, const char *dump, FILE *out);
 

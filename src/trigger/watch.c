@@ -74,8 +74,7 @@ static int duration_parse(const char *option, const char *text, const struct con
 		return unknown(option, ret->name);
 	if (!c->op || strcmp(c->op, ">") != 0 || !c->value ||
 	    parse_duration(c->value, &ret->min_ns) || !ret->min_ns)
-		return fail_usage(-EINVAL,
-				  "invalid %s '%s' (expected %s>DURATION, e.g. '%s>10ms')",
+		return fail_usage(-EINVAL, "invalid %s '%s' (expected %s>DURATION, e.g. '%s>10ms')",
 				  option, text, ret->name, ret->name);
 	return 0;
 }
@@ -128,7 +127,7 @@ struct trigger_watch {
 
 	uint64_t evaluated_ns; /* the last round's watermark */
 	struct hash_table machines;
-	bool open;	       /* the spans that are being passed have not ended */
+	bool open; /* the spans that are being passed have not ended */
 
 	struct record_round round;
 };
@@ -137,7 +136,18 @@ _Static_assert(PAIRINGS_MAX <= 64, "one bit of `wanted` each");
 
 /* ---- spans ---- */
 
-/* "reason=io vcpu=0" */
+/* What a thread was when it lost its CPU: prev_state of sched_switch, as in include/linux/sched.h. */
+static const char *state_word(uint64_t state)
+{
+	return !state	      ? "preempted"
+	       : state & 0x01 ? "asleep"
+	       : state & 0x02 ? "asleep, not interruptible"
+	       : state & 0x0c ? "stopped"
+	       : state & 0xb0 ? "ended"
+			      : NULL;
+}
+
+/* "reason=io vcpu=0"; states of threads in words */
 static void labels_print(const struct pairing *p, const struct span *s, char *buf, size_t size)
 {
 	unsigned int nr;
@@ -146,11 +156,16 @@ static void labels_print(const struct pairing *p, const struct span *s, char *bu
 
 	*buf = 0;
 	for (unsigned int i = 0; i < nr && len < size; i++) {
+		const char *name = label[i].name, *word = NULL;
 		char text[128];
 
-		len += (size_t)snprintf(buf + len, size - len, "%s%s=%s", i ? " " : "",
-					label[i].name,
-					pairing_label_text(p, i, s->label[i], text, sizeof(text)));
+		if (!strcmp(name, "prev_state"))
+			word = state_word(s->label[i]);
+		if (word)
+			name = "state";
+		else
+			word = pairing_label_text(p, i, s->label[i], text, sizeof(text));
+		len += (size_t)snprintf(buf + len, size - len, "%s%s=%s", i ? " " : "", name, word);
 	}
 }
 

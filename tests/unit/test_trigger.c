@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "output/dump_report.h"
 #include "trigger/watch.h"
 
 enum { PID = 10, TID = 11, REASON_IO = 2, REASON_HLT = 5 };
@@ -167,6 +168,87 @@ static void each_span_triggers_once(void **state)
 	trigger_watch_free(w);
 }
 
+static void off_cpu(struct trigger_watch *w, uint64_t ns, bool leaves, int64_t prev_state)
+{
+	struct rec_sched_switch rec = {
+		.hdr = {ns, PID, TID, EV_sched_switch, sizeof(rec), 0, RECORD_NO_VCPU},
+		.prev_tid = leaves ? TID : 99,
+		.next_tid = leaves ? 99 : TID,
+		.prev_state = (uint32_t)prev_state};
+
+	assert_int_equal(trigger_watch_record(w, &rec.hdr), 0);
+}
+
+static void the_state_of_a_thread_is_a_word(void **state)
+{
+	static const struct {
+		int64_t prev_state;
+		const char *word;
+	} states[] = {{0, "state=preempted"},
+		      {1, "state=asleep"},
+		      {2, "state=asleep, not interruptible"},
+		      {4, "state=stopped"},
+		      {0x400, "prev_state=0x400"}};
+	struct trigger_watch *w = watch_new("sched-out>5ms");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+		off_cpu(w, (i * 100 + 1) * NS_PER_MS, true, states[i].prev_state);
+		off_cpu(w, (i * 100 + 10) * NS_PER_MS, false, 0);
+		round_at(w, i * 100 + 50);
+		assert_int_equal(seen.nr, i + 1);
+		assert_non_null(strstr(seen.last.labels, states[i].word));
+	}
+	trigger_watch_free(w);
+}
+
+/* ---- the report ---- */
+
+static const char *next_of(const char *name, bool open)
+{
+	static char buf[DUMP_NEXT_BYTES];
+	struct dump_cause cause = {.name = name, .min_ns = 1, .culprit.open = open};
+
+	return dump_next(&cause, buf, sizeof(buf));
+}
+
+static void the_next_command_fits_the_trigger(void **state)
+{
+	(void)state;
+	assert_string_equal(next_of("exit-latency", false), "blame --list");
+	assert_string_equal(next_of("request-age", true), "leaks");
+	assert_string_equal(next_of("virtqueue", false), "list-spans virtqueue");
+	assert_string_equal(next_of("sched-out", false), "sched --by task");
+	assert_string_equal(next_of("irq-inject", false), "list-spans irq-inject");
+	assert_string_equal(next_of("block", true), "list-spans block");
+	assert_string_equal(dump_next(&(struct dump_cause){.name = "signal"}, NULL, 0), "exits");
+}
+
+static void repeated_triggers_are_one_line(void **state)
+{
+	struct dump_cause cause = {.name = "exit-latency", .min_ns = 1, .nr_more = 20};
+	struct dump_findings d = {.cause = &cause};
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	(void)state;
+	for (unsigned int i = 0; i < DUMP_MORE_MAX; i++) {
+		cause.more[i] = (struct trigger_culprit){
+			.tid = i % 8 ? 7 : 8, .end_ns = (i + 1) * NS_PER_MS, .labels = "reason=io"};
+		if (i == 5)
+			strcpy(cause.more[i].labels, "reason=hlt");
+	}
+	dump_report_write(&d, "x.hrt", f);
+	fclose(f);
+	assert_non_null(strstr(text, "20 further triggers until the dump:\n"
+				     "  tid 8 up to 9.00ms reason=io, 2 times\n"
+				     "  tid 7 up to 16.0ms reason=io, 13 times\n"
+				     "  tid 7 6.00ms reason=hlt\n"
+				     "  # 4 more\n"));
+	free(text);
+}
+
 static void halts_do_not_trigger(void **state)
 {
 	struct trigger_watch *w = watch_new("exit-latency>5ms");
@@ -262,6 +344,9 @@ int main(void)
 		cmocka_unit_test(wrong_expressions),
 		cmocka_unit_test(records_are_put_in_order),
 		cmocka_unit_test(each_span_triggers_once),
+		cmocka_unit_test(the_state_of_a_thread_is_a_word),
+		cmocka_unit_test(the_next_command_fits_the_trigger),
+		cmocka_unit_test(repeated_triggers_are_one_line),
 		cmocka_unit_test(halts_do_not_trigger),
 		cmocka_unit_test(a_stopped_vm_does_not_trigger),
 		cmocka_unit_test(fallbacks_count_until_the_event_is_seen),

@@ -242,8 +242,8 @@ static json_t *trigger_describe(const struct dump_cause *cause)
 	return json_pack("{s:s,s:I,s:I,s:b,s:I,s:i,s:i,s:i,s:s}", "name", cause->name, "min_ns",
 			 (json_int_t)cause->min_ns, "value_ns",
 			 (json_int_t)(c->end_ns - c->start_ns), "open", c->open, "realtime_ns",
-			 (json_int_t)realtime_of(c->end_ns), "pid", (int)c->pid, "tid",
-			 (int)c->tid, "vcpu", (int)c->vcpu, "labels", c->labels);
+			 (json_int_t)realtime_of(c->end_ns), "pid", (int)c->pid, "tid", (int)c->tid,
+			 "vcpu", (int)c->vcpu, "labels", c->labels);
 }
 
 /* In the child: its exit status. */
@@ -251,7 +251,7 @@ static int child_write(const struct dump_files *d, struct recording *r, const ch
 		       const struct dump_cause *cause, uint64_t space)
 {
 	uint64_t start = cause->culprit.start_ns;
-	char report[4096], line[LINE_BYTES];
+	char report[4096], line[LINE_BYTES], next[DUMP_NEXT_BYTES];
 	json_t *meta = record_meta_end(r);
 	int err;
 
@@ -271,7 +271,7 @@ static int child_write(const struct dump_files *d, struct recording *r, const ch
 	report_path(path, report, sizeof(report));
 	err = dump_report(path, report, cause, line, sizeof(line));
 	journal_note(5, "%s; dump: %s; next: hostrace %s -i %s", line, path,
-		     dump_next(cause), path);
+		     dump_next(cause, next, sizeof(next)), path);
 	if (err)
 		journal_note(4, "%s: cannot write the report: %s", path, error_text());
 	return err ? EXIT_FAILED : EXIT_FINE;
