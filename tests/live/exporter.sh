@@ -18,7 +18,7 @@ status() {
 	sed -n "s/^$2:[[:blank:]]*//p" "/proc/$1/status" | tr '\t' ' '
 }
 
-plan 54
+plan 56
 
 # ---- options ----
 timeout 200 "$HOSTRACE" exporter x 2>err
@@ -90,7 +90,10 @@ is "$(curl -s -o out -w '%{http_code} %{content_type}' "http://$address/metrics"
 is "$(curl -s -o out -w '%{http_code}' "http://$address/passwd") $(curl -s -o out -w '%{http_code}' -d x "http://$address/metrics")" \
 	"404 405" "another path, another method" out
 is "$(curl -sI -o out -w '%{http_code}' "http://$address/metrics") $(curl -s -o out -w '%{http_code}' "http://$address/")" \
-	"200 200" "HEAD; the page that has a link" out
+	"200 200" "HEAD; the page for a person" out
+is "$(grep -c 'href="/metrics"' out) $(grep -c '<tr><td>hostrace_vm_vcpus<td> vCPUs that are counted' out)" "1 1" "... with a link and what is scraped" out
+is "$(grep -c 'No problem: all probes are attached' out) $(grep -c '^<tr><td>hostrace_probe_attached{probe=&#34;[a-z_]*&#34;}<td>1$' out)" \
+	"1 $(grep -c '^hostrace_probe_attached' page)" "... and whether all is well" out
 head -c 100000 /dev/urandom | timeout 200 socat -t 5 - "TCP:$address" >out 2>&1
 scrape
 is "$(sample hostrace_vm_vcpus "$vm")" 1 "it answers after a request of random bytes" page

@@ -117,4 +117,7 @@ int logins_init(struct logins *l);
 enum login login_check(struct logins *l, const uint8_t *peer, const char *name,
 		       const char *password);
 
+/* The page at "/" of the text that Prometheus gets. malloc()ed; NULL: out of memory. */
+char *front_page(const char *metrics, size_t *ret_len);
+
 #endif

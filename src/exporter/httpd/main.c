@@ -22,13 +22,15 @@
 enum {
 	ACCEPTED_AT_ONCE = 16,
 	CONNECTION_MEMORY = 16 << 10, /* bytes for a request's head */
-	PAGES_PER_SECOND = 16, /* that hostrace makes; further requests get the newest of this second */
+	PAGES_PER_SECOND =
+		16, /* that hostrace makes; further requests get the newest of this second */
 };
 
 struct made_pages {
 	uint64_t second; /* of the monotonic clock */
 	unsigned int nr;
 	struct MHD_Response *newest[METRIC_FORMATS]; /* NULL: none in this second */
+	const char *text;			     /* of newest[METRIC_TEXT] */
 };
 
 struct server {
@@ -39,8 +41,8 @@ struct server {
 	char *cert, *key, *passwords; /* malloc()ed texts; NULL: none */
 	struct logins logins;	      /* of users in passwords */
 	char problem[256];	      /* the first one that libmicrohttpd reports */
-	uint8_t *message; /* HELPER_MESSAGE_MAX bytes */
-	char *page;	  /* malloc()ed, being received */
+	uint8_t *message;	      /* HELPER_MESSAGE_MAX bytes */
+	char *page;		      /* malloc()ed, being received */
 	size_t len;
 	struct made_pages made;
 	bool ended; /* hostrace has */
@@ -91,11 +93,14 @@ static struct MHD_Response *page_make(struct server *s, enum metric_format forma
 		free(s->page);
 		return NULL;
 	}
+	s->page[s->len] = '\0';
 	r = MHD_create_response_from_buffer(s->len, s->page, MHD_RESPMEM_MUST_FREE);
 	if (!r) {
 		free(s->page);
 		return NULL;
 	}
+	if (format == METRIC_TEXT)
+		s->made.text = s->page;
 	MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, metric_format_type(format));
 	MHD_add_response_header(r, MHD_HTTP_HEADER_VARY, MHD_HTTP_HEADER_ACCEPT);
 	return r;
@@ -153,18 +158,32 @@ static enum MHD_Result reply(struct MHD_Connection *c, unsigned int status, stru
 
 static enum MHD_Result text_reply(struct MHD_Connection *c, unsigned int status, const char *text)
 {
-	struct MHD_Response *r = MHD_create_response_from_buffer(strlen(text), (void *)text,
-								  MHD_RESPMEM_PERSISTENT);
+	struct MHD_Response *r =
+		MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_PERSISTENT);
 
 	if (!r)
 		return MHD_NO;
 	MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, "text/html; charset=utf-8");
 	if (status == MHD_HTTP_TOO_MANY_REQUESTS)
-		MHD_add_response_header(r, MHD_HTTP_HEADER_RETRY_AFTER,
-					LOGIN_LATER_TEXT);
+		MHD_add_response_header(r, MHD_HTTP_HEADER_RETRY_AFTER, LOGIN_LATER_TEXT);
 	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
 		MHD_add_response_header(r, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
 	return reply(c, status, r);
+}
+
+static enum MHD_Result front_reply(struct server *s, struct MHD_Connection *c)
+{
+	size_t len;
+	char *page = page_response(s, METRIC_TEXT) ? front_page(s->made.text, &len) : NULL;
+	struct MHD_Response *r =
+		page ? MHD_create_response_from_buffer(len, page, MHD_RESPMEM_MUST_FREE) : NULL;
+
+	if (!r) {
+		free(page);
+		return text_reply(c, MHD_HTTP_SERVICE_UNAVAILABLE, "hostrace sent no page\n");
+	}
+	MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, "text/html; charset=utf-8");
+	return reply(c, MHD_HTTP_OK, r);
 }
 
 /* Demands a password, or another one, now or later. */
@@ -175,8 +194,8 @@ static enum MHD_Result password_reply(struct MHD_Connection *c, enum login login
 	if (login == LOGIN_LATER)
 		return text_reply(c, MHD_HTTP_TOO_MANY_REQUESTS, "too many wrong passwords\n");
 
-	struct MHD_Response *r = MHD_create_response_from_buffer(strlen(text), (void *)text,
-								  MHD_RESPMEM_PERSISTENT);
+	struct MHD_Response *r =
+		MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_PERSISTENT);
 	enum MHD_Result ret = r ? MHD_queue_basic_auth_fail_response(c, "hostrace", r) : MHD_NO;
 
 	if (r)
@@ -268,9 +287,7 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
 		return text_reply(c, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n");
 	if (!strcmp(url, "/"))
-		return text_reply(c, MHD_HTTP_OK,
-				  "<!DOCTYPE html><title>hostrace</title>"
-				  "<p>hostrace: <a href=\"/metrics\">metrics</a>\n");
+		return front_reply(s, c);
 	if (strcmp(url, "/metrics"))
 		return text_reply(c, MHD_HTTP_NOT_FOUND, "no such page; try /metrics\n");
 	page = page_response(s, metric_format_negotiate(MHD_lookup_connection_value(
@@ -302,17 +319,15 @@ static int daemon_start(struct server *s)
 	unsigned int flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG |
 			     (s->cert ? MHD_USE_TLS : 0);
 
-	s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, answer, s, /* the logger comes first */
-				     MHD_OPTION_EXTERNAL_LOGGER, problem_keep, s,
-				     MHD_OPTION_CONNECTION_LIMIT,
-				     (unsigned int)(sizeof(s->connections.list) /
-						    sizeof(s->connections.list[0])),
-				     MHD_OPTION_NOTIFY_CONNECTION, connections_notify,
-				     &s->connections, MHD_OPTION_NOTIFY_COMPLETED,
-				     connections_completed, &s->connections,
-				     MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-				     MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)IDLE_SECONDS,
-				     MHD_OPTION_ARRAY, s->cert ? tls : plain, MHD_OPTION_END);
+	s->daemon = MHD_start_daemon(
+		flags, 0, NULL, NULL, answer, s, /* the logger comes first */
+		MHD_OPTION_EXTERNAL_LOGGER, problem_keep, s, MHD_OPTION_CONNECTION_LIMIT,
+		(unsigned int)(sizeof(s->connections.list) / sizeof(s->connections.list[0])),
+		MHD_OPTION_NOTIFY_CONNECTION, connections_notify, &s->connections,
+		MHD_OPTION_NOTIFY_COMPLETED, connections_completed, &s->connections,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)IDLE_SECONDS, MHD_OPTION_ARRAY,
+		s->cert ? tls : plain, MHD_OPTION_END);
 	if (s->daemon)
 		return 0;
 	return fail(-EIO, "libmicrohttpd does not start%s: %s",
