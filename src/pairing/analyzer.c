@@ -54,21 +54,35 @@ static int unknown(const char *what, const char *word, const struct suggestion *
 	return suggest_hint(-EINVAL, s);
 }
 
-static int check_event(const char *name)
+/* The first of a list that is ours, or that an input has. */
+static const struct event_type *type_of_list(const char *list)
 {
+	const struct event_type *t = NULL;
+	char name[sizeof(((struct pair_analyzer *)0)->begin)];
+
+	for (const char *p = list; *p && !t; p += strcspn(p, ","), p += *p == ',') {
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(p, ","), p);
+		t = event_type_named(name);
+	}
+	return t;
+}
+
+static int check_event(const char *list)
+{
+	const char *name = strndupa(list, strcspn(list, ","));
 	struct suggestion s = {0};
 
-	if (event_type_named(name))
+	if (type_of_list(list))
 		return 0;
 	for (unsigned int i = 0; i < event_types_count(); i++)
 		suggest_try(&s, name, event_type_at(i)->name);
 	return unknown("event", name, &s);
 }
 
-static int check_key(const char *event, const char *key)
+static int check_key(const char *events, const char *key)
 {
 	static const char *const header[] = {"pid", "tid", "vcpu", "cpu"};
-	const struct event_type *t = event_type_named(event);
+	const struct event_type *t = type_of_list(events);
 	struct suggestion s = {0};
 
 	for (size_t i = 0; i < sizeof(header) / sizeof(header[0]); i++) {
@@ -80,8 +94,19 @@ static int check_key(const char *event, const char *key)
 		return 0;
 	for (unsigned int i = 0; i < t->nr_fields; i++)
 		suggest_try(&s, key, t->fields[i].name);
-	fail_usage(-EINVAL, "unknown field '%s' of event %s", key, event);
+	fail_usage(-EINVAL, "unknown field '%s' of event %s", key, t->name);
 	return suggest_hint(-EINVAL, &s);
+}
+
+/* An event that is not ours may be a guest's, which has a prefix: "NAME,guest:NAME". */
+static const char *or_guests(const char *name, char *buf, size_t size)
+{
+	const struct event_type *t = event_type_named(name);
+
+	if ((t && t->id) || strchr(name, ':'))
+		return name;
+	snprintf(buf, size, "%s,guest:%s", name, name);
+	return buf;
 }
 
 static const struct analyzer *make_pair(const char *name, struct pair_analyzer *own)
@@ -104,8 +129,8 @@ static const struct analyzer *make_pair(const char *name, struct pair_analyzer *
 	*key++ = 0;
 	own->a = (struct analyzer){.name = own->name,
 				   .summary = "from BEGIN to END, paired by KEY",
-				   .begin = begin,
-				   .end = end,
+				   .begin = or_guests(begin, own->begin, sizeof(own->begin)),
+				   .end = or_guests(end, own->end, sizeof(own->end)),
 				   .key = key,
 				   .by = "pid"};
 	return &own->a;

@@ -95,6 +95,7 @@ extern const struct analyzer *const analyzers[]; /* ends with NULL */
 struct pair_analyzer {
 	struct analyzer a;
 	char name[512], words[512];
+	char begin[1032], end[1032]; /* of events that may be a guest's */
 };
 
 /*
