@@ -181,6 +181,24 @@ static void test_frame(void **state)
 						   "  200ns   200ns   200ns       #__");
 }
 
+/* A vCPU with one exit a second is not as high as one with a thousand. */
+static void test_scale(void **state)
+{
+	struct fixture *f = *state;
+
+	interval(f, 0);
+	exits(f, 0, IO, 1000, 200);
+	exits(f, 1, IO, 1, 200);
+	interval(f, S);
+	key(f, TOP_KEY_ENTER);
+	frame(f, 80, 24);
+	assert_int_equal(f->view.list, TOP_VCPUS);
+	assert_int_equal(f->view.nr_rows, 2);
+	assert_true(strrchr(f->frame.line[3].text, ' ')[1] == '#');
+	assert_true(strrchr(f->frame.line[4].text, ' ')[1] == '_' ||
+		    strrchr(f->frame.line[4].text, ' ')[1] == '.');
+}
+
 /* No line is longer than the screen, and there are no more lines than it has. */
 static void test_sizes(void **state)
 {
@@ -223,9 +241,9 @@ static void test_hostile_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_down_and_up),	   TEST(test_sort),	    TEST(test_filter),
-		TEST(test_pause_and_help), TEST(test_ended),	    TEST(test_frame),
-		TEST(test_sizes),	   TEST(test_hostile_name),
+		TEST(test_down_and_up),	   TEST(test_sort),  TEST(test_filter),
+		TEST(test_pause_and_help), TEST(test_ended), TEST(test_frame),
+		TEST(test_scale),	   TEST(test_sizes), TEST(test_hostile_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

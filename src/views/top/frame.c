@@ -98,6 +98,7 @@ static void line_print(struct top_line *l, const struct top_page *page, const ch
 
 struct layout {
 	unsigned int name, spark; /* columns; spark 0: none */
+	float max;		  /* of sparklines */
 	bool has[TOP_COLUMNS];
 };
 
@@ -114,6 +115,17 @@ static unsigned int figures(const struct layout *l)
 	for (int c = TOP_BY_COUNT; c < TOP_COLUMNS; c++)
 		width += l->has[c] ? width_of_column(c) : 0;
 	return width;
+}
+
+/* The largest that is shown in a row: rows share one scale, so that a busy one is not as high as an idle one. */
+static float spark_max(const struct top_view *v, unsigned int columns)
+{
+	float max = 0;
+
+	for (unsigned int i = 0; i < v->nr_rows; i++)
+		for (unsigned int k = 0; k < v->row[i]->nr_history && k < columns; k++)
+			max = v->row[i]->history[k] > max ? v->row[i]->history[k] : max;
+	return max;
 }
 
 static void layout_make(const struct top_view *v, const struct top_page *page, struct layout *l)
@@ -133,6 +145,7 @@ static void layout_make(const struct top_view *v, const struct top_page *page, s
 		l->spark = SPARK_LEAST;
 	if (l->spark > SPARK_MOST)
 		l->spark = SPARK_MOST;
+	l->max = spark_max(v, l->spark);
 	l->name = l->spark ? left - l->spark - 1 : left;
 	if (l->name > NAME_MOST)
 		l->name = NAME_MOST;
@@ -167,8 +180,8 @@ static const char *count_print(const struct top_view *v, uint64_t count, uint64_
 static const char *time_print(const struct top_node *n, const struct top_model *m, char *buf,
 			      size_t size)
 {
-	double part = n->available_ns ? (double)n->values.time_ns * 100 / (double)n->available_ns
-				      : 0;
+	double part =
+		n->available_ns ? (double)n->values.time_ns * 100 / (double)n->available_ns : 0;
 
 	if (n->kind == TOP_PORT && !m->times_ports)
 		return "-";
@@ -208,17 +221,14 @@ static const char *figure_print(const struct top_node *n, enum top_column column
 	}
 }
 
-/* The newest value is at the right end; the scale ends at the largest that is shown. */
+/* The newest value is at the right end; the scale ends at max. */
 static void put_spark(char *to, size_t size, const struct top_node *n, unsigned int columns,
-		      bool utf8)
+		      float max, bool utf8)
 {
 	static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 	static const char *const ascii[] = {"_", ".", "-", ":", "=", "+", "*", "#"};
 	unsigned int nr = n->nr_history < columns ? n->nr_history : columns;
-	float max = 0;
 
-	for (unsigned int i = 0; i < nr; i++)
-		max = n->history[i] > max ? n->history[i] : max;
 	for (unsigned int i = columns; i--;) {
 		int level = 0;
 		size_t len;
@@ -227,7 +237,9 @@ static void put_spark(char *to, size_t size, const struct top_node *n, unsigned 
 			level = (int)(n->history[i] / max * 7 + (n->history[i] > 0 ? .999f : 0));
 		level = level > 7 ? 7 : level;
 		len = (size_t)snprintf(to, size, "%s",
-				       i >= nr ? " " : utf8 ? blocks[level] : ascii[level]);
+				       i >= nr ? " "
+				       : utf8  ? blocks[level]
+					       : ascii[level]);
 		to += len;
 		size -= len;
 	}
@@ -354,7 +366,7 @@ static void put_row(struct top_line *l, const struct top_node *n, const struct t
 	if (!layout->spark)
 		return;
 	l->text[len++] = ' ';
-	put_spark(l->text + len, sizeof(l->text) - len, n, layout->spark, page->utf8);
+	put_spark(l->text + len, sizeof(l->text) - len, n, layout->spark, layout->max, page->utf8);
 }
 
 /* The rows of the screen that has the cursor. */
