@@ -44,7 +44,7 @@ LIB_OBJS := $(filter-out $(BUILD)/src/main.o,$(OBJS)) $(if $(filter 1,$(LIVE)),$
 LIB	 := $(BUILD)/hostrace.a
 
 # Of each helper, src/base/helper.h.
-HELPER_SRCS := $(call sources,src/confine/*.c) $(addprefix src/base/,array.c clock.c decimal.c error.c helper.c process.c progress.c read_full.c safe_path.c units.c user_rights.c)
+HELPER_SRCS := $(call sources,src/confine/*.c) $(addprefix src/base/,array.c clock.c decimal.c error.c helper.c process.c progress.c read_full.c safe_path.c temporary.c units.c user_rights.c)
 
 # The only program that is linked to libcurl, which brings 30 libraries with it.
 HTTP	  := $(BUILD)/hostrace-http

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/file_map.h"
 #include "base/new_file.h"
+#include "base/temporary.h"
 
 enum { MAPS_MAX = 256 };
 

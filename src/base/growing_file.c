@@ -16,6 +16,7 @@
 #include "base/new_file.h"
 #include "base/process.h"
 #include "base/safe_path.h"
+#include "base/temporary.h"
 #include "base/user_rights.h"
 
 static int system_fail(const char *path)

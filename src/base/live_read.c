@@ -4,6 +4,7 @@
  * writer holds (base/growing_file.h), a few times a second.
  */
 #include "base/live_read.h"
+#include "base/temporary.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -29,6 +30,7 @@ void live_read_begin(struct live_read *r, int fd)
 	sigaddset(&interrupt, SIGINT);
 	sigprocmask(SIG_BLOCK, &interrupt, &r->before);
 	r->interrupt = signalfd(-1, &interrupt, SFD_CLOEXEC);
+	temporary_pass_interrupts(true);
 }
 
 void live_read_end(struct live_read *r)
@@ -36,6 +38,7 @@ void live_read_end(struct live_read *r)
 	if (r->interrupt >= 0)
 		close(r->interrupt);
 	r->interrupt = -1;
+	temporary_pass_interrupts(false);
 	sigprocmask(SIG_SETMASK, &r->before, NULL);
 }
 

@@ -47,16 +47,4 @@ void new_file_remove_left(const char *path);
 /* Do both names refer to the same file, also through links? False if one of them does not exist. */
 bool is_same_file(const char *a, const char *b);
 
-/*
- * Before the file is created, or after a directory was; `path` stays valid until it is removed. A directory is deleted
- * if it is empty. More than eight at once are not deleted.
- */
-void temporary_add(const char *path);
-
-/* After the file was renamed or deleted. A path that was not added, and NULL, are fine. */
-void temporary_remove(const char *path);
-
-/* Before the process ends in a signal handler. */
-void temporary_delete_all(void);
-
 #endif

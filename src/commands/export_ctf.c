@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/safe_path.h"
+#include "base/temporary.h"
 #include "base/user_rights.h"
 #include "commands/common/command.h"
 #include "commands/export_events.h"

@@ -28,6 +28,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/process.h"
+#include "base/temporary.h"
 #include "confine/internal.h"
 
 #define FS_ABI1	   ((UINT64_C(1) << 13) - 1) /* EXECUTE to MAKE_SYM */
@@ -472,7 +473,7 @@ static void memory_limit(void)
 	setrlimit(RLIMIT_DATA, &data);
 }
 
-int confine(struct confinement *c)
+static int confine_once(struct confinement *c)
 {
 	struct supervisor s = {0};
 
@@ -488,7 +489,7 @@ int confine(struct confinement *c)
 	return err || c->phase == CONFINE_EXECUTE ? err : filter_verify();
 }
 
-int confine_more(const struct confinement *c)
+static int confine_again(const struct confinement *c)
 {
 	int err = BUILT ? identity_caps_set(c->instead) : 0;
 
@@ -500,6 +501,27 @@ int confine_more(const struct confinement *c)
 	if (!err)
 		err = calls_restrict(c, CONFINE_DRAIN, paths_any_write(c->paths));
 	return err ? err : filter_verify();
+}
+
+/* A thread that is there before is not confined. */
+int confine(struct confinement *c)
+{
+	bool watched = temporary_pause();
+	int err = confine_once(c);
+
+	if (watched)
+		temporary_resume();
+	return err;
+}
+
+int confine_more(const struct confinement *c)
+{
+	bool watched = temporary_pause();
+	int err = confine_again(c);
+
+	if (watched)
+		temporary_resume();
+	return err;
 }
 
 static bool action_available(uint32_t action)

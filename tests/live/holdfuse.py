@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A file system in memory whose answers can be held back: holdfuse.py DIR. Standard input gets commands, one a line:
 #   hold NAME...   requests of these names (write, fsync, flush, create, rename, ...) are not answered from now on
-#   release        they are, those that wait included
-# Standard output gets "ready", "holding" or "released" for each command, and "held NAME" when a request begins to wait.
+#   leave NAME...  the next request of one of these names is answered, those after it are not even read, so that the kernel
+#                  still lets a signal end who waits for them
+#   release        all are answered, those that wait included
+# Standard output gets "ready", "holding" or "released" for each command, "held NAME" when a request begins to wait, and
+# "left NAME" when no more are read.
 # It speaks the protocol of /dev/fuse itself, so that the test needs no library. It ends when it is unmounted.
 import ctypes
 import errno
@@ -127,7 +130,7 @@ def main():
     if ctypes.CDLL(None, use_errno=True).mount(b"holdfuse", sys.argv[1].encode(), b"fuse", 6, options.encode()):
         sys.exit("holdfuse: mount: " + os.strerror(ctypes.get_errno()))
     say("ready")
-    files, held, hold = Files(), [], set()
+    files, held, hold, leave = Files(), [], set(), set()
     commands = sys.stdin.buffer.fileno()
     wait = [fuse, commands]
     while True:
@@ -139,8 +142,11 @@ def main():
             elif words[0] == "hold":
                 hold = set(words[1:])
                 say("holding")
+            elif words[0] == "leave":
+                leave = set(words[1:])
+                say("holding")
             else:
-                hold = set()
+                hold, wait = set(), [fuse, commands]
                 for request in held:
                     answer(fuse, files, request)
                 held = []
@@ -161,6 +167,9 @@ def main():
             say("held " + NAMES[opcode])
         else:
             answer(fuse, files, request)
+        if NAMES.get(opcode) in leave:
+            leave, wait = set(), [commands]
+            say("left " + NAMES[opcode])
 
 
 main()

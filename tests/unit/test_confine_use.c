@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 
 #include "base/new_file.h"
+#include "base/temporary.h"
 #include "confine_util.h"
 
 static void test_use(void **state)
@@ -166,7 +167,7 @@ static bool signal_comes;
 ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	if (signal_comes)
-		raise(SIGHUP);
+		kill(getpid(), SIGHUP);
 	return syscall(SYS_sendmsg, fd, msg, flags);
 }
 

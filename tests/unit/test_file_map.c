@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "base/file_map.h"
-#include "base/new_file.h"
+#include "base/temporary.h"
 
 enum { BYTES = 1 << 20 };
 

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/new_file.h"
+#include "base/temporary.h"
 #include "base/user_rights.h"
 #include "collector/kvm_look.h"
 #include "commands/common/command.h"
