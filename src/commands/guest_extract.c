@@ -104,6 +104,10 @@ void guest_lost_caveats(const struct osv_pause *p, json_t *caveats)
 		guest_pause_text(p, text, sizeof(text));
 		json_array_append_new(caveats, json_string(text));
 	}
+	if (p->cut_bytes)
+		json_array_append_new(caveats, json_sprintf("the dump is truncated: %" PRIu64
+							    " bytes are missing",
+							    p->cut_bytes));
 	for (unsigned int i = 0; i < p->lost.nr; i++) {
 		osv_lost_text(&p->lost, i, text, sizeof(text));
 		json_array_append_new(caveats, json_string(text));

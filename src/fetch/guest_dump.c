@@ -13,12 +13,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/error.h"
 #include "base/order.h"
 #include "base/read_full.h"
+#include "base/saturate.h"
 #include "base/user_rights.h"
 #include "fetch/guest_dump.h"
 
@@ -128,6 +130,31 @@ static int ranges_make(struct guest_dump *d)
 							  .read = true,
 							  .write = true};
 	}
+	return 0;
+}
+
+/* Of a file that is cut: what cannot be read of this part. */
+static uint64_t part_cut(const GElf_Phdr *h, uint64_t file_bytes)
+{
+	uint64_t there = h->p_offset < file_bytes ? file_bytes - h->p_offset : 0;
+
+	return h->p_filesz > there ? h->p_filesz - there : 0;
+}
+
+static int cut_find(struct guest_dump *d, Elf *elf)
+{
+	struct stat st;
+	size_t nr = 0;
+	GElf_Phdr h;
+
+	if (fstat(d->memory.fd, &st))
+		return fail(-errno, "%s", strerror(errno));
+	elf_getphdrnum(elf, &nr);
+	for (size_t i = 0; i < nr; i++)
+		if (gelf_getphdr(elf, (int)i, &h) &&
+		    (h.p_type == PT_LOAD || h.p_type == PT_NOTE))
+			d->cut_bytes = add_saturated(d->cut_bytes,
+						     part_cut(&h, (uint64_t)st.st_size));
 	return 0;
 }
 
@@ -242,6 +269,8 @@ static int dump_read(struct guest_dump *d)
 		err = vcpus_find(d, elf);
 	if (!err)
 		err = segments_find(d, elf);
+	if (!err)
+		err = cut_find(d, elf);
 	if (elf)
 		elf_end(elf);
 	return err;

@@ -29,6 +29,7 @@ struct guest_dump {
 		*slot; /* of a guest's own dump, whose addresses are physical; NULL: of a process */
 	struct dump_vcpu *vcpu;
 	unsigned int nr_vcpus;
+	uint64_t cut_bytes; /* that the file should have, and does not */
 };
 
 /* 0, or -errno with the error message set. To be closed in both cases, and only where it was opened: no copies. */

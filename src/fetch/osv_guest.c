@@ -358,7 +358,8 @@ int osv_guest_resume(const struct osv_guest_options *opt, struct osv_guest *g, i
 	int detach_err;
 
 	*ret = (struct osv_pause){
-		.live = opt->vm.pid || opt->dump, .dump = opt->dump, .lost = g->lost};
+		.live = opt->vm.pid || opt->dump, .dump = opt->dump,
+		.cut_bytes = g->live.dump.cut_bytes, .lost = g->lost};
 	detach_err = g->gdb ? guest_detach(opt, g->gdb, ret) : 0;
 	guest_close(g);
 	if (!err)

@@ -57,6 +57,7 @@ struct osv_lost {
 struct osv_pause {
 	bool live; /* not by the stub: while it ran, or in a dump */
 	bool dump;
+	uint64_t cut_bytes; /* of the dump: missing at the file's end */
 	struct gdb_stopped stopped; /* by us: 0 if live, and if it was paused before, and stays paused */
 	enum gdb_before before;
 	struct osv_lost lost;

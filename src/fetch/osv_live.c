@@ -141,8 +141,11 @@ static int live_search(const struct osv_guest_options *opt, struct search *s,
 	if (err || (vm->qmp && ram_find(s)) || vcpu_find(s, vm->kvm) || root_find(s, l))
 		return err;
 	if (opt->dump)
-		return fail(-ENOENT, "the guest's ELF file does not match the memory in %s",
-			    opt->dump);
+		return fail(-ENOENT, "the guest's ELF file does not match the memory in %s%s",
+			    opt->dump,
+			    s->live->dump.cut_bytes ? ", a part of which is missing: the file is "
+						      "truncated"
+						    : "");
 	if (vm->unknown[0])
 		return fail_hint(fail(-ENOENT,
 				      "%s, and the ELF file of the guest does not lead to "

@@ -42,7 +42,7 @@ with open(sys.argv[1], 'wb') as out:
 END
 }
 
-plan 26
+plan 27
 vm '' unix:gdb.sock
 
 waiter='sched::thread::switch_to() sched::thread::wait() void sched::wait_until<waiter_main()::$_0>(waiter_main()::$_0)* waiter_main() thread_main_c thread_main complete'
@@ -99,7 +99,17 @@ objcopy -O binary -j .rodata "$BUILD/osvguest.elf" rodata
 printf other | dd of=rodata conv=notrunc 2>/dev/null
 objcopy --update-section .rodata=rodata "$BUILD/osvguest.elf" other.elf
 timeout 200 "$HOSTRACE" guest threads -e other.elf --dump dump.elf >out 2>err
-is "$? $(grep -c 'does not match the memory in dump.elf' err)" "1 1" "the ELF file of another kernel" err
+is "$? $(grep -c 'does not match the memory in dump.elf$' err)" "1 1" "the ELF file of another kernel" err
+for left in 3145728 1048576; do # the first part has what 'threads' reads, the second one has not
+	cp dump.elf cut.elf
+	chmod u+w cut.elf
+	truncate -s $left cut.elf
+	timeout 200 "$HOSTRACE" guest threads -e "$BUILD/osvguest.elf" --dump cut.elf >out 2>err
+	echo "$? $(sed "s|: [0-9]* bytes|: N bytes|" err)"
+done >cut.out
+is "$(cat cut.out)" "0 hostrace: the dump is truncated: N bytes are missing
+1 hostrace: guest: the guest's ELF file does not match the memory in cut.elf, a part of which is missing: the file is truncated" \
+	"a dump that is truncated: it says so"
 
 # abort() halts the vCPU that calls it.
 vm a unix:gdb.sock
