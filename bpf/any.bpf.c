@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Events that the user names: one program for all tracepoints, which finds what to copy by the number that it was
- * attached with (Linux 5.15). The record is the kernel's formatted entry behind our header, so that the fields are
- * where tracefs' description of the event says. The first 8 bytes of the entry, which all events have in common, hold a
- * pointer here (perf_trace_run_bpf_submit()) and are left out.
+ * Events that the user names: one program for each kind, which finds what to copy by the number that it was attached
+ * with (Linux 5.15).
+ *
+ * Of a tracepoint, the record is the kernel's formatted entry behind our header, so that the fields are where tracefs'
+ * description of the event says. The first 8 bytes of the entry, which all events have in common, hold a pointer here
+ * (perf_trace_run_bpf_submit()) and are left out. Of a probe, it is a word for each value: the collector knows what
+ * they are.
  */
 #include "emit.bpf.h"
+
+#include <bpf/bpf_tracing.h>
+#include <bpf/usdt.bpf.h>
 
 enum { ENTRY_COMMON = 8 };
 
@@ -79,4 +85,143 @@ int tp_any(void *ctx)
 		bpf_probe_read_kernel(rec + ENTRY_COMMON, bytes, ctx + ENTRY_COMMON);
 	emit_publish(&e);
 	return PERF_SEES_IT_TOO;
+}
+
+/* ---- probes ---- */
+
+/* Where the values go; NULL: it is not recorded. */
+static __always_inline hr_u64 *probe_begin(struct emit *e, hr_u32 nr, struct any_settings *s)
+{
+	hr_u8 *rec;
+	hr_u32 bytes;
+
+	if (!s || nr >= ANY_MAX || !any_begin(e))
+		return NULL;
+	bytes = s->bytes;
+	if (bytes > sizeof(struct record_hdr) + ANY_ARGS_MAX * sizeof(hr_u64))
+		return NULL;
+	rec = emit_reserve(e, ANY_FIRST + nr, bytes);
+	return rec ? (hr_u64 *)(rec + sizeof(struct record_hdr)) : NULL;
+}
+
+/* The verifier wants it initialized in full. */
+#define REGISTERS(ctx)                                                                             \
+	{                                                                                          \
+		PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx), PT_REGS_PARM4(ctx),    \
+			PT_REGS_PARM5(ctx), (ctx)->r9, PT_REGS_RC(ctx), PT_REGS_SP(ctx)            \
+	}
+
+static __always_inline void probe_values(struct pt_regs *ctx, const struct any_settings *s,
+					 hr_u64 *to, bool user)
+{
+	hr_u64 reg[ANY_REGS] = REGISTERS(ctx);
+
+#pragma unroll
+	for (int i = 0; i < ANY_ARGS_MAX; i++) {
+		hr_u32 source = s->source[i];
+		hr_u64 value = 0, at = PT_REGS_SP(ctx) + (source - ANY_STACK) * sizeof(hr_u64);
+
+		if (i >= s->nr)
+			break;
+		if (source < ANY_STACK)
+			value = reg[source & (ANY_REGS - 1)];
+		else if (user)
+			bpf_probe_read_user(&value, sizeof(value), (void *)at);
+		else
+			bpf_probe_read_kernel(&value, sizeof(value), (void *)at);
+		to[i] = value;
+	}
+}
+
+/* Functions of the kernel, entry and return. */
+SEC("kprobe")
+int kp_any(struct pt_regs *ctx)
+{
+	hr_u32 nr = (hr_u32)bpf_get_attach_cookie(ctx);
+	struct any_settings *s = bpf_map_lookup_elem(&any_events, &nr);
+	struct emit e;
+	hr_u64 *to = probe_begin(&e, nr, s);
+
+	if (!to)
+		return 0;
+	probe_values(ctx, s, to, false);
+	emit_publish(&e);
+	return 0;
+}
+
+/* The same by the kernel's trampolines (Linux 5.19): the collector loads one more of it for each function. */
+static __always_inline int trampoline(hr_u64 *ctx, bool returns)
+{
+	hr_u32 nr = (hr_u32)bpf_get_attach_cookie(ctx);
+	struct any_settings *s = bpf_map_lookup_elem(&any_events, &nr);
+	struct emit e;
+	hr_u64 *to = probe_begin(&e, nr, s);
+
+	if (!to)
+		return 0;
+#pragma unroll
+	for (int i = 0; i < ANY_ARGS_MAX; i++) {
+		hr_u64 value = 0;
+
+		if (i >= s->nr)
+			break;
+		if (returns && s->source[i] == ANY_TRAMPOLINE_RET)
+			bpf_get_func_ret(ctx, &value);
+		else
+			bpf_get_func_arg(ctx, s->source[i], &value);
+		to[i] = value;
+	}
+	emit_publish(&e);
+	return 0;
+}
+
+SEC("fentry")
+int fentry_any(hr_u64 *ctx)
+{
+	return trampoline(ctx, false);
+}
+
+SEC("fexit")
+int fexit_any(hr_u64 *ctx)
+{
+	return trampoline(ctx, true);
+}
+
+/* Functions of programs, entry and return. */
+SEC("uprobe")
+int up_any(struct pt_regs *ctx)
+{
+	hr_u32 nr = (hr_u32)bpf_get_attach_cookie(ctx);
+	struct any_settings *s = bpf_map_lookup_elem(&any_events, &nr);
+	struct emit e;
+	hr_u64 *to = probe_begin(&e, nr, s);
+
+	if (!to)
+		return 0;
+	probe_values(ctx, s, to, true);
+	emit_publish(&e);
+	return 0;
+}
+
+SEC("usdt")
+int usdt_any(struct pt_regs *ctx)
+{
+	hr_u32 nr = (hr_u32)bpf_usdt_cookie(ctx);
+	struct any_settings *s = bpf_map_lookup_elem(&any_events, &nr);
+	struct emit e;
+	hr_u64 *to = probe_begin(&e, nr, s);
+
+	if (!to)
+		return 0;
+#pragma unroll
+	for (int i = 0; i < ANY_ARGS_MAX; i++) {
+		long value = 0;
+
+		if (i >= s->nr)
+			break;
+		bpf_usdt_arg(ctx, s->source[i], &value);
+		to[i] = (hr_u64)value;
+	}
+	emit_publish(&e);
+	return 0;
 }

@@ -42,6 +42,7 @@ enum {
 	ANY_MAX = 192,
 	RING_TYPES = ANY_FIRST + ANY_MAX,
 	ANY_DYN_MAX = 4,      /* dynamic texts of one event that are recorded */
+	ANY_ARGS_MAX = 16,    /* values of one probe */
 	ANY_BYTES_MAX = 2048, /* of one record; longer ones are lost */
 };
 
@@ -103,11 +104,22 @@ struct vm_settings {
 	hr_u32 pad;
 };
 
-/* Of an event that the user names: how its record is made of the kernel's entry. */
+/* Where a probe's value comes from: a word of the stack at a function's entry is ANY_STACK + its number from 1 on. */
+enum any_source {
+	ANY_ARG, /* the first argument in a register; the others follow */
+	ANY_RET = ANY_ARG + 6,
+	ANY_REGS = 8, /* above them, a power of two */
+	ANY_STACK = ANY_REGS,
+	ANY_TRAMPOLINE_RET = 0xff, /* fexit: which has arguments by their numbers */
+};
+
+/* Of an event that the user names: how its record is made of the kernel's entry, or of a probe's values. */
 struct any_settings {
 	hr_u32 bytes; /* of the record without dynamic texts; a multiple of 8 */
 	hr_u16 dyn[ANY_DYN_MAX]; /* offsets of their words in the kernel's entry; 0: no more */
 	hr_u8 relative[ANY_DYN_MAX]; /* 1: it counts from its own end */
+	hr_u8 source[ANY_ARGS_MAX];  /* of a probe: enum any_source, or the number of the argument */
+	hr_u32 nr;		     /* ... of them that are recorded, 8 bytes each */
 };
 
 /* A followed process was forked by `parent`, or (parent 0) executes another program. */

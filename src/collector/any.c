@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Tracepoints that the user names (record -e SUBSYSTEM:EVENT), whatever they are. Their fields are those of tracefs'
- * descriptions, which are read before anything is attached; all share one program (bpf/any.bpf.c), and a record is the
- * kernel's formatted entry behind our header, of a type that the trace file describes.
+ * Events that the user names: probes (any_probe.h), and tracepoints (record -e SUBSYSTEM:EVENT), whatever they are. The
+ * fields of tracepoints are those of tracefs' descriptions, which are read before anything is attached; all share one
+ * program (bpf/any.bpf.c), and a record is the kernel's formatted entry behind our header, of a type that the trace
+ * file describes.
  *
  * They cost more than events of our own, which read the tracepoint's arguments: the kernel formats the entry of each
  * event, also of threads that are not recorded.
@@ -15,16 +16,24 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/read_full.h"
-#include "base/suggest.h"
-#include "collector/internal.h"
-#include "hostrace.skel.h" /* knows record.h's types */
+#include "collector/any_probe.h"
 
 enum {
-	NEAREST_MAX = 3, /* names of other events in a message */
 	ENTRY_HEAD = sizeof(struct record_hdr),
 };
 
-static const char PROGRAM[] = "tp_any";
+/* By enum any_kind. */
+static const char *const prefixes[] = {
+	[ANY_KPROBE] = "kprobe:",
+	[ANY_KRETPROBE] = "kretprobe:",
+	[ANY_FENTRY] = "fentry:",
+	[ANY_FEXIT] = "fexit:",
+	[ANY_UPROBE] = "uprobe:",
+	[ANY_URETPROBE] = "uretprobe:",
+	[ANY_USDT] = "usdt:",
+};
+
+enum { NR_KINDS = sizeof(prefixes) / sizeof(prefixes[0]) };
 
 /* ---- which there are ---- */
 
@@ -38,31 +47,6 @@ static const char *events_dir(void)
 		if (!access(dirs[i], R_OK | X_OK))
 			return dirs[i];
 	return NULL;
-}
-
-struct nearest {
-	const char *word;
-	unsigned int nr;
-	struct {
-		unsigned int distance;
-		char name[EVENT_NAME_MAX];
-	} of[NEAREST_MAX];
-};
-
-static void nearest_try(struct nearest *n, const char *name)
-{
-	unsigned int distance = suggest_distance(n->word, name), at = n->nr;
-
-	if (distance > strlen(n->word) / 3)
-		return;
-	while (at && n->of[at - 1].distance > distance)
-		at--;
-	if (at == NEAREST_MAX)
-		return;
-	n->nr += n->nr < NEAREST_MAX;
-	memmove(&n->of[at + 1], &n->of[at], (n->nr - at - 1) * sizeof(n->of[0]));
-	n->of[at].distance = distance;
-	snprintf(n->of[at].name, sizeof(n->of[at].name), "%s", name);
 }
 
 static bool any_has(const struct any_events *a, const char *name)
@@ -107,6 +91,21 @@ static int settings_make(struct any_event *e)
 	return 0;
 }
 
+/* One that is not counted yet: a->nr. */
+static int event_begin(struct any_events *a, enum any_kind kind, const char *name)
+{
+	int err;
+
+	if (a->nr == ANY_MAX)
+		return fail_usage(-E2BIG, "more than %d events of this kind", ANY_MAX);
+	err = array_room(a->event, a->nr);
+	if (err)
+		return err;
+	a->event[a->nr] = (struct any_event){.kind = kind};
+	snprintf(a->event[a->nr].name, sizeof(a->event[0].name), "%s", name);
+	return 0;
+}
+
 static int event_add(struct any_events *a, const char *dir, const char *system, const char *event,
 		     const char *name)
 {
@@ -115,14 +114,10 @@ static int event_add(struct any_events *a, const char *dir, const char *system, 
 
 	if (any_has(a, name))
 		return 0;
-	if (a->nr == ANY_MAX)
-		return fail_usage(-E2BIG, "more than %d events of this kind", ANY_MAX);
-	err = array_room(a->event, a->nr);
+	err = event_begin(a, ANY_TRACEPOINT, name);
 	if (err)
 		return err;
 	e = &a->event[a->nr];
-	*e = (struct any_event){0};
-	snprintf(e->name, sizeof(e->name), "%s", name);
 	err = format_load(dir, system, event, &e->format);
 	err = err ? err : settings_make(e);
 	a->nr += !err;
@@ -165,16 +160,13 @@ static int system_add(struct any_events *a, const char *dir, const char *system,
 
 static int unknown_tracepoint(const char *glob, const struct nearest *near)
 {
-	char names[NEAREST_MAX * (EVENT_NAME_MAX + 4)] = "";
-	size_t len = 0;
+	char names[NEAREST_MAX * (EVENT_NAME_MAX + 4)];
 
-	for (unsigned int i = 0; i < near->nr; i++)
-		len += (size_t)snprintf(names + len, sizeof(names) - len, "%s'%s'",
-					i ? ", " : "; the nearest: ", near->of[i].name);
-	return fail_usage(-EINVAL, "this kernel has no tracepoint '%s'%s", glob, names);
+	return fail_usage(-EINVAL, "this kernel has no tracepoint '%s'%s", glob,
+			  nearest_print(near, names, sizeof(names)));
 }
 
-int any_events_add(struct any_events *a, const char *glob)
+static int tracepoints_add(struct any_events *a, const char *glob)
 {
 	const char *dir = events_dir();
 	struct nearest near = {.word = glob};
@@ -197,6 +189,44 @@ int any_events_add(struct any_events *a, const char *glob)
 	return unknown_tracepoint(glob, &near);
 }
 
+static int probe_read(struct any_events *a, struct any_event *e, const char *words)
+{
+	const char *target = e->name + strlen(prefixes[e->kind]);
+
+	if (e->kind == ANY_UPROBE || e->kind == ANY_URETPROBE)
+		return any_uprobe_read(e, target, words);
+	return e->kind == ANY_USDT ? any_usdt_read(e, target, words)
+				   : any_kernel_read(a, e, target, words);
+}
+
+/* "KIND:TARGET [WORD ...]" */
+static int probe_add(struct any_events *a, enum any_kind kind, const char *item)
+{
+	size_t len = strcspn(item, " \t");
+	char name[EVENT_NAME_MAX];
+	int err;
+
+	if (len >= sizeof(name))
+		return fail_usage(-E2BIG, "'%.*s': the name of an event has at most %d bytes",
+				  (int)len, item, EVENT_NAME_MAX - 1);
+	snprintf(name, sizeof(name), "%.*s", (int)len, item);
+	if (any_has(a, name))
+		return fail_usage(-EINVAL, "%s is named twice", name);
+	err = event_begin(a, kind, name);
+	if (!err)
+		err = probe_read(a, &a->event[a->nr], item + len + strspn(item + len, " \t"));
+	a->nr += !err;
+	return err;
+}
+
+int any_events_add(struct any_events *a, const char *item)
+{
+	for (unsigned int k = ANY_TRACEPOINT + 1; k < NR_KINDS; k++)
+		if (!strncmp(item, prefixes[k], strlen(prefixes[k])))
+			return probe_add(a, (enum any_kind)k, item);
+	return tracepoints_add(a, item);
+}
+
 void any_events_remove(struct any_events *a, const char *glob)
 {
 	unsigned int kept = 0;
@@ -209,80 +239,7 @@ void any_events_remove(struct any_events *a, const char *glob)
 
 void any_events_free(struct any_events *a)
 {
+	any_kernel_forget(a);
 	free(a->event);
 	*a = (struct any_events){0};
-}
-
-/* ---- recording them ---- */
-
-int collector_any_plan(struct collector *c)
-{
-	if (!c->any)
-		return 0;
-	c->any_plans = calloc(c->any->nr, sizeof(*c->any_plans));
-	if (!c->any_plans)
-		return fail(-ENOMEM, "out of memory");
-	for (unsigned int i = 0; i < c->any->nr; i++) {
-		struct probe_plan *p = &c->any_plans[i];
-
-		p->event = c->any->event[i].name;
-		p->how = PROBE_TRACEPOINT;
-		p->nr_places = 1;
-		snprintf(p->place[0].program, sizeof(p->place[0].program), "%s", PROGRAM);
-		c->results[c->nr_results++] = (struct probe_result){
-			.event = p->event, .plan = p, .id = ANY_FIRST + i};
-	}
-	return 0;
-}
-
-int collector_any_register(struct collector *c)
-{
-	for (uint32_t i = 0; c->any && i < c->any->nr; i++)
-		if (bpf_map_update_elem(bpf_map__fd(c->skel->maps.any_events), &i,
-					&c->any->event[i].settings, BPF_ANY))
-			return fail(-errno, "cannot register %s: %s", c->any->event[i].name,
-				    strerror(errno));
-	return 0;
-}
-
-struct bpf_link *collector_any_link(struct collector *c, const struct probe_result *r,
-				    struct bpf_program *prog)
-{
-	const char *name = c->any->event[r->id - ANY_FIRST].name;
-	LIBBPF_OPTS(bpf_tracepoint_opts, opts, .bpf_cookie = r->id - ANY_FIRST);
-	char system[EVENT_NAME_MAX];
-
-	snprintf(system, sizeof(system), "%.*s", (int)strcspn(name, ":"), name);
-	return bpf_program__attach_tracepoint_opts(prog, system, name + strlen(system) + 1, &opts);
-}
-
-int collector_any_judge(const struct collector *c)
-{
-	for (unsigned int i = 0; i < c->nr_results; i++) {
-		const struct probe_result *r = &c->results[i];
-
-		if (r->id >= ANY_FIRST && !r->attached)
-			return fail(-ENOTSUP,
-				    "cannot record %s (Linux 5.15 or newer is needed): %s",
-				    r->event, r->reason);
-	}
-	return 0;
-}
-
-void collector_any_complete(const struct collector *c, struct record_hdr *rec)
-{
-	const struct any_event *e = &c->any->event[rec->type - ANY_FIRST];
-
-	ftrace_format_move(&e->format, (uint8_t *)rec, rec->size);
-}
-
-const char *collector_type_name(const struct collector *c, unsigned int type)
-{
-	const struct event_type *t = event_type_ours(type);
-
-	if (type >= ANY_FIRST)
-		return c->any && type - ANY_FIRST < c->any->nr
-			       ? c->any->event[type - ANY_FIRST].name
-			       : NULL;
-	return t ? t->name : NULL;
 }

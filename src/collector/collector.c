@@ -191,7 +191,7 @@ void collector_close(struct collector *c)
 	}
 	free(c->targets);
 	free(c->results);
-	free(c->any_plans);
+	collector_any_close(c);
 	free(c->programs);
 	free(c);
 }

@@ -27,24 +27,48 @@ struct collector;
 
 /* ---- any.c: events that the user names ---- */
 
-/* A tracepoint of the kernel, recorded with the fields that tracefs describes. */
-struct any_event {
-	char name[EVENT_NAME_MAX]; /* "sched:sched_switch": also the type's */
-	struct ftrace_format format;
-	struct any_settings settings;
+enum any_kind {
+	ANY_TRACEPOINT,
+	ANY_KPROBE,
+	ANY_KRETPROBE,
+	ANY_FENTRY,
+	ANY_FEXIT,
+	ANY_UPROBE,
+	ANY_URETPROBE,
+	ANY_USDT,
 };
+enum { ANY_MODULE_MAX = 64 };
+
+/* A tracepoint of the kernel, recorded with the fields that tracefs describes; or a probe with values that it names. */
+struct any_event {
+	char name[EVENT_NAME_MAX]; /* "sched:sched_switch", "kprobe:vfs_read": also the type's */
+	enum any_kind kind;
+	struct ftrace_format format; /* of a probe only its type */
+	struct any_settings settings;
+	char module[ANY_MODULE_MAX]; /* of the kernel's function; "": none */
+	uint32_t btf_id;	     /* its type there; 0: unknown */
+	char path[EVENT_NAME_MAX];   /* of a program */
+	uint64_t file_offset;	     /* of a uprobe's site in it */
+	bool emulated;		     /* the kernel emulates the instruction there */
+	char note[160];		     /* what it lacks; "" */
+};
+
+struct kernel_types;
 
 struct any_events {
 	struct any_event *event;
 	unsigned int nr;
+	struct kernel_types *types; /* of functions; NULL: not needed yet */
 	bool host; /* also in threads that belong to no VM */
 };
 
 /*
- * Adds the tracepoints that match "SUBSYSTEM:EVENT", globs; those that are there already are skipped. -EINVAL: no such
- * event, the nearest are named; -E2BIG, -EACCES: ... with the error message set.
+ * Adds the tracepoints that match "SUBSYSTEM:EVENT", globs; those that are there already are skipped. Or a probe:
+ * "kprobe:FUNCTION [[NAME=]ARGUMENT ...]", kretprobe, fentry, fexit, uprobe:PATH:FUNCTION[+OFFSET], uretprobe,
+ * usdt:PATH:PROVIDER:NAME. -EINVAL: no such event, the nearest are named;
+ * -E2BIG, -EACCES: ... with the error message set.
  */
-int any_events_add(struct any_events *a, const char *glob);
+int any_events_add(struct any_events *a, const char *item);
 void any_events_remove(struct any_events *a, const char *glob);
 void any_events_free(struct any_events *a);
 

@@ -263,7 +263,7 @@ static const char *class_of(const struct probe_result *r)
 		if (!strcmp(classes[i].event, r->event))
 			return classes[i].class;
 	if (r->id >= ANY_FIRST)
-		return "tracepoints by name";
+		return "events by name";
 	if (!r->pid || !r->plan || !r->plan->group)
 		return r->event;
 	return !strcmp(r->plan->group, "virtio") ? "virtqueues" : r->plan->group;
@@ -281,32 +281,45 @@ int collector_cost_start(struct collector *c)
 		    strerror(errno));
 }
 
-struct bpf_prog_info collector_program_info(const struct collector *c, const char *name)
-{
-	const struct bpf_program *prog = bpf_object__find_program_by_name(c->skel->obj, name);
-	struct bpf_prog_info info = {0};
-	uint32_t len = sizeof(info);
-
-	if (!prog || bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
-		return (struct bpf_prog_info){0};
-	return info;
-}
-
-const char *collector_result_program(const struct probe_result *r, unsigned int i)
+static const char *program_of(const struct probe_result *r, unsigned int i)
 {
 	return !i && r->program ? r->program : r->plan->place[i].program;
 }
 
-bool collector_result_repeats(const struct probe_result *r, unsigned int i)
+struct bpf_prog_info collector_program_info(const struct collector *c, const struct probe_result *r,
+					    unsigned int i)
 {
-	return array_any(i, k,
-			 !strcmp(collector_result_program(r, k), collector_result_program(r, i)));
+	const struct bpf_program *prog =
+		bpf_object__find_program_by_name(c->skel->obj, program_of(r, i));
+	int fd = collector_any_program(c, r);
+	struct bpf_prog_info info = {0};
+	uint32_t len = sizeof(info);
+
+	if (fd < 0)
+		fd = prog ? bpf_program__fd(prog) : -1;
+	return fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &len) ? (struct bpf_prog_info){0} : info;
 }
 
-static void program_cost(const struct collector *c, const char *name, struct collector_cost *cost,
-			 uint64_t trap_ns)
+/* Events that the user names share programs: the first of them has its cost and its losses. */
+static bool shares_program(const struct collector *c, const struct probe_result *r)
 {
-	struct bpf_prog_info info = collector_program_info(c, name);
+	return r->id > ANY_FIRST && collector_any_program(c, r) < 0 &&
+	       array_any(r - c->results, k,
+			 c->results[k].id >= ANY_FIRST && c->results[k].attached &&
+				 collector_any_program(c, &c->results[k]) < 0 &&
+				 !strcmp(program_of(&c->results[k], 0), program_of(r, 0)));
+}
+
+bool collector_program_repeats(const struct collector *c, const struct probe_result *r,
+			       unsigned int i)
+{
+	return array_any(i, k, !strcmp(program_of(r, k), program_of(r, i))) || shares_program(c, r);
+}
+
+static void program_cost(const struct collector *c, const struct probe_result *r, unsigned int i,
+			 struct collector_cost *cost, uint64_t trap_ns)
+{
+	struct bpf_prog_info info = collector_program_info(c, r, i);
 
 	cost->calls += info.run_cnt;
 	cost->ns += info.run_time_ns;
@@ -321,11 +334,10 @@ static void result_cost(const struct collector *c, const struct probe_result *r,
 					.class = class_of(r),
 					.id = r->id,
 					.dropped = r->dropped};
-	/* Tracepoints by name share a program, whose cost is the first one's. */
-	for (unsigned int i = 0; i < r->plan->nr_places && r->id <= ANY_FIRST; i++)
-		if (!collector_result_repeats(r, i))
-			program_cost(c, collector_result_program(r, i), cost,
-				     !r->pid			       ? 0
+	for (unsigned int i = 0; i < r->plan->nr_places; i++)
+		if (!collector_program_repeats(c, r, i))
+			program_cost(c, r, i, cost,
+				     !r->pid && !collector_any_is_user(c, r) ? 0
 				     : r->plan->place[i].emulated ? TRAP_CHEAP_NS
 								       : TRAP_DEAR_NS);
 }

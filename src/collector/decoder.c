@@ -83,6 +83,18 @@ int decoder_at(struct helper *h, const uint8_t *code, size_t len, struct decoded
 	return err;
 }
 
+int decoder_within(struct helper *h, const uint8_t *code, size_t len, uint64_t offset,
+		   struct decoded *ret)
+{
+	const struct decode_question q = {.what = DECODE_WITHIN, .address = offset};
+	struct decode_answer a;
+	int err = decoder_ask(h, &q, code, len, DECODE_FUNCTION_MAX, &a);
+
+	if (!err)
+		*ret = a.at;
+	return err;
+}
+
 int decoder_member(struct helper *h, const uint8_t *code, size_t len, unsigned int arg,
 		   unsigned int bytes, int64_t *ret)
 {

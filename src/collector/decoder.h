@@ -18,6 +18,8 @@ int decoder_check(const struct helper *h);
 int decoder_place(struct helper *h, const uint8_t *code, size_t len, unsigned int nr_args,
 		  struct decoded *ret);
 int decoder_at(struct helper *h, const uint8_t *code, size_t len, struct decoded *ret);
+int decoder_within(struct helper *h, const uint8_t *code, size_t len, uint64_t offset,
+		   struct decoded *ret);
 int decoder_member(struct helper *h, const uint8_t *code, size_t len, unsigned int arg,
 		   unsigned int bytes, int64_t *ret);
 

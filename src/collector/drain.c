@@ -119,15 +119,14 @@ static uint64_t programs_skipped(const struct collector *c, const struct probe_r
 	uint64_t sum = 0;
 
 	for (unsigned int i = 0; i < r->plan->nr_places; i++)
-		if (!collector_result_repeats(r, i))
-			sum += collector_program_info(c, collector_result_program(r, i))
-				       .recursion_misses;
+		if (!collector_program_repeats(c, r, i))
+			sum += collector_program_info(c, r, i).recursion_misses;
 	return sum;
 }
 
 static uint64_t event_skipped(const struct collector *c, const struct probe_result *r)
 {
-	uint64_t skipped = programs_skipped(c, r);
+	uint64_t skipped = programs_skipped(c, r) + collector_any_missed(c, r);
 
 	if (r->id == EV_host_io && c->skel->bss->host_ios_unseen > skipped)
 		return c->skel->bss->host_ios_unseen;
@@ -142,18 +141,17 @@ static int collector_skipped_report(struct collector *c, collector_sink *sink, v
 
 	for (unsigned int i = 0; i < c->nr_results && !ret; i++) {
 		const struct probe_result *r = &c->results[i];
-		unsigned int first = r->id < ANY_FIRST ? r->id : ANY_FIRST; /* by program */
 		uint64_t count;
 
-		if (!r->attached || reported[first]) /* VMs share the programs */
+		if (!r->attached || reported[r->id]) /* VMs share the programs */
 			continue;
-		reported[first] = true;
-		count = event_skipped(c, r) - c->skipped_seen[first];
+		reported[r->id] = true;
+		count = event_skipped(c, r) - c->skipped_seen[r->id];
 		if (!count)
 			continue;
-		c->skipped_seen[first] += count;
+		c->skipped_seen[r->id] += count;
 		c->counts.skipped += count;
-		ret = collector_lose(c, RECORD_NO_CPU, first, count, sink, arg);
+		ret = collector_lose(c, RECORD_NO_CPU, r->id, count, sink, arg);
 	}
 	return ret;
 }

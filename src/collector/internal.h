@@ -97,6 +97,7 @@ struct collector {
 	struct drop_job *drops; /* links that are being removed while the recording continues */
 	const struct any_events *any; /* NULL: none */
 	struct probe_plan *any_plans; /* one each */
+	int *any_programs; /* file descriptors, one each; -1: it shares a program */
 	uint64_t dropped_ns[RING_TYPES]; /* when the event was dropped; 0: it is recorded */
 	int cost_fd; /* open while the kernel counts; -1: not requested */
 	bool sample_frames, sample_svm;
@@ -156,7 +157,10 @@ int collector_kernel_check(void);
 
 /* attach.c: decides per event and VM (fills c->results), loads what is needed, attaches it. */
 int collector_attach(struct collector *c, const struct collector_options *opt);
+
+/* links.c: drops a link; keeps one, or one's own file descriptor (fd < 0: an error, which is returned). -E2BIG. */
 void collector_link_drop(struct probe_link *l);
+int collector_link_keep(struct collector *c, struct bpf_link *link, int fd);
 
 /* attach.c: decides for this VM's own probes (c->results), and attaches those that are not yet. */
 void collector_attach_vm(struct collector *c, const struct target *t);
@@ -164,11 +168,24 @@ void collector_attach_vm(struct collector *c, const struct target *t);
 /* Writes the VM's settings where the programs find them. 0 or -errno with the error message set. */
 int collector_register(struct collector *c, struct target *t);
 
-/* any.c: adds a result for each, and tells the program about it. 0 or -errno with the error message set. */
+/* any_attach.c: adds a result for each, and tells the programs about it. 0 or -errno with the error message set. */
 int collector_any_plan(struct collector *c);
 int collector_any_register(struct collector *c);
-struct bpf_link *collector_any_link(struct collector *c, const struct probe_result *r,
-				    struct bpf_program *prog);
+
+/* Before loading: what the kernel checks the program against. 0 or -errno. */
+int collector_any_prepare(const struct collector *c, struct bpf_program *prog);
+int collector_any_attach(struct collector *c, const struct probe_result *r,
+			 const struct bpf_program *prog);
+
+/* Calls that a kprobe has missed: more returned at a time than the kernel has memory for, or it ran within itself. */
+uint64_t collector_any_missed(const struct collector *c, const struct probe_result *r);
+
+/* Is it a user probe? Its hits cost a trap. */
+bool collector_any_is_user(const struct collector *c, const struct probe_result *r);
+
+/* The event's own program, if it does not share one; -1. */
+int collector_any_program(const struct collector *c, const struct probe_result *r);
+void collector_any_close(struct collector *c);
 
 /* Fails if one of them could not be attached. */
 int collector_any_judge(const struct collector *c);
@@ -189,12 +206,13 @@ void collector_follow_close(struct collector *c);
 /* cost.c: removes links of dropped events and of VMs that have ended in the background. -ENOMEM. */
 int collector_links_drop(struct collector *c);
 
-/* cost.c: what the kernel counts of this program; zeros if it is not loaded. */
-struct bpf_prog_info collector_program_info(const struct collector *c, const char *name);
+/* cost.c: what the kernel counts of the program at the i-th place of an attached event; zeros: it is not loaded. */
+struct bpf_prog_info collector_program_info(const struct collector *c, const struct probe_result *r,
+					    unsigned int i);
 
-/* cost.c: the program at the i-th place of an attached event; is it that of an earlier place, too? */
-const char *collector_result_program(const struct probe_result *r, unsigned int i);
-bool collector_result_repeats(const struct probe_result *r, unsigned int i);
+/* cost.c: is it that of an earlier place, or of an earlier event that the user names, too? */
+bool collector_program_repeats(const struct collector *c, const struct probe_result *r,
+			       unsigned int i);
 
 /* cost.c: waits until all dropped programs are detached. */
 void collector_drops_wait(struct collector *c);
@@ -204,7 +222,7 @@ void collector_heap_close(struct collector *c);
 /* sample.c: starts a sampling clock for this program. 0 or -errno with the error message set. */
 int collector_sample(struct collector *c, struct bpf_program *prog, uint64_t hz);
 
-/* ---- attach.c: user probes, by the kernel's own links where it has good ones, else by perf events ---- */
+/* ---- attach.c, links.c: user probes, by the kernel's own links where it has good ones, else by perf events ---- */
 
 /* Attaches this program at an offset of a file in one process, until the recording ends. 0 or -errno. */
 int collector_uprobe(struct collector *c, struct bpf_program *prog, pid_t pid, const char *file,

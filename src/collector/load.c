@@ -224,6 +224,7 @@ static int skel_load(struct collector *c, struct program *programs, unsigned int
 		bpf_program__set_autoload(prog, true);
 		if (c->uprobe_links && is_uprobe(prog))
 			uprobe_link_prepare(prog);
+		collector_any_prepare(c, prog);
 	}
 	return object_load(skel, ret);
 }

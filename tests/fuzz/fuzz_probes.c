@@ -17,6 +17,8 @@ static void code_walk(const uint8_t *code, size_t len)
 		if (!decode_place(code, len, args, &place) && place.offset >= len)
 			abort();
 	decode_at(code, len, &place);
+	if (len)
+		decode_within(code, len, code[0] % 64, &place);
 	decode_member(code, len, 1, 0, &member);
 	decode_member(code, len, 2, 4, &member);
 	decode_variables(code, len, 0x401000, 1, variable, 4);

@@ -134,6 +134,24 @@ static void not_code(void **state)
 	assert_true(d.emulated);
 }
 
+/* Where an instruction of a function begins, and nowhere else. */
+static void within_a_function(void **state)
+{
+	static const uint8_t code[] = {0x53, 0x0f, 0x1f, 0x44, 0x00, 0x00, 0x5b, 0xc3};
+	struct decoded d;
+
+	(void)state;
+	assert_int_equal(0, decode_within(code, sizeof(code), 0, &d));
+	assert_string_equal("push", d.insn);
+	assert_int_equal(0, decode_within(code, sizeof(code), 6, &d));
+	assert_string_equal("pop", d.insn);
+	assert_int_equal(6, d.offset);
+	for (uint64_t at = 2; at < 6; at++)
+		assert_int_equal(-EINVAL, decode_within(code, sizeof(code), at, &d));
+	assert_int_equal(-EINVAL, decode_within(code, sizeof(code), sizeof(code), &d));
+	assert_int_equal(-EINVAL, decode_within(code, sizeof(code), UINT64_MAX, &d));
+}
+
 /* Random bytes: a probe site within them, or none; never outside. */
 static void hostile(void **state)
 {
@@ -163,6 +181,7 @@ int main(void)
 		cmocka_unit_test(never_a_nop5_inside),
 		cmocka_unit_test(others_are_dear),
 		cmocka_unit_test(not_code),
+		cmocka_unit_test(within_a_function),
 		cmocka_unit_test(hostile),
 	};
 

@@ -181,13 +181,30 @@ int decode_place(const uint8_t *code, size_t len, unsigned int nr_args, struct d
 	return 0;
 }
 
-int decode_at(const uint8_t *code, size_t len, struct decoded *ret)
+int decode_within(const uint8_t *code, size_t len, uint64_t offset, struct decoded *ret)
 {
 	_cleanup_(capstone_cleanup) csh cs = 0;
 	_cleanup_(insn_cleanup) cs_insn *insn = NULL;
+	const uint8_t *p = code;
+	uint64_t address = 0;
+	size_t left = len;
 	int err = capstone_open(&cs, &insn);
 
-	return err ? err : decode_first(cs, insn, code, len, ret);
+	while (!err && address < offset)
+		if (!cs_disasm_iter(cs, &p, &left, &address, insn))
+			err = -EINVAL;
+	if (!err && address != offset)
+		err = -EINVAL;
+	if (err)
+		return fail(err, "no instruction begins there");
+	err = decode_first(cs, insn, p, left, ret);
+	ret->offset = offset;
+	return err;
+}
+
+int decode_at(const uint8_t *code, size_t len, struct decoded *ret)
+{
+	return decode_within(code, len, 0, ret);
 }
 
 /* Is there a memory operand of this many bytes at this register? */

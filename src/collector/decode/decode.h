@@ -30,6 +30,9 @@ int decode_place(const uint8_t *code, size_t len, unsigned int nr_args, struct d
 /* Checks the instruction at one address (of a mark), by the same rules. 0 or -EINVAL. */
 int decode_at(const uint8_t *code, size_t len, struct decoded *ret);
 
+/* The same at an offset of a function, -EINVAL also where no instruction of it begins. */
+int decode_within(const uint8_t *code, size_t len, uint64_t offset, struct decoded *ret);
+
 /*
  * Which member of a structure does a function look at first? The displacement of its first access
  * of `bytes` (0: of the first `lea`) relative to argument `arg` (1 is rdi), as long as that register
@@ -55,9 +58,9 @@ enum { DECODE_READY = 1, DECODE_QUESTION, DECODE_ANSWER };
 enum { DECODE_VARIABLES_MAX = 32 };
 
 struct decode_question {
-	enum { DECODE_PLACE, DECODE_AT, DECODE_MEMBER, DECODE_VARIABLES } what;
+	enum { DECODE_PLACE, DECODE_AT, DECODE_WITHIN, DECODE_MEMBER, DECODE_VARIABLES } what;
 	unsigned int arg, bytes; /* arg: of DECODE_PLACE the number of arguments */
-	uint64_t address;
+	uint64_t address; /* of DECODE_WITHIN the offset */
 };
 
 struct decode_answer {

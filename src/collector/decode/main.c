@@ -21,6 +21,8 @@ static int decode(const struct decode_question *q, const uint8_t *code, size_t l
 		return decode_place(code, len, q->arg, &ret->at);
 	case DECODE_AT:
 		return decode_at(code, len, &ret->at);
+	case DECODE_WITHIN:
+		return decode_within(code, len, q->address, &ret->at);
 	case DECODE_MEMBER:
 		return decode_member(code, len, q->arg, q->bytes, &ret->member);
 	case DECODE_VARIABLES:

@@ -293,7 +293,7 @@ void events_explain(bool wants[EV_LIMIT])
 	wants[EV_kvm_write_tsc_offset] = true;
 }
 
-/* "SUBSYSTEM:EVENT" */
+/* "SUBSYSTEM:EVENT", "kprobe:FUNCTION ARGUMENT ..." */
 static int any_choose(const char *item, bool on, struct any_events *any)
 {
 	if (!any)
@@ -317,7 +317,7 @@ static int item_choose(const char *item, bool wants[EV_LIMIT], struct any_events
 			  "no event matches '%s'; the sets are default, kvm, sched, waits, qemu, "
 			  "irq, devices, block, coroutines, loops, locks, kvm-calls, regions, "
 			  "memory, migration, inside and all; the kernel's tracepoints are "
-			  "SUBSYSTEM:EVENT",
+			  "SUBSYSTEM:EVENT, its functions kprobe:FUNCTION",
 			  item);
 }
 
@@ -340,8 +340,8 @@ int events_host(struct any_events *any, bool host)
 	any->host = host;
 	return !host || any->nr
 		       ? 0
-		       : fail_usage(-EINVAL, "--host requires a tracepoint of the kernel in "
-					     "--events (SUBSYSTEM:EVENT)");
+		       : fail_usage(-EINVAL, "--host requires a tracepoint of the kernel or a "
+					     "probe in --events (SUBSYSTEM:EVENT)");
 }
 
 int events_announce(struct recording *r)

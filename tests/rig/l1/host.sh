@@ -51,4 +51,5 @@ for change in cpu clock; do
 	wait $recorder
 	echo $? >"$out/host.$change.record.status"
 done
+bash ./probes.sh
 exit 0
