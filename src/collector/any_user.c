@@ -145,7 +145,9 @@ int any_uprobe_read(struct any_event *e, const char *target, const char *words)
 		return fail_usage(-EINVAL, "%s: expected PATH:FUNCTION", e->name);
 	snprintf(function, sizeof(function), "%s", rest);
 	err = offset_read(e, function, &offset);
-	err = err ? err : elf_file_open(e->path, &elf);
+	if (err)
+		return err;
+	err = elf_file_open(e->path, &elf);
 	if (err)
 		return fail_usage(err, "%s: %s", e->name, error_text());
 	if (!elf_file_symbol(elf, function, &symbol))

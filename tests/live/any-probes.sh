@@ -94,6 +94,7 @@ wrong() {
 {
 	wrong "uprobe:$prog:wrok" "no function 'wrok'"
 	wrong "uprobe:$prog:data" "this is a variable"
+	wrong "uprobe:$prog:work+x" "record: uprobe:$prog:work+x: invalid offset 'x'"
 	wrong "uprobe:$prog:work arg6" "no argument 'arg6': work: arg0 to arg5"
 	wrong "usdt:$prog:shop:slod" "no USDT probe 'shop:slod'.*; the nearest: 'shop:sold'"
 	wrong "kprobe:vfs_raed" "no function 'vfs_raed'; the nearest: .*'vfs_read'"
