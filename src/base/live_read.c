@@ -26,11 +26,11 @@ void live_read_begin(struct live_read *r, int fd)
 	*r = (struct live_read){.fd = fd,
 				.is_file = !fstat(fd, &st) && S_ISREG(st.st_mode),
 				.left = PIPE_BYTES_MAX};
+	r->watched = temporary_pause();
 	sigemptyset(&interrupt);
 	sigaddset(&interrupt, SIGINT);
 	sigprocmask(SIG_BLOCK, &interrupt, &r->before);
 	r->interrupt = signalfd(-1, &interrupt, SFD_CLOEXEC);
-	temporary_pass_interrupts(true);
 }
 
 void live_read_end(struct live_read *r)
@@ -38,8 +38,10 @@ void live_read_end(struct live_read *r)
 	if (r->interrupt >= 0)
 		close(r->interrupt);
 	r->interrupt = -1;
-	temporary_pass_interrupts(false);
 	sigprocmask(SIG_SETMASK, &r->before, NULL);
+	if (r->watched)
+		temporary_resume();
+	r->watched = false;
 }
 
 static bool is_interrupted(const struct live_read *r)

@@ -17,6 +17,7 @@ struct live_read {
 	int fd, interrupt; /* the second is a signalfd */
 	sigset_t before;
 	bool is_file, gone; /* gone: nobody writes it any more */
+	bool watched;	    /* temporary_pause() */
 	uint64_t left; /* bytes that are read after SIGINT: what a pipe holds */
 };
 

@@ -26,15 +26,12 @@ enum {
 	PATIENCE_S = 2,
 	STACK_BYTES = 256 << 10,
 	TO_THREAD = SIGURG, /* ends the watch, or has the main thread stand still; by default without effect */
-	PASSED_ON = 2,	    /* more are not: the reader may wait, too */
 };
 
 /* Signals belong to the process. */
 struct temporaries {
 	_Atomic(const char *) path[NR_PATHS];
 	pid_t pid, watched; /* watched: where the thread is, which a child of fork() lacks */
-	atomic_bool passes;
-	unsigned int passed;
 	pthread_t main, watch;
 	sigset_t taken;
 	sem_t stands, deleted;
@@ -164,12 +161,6 @@ static void end_by(struct temporaries *t, int nr)
 	raise(nr);
 }
 
-static bool is_passed_on(struct temporaries *t, int nr)
-{
-	return nr == SIGINT && atomic_load(&t->passes) && t->passed++ < PASSED_ON &&
-	       !pthread_kill(t->main, nr);
-}
-
 static void *signals_take(void *arg)
 {
 	struct temporaries *t = arg;
@@ -177,7 +168,7 @@ static void *signals_take(void *arg)
 	int nr;
 
 	sigaddset(&set, TO_THREAD);
-	while (sigwait(&set, &nr) || is_passed_on(t, nr))
+	while (sigwait(&set, &nr))
 		;
 	if (nr != TO_THREAD)
 		end_by(t, nr);
@@ -231,17 +222,16 @@ bool temporary_pause(void)
 	pthread_kill(t->watch, TO_THREAD);
 	pthread_join(t->watch, NULL);
 	t->watched = 0;
+	taken_unblock();
 	return true;
 }
 
 void temporary_resume(void)
 {
-	watch_start(temporaries());
-}
+	struct temporaries *t = temporaries();
 
-void temporary_pass_interrupts(bool on)
-{
-	atomic_store(&temporaries()->passes, on);
+	if (t->watched != getpid())
+		watch_start(t);
 }
 
 /* ---- the paths ---- */

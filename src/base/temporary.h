@@ -19,12 +19,9 @@ void temporary_delete_all(void);
 
 /*
  * A thread ends the process within seconds of the signal also if the main thread waits for a file system that does not
- * answer, as far as the kernel can. It is not there between the two: does it run, and go on?
+ * answer, as far as the kernel can. It is not there between the two, as for who takes signals itself. True: it was.
  */
 bool temporary_pause(void);
 void temporary_resume(void);
-
-/* While the main thread reads SIGINT itself, with a signalfd. */
-void temporary_pass_interrupts(bool on);
 
 #endif

@@ -7,11 +7,13 @@
 #include <sys/signalfd.h>
 
 #include "base/error.h"
+#include "base/temporary.h"
 
 int watch_signals_open(void)
 {
 	sigset_t set;
 
+	temporary_pause();
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
