@@ -109,6 +109,12 @@ static void label_set_access(struct label *l, enum access_part part)
 		l->fmt = "hex";
 }
 
+/* As field_print() prints it. */
+static const char *label_fmt(const struct field *f)
+{
+	return f->kind == FIELD_SINT && field_class(f) != FIELD_HEX ? "signed" : f->fmt;
+}
+
 struct binding *pair_bind(struct pairing *p, const struct event_type *t)
 {
 	struct binding *b = calloc(1, sizeof(*b));
@@ -132,7 +138,7 @@ struct binding *pair_bind(struct pairing *p, const struct event_type *t)
 			continue;
 		p->label_found[i] = true;
 		if (b->label[i].source == FROM_FIELD && strcmp(p->label[i].fmt, "hex"))
-			p->label[i].fmt = b->label[i].field->fmt;
+			p->label[i].fmt = label_fmt(b->label[i].field);
 		if (b->label[i].source == FROM_TEXT)
 			p->label[i].fmt = "text";
 		if (b->label[i].source == FROM_ACCESS)

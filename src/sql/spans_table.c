@@ -89,7 +89,8 @@ static int labels_add(struct spans_table *t)
 		enum column_kind kind = label_kind(&label[i]);
 
 		columns_add(&t->columns, label[i].name,
-			    kind == COL_COUNT || kind == COL_PORT ? "INTEGER" : "TEXT");
+			    kind == COL_COUNT || kind == COL_PORT || kind == COL_REAL ? "INTEGER"
+										      : "TEXT");
 	}
 	return 0;
 }

@@ -24,6 +24,8 @@ enum column_kind label_kind(const struct label *l)
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (!strcmp(l->fmt, texts[i]))
 			return COL_TEXT;
+	if (!strcmp(l->fmt, "signed"))
+		return COL_REAL;
 	if (!strcmp(l->name, "port"))
 		return COL_PORT;
 	if (!strcmp(l->fmt, "hex") || !strcmp(l->fmt, "addr") || !strcmp(l->fmt, "frame"))
@@ -51,6 +53,13 @@ static void label_cells_other(const struct folding *f, struct cell *row)
 		row[i].text = i ? "-" : "(other)";
 }
 
+static bool label_has_text(const struct label *l)
+{
+	enum column_kind kind = label_kind(l);
+
+	return kind == COL_TEXT || kind == COL_PATH || kind == COL_REAL;
+}
+
 void label_cells(const struct folding *f, struct table *t, struct cell *row, const uint64_t *label)
 {
 	unsigned int nr;
@@ -65,7 +74,7 @@ void label_cells(const struct folding *f, struct table *t, struct cell *row, con
 			row[i] = (struct cell){.text = label_kind(&l[i]) == COL_TEXT ? NULL : "-"};
 			continue;
 		}
-		if (label_kind(&l[i]) == COL_TEXT || label_kind(&l[i]) == COL_PATH)
+		if (label_has_text(&l[i]))
 			row[i].text = table_text(
 				t, pairing_label_text(f->pairing, i, label[i], buf, sizeof(buf)));
 		else if (!strcmp(l[i].name, "vcpu") && label[i] == RECORD_NO_VCPU)
