@@ -31,6 +31,7 @@ struct parse {
 	uint64_t cpus, maxcpus, topology;
 	uint64_t memory, backend_bytes; /* 0: not given */
 	char backend[CMDLINE_TEXT_MAX];
+	char gdb_device[64]; /* the id of a -chardev; "": none */
 };
 
 struct pair {
@@ -304,6 +305,29 @@ static void take_object(struct parse *p, const char *value)
 		p->backend_bytes = size_parse(size, 1);
 }
 
+static void take_gdb(struct parse *p, const char *value)
+{
+	struct pair pairs[KEYS_MAX];
+
+	if (!pairs_split(value, "device", pairs))
+		return;
+	value = pairs[0].value;
+	if (!strncmp(value, "unix:", 5))
+		text_set(&p->out->gdb, value + 5);
+	else if (!strncmp(value, "chardev:", 8))
+		snprintf(p->gdb_device, sizeof(p->gdb_device), "%.63s", value + 8);
+}
+
+static void take_chardev(struct parse *p, const char *value)
+{
+	struct pair pairs[KEYS_MAX];
+	unsigned int nr = pairs_split(value, "backend", pairs);
+	const char *id = pair_value(pairs, nr, "id"), *path = pair_value(pairs, nr, "path");
+
+	if (id && path && !strcmp(id, p->gdb_device))
+		text_set(&p->out->gdb, path);
+}
+
 static void take_enable_kvm(struct parse *p, const char *value)
 {
 	(void)value;
@@ -334,6 +358,7 @@ static const struct {
 	{"drive", take_drive},
 	{"nic", take_nic},
 	{"netdev", take_netdev},
+	{"gdb", take_gdb},
 	{"append", take_nothing}, /* its value is for the guest and may contain anything */
 	{"fw_cfg", take_nothing},
 };
@@ -359,12 +384,20 @@ static void words_walk(struct parse *p, char *const *words, unsigned int nr)
 	}
 }
 
-/* -object may be before the -machine that refers to it. */
-static void objects_walk(struct parse *p, char *const *words, unsigned int nr)
+static bool is_option(const char *word, const char *name)
 {
-	for (unsigned int i = 1; i + 1 < nr && *p->backend; i++)
-		if (!strcmp(words[i], "-object") || !strcmp(words[i], "--object"))
+	return *word == '-' && !strcmp(word + 1 + (word[1] == '-'), name);
+}
+
+/* -object may be before the -machine that refers to it, and -chardev before -gdb. */
+static void referred_walk(struct parse *p, char *const *words, unsigned int nr)
+{
+	for (unsigned int i = 1; i + 1 < nr; i++) {
+		if (*p->backend && is_option(words[i], "object"))
 			take_object(p, words[i + 1]);
+		if (*p->gdb_device && is_option(words[i], "chardev"))
+			take_chardev(p, words[i + 1]);
+	}
 }
 
 int vm_cmdline_parse(char *const *words, unsigned int nr, struct vm_cmdline *ret)
@@ -377,12 +410,13 @@ int vm_cmdline_parse(char *const *words, unsigned int nr, struct vm_cmdline *ret
 	ret->uuid = strdup("");
 	ret->machine = strdup("");
 	ret->accel = strdup("");
-	if (!ret->name || !ret->uuid || !ret->machine || !ret->accel) {
+	ret->gdb = strdup("");
+	if (!ret->name || !ret->uuid || !ret->machine || !ret->accel || !ret->gdb) {
 		vm_cmdline_free(ret);
 		return fail(-ENOMEM, "out of memory");
 	}
 	words_walk(&p, words, nr);
-	objects_walk(&p, words, nr);
+	referred_walk(&p, words, nr);
 	cpus = p.cpus ? p.cpus : p.maxcpus ? p.maxcpus : p.topology;
 	ret->cpus = cpus > CPUS_MAX ? CPUS_MAX : cpus ? (unsigned int)cpus : 1;
 	ret->memory_bytes = p.memory	      ? p.memory
@@ -400,6 +434,7 @@ void vm_cmdline_free(struct vm_cmdline *c)
 	free(c->uuid);
 	free(c->machine);
 	free(c->accel);
+	free(c->gdb);
 	memset(c, 0, sizeof(*c));
 }
 

@@ -20,6 +20,7 @@ struct vm_cmdline {
 	char *uuid;    /* "" if not given */
 	char *machine; /* "" if not given */
 	char *accel;   /* as given: "kvm", "kvm:tcg"; "" if not given */
+	char *gdb;     /* path of the gdb stub's UNIX socket; "" if there is none */
 	uint64_t memory_bytes;
 	unsigned int cpus;
 	char **devices;

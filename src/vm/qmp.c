@@ -17,6 +17,7 @@
 #include "base/json_text.h"
 #include "base/process.h"
 #include "event/event.h"
+#include "vm/gdb_stub.h"
 #include "vm/qmp.h"
 
 /* Queries QEMU's monitor for the registers that define the guest's address translation. */
@@ -202,7 +203,8 @@ static int greet(struct qmp *q)
 	if (err == -ETIMEDOUT)
 		return fail(err,
 			    "%s: no greeting from the monitor within %d ms; it may be in use by "
-			    "another client",
+			    "another client, or be the VM's gdb stub, which stops the VM "
+			    "('cont' in its monitor continues it)",
 			    q->name, q->patience_ms);
 	if (err)
 		return err;
@@ -259,8 +261,12 @@ static int qmp_patience_ms(uint64_t timeout_ns)
 int qmp_open(const char *path, int patience_ms, struct qmp **ret)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	pid_t debugged = gdb_stub_owner(path);
 	int fd, err;
 
+	if (debugged) /* a connection would stop the VM */
+		return fail(-EPROTO, "%s: this is the gdb stub of process %d, not its QMP monitor",
+			    path, debugged);
 	patience_ms = patience_ms ? patience_ms : QMP_PATIENCE_MS;
 	if (strlen(path) >= sizeof(address.sun_path))
 		return fail(-ENAMETOOLONG, "%s: socket path too long", path);

@@ -157,7 +157,7 @@ by_terminal() {
 	rm hold
 }
 
-plan 106
+plan 109
 
 # ---- each command ----
 vm '' unix:gdb.sock
@@ -172,6 +172,15 @@ is "$? $(status) $(grep -c 'received: "OK"' gdb.out)" "0 running 1" "gdb has phy
 commands "after gdb read physical memory"
 real_gdb "maint packet qqemu.PhyMemMode" "maint packet Qqemu.PhyMemMode:0"
 is "$? $(grep -c 'received: "1"' gdb.out)" "0 1" "... which it finds as it was" gdb.out
+
+# ---- the stub's socket for the monitor's ----
+refused() { # COMMAND...: a connection to the stub would stop the VM
+	timeout 100 "$HOSTRACE" "$@" >out 2>err
+	is "$? $(grep -c 'this is the gdb stub of process' err) $(status)" "1 1 running" "--qmp with the stub's socket: $1" err
+}
+refused guest threads -e "$elf" -r "$gdb" --qmp gdb.sock
+refused virtio --state --vm "$(cat pid)" --qmp "$PWD/gdb.sock"
+refused record --vm "$(cat pid)" -d 100ms -o refused.hrt --qmp gdb.sock
 
 # ---- a small stack ----
 for command in virtio "threads --no-location" "extract -o t" threads leaks "extract --symbols -o t"; do

@@ -130,6 +130,23 @@ static void accelerators(void **state)
 	vm_cmdline_free(&c);
 }
 
+static void gdb_stub(void **state)
+{
+	struct vm_cmdline c;
+
+	(void)state;
+	PARSE(&c, "-gdb", "unix:a,,b.sock,server=on,wait=off");
+	assert_string_equal("a,b.sock", c.gdb);
+	vm_cmdline_free(&c);
+	PARSE(&c, "-chardev", "socket,path=/g.sock,server=on,id=g", "-chardev",
+	      "socket,path=/m.sock,id=m", "--gdb", "chardev:g");
+	assert_string_equal("/g.sock", c.gdb);
+	vm_cmdline_free(&c);
+	PARSE(&c, "-gdb", "tcp::1234", "-append", "-gdb unix:x");
+	assert_string_equal("", c.gdb);
+	vm_cmdline_free(&c);
+}
+
 static void hostile(void **state)
 {
 	struct vm_cmdline c;
@@ -432,7 +449,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults),	cmocka_unit_test(plain),
 		cmocka_unit_test(libvirt),	cmocka_unit_test(memory),
-		cmocka_unit_test(accelerators), cmocka_unit_test(hostile),
+		cmocka_unit_test(accelerators),
+		cmocka_unit_test(gdb_stub), cmocka_unit_test(hostile),
 		cmocka_unit_test(quoting),	cmocka_unit_test(not_found),
 		cmocka_unit_test(executables),	cmocka_unit_test(items),
 		cmocka_unit_test(many_others), cmocka_unit_test(long_words_of_many),
