@@ -292,16 +292,18 @@ static size_t utf8_length(const unsigned char *p)
 /*
  * Characters that drive a terminal, or that let text look like other text: C0 and C1 controls, marks, embeddings,
  * overrides and isolates of the bidirectional algorithm (UAX #9), line and paragraph separators, which end a line in
- * some terminals, and what is not shown (Default_Ignorable_Code_Point, interlinear annotations; Unicode 15).
+ * some terminals, what is not shown (Default_Ignorable_Code_Point, interlinear annotations, the blank of Braille;
+ * Unicode 15), and noncharacters, which XML does not allow.
  */
 static const struct {
 	uint32_t first, last;
 } unsafe[] = {
 	{0, 0x1f},	    {0x7f, 0x9f},	{0xad, 0xad},	    {0x34f, 0x34f},
 	{0x61c, 0x61c},	    {0x115f, 0x1160},	{0x17b4, 0x17b5},   {0x180b, 0x180f},
-	{0x200b, 0x200f},   {0x2028, 0x202e},	{0x2060, 0x206f},   {0x3164, 0x3164},
-	{0xfe00, 0xfe0f},   {0xfeff, 0xfeff},	{0xffa0, 0xffa0},   {0xfff0, 0xfffb},
-	{0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
+	{0x200b, 0x200f},   {0x2028, 0x202e},	{0x2060, 0x206f},   {0x2800, 0x2800},
+	{0x3164, 0x3164},   {0xfdd0, 0xfdef},	{0xfe00, 0xfe0f},   {0xfeff, 0xfeff},
+	{0xffa0, 0xffa0},   {0xfff0, 0xfffb},	{0xfffe, 0xffff},   {0x1bca0, 0x1bca3},
+	{0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
 };
 
 static bool is_unsafe(const unsigned char *p, size_t len)
