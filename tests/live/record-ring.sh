@@ -8,7 +8,7 @@ live_needs_kvm
 live_needs_root
 . "$ROOT/tests/live/record-lib.inc"
 
-plan 13
+plan 15
 vmm_start 60000
 record_start --vm "$vmm" -o ring.trace --ring 1M
 kill -s USR1 "$recorder"
@@ -37,6 +37,9 @@ is "$("$HOSTRACE" info -i ring.hrt >info.out 2>&1; echo $?)" 0 "and leaves the n
 is "$(sed -n 's/.* \([0-9]*\) KiB in ring.hrt.*/\1/p' record.err)" $(($(stat -c %s ring.hrt) / 1024)) \
 	"... and reports its size" record.err
 is "$([ "$(events kvm_pio ring.hrt)" -gt 1000 ] && echo some)" some "... some"
+is "$(sed -n 's/.*kvm_pio \([0-9]*\).* KiB in ring.hrt.*/\1/p' record.err)" "$(events kvm_pio ring.hrt)" \
+	"... as many as the last line says" record.err
+is "$(grep -c 'older events are not in the file: --ring keeps the newest' record.err)" 1 "... which says that older ones are not" record.err
 vmm_end
 is $? 0 "the VM did all its work" vmm.err
 

@@ -58,27 +58,38 @@ static int by_count(const void *a, const void *b, void *arg)
 	return order_u64(count[y], count[x]) ?: order_u64(x, y);
 }
 
-/* What the file has: less than was recorded if writing failed. Else memory of a flight recorder counts as well. */
-static struct collector_counts counts_kept(const struct recording *r)
+static bool is_ring_file(const struct recording *r)
+{
+	return record_opt.ring_bytes && !r->flight && r->written.bytes;
+}
+
+/*
+ * What the file has: less than was recorded if writing failed, or if it is the rest of a ring. Of a flight recorder
+ * that writes dumps, what was in memory.
+ */
+static struct collector_counts counts_kept(const struct recording *r, uint64_t *ret_missing)
 {
 	struct collector_counts n = *collector_counts(r->collector);
 
+	*ret_missing = 0;
 	for (unsigned int i = 0; i < RING_TYPES; i++) {
 		n.events -= record_control_dropped(r, i);
 		n.by_type[i] -= record_control_dropped(r, i);
 	}
-	for (unsigned int i = 0; i < EV_LIMIT && r->file_err; i++) {
+	for (unsigned int i = 0; i < EV_LIMIT && (r->file_err || is_ring_file(r)); i++) {
 		if (r->written.count[i] >= n.by_type[i])
 			continue;
-		n.events -= n.by_type[i] - r->written.count[i];
+		*ret_missing += n.by_type[i] - r->written.count[i];
 		n.by_type[i] = r->written.count[i];
 	}
+	n.events -= *ret_missing;
 	return n;
 }
 
 void record_tell_end(struct recording *r)
 {
-	const struct collector_counts counts = counts_kept(r), *n = &counts;
+	uint64_t older;
+	const struct collector_counts counts = counts_kept(r, &older), *n = &counts;
 	unsigned int order[RING_TYPES];
 	char line[512] = "", kept[DUMP_PATH_MAX + 32] = "";
 	size_t len = 0;
@@ -99,6 +110,10 @@ void record_tell_end(struct recording *r)
 		     n->events, (double)(collector_stop_ns(r->collector) - r->start_ns) / 1e9,
 		     len ? line : "none",
 		     n->lost + r->written.missing, kept, record_stop_words[r->stop]);
+	if (older && !r->file_err)
+		command_note("%" PRIu64
+			     " older events are not in the file: --ring keeps the newest",
+			     older);
 	if (r->written.missing)
 		command_note("warning: %" PRIu64 " events could not be written%s",
 			     r->written.missing,
