@@ -6,14 +6,23 @@
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs dev /dev
+mount -t debugfs debugfs /sys/kernel/debug
 for module in $(cat /modules/order); do
 	insmod "/modules/$module.ko" || echo "guest: insmod $module failed"
 done
+
+# The recorder of the session before may have the port open while it finishes its file.
+port_is_in_use() {
+	grep -qs 'host_connected: 1' /sys/kernel/debug/virtio-ports/*
+}
 
 # session NAME TRANSPORT: the agent waits for the host, then a known number of one system call, until the host stops it.
 # mkfifo is run by its path so that it is executed; by its name the shell would run it itself, under its own comm.
 session() {
 	rm -f /tmp/log # the previous agent's messages
+	while port_is_in_use; do
+		sleep 0.1
+	done
 	/hostrace-guest -t "$2" -e 'sched,syscalls:sys_enter_mknodat' 2>/tmp/log &
 	agent=$!
 	echo "guest: waits $1"
