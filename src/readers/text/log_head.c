@@ -16,9 +16,10 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "readers/text/date_words.h"
 #include "readers/text/lines.h"
 
-enum { NS_DIGITS = 9, YEAR_MIN = 1970, YEAR_MAX = 2200, GUEST_MAX = 64 };
+enum { NS_DIGITS = 9, YEAR_MIN = 1970, YEAR_MAX = 2200, GUEST_MAX = 64, WEEKDAY_MAX = 12 };
 
 /* `nr` digits at *p, which is set behind them and the character `then` (0: none); false: it is not so. */
 static bool number_take(const char **p, int nr, char then, uint64_t *ret)
@@ -120,25 +121,48 @@ const char *log_date_parse(const char *s, struct log_time *ret)
 	return p;
 }
 
-/* "Mar 01 10:20:33.100001" */
-static const char *month_parse(const char *s, struct log_time *ret)
+/* "12:00:01 PM" as one of 24 hours; false: it is none of 12. */
+static bool half_take(const struct date_words *d, struct log_time *t)
 {
-	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-	struct log_time t = {.no_year = true};
-	uint64_t month = 0, day;
-	const char *p = s;
+	const uint64_t hour_ns = UINT64_C(3600) * 1000000000;
+	uint64_t hour = t->ns / hour_ns % 24;
 
-	while (month < 12 && strncmp(s, months + 3 * month, 3) != 0)
-		month++;
-	if (month == 12 || s[3] != ' ')
+	if (!d->has_half)
+		return true;
+	if (hour < 1 || hour > 12)
+		return false;
+	t->ns += d->pm && hour < 12 ? 12 * hour_ns : 0;
+	t->ns -= !d->pm && hour == 12 ? 12 * hour_ns : 0;
+	return true;
+}
+
+/* "Mar 01 10:20:33.100001", "[Do Mär 12 10:20:33 2026]" */
+static const char *words_parse(const char *s, struct log_time *ret)
+{
+	bool bracket = *s == '[';
+	struct date_words d;
+	struct log_time t = {0};
+	const char *end = date_words_parse(s + bracket, &d), *zone;
+	uint64_t days;
+
+	if (!end || !d.has_seconds || !d.month || !d.day || d.day > 31)
 		return NULL;
-	p = text_skip_blanks(s + 3);
-	day = text_decimal(&p);
-	if (day < 1 || day > 31 || *p != ' ')
+	t.no_year = !d.year;
+	t.month = (uint8_t)d.month;
+	t.day = (uint8_t)d.day;
+	days = days_of(d.year ? d.year : 1970, d.month, d.day);
+	if (clock_take(d.clock, days, &t) != d.clock_end || !half_take(&d, &t))
 		return NULL;
-	p = clock_take(text_skip_blanks(p), days_of(1970, month + 1, day), &t);
+	zone = bracket ? date_zone_skip(end) : NULL;
+	end = zone ? zone : end;
 	*ret = t;
-	return p;
+	return !bracket ? end : *end == ']' ? end + 1 : NULL;
+}
+
+uint64_t log_time_in_year(const struct log_time *t, uint64_t year)
+{
+	return t->ns + (days_of(year, t->month, t->day) - days_of(1970, t->month, t->day)) *
+			       86400 * 1000000000;
 }
 
 /* "1772360433.100001" of ts and journalctl -o short-unix; "[  123.100001]", "123.100001" */
@@ -186,24 +210,6 @@ static const char *bracket_parse(const char *s, struct log_time *ret)
 	return p && *p == ']' ? p + 1 : NULL;
 }
 
-static const char *time_parse(const char *s, struct log_time *ret)
-{
-	static const char days[] = "MonTueWedThuFriSatSun";
-	const char *p = log_date_parse(s, ret);
-
-	for (size_t i = 0; !p && i < sizeof(days) - 1; i += 3)
-		if (!strncmp(s, days + i, 3) && s[3] == ' ')
-			p = log_date_parse(s + 4, ret);
-	p = p ? p : month_parse(s, ret);
-	p = p ? p : seconds_parse(s, ret);
-	p = p ? p : day_parse(s, ret);
-	p = p ? p : bracket_parse(s, ret);
-	if (!p)
-		return NULL;
-	p += *p == ':';
-	return *p == ' ' ? text_skip_blanks(p) : NULL;
-}
-
 /* "qemu-system-x86_64:", "qemu-kvm[4217]:" and the blank after it: the end; NULL: it is not so. */
 static const char *program_skip(const char *s)
 {
@@ -232,6 +238,46 @@ static const char *host_skip(const char *s)
 	return p > s && *p == ' ' ? p + 1 : NULL;
 }
 
+/* "Sun ", "jeu. ", "木 " before a date */
+static const char *weekday_skip(const char *s)
+{
+	const char *p = s;
+
+	while (isalpha((unsigned char)*p) || (unsigned char)*p >= 0x80)
+		p++;
+	if (p == s || p - s > WEEKDAY_MAX)
+		return NULL;
+	p += *p == '.';
+	return *p == ' ' && text_is_digit(p[1]) ? p + 1 : NULL;
+}
+
+/* " CET" behind a date; one that is not known may be a word of the line, if no host and program follow. */
+static const char *zone_skip(const char *s)
+{
+	const char *zone = date_zone_skip(s), *host;
+
+	if (*s != ' ' || !zone || *zone != ' ')
+		return s;
+	host = host_skip(text_skip_blanks(zone));
+	return date_zone_is_known(s, zone) || (host && program_skip(host)) ? zone : s;
+}
+
+static const char *time_parse(const char *s, struct log_time *ret)
+{
+	const char *p = log_date_parse(s, ret), *date = p ? NULL : weekday_skip(s);
+
+	p = date ? log_date_parse(date, ret) : p;
+	p = p ? p : words_parse(s, ret);
+	p = p ? p : seconds_parse(s, ret);
+	p = p ? p : day_parse(s, ret);
+	p = p ? p : bracket_parse(s, ret);
+	if (!p)
+		return NULL;
+	p = zone_skip(p);
+	p += *p == ':';
+	return *p == ' ' ? text_skip_blanks(p) : NULL;
+}
+
 /* "host qemu-kvm 4217 - - " of RFC 5424, whose structured data may be "[a b="c"]" */
 static const char *rfc5424_skip(const char *s, struct text_slice *source)
 {
@@ -258,7 +304,7 @@ static const char *rfc5424_skip(const char *s, struct text_slice *source)
 	return *p == ' ' ? p + 1 : NULL;
 }
 
-/* "<13>1 ", "1 " before the date of RFC 5424 */
+/* "<13>", and "1 " before the date of RFC 5424 */
 static const char *version_skip(const char *s)
 {
 	const char *p = s;
@@ -269,7 +315,7 @@ static const char *version_skip(const char *s)
 		if (*p++ != '>')
 			return s;
 	}
-	return p[0] == '1' && p[1] == ' ' && text_is_digit(p[2]) ? p + 2 : s;
+	return p[0] == '1' && p[1] == ' ' && text_is_digit(p[2]) ? p + 2 : p;
 }
 
 /* "[guest] ", "qemu-system-x86_64: ", "(4217:CPU 0/KVM): ": of QEMU itself. */
@@ -307,7 +353,7 @@ const char *log_head_parse(const char *s, const char *end, struct log_head *ret)
 	h.has_time = p;
 	if (!p) {
 		p = version = s;
-	} else if (version > s) {
+	} else if (version > s && version[-1] == ' ') {
 		after = rfc5424_skip(p, &h.source);
 	} else if (!program_skip(p)) {
 		after = host_skip(p);

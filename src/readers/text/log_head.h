@@ -13,8 +13,12 @@ struct log_time {
 	uint8_t decimals; /* of the seconds */
 	bool monotonic;
 	bool no_year; /* 1970 is assumed */
+	uint8_t month, day; /* if there is no year */
 	bool of_day;  /* since midnight */
 };
+
+/* The time of a date without a year, in this one. */
+uint64_t log_time_in_year(const struct log_time *t, uint64_t year);
 
 struct log_head {
 	bool has_time;

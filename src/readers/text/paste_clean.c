@@ -49,6 +49,8 @@ static const struct {
 	{"\xe2\x80\x98", "'"},  {"\xe2\x80\x99", "'"},  {"\xe2\x80\x9c", "\""}, /* quotation marks */
 	{"\xe2\x80\x9d", "\""}, {"\xe2\x80\xa6", "..."}, {"\xe2\x80\xa2", "*"},
 	{"\xc3\x97", "x"},	    {"\xe2\x9c\x95", "x"}, /* multiplication signs */
+	{"\xe2\x94\x83", "|"},  {"\xef\xbd\x9c", "|"},  {"\xe2\x96\x8c", "|"}, /* bars */
+	{"\xef\xbc\x9e", ">"},  {"\xc2\xbb", ">"},	    {"\xe2\x80\xba", ">"}, /* of quotes */
 	{"\xe2\x86\x92", "->"}, {"\xe2\x87\x92", "=>"}, {"\xe2\x94\x82", "|"},
 	{"&gt;", ">"},		   {"&lt;", "<"},	      {"&amp;", "&"},
 	{"&nbsp;", " "},	   {"&quot;", "\""},

@@ -5,8 +5,19 @@
 
 #include "base/array.h"
 #include "readers/text/paste_clean.h"
+#include "readers/text/paste_json.h"
 #include "readers/text/paste_state.h"
 #include "readers/text/text_line.h"
+
+/* Cuts what follows the text of an object of JSON off. */
+static void json_cut(struct physical *x, const char *line)
+{
+	struct paste_json json;
+
+	if (*line == '{' && paste_json_parse(line, x->end, &json) && x->at >= json.text.at &&
+	    x->at <= json.text.at + json.text.len)
+		paste_line_cut(x, x->at + (json.text.at + json.text.len - x->at));
+}
 
 /* Sets x->at behind those prefixes after which the line is best understood; if it is not, behind those of an event. */
 static void prefixes_strip(struct paste *p, struct physical *x)
@@ -52,6 +63,7 @@ static void prefixes_strip(struct paste *p, struct physical *x)
 			    ? paste_prefix_source(layer, best, x->class == PASTE_EVENT)
 			    : (struct text_slice){NULL, 0};
 	x->at += layer[best] - x->at;
+	json_cut(x, layer[0] + strspn(layer[0], " \t"));
 }
 
 bool paste_line_is_blank(const struct physical *x)

@@ -7,9 +7,11 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "readers/text/date_words.h"
 #include "readers/text/lines.h"
 #include "readers/text/log_head.h"
 #include "readers/text/paste_clean.h"
+#include "readers/text/paste_json.h"
 
 static const char *number_skip(const char *s)
 {
@@ -42,32 +44,6 @@ static const char *fraction_skip(const char *s)
 	return zone ? zone : s;
 }
 
-/* "Nov 25 23:03:17", "Wed Nov 25 23:03:17 2026" */
-static const char *month_skip(const char *s)
-{
-	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-	static const char days[] = "MonTueWedThuFriSatSun";
-	const char *p = s, *year;
-
-	for (size_t i = 0; i < sizeof(days) - 1; i += 3)
-		if (!strncmp(p, days + i, 3) && p[3] == ' ')
-			p += 4;
-	for (size_t i = 0;; i += 3) {
-		if (i == sizeof(months) - 1)
-			return NULL;
-		if (!strncmp(p, months + i, 3) && p[3] == ' ')
-			break;
-	}
-	p = text_skip_blanks(p + 3);
-	if (!text_is_digit(*p))
-		return NULL;
-	p = text_skip_blanks(number_skip(p));
-	p = pattern_skip(p, "dd:dd:dd");
-	p = p ? fraction_skip(p) : NULL;
-	year = p ? pattern_skip(p, " dddd") : NULL;
-	return year && !isalnum((unsigned char)*year) && !strchr("-@", *year) ? year : p;
-}
-
 /* A date, a time of day, or seconds: what ts(1), syslog and containers print. */
 static const char *date_skip(const char *s)
 {
@@ -83,10 +59,11 @@ static const char *date_skip(const char *s)
 	}
 	if (time)
 		return fraction_skip(time);
-	p = text_is_digit(*s) ? number_skip(s) : NULL;
+	time = date_words_parse(s, &(struct date_words){0});
+	p = text_is_digit(*s) && !time ? number_skip(s) : NULL;
 	if (p && *p == '.' && text_is_digit(p[1]))
 		return number_skip(p + 1);
-	return p && p - s == 10 ? p : month_skip(s); /* ts %s */
+	return p && p - s == 10 ? p : time; /* ts %s */
 }
 
 /* "host kernel:", "host prog[123]:", "stdout F" of containers: what follows the date. */
@@ -103,8 +80,8 @@ static const char *source_skip(const char *s)
 			p++;
 		if (p == begin)
 			return NULL;
-		if (word && *p == ':')
-			return p + 1;
+		if (word && *p == ':') /* "CET kvm_exit:" is an event */
+			return text_is_known_name(begin, p) ? NULL : p + 1;
 		if (*p != ' ')
 			return NULL;
 		p++;
@@ -153,12 +130,44 @@ static const char *facility_skip(const char *s)
 	return NULL;
 }
 
+/*
+ * A date, in brackets or not, and the host and program after it, which *source is; the zone between them may be any
+ * word in capitals. NULL: it is none. A word in brackets alone does not prove that a host follows.
+ */
+static const char *dated_skip(const char *s, struct text_slice *source)
+{
+	bool level = *s == '<' && text_is_digit(s[1]) && number_skip(s + 1)[0] == '>', known;
+	const char *bracket = bracket_skip(s),
+		   *date = bracket ? bracket : date_skip(level ? number_skip(s + 1) + 1 : s), *zone,
+		   *begin, *end;
+
+	*source = (struct text_slice){s, 0};
+	if (!date || *date != ' ')
+		return bracket;
+	zone = date_zone_skip(date);
+	known = zone && *zone == ' ' && date_zone_is_known(date, zone);
+	begin = text_skip_blanks(known ? zone : date);
+	end = source_skip(begin);
+	if (!end && !known && zone && *zone == ' ') {
+		begin = text_skip_blanks(zone);
+		end = source_skip(begin);
+	}
+	if (end && bracket && end[-2] != ']' && memcmp(end - 8, " kernel:", 8) != 0)
+		end = NULL;
+	if (!end)
+		return known && !bracket ? zone : date;
+	if (strncmp(begin, "std", 3) != 0)
+		*source = (struct text_slice){begin, (uint32_t)(end - begin)};
+	return end;
+}
+
 /* What log_head.h has besides these. */
-static const char *head_skip(const char *s)
+static const char *head_skip(const char *s, struct text_slice *source)
 {
 	struct log_head head;
 	const char *p = log_head_parse(s, s + strcspn(s, "\n"), &head);
 
+	*source = head.source;
 	return p > s ? p : NULL;
 }
 
@@ -252,8 +261,11 @@ static const char *mark_skip(const char *s)
 static const char *string_skip(const char *s)
 {
 	const char *p = s + strspn(s, "{[ "), *key = p + 1;
+	struct paste_json json;
 	char quote = *p;
 
+	if (paste_json_parse(s, s + strcspn(s, "\n"), &json))
+		return json.text.at;
 	if (quote != '"' && quote != '\'')
 		return NULL;
 	while (isalnum((unsigned char)*key) || *key == '_')
@@ -296,16 +308,19 @@ static bool is_of_cpu(const char *s, const char *end)
 
 static struct text_slice source_of(const char *s, const char *end, bool sure)
 {
-	const char *date, *p;
+	struct text_slice source;
+	struct paste_json json;
 
 	s += strspn(s, " \t");
+	if (paste_json_parse(s, s + strcspn(s, "\n"), &json) && json.text.at == end)
+		return json.host;
 	if (pod_skip(s) == end || container_skip(s) == end)
 		return name_of(s, end);
-	date = mark_skip(s) || bracket_skip(s) || chat_skip(s) ? NULL : date_skip(s);
-	p = date ? text_skip_blanks(date) : s;
-	if (date && source_skip(p) == end && strncmp(p, "std", 3) != 0)
-		return name_of(p, end);
-	if (!date && file_skip(s) == end && !is_of_cpu(s, end) &&
+	if (!mark_skip(s) && !chat_skip(s) && dated_skip(s, &source) == end && source.len)
+		return name_of(source.at, end);
+	if (head_skip(s, &source) == end && source.len)
+		return source;
+	if (!date_skip(s) && file_skip(s) == end && !is_of_cpu(s, end) &&
 	    (sure || end[-1] != ':' || memchr(s, '.', (size_t)(end - s))))
 		return name_of(s, end);
 	return (struct text_slice){s, 0};
@@ -356,14 +371,11 @@ struct text_slice paste_prefix_source(const char *const *layer, unsigned int nr,
 
 const char *paste_prefix_skip(const char *s, bool has_parts)
 {
-	const char *at = mark_skip(s), *source;
+	const char *at = mark_skip(s);
+	struct text_slice source;
 
-	if (!at && (at = bracket_skip(s))) {
-		/* "host qemu-kvm[4217]:" of journalctl -o short-monotonic */
-		source = *at == ' ' ? source_skip(text_skip_blanks(at)) : NULL;
-		if (source && (source[-2] == ']' || !memcmp(source - 8, " kernel:", 8)))
-			at = source;
-	}
+	if (!at && bracket_skip(s))
+		at = dated_skip(s, &source);
 	if (!at)
 		at = chat_skip(s);
 	if (!at)
@@ -372,16 +384,12 @@ const char *paste_prefix_skip(const char *s, bool has_parts)
 		at = string_skip(s);
 	if (!at)
 		at = container_skip(s);
-	if (!at && (at = date_skip(s))) {
-		if (*at != ' ')
-			at = NULL;
-		source = at ? source_skip(text_skip_blanks(at)) : NULL;
-		at = source ? source : at;
-	}
+	if (!at)
+		at = dated_skip(s, &source);
 	if (!at)
 		at = facility_skip(s);
 	if (!at)
-		at = head_skip(s);
+		at = head_skip(s, &source);
 	if (!at)
 		at = line_number_skip(s);
 	return at || has_parts ? at : file_skip(s);
