@@ -16,6 +16,7 @@
 #include "readers/qemu/qemu_line.h"
 #include "readers/qemu/qemu_reader.h"
 #include "readers/text/lines.h"
+#include "readers/text/log_years.h"
 #include "readers/text/paste_clean.h"
 #include "readers/text/paste_sources.h"
 
@@ -159,7 +160,7 @@ struct qemulog {
 	struct paste_sources
 		sources;  /* of lines whose heads paste.c does not remove, as they have the time */
 	uint8_t decimals; /* of the times: the least */
-	bool no_year;
+	struct log_years years;
 	uint8_t *arena;
 };
 
@@ -246,6 +247,7 @@ static bool line_next(struct qemulog *q, struct qemu_line *l)
 			q->seam.doubtful = true;
 			continue;
 		}
+		l->head.time_ns = log_years_time(&q->years, &l->time, l->head.time_ns);
 		if (l->time.of_day) {
 			l->head.time_ns += q->days * day_ns;
 			q->days += q->time_ns > l->head.time_ns + day_ns / 2;
@@ -274,14 +276,14 @@ static bool form_find(struct qemulog *q)
 
 	q->sources = (struct paste_sources){0};
 	q->decimals = NS_DECIMALS;
-	q->no_year = false;
+	q->years = (struct log_years){.any = false};
 	for (int i = 0; i < FORM_LINES_MAX && (s = text_line_next(&q->lines, &end)); i++) {
 		enum qemu_form form = qemu_line_parse(&l, s, end);
 
 		if (form && qemu_line_is_likely(&l)) {
 			paste_sources_line(&q->sources, l.source, q->lines.number);
 			q->decimals = l.time.decimals < q->decimals ? l.time.decimals : q->decimals;
-			q->no_year |= l.time.no_year;
+			log_years_learn(&q->years, &l.time);
 		}
 		q->last_line = form ? q->lines.number : q->last_line;
 		if (form)
@@ -293,6 +295,7 @@ static bool form_find(struct qemulog *q)
 			  (!l.form || qemu_line_is_cut(&l) || qemu_line_has_more(s, end) ||
 			   paste_is_odd(s, end) || paste_has_cut_mark(s, end));
 	}
+	log_years_rewind(&q->years);
 	is_odd |= q->lines.unended;
 	q->form = QEMU_NO_EVENT;
 	for (enum qemu_form form = q->form + 1; form < QEMU_FORMS; form++)
@@ -522,8 +525,9 @@ static void qemulog_describe(struct qemulog *q)
 	}
 	if (q->form == QEMU_LOG || q->form == QEMU_LOG_ISO || q->form == QEMU_LOG_MONO)
 		trace_info_set_resolution(info, ns_of_decimals(q->decimals));
-	if (q->no_year)
-		trace_info_caveat(info, "%s: the dates have no year: 1970 is assumed", info->file);
+	if (q->years.any)
+		trace_info_caveat(info, "%s: the dates have no year: %" PRIu64 " is assumed",
+				  info->file, q->years.first);
 }
 
 static int qemulog_begin(struct qemulog *q, const char *path, struct open_files *files)
