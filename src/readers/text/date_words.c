@@ -239,9 +239,12 @@ bool date_zone_is_known(const char *s, const char *end)
 					    "EST", "EDT", "CST", "CDT",	 "MST", "MDT",	"PST",
 					    "PDT", "AEST", "AEDT", "NZST", "NZDT"};
 
+	size_t len;
+
 	s = text_skip_blanks(s);
+	len = (size_t)(end - s);
 	for (size_t i = 0; i < sizeof(zones) / sizeof(*zones); i++)
-		if (strlen(zones[i]) == (size_t)(end - s) && !strncmp(s, zones[i], strlen(zones[i])))
+		if (strlen(zones[i]) == len && !memcmp(s, zones[i], len))
 			return true;
 	return *s == '+' || *s == '-';
 }
