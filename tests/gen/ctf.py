@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Writes a kernel's trace as LTTng 2.13 does, of two vCPUs: the inputs of tests/cases/ctf.
 
-usage: ctf.py DIRECTORY [be]
+usage: ctf.py DIRECTORY [be|perf]
 
 The metadata has the declarations that lttng-modules prints; in "be" it is in packets, and all is big-endian. Stream
 channel0_1 has discarded 5 events at the end of its first packet, and packet 3 of channel0_0 was overwritten.
+
+"perf": as perf data convert --to-ctf writes it, of two vCPUs that share a CPU.
 """
 import os
 import struct
@@ -239,7 +241,110 @@ def scenario():
             (1, 0, 5, one[:24], T + 8 * MS), (1, 1, 5, one[24:], T + 30 * MS), (1, 2, 5, [], T + 31 * MS)]
 
 
+PERF_HEAD = """/* CTF 1.8 */
+
+trace {
+	major = 1;
+	minor = 8;
+	uuid = "6f0a7a52-97c5-4e0c-8b9e-3c5c0d6f2a11";
+	byte_order = le;
+	packet.header := struct {
+		integer { size = 32; align = 8; signed = false; } magic;
+		integer { size = 8; align = 8; signed = false; } uuid[16];
+		integer { size = 32; align = 8; signed = false; } stream_id;
+	} align(8);
+};
+
+env {
+	host = "kvm1";
+	domain = "kernel";
+	tracer_name = "perf";
+};
+
+clock {
+	name = perf_clock;
+	freq = 1000000000;
+	absolute = FALSE;
+};
+
+stream {
+	id = 0;
+	event.header := struct {
+		integer { size = 32; align = 8; signed = false; } id;
+		integer { size = 64; align = 8; signed = false; map = clock.perf_clock.value; } timestamp;
+	} align(8);
+
+	packet.context := struct {
+		integer { size = 64; align = 8; signed = false; } content_size;
+		integer { size = 64; align = 8; signed = false; } packet_size;
+		integer { size = 32; align = 1; signed = false; } cpu_id;
+	} align(8);
+};
+
+"""
+PERF_SAMPLE = [("perf_ip", 64), ("perf_tid", -32), ("perf_pid", -32), ("perf_id", 64), ("perf_period", 64),
+               ("common_type", 32), ("common_flags", 32), ("common_preempt_count", 32), ("common_pid", -32)]
+PERF_EVENTS = {
+    "kvm:kvm_exit": [("exit_reason", 32), ("guest_rip", 64), ("isa", 32), ("info1", 64), ("info2", 64),
+                     ("intr_info", 32), ("error_code", 32), ("vcpu_id", 32), ("requests", 64)],
+    "kvm:kvm_entry:H": [("vcpu_id", 32), ("rip", 64), ("immediate_exit", 32), ("intr_info", 32),
+                        ("error_code", 32)],
+    "sched:sched_waking": [("comm", "text"), ("pid", -32), ("prio", -32), ("target_cpu", -32)],
+    "net:netif_rx": [("len", 32), ("name", "text")],
+}
+
+
+def perf_metadata():
+    text = PERF_HEAD
+    for number, (name, fields) in enumerate(PERF_EVENTS.items()):
+        lines = "".join(
+            "\t\tstring %s;\n" % field if bits == "text" else
+            "\t\tinteger { size = %d; align = 1; signed = %s; } %s;\n" % (
+                abs(bits), "true" if bits < 0 else "false", field)
+            for field, bits in PERF_SAMPLE + fields)
+        text += 'event {\n\tid = %d;\n\tname = "%s";\n\tstream_id = 0;\n\tfields := struct {\n%s\t} align(1);\n};\n\n' % (
+            number, name, lines)
+    return text.encode()
+
+
+def perf_event(writer, time, tid, name, values):
+    number = list(PERF_EVENTS).index(name)
+    perf_tid = -1 if name == "net:netif_rx" else tid  # as of a thread that has exited
+    sample = [0xFFFFFFFF8129D595, perf_tid, -1 if perf_tid < 0 else 4000, 85870, 1, 110 + number, 0, 1, tid]
+    return writer.number(32, number) + writer.number(64, time) + b"".join(
+        writer.field(kind, v) for (_, kind), v in zip(PERF_SAMPLE + PERF_EVENTS[name], sample + values))
+
+
+def perf_stream(writer):
+    """vCPU 0 is halted for 5 ms, in which vCPU 1 has an exit of 4 us on the same CPU."""
+    body = b""
+    for i in range(5):
+        t = T + i * 6 * MS
+        for at, tid, reason, what in ((0, 4001, 12, "exit"), (10000, 4002, 48, "exit"), (14000, 4002, 0, "entry"),
+                                      (4 * MS, 4000, 0, "wake"), (4 * MS + 500, 4009, 0, "rx"),
+                                      (5 * MS, 4001, 0, "entry")):
+            values = {"exit": ("kvm:kvm_exit", [reason, 0x1000 + reason, 1, 0x181, 0, 0, 0, tid - 4001, 0]),
+                      "entry": ("kvm:kvm_entry:H", [tid - 4001, 0x1000, 0, 0, 0]),
+                      "wake": ("sched:sched_waking", ["CPU 0/KVM", 4001, 120, 0]),
+                      "rx": ("net:netif_rx", [60 + i, "tap0"])}[what]
+            body += perf_event(writer, t + at, tid, *values)
+    size = 8 * (24 + 8 + 8 + 4 + len(body))
+    return (writer.number(32, 0xC1FC1FC1) + bytes.fromhex("6f0a7a5297c54e0c8b9e3c5c0d6f2a11") + writer.number(32, 0) +
+            writer.number(64, size) + writer.number(64, size) + writer.number(32, 0) + body)
+
+
+def perf_write(out):
+    os.makedirs(out, exist_ok=True)
+    with open(os.path.join(out, "metadata"), "wb") as f:
+        f.write(perf_metadata())
+    with open(os.path.join(out, "perf_stream_0"), "wb") as f:
+        f.write(perf_stream(Writer("le")))
+
+
 def main():
+    if "perf" in sys.argv[2:]:
+        perf_write(sys.argv[1])
+        return
     out, order = sys.argv[1], "be" if "be" in sys.argv[2:] else "le"
     writer = Writer(order)
     folder = os.path.join(out, "kernel")

@@ -52,7 +52,9 @@ struct ctf_clock {
 
 struct ctf_event_class {
 	const char *name;	/* as a kernel's tracepoint */
+	const char *system;	/* of the tracepoint; "": not known */
 	bool is_ours, is_sched; /* kernel_events.def has it; it is one of the scheduler's */
+	bool is_perf; /* perf data convert wrote it: a sample's fields are before its own */
 	const struct ctf_type *context, *fields;
 };
 
@@ -118,7 +120,7 @@ struct ctf_stream {
 	uint64_t time_ns;
 	uint64_t lost, lost_from_ns; /* events discarded before it, and since when */
 	bool lost_packets; /* an unknown number was overwritten or is unreadable before it */
-	uint32_t cpu; /* RECORD_CPU_UNKNOWN: its packets do not have it */
+	uint32_t cpu;	   /* RECORD_CPU_UNKNOWN: its packets do not have it */
 };
 
 void ctf_stream_rewind(struct ctf_stream *s);

@@ -5,8 +5,8 @@
  *
  *	CPU 0/KVM-77 (     76) [001] 46931.123456789: kvm_exit: exit_reason=0x30 guest_rip=0xffff8102 isa=0x1
  *
- * Its thread is what the contexts say (lttng add-context -k -t tid -t pid -t procname). LTTng calls the scheduler's
- * numbers of threads tid.
+ * Its thread is what the contexts say (lttng add-context -k -t tid -t pid -t procname), or the fields of a sample that
+ * perf data convert writes before those of the tracepoint. LTTng calls the scheduler's numbers of threads tid.
  */
 #include <inttypes.h>
 
@@ -62,10 +62,20 @@ static const struct ctf_value *context(const struct ctf_stream *s, const char *n
 	return v ? v : ctf_value_find(s, s->nr_head, third);
 }
 
+static bool is_of_sample(const struct ctf_stream *s, const struct ctf_value *v)
+{
+	return s->event->is_perf &&
+	       (!strncmp(v->name, "perf_", 5) || !strncmp(v->name, "common_", 7));
+}
+
+/* perf_tid is -1 once the thread has exited, and a number in the namespace of perf: the tracepoint's own is neither. */
 static void thread_print(struct source_line *l, const struct ctf_stream *s)
 {
-	const struct ctf_value *tid = context(s, "tid", "vtid", "tid"),
-			       *pid = context(s, "pid", "vpid", "pid"),
+	bool perf = s->event->is_perf;
+	const struct ctf_value *tid = perf ? ctf_value_find(s, s->nr, "common_pid")
+					   : context(s, "tid", "vtid", "tid"),
+			       *pid = perf ? ctf_value_find(s, s->nr, "perf_pid")
+					   : context(s, "pid", "vpid", "pid"),
 			       *comm = context(s, "procname", "comm", "comm");
 
 	if (comm && comm->bytes && comm->len && *comm->bytes)
@@ -74,7 +84,7 @@ static void thread_print(struct source_line *l, const struct ctf_stream *s)
 		source_line_word(l, "<...>");
 	if (tid)
 		source_line_print(l, "-%u", (uint32_t)tid->number);
-	if (tid && pid && pid->number)
+	if (tid && pid && (int32_t)pid->number > 0)
 		source_line_print(l, " (%7u)", (uint32_t)pid->number);
 }
 
@@ -86,10 +96,12 @@ void ctf_event_print(struct source_line *l, const struct ctf_stream *s)
 	thread_print(l, s);
 	if (cpu != RECORD_CPU_UNKNOWN)
 		source_line_print(l, " [%03u]", cpu);
-	source_line_print(l, " %" PRIu64 ".%09" PRIu64 ": %s:", s->time_ns / 1000000000,
-			  s->time_ns % 1000000000, s->event->name);
+	source_line_print(l, " %" PRIu64 ".%09" PRIu64 ": %s%s%s:", s->time_ns / 1000000000,
+			  s->time_ns % 1000000000, s->event->system, *s->event->system ? ":" : "",
+			  s->event->name);
 	for (unsigned int i = s->nr_head; i < s->nr; i++)
-		ctf_value_print(l, s->event, &s->value[i]);
+		if (!is_of_sample(s, &s->value[i]))
+			ctf_value_print(l, s->event, &s->value[i]);
 	source_line_end(l);
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A directory with traces in the Common Trace Format 1.8: what LTTng writes (a directory of a
- * session, whose folder kernel/ has the kernel's trace, and ust/ those of programs), babeltrace2
- * and hostrace export ctf. Each folder with a file "metadata" is a trace, and its other files are
- * its streams, mostly one for each CPU.
+ * session, whose folder kernel/ has the kernel's trace, and ust/ those of programs), babeltrace2,
+ * perf data convert --to-ctf and hostrace export ctf. Each folder with a file "metadata" is a trace,
+ * and its other files are its streams, mostly one for each CPU.
  *
  * The streams' events are merged by time and handed to the reader of texts as lines (ctf_print.h):
  * it knows the kernel's events, threads and VMs, and how to show losses. Times are those of the
@@ -335,7 +335,7 @@ static int ctf_open(const char *path, const struct read_hint *hint, struct reade
 
 const struct reader_ops ctf_reader = {
 	.name = "CTF",
-	.summary = "a directory in the Common Trace Format 1.8 (LTTng)",
+	.summary = "a directory in the Common Trace Format 1.8 (LTTng, perf data convert)",
 	.probe_directory = ctf_probe_directory,
 	.open = ctf_open,
 };

@@ -63,7 +63,7 @@ static void value_assign(struct tsdl *t, struct block *b, const char *name,
 {
 	bool is_env = !strcmp(b->kind, "env");
 
-	if (is_env && !strcmp(name, "hostname"))
+	if (is_env && (!strcmp(name, "hostname") || !strcmp(name, "host")))
 		memcpy(t->m->hostname, v->text, sizeof(v->text));
 	else if (is_env && !strcmp(name, "tracer_name"))
 		memcpy(t->m->tracer, v->text, sizeof(v->text));
@@ -105,6 +105,33 @@ static void stream_end(struct tsdl *t, const struct block *b)
 	s->packet_context = b->stream.packet_context;
 	s->event_header = b->stream.event_header;
 	s->event_context = b->stream.event_context;
+}
+
+/* Has perf written the fields of a sample, and those that each tracepoint has, before the others? */
+static bool is_of_perf(const struct ctf_type *fields)
+{
+	bool sample = false, tracepoint = false;
+
+	for (uint32_t i = 0; fields && i < fields->nr_fields; i++) {
+		const char *name = fields->field[i].name ? fields->field[i].name : "";
+
+		sample |= !strncmp(name, "perf_", 5);
+		tracepoint |= !strcmp(name, "common_pid");
+	}
+	return sample && tracepoint;
+}
+
+/* perf calls tracepoints SYSTEM:NAME, or SYSTEM:NAME:MODIFIERS: sets the system. Returns the name. */
+static char *system_split(struct tsdl *t, struct block *b)
+{
+	char *colon = b->event.is_perf ? strchr(b->name, ':') : NULL;
+
+	b->event.system = "";
+	if (!colon)
+		return b->name;
+	b->event.system = tsdl_text_keep(t, b->name, (size_t)(colon - b->name));
+	colon[1 + strcspn(colon + 1, ":")] = '\0';
+	return colon + 1;
 }
 
 /* LTTng calls KVM's tracepoints of x86 kvm_x86_...; a program's events are PROVIDER:NAME. */
@@ -151,7 +178,8 @@ static void event_end(struct tsdl *t, struct block *b)
 		s->event = more;
 		s->nr_events = nr;
 	}
-	b->event.name = event_name_keep(t, b->name);
+	b->event.is_perf = is_of_perf(b->event.fields);
+	b->event.name = event_name_keep(t, system_split(t, b));
 	b->event.is_ours =
 		b->event.name && kernel_event_find("", 0, b->event.name, strlen(b->event.name));
 	b->event.is_sched = b->event.name && !strncmp(b->event.name, "sched_", 6);

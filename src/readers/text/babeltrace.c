@@ -16,6 +16,12 @@
  * LTTng calls KVM's tracepoints of x86 kvm_x86_..., and the scheduler's numbers of threads tid. A time of day is in
  * seconds since midnight; --clock-cycles prints ticks. Threads are known only if the trace has the context tid (lttng
  * add-context -k -t tid). A line whose fields have no names (--names=none) is no event.
+ *
+ * What perf data convert --to-ctf wrote has SYSTEM:NAME, and the thread in the fields of the sample, which are before
+ * those of the tracepoint:
+ *
+ *	[13:02:11.123456789] (+0.000001000) kvm:kvm_exit: { cpu_id = 1 }, { perf_ip = 0xFFFF8102, perf_tid = 77,
+ *		perf_pid = 76, perf_period = 1, common_type = 110, common_pid = 77, exit_reason = 48, ... }
  */
 #include "readers/text/babeltrace.h"
 
@@ -249,20 +255,40 @@ static void context_parse(const char *s, struct head *head)
 	}
 }
 
+static bool name_begins(struct text_slice name, const char *with)
+{
+	return name.len >= strlen(with) && !memcmp(name.at, with, strlen(with));
+}
+
+/* Is the field one of a sample of perf, or one that each tracepoint has? The thread is in them. */
+static bool sample_parse(struct text_slice name, const char *value, bool *of_perf,
+			 struct head *head)
+{
+	*of_perf |= name_begins(name, "perf_");
+	if (!*of_perf || !(name_begins(name, "perf_") || name_begins(name, "common_")))
+		return false;
+	if (name_is(name, "common_pid"))
+		strcpy(head->tid, value);
+	return true;
+}
+
 /*
  * The event's fields, to `to`. False: they have no names, or are those of a context, as the rest of the line is in the
  * next one.
  */
-static bool fields_parse(const char *s, bool sched, bool kvm, char *to)
+static bool fields_parse(const char *s, bool sched, bool kvm, struct head *head, char *to)
 {
 	char name[FIELD_BYTES], value[FIELD_BYTES];
 	struct text_slice slice;
+	bool of_perf = false;
 	size_t at = 0;
 
 	for (s += strspn(s, "{ ,"); *s && *s != '}'; s += strspn(s, " ,")) {
 		s = member_parse(s, &slice, value);
-		if (!s || (!at && (sched || kvm) && is_of_context(slice)))
+		if (!s || (!at && !of_perf && (sched || kvm) && is_of_context(slice)))
 			return false;
+		if (sample_parse(slice, value, &of_perf, head))
+			continue;
 		name_print(sched, slice.at, slice.len, name);
 		if (kvm)
 			number_hex(value);
@@ -318,7 +344,7 @@ static bool scopes_parse(const char *s, bool sched, bool kvm, struct head *head,
 	if (!last || !s || !*head->cpu)
 		return false;
 	s += strspn(s, " |\"`");
-	return (!*s || *s == '<') && fields_parse(last, sched, kvm, to);
+	return (!*s || *s == '<') && fields_parse(last, sched, kvm, head, to);
 }
 
 /*
@@ -361,7 +387,7 @@ static void discarded_print(const char *s, char *ret, size_t size)
 static int event_print(char *s, char *to, size_t size)
 {
 	static const char x86[] = "kvm_x86_";
-	char fields[LINE_BYTES] = "", *scopes = scopes_find(s), *name = scopes;
+	char fields[LINE_BYTES] = "", *scopes = scopes_find(s), *name = scopes, *plain;
 	struct head head = {.cpu = ""};
 	uint64_t seconds = 0;
 	const char *fraction = scopes ? time_find(s, scopes, &seconds) : NULL;
@@ -372,16 +398,17 @@ static int event_print(char *s, char *to, size_t size)
 		return 0;
 	while (name > s && name[-1] != ' ')
 		name--;
-	if (!scopes_parse(scopes + 2, !strncmp(name, "sched_", 6), !strncmp(name, "kvm_", 4),
+	plain = memchr(name, ':', (size_t)(scopes - name));
+	plain = plain ? plain + 1 : name;
+	if (!scopes_parse(scopes + 2, !strncmp(plain, "sched_", 6), !strncmp(plain, "kvm_", 4),
 			  &head, fields))
 		return 0;
 	is_x86 = !strncmp(name, x86, sizeof(x86) - 1);
 	name += is_x86 ? sizeof(x86) - 1 : 0;
 	len = snprintf(to, size, "%s%s%s [%03u] %" PRIu64 "%.*s: %s%.*s: %s", head.comm,
-		       *head.tid ? "-" : "", head.tid,
-		       (unsigned int)strtoul(head.cpu, NULL, 10), seconds,
-		       (int)strcspn(fraction, "],"), fraction, is_x86 ? "kvm_" : "",
-		       (int)(scopes - name), name, fields);
+		       *head.tid ? "-" : "", head.tid, (unsigned int)strtoul(head.cpu, NULL, 10),
+		       seconds, (int)strcspn(fraction, "],"), fraction, is_x86 ? "kvm_" : "",
+		       (int)(plain - name + strcspn(plain, ":,")), name, fields);
 	return (size_t)len < size ? len : 0;
 }
 
