@@ -88,6 +88,16 @@ static void thread_print(struct source_line *l, const struct ctf_stream *s)
 		source_line_print(l, " (%7u)", (uint32_t)pid->number);
 }
 
+/* What text_is_sampled() needs. */
+static void sample_print(struct source_line *l, const struct ctf_stream *s)
+{
+	const struct ctf_value *v =
+		s->event->is_perf ? ctf_value_find(s, s->nr, "perf_period") : NULL;
+
+	if (v && v->number != 1)
+		source_line_print(l, " perf_period=%" PRIu64, v->number);
+}
+
 void ctf_event_print(struct source_line *l, const struct ctf_stream *s)
 {
 	const struct ctf_value *value = context(s, "cpu_id", "cpu", "cpu");
@@ -102,6 +112,7 @@ void ctf_event_print(struct source_line *l, const struct ctf_stream *s)
 	for (unsigned int i = s->nr_head; i < s->nr; i++)
 		if (!is_of_sample(s, &s->value[i]))
 			ctf_value_print(l, s->event, &s->value[i]);
+	sample_print(l, s);
 	source_line_end(l);
 }
 

@@ -269,7 +269,7 @@ static bool sample_parse(struct text_slice name, const char *value, bool *of_per
 		return false;
 	if (name_is(name, "common_pid"))
 		strcpy(head->tid, value);
-	return true;
+	return !name_is(name, "perf_period") || !strcmp(value, "1");
 }
 
 /*

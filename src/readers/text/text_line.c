@@ -295,15 +295,16 @@ static bool timeless_parse(struct text_line *l, const char *line, const char *s,
 {
 	for (const char *p = memchr(s, ':', (size_t)(end - s)); p;
 	     p = memchr(p + 1, ':', (size_t)(end - p - 1))) {
-		const char *name = p;
+		const char *name = p, *head_end;
 
 		while (name > s && name[-1] != ' ')
 			name--;
 		if (p[1] != ' ' || !text_is_known_name(name, p))
 			continue;
-		if (!loose_head_parse(l, s, text_period_cut(line, s, name)) ||
-		    !any_event_parse(l, name, end))
+		head_end = text_period_cut(line, s, name);
+		if (!loose_head_parse(l, s, head_end) || !any_event_parse(l, name, end))
 			return false;
+		l->period = head_end < name ? text_decimal(&head_end) : 0;
 		perf_task_restore(l);
 		l->timeless = true;
 		l->ticks = false;
@@ -476,6 +477,7 @@ enum text_line_kind text_line_parse(struct text_line *l, const char *line, const
 	const char *s = text_skip_quote(line);
 
 	l->flags.len = 0;
+	l->period = 0;
 	/* the name of a thread may begin with '#'; tools print blanks before it, and people none before a remark */
 	if (line_is_event(l, line, s, end)) {
 		if (line[0] == '#' && line[1] == ' ')

@@ -21,6 +21,7 @@ enum text_line_kind {
 	TEXT_LOST,     /* events of `cpu` were lost before the next line; `count` 0: an unknown number */
 	TEXT_STARTED,  /* the buffer of `cpu` begins here: older events of it were overwritten */
 	TEXT_OVERRUN,  /* `count` older events were overwritten before the first line */
+	TEXT_SAMPLED,  /* perf's header: only some events of a tracepoint were recorded */
 	TEXT_UNKNOWN,
 };
 
@@ -34,6 +35,7 @@ struct text_line {
 	uint32_t tid, tgid; /* 0: not printed */
 	uint32_t cpu;
 	uint64_t count;
+	uint64_t period;  /* of a sample: how many events it stands for; 0: not printed */
 	uint64_t time;	  /* ns, or the number as it is if `ticks` */
 	uint8_t decimals; /* of the time: 6 is microseconds */
 	bool ticks, have_cpu;
@@ -124,7 +126,11 @@ bool text_is_graph(const char *s, const char *end);
 /* A line that trace-cmd report prints first? */
 bool text_is_header(const char *s, const char *end);
 
-/* A comment: TEXT_STARTED, TEXT_OVERRUN or TEXT_EMPTY. */
+/* text_sampled.c: is that in the line of perf's header (after "# "), or in the event? */
+bool text_header_is_sampled(const char *s);
+bool text_is_sampled(const struct text_line *l);
+
+/* A comment: TEXT_STARTED, TEXT_OVERRUN, TEXT_SAMPLED or TEXT_EMPTY. */
 enum text_line_kind text_comment_parse(struct text_line *l, const char *s);
 
 /* "#GP (0x18)": no comment, but the second line of a kvm_inj_exception. */

@@ -64,6 +64,8 @@ enum text_line_kind text_comment_parse(struct text_line *l, const char *s)
 		return starts_with(s, " buffer started") ? TEXT_STARTED : TEXT_EMPTY;
 	}
 	s = text_skip_blanks(s + 1);
+	if (text_header_is_sampled(s))
+		return TEXT_SAMPLED;
 	if (!starts_with(s, "entries-in-buffer/entries-written: "))
 		return TEXT_EMPTY;
 	s += strlen("entries-in-buffer/entries-written: ");

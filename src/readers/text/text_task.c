@@ -85,10 +85,12 @@ bool text_perf_event_parse(struct text_line *l, const char *s, const char *end)
 	const char *p, *colon;
 
 	s = text_skip_blanks(s);
-	for (p = s; text_is_digit(*p);)
-		p++;
+	p = s;
+	l->period = text_decimal(&p);
 	if (p > s && *p == ' ')
 		s = text_skip_blanks(p);
+	else
+		l->period = 0;
 	p = memchr(s, ' ', (size_t)(end - s));
 	p = p ? p : end;
 	if (p[-1] != ':' && !strncmp(s, record, sizeof(record) - 1) &&

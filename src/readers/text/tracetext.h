@@ -165,6 +165,7 @@ struct tracetext {
 	bool is_log_time; /* of the current event */
 	bool log_coarse;  /* ... or lines with others that no event has */
 	bool has_dates;	  /* the times are times of day */
+	bool sampled;	  /* the events are not all: text_is_sampled(); set by the first pass */
 	bool has_cpu_tids, has_vcpu_tids; /* see TRACETEXT_CPU_TID, TRACETEXT_VCPU_TID */
 	struct text_vcpus { /* of lines without a thread and a CPU; set by the first pass */
 		uint16_t first;

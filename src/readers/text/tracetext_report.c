@@ -110,6 +110,11 @@ void tracetext_report(struct tracetext *t)
 				  info->file);
 	pasted_report(t);
 	parts_report(t);
+	if (t->sampled && !t->guest)
+		trace_info_caveat(info,
+				  "%s: tracepoints were sampled (perf record -F or -c): durations "
+				  "between them are not known",
+				  info->file);
 	if (info->late)
 		trace_info_caveat(info, "%s: %" PRIu64 " events are out of order", info->file,
 				  info->late);

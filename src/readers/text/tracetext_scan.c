@@ -16,12 +16,6 @@
 #include "readers/text/text_source.h"
 #include "readers/text/tracetext.h"
 
-/*
- * The text is read twice. Which VM a thread belongs to, what a thread is called, where events were lost and which unit
- * the times have is only known at the end, so the first pass (tracetext_scan.c) looks at every line, and the second
- * (tracetext.c) makes the events. A bit for each line says whether the second pass needs it.
- */
-
 enum {
 	CPUS = 4096,	   /* further CPUs' losses last from the beginning */
 	COMM_BYTES = 24,
@@ -115,6 +109,19 @@ static int lost_learn(struct scan *s, const struct text_line *l, bool is_gap)
 					   .count = is_gap ? 0 : l->count ? l->count : 1,
 					   .is_gap = is_gap},
 			l->is_span);
+}
+
+/* Events may be missing anywhere on the CPUs that have some. */
+static int sampled_learn(struct scan *s)
+{
+	struct text_hole all = {.until_ns = UINT64_MAX, .is_gap = true};
+	size_t before = s->t->nr_holes;
+	int err = 0;
+
+	for (all.cpu = 0; !err && all.cpu < CPUS; all.cpu++)
+		err = s->last_ns[all.cpu] ? hole_add(s, all, true) : 0;
+	all.cpu = RECORD_CPU_UNKNOWN;
+	return err || s->t->nr_holes > before ? err : hole_add(s, all, true);
 }
 
 /* A blank line, which is all that separates two pieces of a text; not one below each event, or below a call chain. */
@@ -389,6 +396,7 @@ static int event_learn(struct scan *s, const struct read_hint *hint)
 	err = seam_learn(s, l->time);
 	if (err)
 		return err;
+	t->sampled |= name->kind && text_is_sampled(l);
 	t->has_dates |= l->is_date;
 	t->has_cpu_tids |= l->tid >= TRACETEXT_CPU_TID;
 	t->has_vcpu_tids |= l->tid >= TRACETEXT_VCPU_TID && l->tid < TRACETEXT_CPU_TID;
@@ -439,6 +447,9 @@ static int line_learn(struct scan *s, const struct read_hint *hint, enum text_li
 		return lost_learn(s, &t->line, kind == TEXT_STARTED);
 	case TEXT_OVERRUN:
 		t->overrun += t->line.count;
+		return 0;
+	case TEXT_SAMPLED:
+		t->sampled = true;
 		return 0;
 	case TEXT_STACK:
 		if (text_chain_learn(t))
@@ -571,6 +582,8 @@ int tracetext_scan(struct tracetext *t, const struct read_hint *hint)
 	}
 	if (!err && t->seam.stated)
 		err = seam_learn(s, UINT64_MAX);
+	if (!err && t->sampled && !t->guest)
+		err = sampled_learn(s);
 	t->is_pasted |= last_is_cut(s);
 	tracetext_tail_end(t, &s->tail);
 	err = err ? err : tracetext_error(t);
