@@ -111,6 +111,18 @@ static double blamed_ns(const json_t *sections, const char *cause)
 	return sum;
 }
 
+/*
+ * kvm_vcpu_wakeup says how long each halt was, whatever the exit is called: in SEV-ES, TDX, guests with Hyper-V's or
+ * Xen's interface and on arm64 (PSCI), it is the one of a hypercall. Without it, only the exit's reason tells a halt.
+ */
+static double halted_ns(const json_t *sections, const json_t *events, double exits)
+{
+	double blamed = blamed_ns(sections, "halted") + blamed_ns(sections, "halt-poll"),
+	       most = number(events, "kvm_vcpu_wakeup") ? exits : idle_ns(sections);
+
+	return blamed <= 0 ? idle_ns(sections) : blamed > most ? most : blamed;
+}
+
 /* Of all vCPUs: in guest mode, as entries and exits have it, and halted. null: not recorded, or events were lost. */
 static json_t *guest_make(const json_t *sections, uint64_t span_ns)
 {
@@ -126,9 +138,7 @@ static json_t *guest_make(const json_t *sections, uint64_t span_ns)
 		return json_null();
 	outside = ready_ns(sections) - blamed_ns(sections, "preempted") -
 		  blamed_ns(sections, "runqueue");
-	halted = blamed_ns(sections, "halted") + blamed_ns(sections, "halt-poll");
-	if (halted <= 0 || halted > idle_ns(sections))
-		halted = idle_ns(sections);
+	halted = halted_ns(sections, events, exits);
 	exits += outside > 0 && outside < all - exits ? outside : 0;
 	return json_pack("{s:f,s:f}", "in_guest", (all - exits) / all, "halted", halted / all);
 }
