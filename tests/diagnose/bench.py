@@ -106,11 +106,10 @@ def exporter_first(program, vm, seconds):
     return max(lost, key=lost.get) if lost else "healthy"
 
 
-def views_wrong(program, vm, seconds, expected, contended):
-    """What the other views name first, where it is none of these. cpu-wait, which names nobody, will do beside others."""
-    first = {"top": top_first(program, vm, seconds), "exporter": exporter_first(program, vm, seconds)}
-    return [f"{view}: {cause}" for view, cause in first.items()
-            if cause not in expected or (cause == "cpu-wait" and not contended)]
+def view_wrong(view, program, vm, seconds, expected, contention):
+    """What this view names first, where it is none of these. cpu-wait, which names nobody, will do beside others."""
+    cause, beside = view(program, vm, seconds), contention.causes()
+    return [] if cause in expected + beside and (cause != "cpu-wait" or beside) else [f"{view.__name__}: {cause}"]
 
 
 def trial(options, name, variation):
@@ -125,13 +124,14 @@ def trial(options, name, variation):
             contention = Contention(bench)
             named, share, took = diagnose(program, vm, options)
             beside = contention.causes() if name not in STILL else ()
-            views = views_wrong(program, vm, options.seconds, (causes or ("healthy",)) + beside, bool(beside)) if options.views else []
+            expected = (causes or ("healthy",)) + beside
+            views = [wrong for view in ((top_first, exporter_first) if options.views else ())
+                     for wrong in view_wrong(view, program, vm, options.seconds, expected, Contention(bench))]
         except (Failed, OSError, subprocess.SubprocessError) as e:
             return {"kind": name, "variation": variation, "skipped": str(e), "absent": isinstance(e, Absent)}
         finally:
             bench.close()
             os.chdir(cwd)
-    expected = (causes or ("healthy",)) + beside
     ids = list(dict.fromkeys(named))
     return {"kind": name, "variation": variation, "expected": list(expected), "named": ids, "contended": bool(beside),
             "lost": lost, "share": share, "seconds": round(took, 2),
