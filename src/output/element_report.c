@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "event/virtio_ids.h"
 #include "event/vm_names.h"
 #include "output/element_report.h"
 #include "output/report.h"
@@ -34,15 +35,15 @@ GET_CELL(get_elem, const uint64_t *address,
 	 *address ? table_print(t, "0x%" PRIx64, *address) : (struct cell){0})
 GET_TEXT(get_verdict, const struct element *e, element_verdict_name(e->verdict))
 
-GET_CELL(get_device, const struct element *e, device_cell(t, e->device))
+GET_CELL(get_device, const struct element *e, device_cell(t, e->device, e->kind))
+GET_QUEUE(const struct element *e, e->kind, e->queue, e->data)
 
 static const struct column_def element_columns[] = {
 	{"pid", "pid", COL_COUNT, MEMBER(struct element, pid), .doc = "process id of the VM"},
 	COLUMN_VM(struct element, pid),
 	{"device", "device", COL_PATH, .get = get_device,
 	 .doc = "its QOM path, in text its name"},
-	{"queue", "queue", COL_COUNT, KNOWN_MEMBER(struct element, queue),
-	 .doc = "index of the virtqueue"},
+	COLUMNS_QUEUE(0),
 	{"elem", "elem", COL_TEXT, offsetof(struct element, address), get_elem, .nullable = true,
 	 .doc = "address of QEMU's VirtQueueElement"},
 	{"head", "head", COL_COUNT, KNOWN_MEMBER(struct element, head), .spare = 9,
@@ -55,6 +56,7 @@ static const struct column_def element_columns[] = {
 	 .doc = "from then to the end of the trace"},
 	{"verdict", "verdict", COL_TEXT, .get = get_verdict,
 	 .doc = "leaked, in-flight, held, migrated, broken device, not visible, ..."},
+	COLUMNS_QUEUE_NAMES,
 	{0},
 };
 

@@ -29,20 +29,6 @@ static const char *state_of(enum path_role role, enum path_run run)
 	return role == PATH_NOBODY || run == PATH_RUN_UNKNOWN ? "" : path_run_names[run];
 }
 
-/* "/machine/peripheral/disk/virtio-backend": disk */
-static const char *device_print(const char *path, char *buf, size_t size)
-{
-	static const char tail[] = "/virtio-backend";
-	size_t len = strlen(path);
-	const char *name;
-
-	snprintf(buf, size, "%s", *path ? path : "unknown");
-	if (len < size && len > sizeof(tail) - 1 && !strcmp(path + len - sizeof(tail) + 1, tail))
-		buf[len - sizeof(tail) + 1] = '\0';
-	name = strrchr(buf, '/');
-	return name ? name + 1 : buf;
-}
-
 /* ---- notes ---- */
 
 static void count_add(json_t *list, uint64_t nr, const char *what)
@@ -183,7 +169,10 @@ static struct cell state_cell(const struct table *t, enum path_role role, enum p
 
 GET_NUMBER(get_pid, const void *at, device_of(t, at)->pid)
 GET_CELL(get_vm, const void *at, column_vm(t, &device_of(t, at)->pid))
-GET_CELL(get_device, const void *at, device_cell(t, device_of(t, at)->device))
+GET_CELL(get_device, const void *at,
+	 device_cell(t, device_of(t, at)->device, device_of(t, at)->kind))
+GET_TEXT(get_stage_kind, const void *at,
+	 *device_of(t, at)->kind ? device_of(t, at)->kind : NULL)
 GET_CELL(get_stage, const struct path_stage *s, stage_cell(t, s->from, s->to))
 GET_TEXT(get_thread, const struct path_stage *s, path_role_names[s->role])
 GET_CELL(get_state, const struct path_stage *s, state_cell(t, s->role, s->run))
@@ -210,6 +199,8 @@ static const struct column_def stage_columns[] = {
 	{"p99_ns", "p99", COL_NS, QUANTILE(p99, struct path_stage, ns), .doc = "99th percentile"},
 	{"max_ns", "max", COL_NS, QUANTILE(max, struct path_stage, ns), .spare = 1,
 	 .doc = "the longest"},
+	{"kind", NULL, COL_TEXT, .get = get_stage_kind, .nullable = true,
+	 .doc = "what QEMU calls the device's type, as virtio-blk"},
 	{0},
 };
 
@@ -294,7 +285,8 @@ static struct cell get_points(struct table *t, const void *at)
 	return cell;
 }
 
-GET_CELL(get_request_device, const struct path_request *rq, device_cell(t, rq->device))
+GET_CELL(get_request_device, const struct path_request *rq, device_cell(t, rq->device, rq->kind))
+GET_QUEUE(const struct path_request *rq, rq->kind, rq->queue, rq->data)
 GET_NUMBER(get_request_start, const void *at, path_start_ns(at))
 GET_NUMBER(get_request_ns, const void *at, path_end_ns(at) - path_start_ns(at))
 GET_NUMBER(get_batched, const struct path_request *rq, rq->batched)
@@ -307,8 +299,8 @@ static const struct column_def request_columns[] = {
 	{"pid", NULL, COL_COUNT, MEMBER(struct path_request, pid), .doc = "process id of the VM"},
 	COLUMN_VM(struct path_request, pid),
 	{"device", NULL, COL_PATH, .get = get_request_device, .doc = "QOM path of the device"},
-	{"queue", NULL, COL_COUNT, KNOWN_MEMBER(struct path_request, queue),
-	 .doc = "its virtqueue"},
+	COLUMNS_QUEUE(0),
+	COLUMNS_QUEUE_NAMES,
 	{"head", NULL, COL_COUNT, KNOWN_MEMBER(struct path_request, head),
 	 .doc = "first descriptor"},
 	{"start_ns", NULL, COL_NS, .get = get_request_start, .doc = "when it began"},
@@ -378,15 +370,16 @@ const char *path_request_print(const struct path_report *r, const struct path_re
 			       char *buf, size_t size)
 {
 	uint64_t start_ns = path_start_ns(rq);
-	char device[DEVICE_BYTES], at[32], vm[VM_NAME_BYTES] = "", took[16], queue[16], head[16];
+	char device[DEVICE_BYTES], at[32], vm[VM_NAME_BYTES] = "", took[16], queue[32], head[16];
 	int len;
 
 	seconds_print(start_ns > r->start_ns ? start_ns - r->start_ns : 0, at, sizeof(at));
 	if (r->vms)
 		vm_name(r->vms, rq->pid, vm, sizeof(vm));
 	len = snprintf(buf, size, "%s%s%s %s queue %s head %s took %s", at, *vm ? " " : "", vm,
-		       device_print(rq->device, device, sizeof(device)),
-		       virtio_queue_print(rq->queue, queue, sizeof(queue)),
+		       virtio_device_name(*rq->device ? rq->device : "unknown", rq->kind, device,
+					  sizeof(device)),
+		       virtio_queue_label(rq->kind, rq->queue, rq->data, queue, sizeof(queue)),
 		       virtio_queue_print(rq->head, head, sizeof(head)),
 		       duration_print(path_end_ns(rq) - start_ns, took, sizeof(took)));
 	if (rq->guest && (size_t)len < size)

@@ -120,17 +120,19 @@ static bool has_pids(const struct table *t)
 	return t->tree || ((const struct queue_report *)t->report)->pids;
 }
 
-GET_CELL(get_device, const struct queue_figures *f, device_cell(t, f->device))
+GET_CELL(get_device, const struct queue_figures *f, device_cell(t, f->device, f->kind))
+GET_QUEUE(const struct queue_figures *f, f->kind, f->queue, f->data)
 
 static const struct column_def queue_keys[] = {
 	{"pid", "pid", COL_COUNT, MEMBER(struct queue_figures, pid), .when = has_pids,
 	 .doc = "process id of the VM"},
 	COLUMN_VM(struct queue_figures, pid),
 	{"device", "device", COL_PATH, .get = get_device, .doc = "its QOM path, in text its name"},
-	{"queue", "queue", COL_COUNT, KNOWN_MEMBER(struct queue_figures, queue),
-	 .doc = "index of the virtqueue"},
+	COLUMNS_QUEUE(0),
 	{0},
 };
+
+static const struct column_def name_columns[] = {COLUMNS_QUEUE_NAMES, {0}};
 
 static const struct column_def duration_columns[] = {
 	{"count", "count", COL_COUNT, .get = column_count,
@@ -153,7 +155,7 @@ static const struct column_def stage_column[] = {
 
 const struct table_def queue_stages_table = {
 	"virtio", "-f csv", "a stage of a queue (also in text)",
-	{queue_keys, stage_column, duration_columns}};
+	{queue_keys, stage_column, duration_columns, name_columns}};
 
 void queue_report_table(const struct queue_report *a, bool csv, struct table *t)
 {
@@ -165,7 +167,8 @@ void queue_report_table(const struct queue_report *a, bool csv, struct table *t)
 	for (unsigned int i = 0; i < a->nr; i++)
 		for (enum queue_stage s = 0; s < QUEUE_STAGES && !err; s++)
 			if (a->list[i]->stage[s].count)
-				err = table_add(t, a->list[i], &s, &a->list[i]->stage[s]);
+				err = table_add(t, a->list[i], &s, &a->list[i]->stage[s],
+						a->list[i]);
 	t->report = a;
 }
 
@@ -210,7 +213,6 @@ static struct cell get_most(struct table *t, const void *at)
 
 GET_CELL(get_average, const struct queue_figures *f,
 	 table_print(t, "%#.17g", average(t->report, f)))
-GET_TEXT(get_kind, const struct queue_figures *f, *f->kind ? f->kind : NULL)
 GET_NUMBER(get_column_ns, const void *at,
 	   at ? ((const struct queue_report *)t->report)->column_ns : 0)
 
@@ -239,8 +241,6 @@ static struct cell get_in_flight(struct table *t, const void *at)
 }
 
 static const struct column_def queue_columns[] = {
-	{"kind", NULL, COL_TEXT, .get = get_kind, .nullable = true,
-	 .doc = "what QEMU calls the device's type, as virtio-blk"},
 	{"count", NULL, COL_COUNT, MEMBER(struct queue_figures, popped), .doc = "elements popped"},
 	{"returned", NULL, COL_COUNT, MEMBER(struct queue_figures, returned),
 	 .doc = "... returned"},
@@ -257,7 +257,8 @@ static const struct column_def queue_columns[] = {
 	{0},
 };
 
-const struct table_def queues_table = {"virtio", "", "a queue", {queue_keys, queue_columns}};
+const struct table_def queues_table = {
+	"virtio", "", "a queue", {queue_keys, name_columns, queue_columns}};
 
 json_t *queue_report_json(const struct queue_report *a)
 {
@@ -267,7 +268,7 @@ json_t *queue_report_json(const struct queue_report *a)
 
 	table_open(&t, &queues_table, a, a->vms);
 	for (unsigned int i = 0; i < a->nr && !err; i++)
-		err = table_add(&t, a->list[i], a->list[i]);
+		err = table_add(&t, a->list[i], a->list[i], a->list[i]);
 	rows = table_json(&t);
 	table_free(&t);
 	return rows;
@@ -291,14 +292,15 @@ static void picture(const struct queue_report *a, const struct queue_figures *f,
 /* What does not fit the table: totals, and in flight over time. */
 void queue_report_flight(const struct queue_report *a, FILE *f)
 {
-	char line[QUEUES_COLUMNS + 1], width[16], name[24], path[QUEUES_DEVICE_MAX], queue[16];
+	char line[QUEUES_COLUMNS + 1], width[16], name[32], path[QUEUES_DEVICE_MAX], queue[32];
 	char vm[VM_NAME_BYTES];
 
 	for (unsigned int i = 0; i < a->nr; i++) {
 		const struct queue_figures *q = a->list[i];
 
 		snprintf(name, sizeof(name), "%s",
-			 path_print(*q->device ? q->device : "unknown", path, sizeof(path)));
+			 virtio_device_name(*q->device ? q->device : "unknown", q->kind, path,
+					    sizeof(path)));
 		text_sanitize(name);
 		picture(a, q, line);
 		if (a->vms)
@@ -308,8 +310,8 @@ void queue_report_flight(const struct queue_report *a, FILE *f)
 		fprintf(f,
 			"%s %s: %" PRIu64 " requests, %" PRIu64 " kicks, %" PRIu64
 			" notifications\n",
-			name, virtio_queue_print(q->queue, queue, sizeof(queue)), q->popped,
-			q->kicks, q->interrupts);
+			name, virtio_queue_label(q->kind, q->queue, q->data, queue, sizeof(queue)),
+			q->popped, q->kicks, q->interrupts);
 		if (q->popped)
 			fprintf(f,
 				"  in flight |%s|\n            %.2f on average, %" PRIu64

@@ -35,8 +35,8 @@ GET_NUMBER(get_total, RQ, rq->complete_ns - rq->issue_ns)
 GET_NUMBER_IF(get_submit, RQ, rq->matched, between(rq->issue_ns, rq->pop_ns))
 GET_NUMBER_IF(get_device_ns, RQ, rq->matched, between(rq->pop_ns, rq->fill_ns))
 GET_NUMBER_IF(get_finish, RQ, rq->matched, between(rq->fill_ns, rq->complete_ns))
-GET_TEXT(get_device, RQ, rq->matched ? table_text(t, rq->device) : NULL)
-GET_NUMBER_IF(get_queue, RQ, rq->matched && rq->queue != VIRTIO_NO_QUEUE, rq->queue)
+GET_CELL(get_device, RQ, rq->matched ? device_cell(t, rq->device, rq->kind) : (struct cell){0})
+GET_QUEUE(RQ, rq->kind, rq->matched ? rq->queue : VIRTIO_NO_QUEUE, VIRTIO_DATA_UNKNOWN)
 GET_NUMBER_IF(get_head, RQ, rq->matched && rq->head != VIRTIO_NO_HEAD, rq->head)
 
 #define TIME(member) offsetof(struct request, member), time_or_none, .nullable = true
@@ -75,8 +75,9 @@ static const struct column_def request_columns[] = {
 	{"complete_ns", NULL, COL_COUNT, TIME(complete_ns), .doc = "when the guest completed it"},
 	{"device", "device", COL_PATH, .get = get_device, 4, true,
 	 .doc = "the host's device: its QOM path, in text its name"},
-	{"queue", "queue", COL_COUNT, .get = get_queue, 5, true, .doc = "its virtqueue"},
+	COLUMNS_QUEUE(5),
 	{"head", "head", COL_COUNT, .get = get_head, 6, true, .doc = "first descriptor"},
+	COLUMNS_QUEUE_NAMES,
 	{0},
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/units.h"
+#include "event/virtio_ids.h"
 #include "output/report.h"
 #include "output/stuck_report.h"
 
@@ -15,11 +16,9 @@ enum { SCSI_REQUEST_CDB = 19, SECTOR_BYTES = 512 };
 static const char *const stages[] = {
 	[VIRTQ_OFFERED] = "offered", [VIRTQ_POPPED] = "popped", [VIRTQ_OUTSIDE] = "outside"};
 
-static const char *device_name(const struct stuck_queue *q, char *buf, size_t size)
+static const char *kind_of(const struct stuck_report *r, const struct stuck_queue *q)
 {
-	const char *name = path_print(*q->device.path ? q->device.path : "unknown", buf, size);
-
-	return name;
+	return r->now->dev[q->dev].name;
 }
 
 /* ---- requests ---- */
@@ -94,7 +93,7 @@ static struct operation scsi_operation(const struct virtq_request *q)
 
 static struct operation operation_of(const struct stuck_report *r, const struct stuck_request *s)
 {
-	const char *name = r->now->dev[s->queue->dev].name;
+	const char *name = kind_of(r, s->queue);
 
 	if (s->request->block || strstr(name, "blk"))
 		return block_operation(s->request);
@@ -110,8 +109,8 @@ struct stuck_row {
 
 #define ROW const struct stuck_row *r
 
-GET_CELL(get_device, ROW, device_cell(t, r->s->queue->device.path))
-GET_NUMBER(get_queue, ROW, r->s->queue->state.index)
+GET_CELL(get_device, ROW, device_cell(t, r->s->queue->device.path, kind_of(t->report, r->s->queue)))
+GET_QUEUE(ROW, kind_of(t->report, r->s->queue), r->s->queue->state.index, VIRTIO_DATA_UNKNOWN)
 GET_NUMBER(get_head, ROW, r->q->head)
 GET_TEXT(get_stage, ROW, stages[r->q->stage])
 
@@ -141,7 +140,7 @@ GET_TEXT(get_element, ROW, r->q->element ? "yes" : "no")
 
 static const struct column_def request_columns[] = {
 	{"device", "device", COL_PATH, .get = get_device, .doc = "its QOM path, in text its name"},
-	{"queue", "queue", COL_COUNT, .get = get_queue, .doc = "index of the virtqueue"},
+	COLUMNS_QUEUE(0),
 	{"head", "head", COL_COUNT, .get = get_head,
 	 .doc = "index of the first descriptor; of a packed ring, the buffer id"},
 	{"stage", "stage", COL_TEXT, .get = get_stage,
@@ -164,6 +163,7 @@ static const struct column_def request_columns[] = {
 	{"certain", "certain", COL_TEXT, .get = get_certain,
 	 .doc = "no: rings and QEMU's memory leave more than one reading of which were popped"},
 	{"element", NULL, COL_TEXT, .get = get_element, .doc = "yes: QEMU's heap has it"},
+	COLUMNS_QUEUE_NAMES,
 	{0},
 };
 
@@ -196,12 +196,16 @@ void stuck_findings_print(const struct stuck_report *r, FILE *f)
 		r->nr_findings + r->nr_dropped);
 	for (unsigned int i = 0; i < r->nr_findings; i++) {
 		const struct stuck_finding *s = &r->finding[i];
-		char name[VIRTQ_PATH_MAX], age[16];
+		char name[VIRTQ_PATH_MAX], age[16], queue[32];
 
 		fprintf(f, "  ");
 		if (s->queue)
-			fprintf(f, "%s queue %u: ", device_name(s->queue, name, sizeof(name)),
-				s->queue->state.index);
+			fprintf(f, "%s queue %s: ",
+				virtio_device_name(*s->queue->device.path ? s->queue->device.path
+									  : "unknown",
+						   kind_of(r, s->queue), name, sizeof(name)),
+				virtio_queue_label(kind_of(r, s->queue), s->queue->state.index,
+						   VIRTIO_DATA_UNKNOWN, queue, sizeof(queue)));
 		fprintf(f, "%s, for at least %s\n", s->text,
 			duration_print(s->age_ns, age, sizeof(age)));
 	}

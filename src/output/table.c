@@ -301,9 +301,27 @@ struct cell table_print(struct table *t, const char *fmt, ...)
 	return (struct cell){0, table_text(t, text)};
 }
 
-struct cell device_cell(struct table *t, const char *path)
+struct cell device_cell(struct table *t, const char *path, const char *kind)
 {
-	return (struct cell){0, *path ? table_text(t, path) : "unknown"};
+	return (struct cell){virtio_kind_number(kind), *path ? table_text(t, path) : "unknown"};
+}
+
+struct cell queue_name_cell(struct table *t, const char *kind, uint32_t queue,
+			    enum virtio_data data)
+{
+	char buf[32];
+	const char *name = virtio_queue_name(kind, queue, data, buf, sizeof(buf));
+
+	return (struct cell){0, name ? table_text(t, name) : NULL};
+}
+
+struct cell queue_label_cell(struct table *t, const char *kind, uint32_t queue,
+			     enum virtio_data data)
+{
+	char buf[32];
+
+	return (struct cell){
+		0, table_text(t, virtio_queue_label(kind, queue, data, buf, sizeof(buf)))};
 }
 
 struct sorting {

@@ -27,6 +27,7 @@
 #include <jansson.h>
 
 #include "base/cleanup.h"
+#include "event/virtio_names.h"
 
 enum column_kind {
 	COL_TEXT,
@@ -197,6 +198,9 @@ void table_drop_constant(struct table *t, const char *key);
 /* "/machine/peripheral/disk/virtio-backend" is what QEMU calls "disk". Returns buf or the path itself. */
 const char *path_print(const char *path, char *buf, size_t size);
 
+/* The same of a cell that device_cell() made, by its type of device where it has no other name. */
+const char *path_cell_print(const struct cell *cell, char *buf, size_t size);
+
 /* A cell with a text of its own, by printf. "-": no value, of any kind but text. */
 struct cell table_print(struct table *t, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -214,8 +218,31 @@ bool table_is_flat(const struct table *t);
 /* All rows as an array of objects, by the keys of the columns; new reference. */
 json_t *table_json(const struct table *t);
 
-/* A cell of COL_PATH: "" is unknown. */
-struct cell device_cell(struct table *t, const char *path);
+/* A cell of COL_PATH: "" is unknown; kind: as event/virtio_names.h has it. Its number is that of the kind. */
+struct cell device_cell(struct table *t, const char *path, const char *kind);
+
+/* The name of a virtqueue, or null; for people the number where there is no name. */
+struct cell queue_name_cell(struct table *t, const char *kind, uint32_t queue,
+			    enum virtio_data data);
+struct cell queue_label_cell(struct table *t, const char *kind, uint32_t queue,
+			     enum virtio_data data);
+
+/* Defines getters of a queue, of members of `object`; and the columns with them. `priority`: .spare in text. */
+#define GET_QUEUE(object, kind_, queue_, data_) \
+	GET_NUMBER_IF(get_queue, object, (queue_) != VIRTIO_NO_QUEUE, queue_) \
+	GET_TEXT(get_kind, object, *(kind_) ? (kind_) : NULL) \
+	GET_CELL(get_queue_name, object, queue_name_cell(t, kind_, queue_, data_)) \
+	GET_CELL(get_queue_label, object, queue_label_cell(t, kind_, queue_, data_))
+#define COLUMNS_QUEUE(priority) \
+	{"queue", NULL, COL_COUNT, .get = get_queue, .nullable = true, \
+	 .doc = "index of the virtqueue"}, \
+	{NULL, "queue", COL_TEXT, .get = get_queue_label, .spare = priority, \
+	 .doc = "queue_name, else the index"}
+#define COLUMNS_QUEUE_NAMES \
+	{"kind", NULL, COL_TEXT, .get = get_kind, .nullable = true, \
+	 .doc = "what QEMU calls the device's type, as virtio-blk"}, \
+	{"queue_name", NULL, COL_TEXT, .get = get_queue_name, .nullable = true, \
+	 .doc = "what the specification calls it: rx0, tx0, ctrl, request0; null: not certain"}
 
 /* `part` as COL_PERCENT has it. */
 uint64_t percent_of(unsigned __int128 part, uint64_t whole);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "event/virtio_names.h"
 #include "output/table.h"
 
 const char cell_absent[] = "-";
@@ -18,14 +19,11 @@ bool table_key_is(const struct column *c, const char *key)
 
 const char *path_print(const char *path, char *buf, size_t size)
 {
-	static const char tail[] = "/virtio-backend";
-	size_t len = strlen(path);
+	return virtio_device_name(path, "", buf, size);
+}
 
-	if (len < sizeof(tail) || strcmp(path + len - strlen(tail), tail))
-		return path;
-	len -= strlen(tail);
-	while (len && path[len - 1] != '/')
-		len--;
-	snprintf(buf, size, "%.*s", (int)(strlen(path) - strlen(tail) - len), path + len);
-	return buf;
+const char *path_cell_print(const struct cell *cell, char *buf, size_t size)
+{
+	return virtio_device_name(cell->text, virtio_kind_name((unsigned int)cell->number), buf,
+				  size);
 }

@@ -71,7 +71,7 @@ static bool text_get(const struct column *c, const struct cell *cell, struct con
 	if (!cell->text || cell->text == cell_absent)
 		return false;
 	if (c->kind == COL_PATH)
-		v->others = path_print(cell->text, v->buf, sizeof(v->buf));
+		v->others = path_cell_print(cell, v->buf, sizeof(v->buf));
 	if (!strcmp(c->key, "reason"))
 		condition_value_reason(v, cell->text);
 	return true;

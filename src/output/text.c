@@ -22,7 +22,7 @@ static const char *cell_print(const struct report *r, const struct column *c, co
 			      char *buf, size_t size)
 {
 	if (v->text)
-		return c->kind == COL_PATH ? path_print(v->text, buf, size) : v->text;
+		return c->kind == COL_PATH ? path_cell_print(v, buf, size) : v->text;
 	switch (c->kind) {
 	case COL_TEXT:
 	case COL_PATH:

@@ -52,7 +52,7 @@ void virtq_list_caveats(const struct virtq_list *list, pid_t pid, json_t *caveat
 			   wild);
 }
 
-GET_CELL(get_device, const struct virtq_entry *e, device_cell(t, e->device))
+GET_CELL(get_device, const struct virtq_entry *e, device_cell(t, e->device, ""))
 
 /* ---- JSON ---- */
 

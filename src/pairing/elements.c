@@ -160,8 +160,9 @@ static void watch_left(const struct elements *e, const struct open_element *o, e
 			     .vdev = o->vdev,
 			     .address = o->address,
 			     .popped_ns = o->popped_ns,
+			     .data = o->data,
 			     .unknown = end_is_unknown(&e->losses, &o->mark, ev->cpu),
-			     .device = ""};
+			     .device = "", .kind = ""};
 
 	if (e->watch && e->watch->left)
 		e->watch->left(e->watch->arg, &el, how, ev);
@@ -249,6 +250,7 @@ static void on_pop(struct elements *e, const struct event *ev)
 		.vdev = ids.vdev,
 		.address = ids.elem,
 		.popped_ns = ev->time_ns,
+		.data = virtio_data_of(ev),
 		.stopped_ns = elements_stopped_ns(elements_vm(e, ev->pid), ev->time_ns),
 		.mark = loss_mark_of(&e->losses, ev)};
 	element_chains_add(e, o);

@@ -36,6 +36,7 @@
 #include "base/cleanup.h"
 #include "event/event.h"
 #include "event/losses.h"
+#include "event/virtio_names.h"
 
 enum {
 	ELEMENTS_MAX = 1 << 16, /* in flight at once, over all VMs: 64 whole queues of QEMU's largest size */
@@ -60,6 +61,8 @@ struct element {
 	uint64_t order; /* of the pops; several may have the same time */
 	uint64_t popped_ns, age_ns; /* age without the time in which the VM was stopped */
 	const char *device;	    /* QOM path, "" if unknown; valid as long as the elements */
+	const char *kind;	    /* as elements_kind() has it */
+	enum virtio_data data;
 	enum element_verdict verdict;
 	bool unknown; /* for struct element_watch: its end may be an earlier one's, as events may be missing */
 };
@@ -96,7 +99,7 @@ enum element_end {
  */
 struct element_watch {
 	void (*popped)(void *arg, const struct event *ev);
-	/* `el` as in elements_end(), without verdict, age and device; `ev` ended it. */
+	/* `el` as in elements_end(), without verdict, age, device and kind; `ev` ended it. */
 	void (*left)(void *arg, const struct element *el, enum element_end how,
 		     const struct event *ev);
 	void (*cleared)(void *arg, const struct event *ev, uint64_t vdev, uint64_t queue);
@@ -136,6 +139,9 @@ int elements_end(struct elements *e, uint64_t end_ns, uint64_t min_age_ns, struc
 
 /* What QEMU calls the type of the device at this address, "virtio-blk"; "" if the recording does not say. */
 const char *elements_kind(const struct elements *e, uint32_t pid, uint64_t vdev);
+
+/* The same, if event/virtio_names.h knows it: a constant, as another device may get the address later. */
+const char *elements_type(const struct elements *e, uint32_t pid, uint64_t vdev);
 
 /* vhost devices seen, also if they were reset since: their queues cannot be checked. */
 unsigned int elements_vhost(const struct elements *e, const char **ret_device, unsigned int max);

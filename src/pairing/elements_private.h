@@ -23,6 +23,7 @@ struct open_element { /* an element that the device has; its key is pid, vq and 
 	uint32_t pid, head, queue;
 	uint64_t id, vq, vdev, address, popped_ns;
 	uint64_t stopped_ns; /* of its VM, when it was popped */
+	enum virtio_data data;
 	struct loss_mark mark;
 	struct chain_link link[CHAINS];
 };

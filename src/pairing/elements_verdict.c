@@ -95,6 +95,8 @@ int elements_end(struct elements *e, uint64_t end_ns, uint64_t min_age_ns, struc
 					    .popped_ns = o->popped_ns,
 					    .age_ns = age,
 					    .device = d->path,
+					    .kind = d->kind,
+					    .data = o->data,
 					    .verdict = judge(e, o, d, age, min_age_ns)};
 		nr++;
 	}
@@ -107,6 +109,11 @@ int elements_end(struct elements *e, uint64_t end_ns, uint64_t min_age_ns, struc
 	*ret = list;
 	*ret_nr = nr;
 	return 0;
+}
+
+const char *elements_type(const struct elements *e, uint32_t pid, uint64_t vdev)
+{
+	return virtio_kind_name(virtio_kind_number(elements_kind(e, pid, vdev)));
 }
 
 unsigned int elements_vhost(const struct elements *e, const char **ret_device, unsigned int max)

@@ -42,17 +42,17 @@ shows '^no request was seen yet' "... without requests yet"
 keys c
 echo cont >&4
 shows '^name +requests +depth +\*busy% +p50 +p99 +max' "the heading of queues"
-shows '^disk queue 0 +60 +0 ' "60 requests, none in flight"
-shows '^slow queue 0 +1 +6 ' "one request, and six in flight"
+shows '^disk queue request0 +60 +0 ' "60 requests, none in flight"
+shows '^slow queue request0 +1 +6 ' "one request, and six in flight"
 keys c
-shows '^slow queue 0 +0 +6 +100\.0 +0 +0 +0 ' "... with figures of the interval: they do not end"
+shows '^slow queue request0 +0 +6 +100\.0 +0 +0 +0 ' "... with figures of the interval: they do not end"
 keys q
 until_screen '^prompt>'
 kill -TERM "$(pgrep -P $json | head -n 1)" # timeout runs it
 wait $json
 is "$(jq -s -c '[.[].vms[].queues[]] | group_by(.queue) | map([.[0].queue, (map(.count) | add), .[-1].in_flight])' all.jsonl)" \
-	'[["disk queue 0",60,0],["slow queue 0",1,6]]' "JSON lines add up to the same" json.err
-is "$(jq -s '(map(.vms[].queues[] | select(.queue == "slow queue 0").busy_ns) | add) as $busy | (map(.interval_ns) | add) as $all |
+	'[["disk queue request0",60,0],["slow queue request0",1,6]]' "JSON lines add up to the same" json.err
+is "$(jq -s '(map(.vms[].queues[] | select(.queue == "slow queue request0").busy_ns) | add) as $busy | (map(.interval_ns) | add) as $all |
 	$busy > 0 and $busy <= $all' all.jsonl)" true "a queue is not busy for longer than the time that passed" json.err
 follows top all.jsonl
 finish

@@ -218,6 +218,8 @@ static void request_add(struct path *p, const struct element *el, const struct p
 				    .head = el->head,
 				    .source = ev->source,
 				    .device = d && d->path ? d->path : "",
+				    .kind = elements_type(p->elements, el->pid, el->vdev),
+				    .data = el->data,
 				    .no_disk = o->no_disk,
 				    .sector = o->sector,
 				    .blk_type = o->blk_type,

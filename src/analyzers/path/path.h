@@ -31,6 +31,7 @@
 #ifndef HOSTRACE_PATH_H
 #define HOSTRACE_PATH_H
 
+#include "event/virtio_names.h"
 #include "analyzers/path/threads.h"
 #include "analyzers/virtqueue/requests.h"
 
@@ -76,6 +77,8 @@ struct path_request {
 	uint32_t pid, queue, head;
 	uint16_t source;
 	const char *device;	    /* QOM path, "" if unknown; as long as the path */
+	const char *kind;	    /* as elements_type() has it, when it was returned */
+	enum virtio_data data;
 	uint64_t at[PATH_POINTS];   /* ns; 0: unknown */
 	uint32_t pop_tid, push_tid; /* QEMU's threads */
 	uint32_t submit_tid;	    /* another thread that submitted it to the kernel; 0: none */

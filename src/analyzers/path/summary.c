@@ -25,7 +25,7 @@ static int device_index(struct path_summary *s, const struct path_request *rq)
 	if (array_room(s->device, s->nr_devices))
 		return -ENOMEM;
 	s->device[s->nr_devices] =
-		(struct path_device_sum){.pid = rq->pid, .device = rq->device};
+		(struct path_device_sum){.pid = rq->pid, .device = rq->device, .kind = rq->kind};
 	return (int)s->nr_devices++;
 }
 

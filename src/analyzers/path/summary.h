@@ -10,7 +10,7 @@ enum { PATH_SUMMARY_DEVICES_MAX = 4096, PATH_STAGES_MAX = 1 << 16 };
 
 struct path_device_sum {
 	uint32_t pid;
-	const char *device; /* as in struct path_request */
+	const char *device, *kind; /* as in struct path_request */
 	uint64_t requests, time_ns;
 };
 

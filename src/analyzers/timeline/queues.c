@@ -19,10 +19,12 @@
 #include "pairing/elements.h"
 
 enum {
+	LABEL_BYTES = 24,
 	QUEUES_MAX = 4096,
 	LANES_MAX = 256,   /* elements of a queue that are drawn at once */
 	DEVICES_MAX = 1024,
 	DEVICE_BYTES = 40,
+	PATH_BYTES = 128,
 };
 
 struct arrow {
@@ -40,7 +42,7 @@ struct lane {
 struct queue {
 	uint32_t pid, index, group;
 	uint64_t vq, vdev;
-	char device[DEVICE_BYTES];
+	char device[DEVICE_BYTES], label[LABEL_BYTES]; /* label: "rx0"; "q2" where it has no name */
 	struct timeline_run kick; /* the newest, which is not drawn yet */
 	uint32_t points;	  /* track */
 	uint32_t depth, in_flight; /* track of the counter; its value */
@@ -54,7 +56,7 @@ struct queue {
 
 struct device {
 	uint64_t key[2]; /* pid, vdev */
-	char name[DEVICE_BYTES]; /* "": unknown */
+	char path[PATH_BYTES]; /* "": unknown */
 	struct queue *queues;
 };
 
@@ -81,23 +83,14 @@ static struct device *device_get(struct timeline_queues *q, uint32_t pid, uint64
 	return hash_add_words(&q->devices, (uint64_t[]){pid, vdev}, NULL);
 }
 
-/* "/machine/peripheral/disk0/virtio-backend" -> "disk0" */
 static void on_device(struct timeline_queues *q, const struct event *ev)
 {
-	static const char tail[] = "/virtio-backend";
 	RECORD(virtio_device, r, ev);
 	struct device *d = record_has(ev, virtio_device, path) ? device_get(q, ev->pid, r->vdev)
 							       : NULL;
-	char path[128], *end, *name;
 
-	if (!d || *d->name)
-		return;
-	RECORD_TEXT(r, path, path);
-	end = strstr(path, tail);
-	if (end)
-		*end = '\0';
-	name = strrchr(path, '/');
-	snprintf(d->name, DEVICE_BYTES, "%.39s", name ? name + 1 : path);
+	if (d && !*d->path)
+		RECORD_TEXT(r, path, d->path);
 }
 
 /* NULL: there is none. */
@@ -137,13 +130,27 @@ static void place_forget(struct timeline_queues *q, const struct queue *queue, u
 		hash_remove(&q->places, p);
 }
 
+static void queue_name(const struct timeline_queues *q, struct queue *queue, const struct device *d,
+		       const struct event *ev)
+{
+	const char *kind = elements_kind(q->elements, queue->pid, queue->vdev);
+	const char *path = d && *d->path ? d->path : "virtio";
+	char name[PATH_BYTES], number[LABEL_BYTES - 1];
+	const char *known = virtio_queue_name(kind, queue->index, virtio_data_of(ev), name,
+					      sizeof(name));
+
+	snprintf(queue->label, LABEL_BYTES, known ? "%s" : "q%s",
+		 known ?: virtio_queue_print(queue->index, number, sizeof(number)));
+	snprintf(queue->device, DEVICE_BYTES, "%.39s",
+		 virtio_device_name(path, kind, name, sizeof(name)));
+}
+
 /* By address of the VirtQueue; where only the index is known, by device and index. */
 static struct queue *queue_get(struct timeline_queues *q, const struct event *ev, bool make)
 {
 	struct virtio_ids ids = virtio_ids_of(ev);
 	uint64_t vq = ids.vq, vdev = ids.vdev;
 	uint32_t index = ids.queue;
-	char number[16];
 	struct queue *known = queue_find(q, ev->pid, vq ? vq : vdev, vq ? QUEUE_BY_VQ : index);
 	struct device *d;
 	struct queue *new;
@@ -156,18 +163,17 @@ static struct queue *queue_get(struct timeline_queues *q, const struct event *ev
 	*new = (struct queue){.pid = ev->pid, .index = index, .group = q->group, .vq = vq,
 			      .vdev = vdev};
 	d = device_get(q, ev->pid, vdev);
-	snprintf(new->device, sizeof(new->device), "%s", d && *d->name ? d->name : "virtio");
+	queue_name(q, new, d, ev);
 	if (d) {
 		new->next_of_device = d->queues;
 		d->queues = new;
 	}
-	virtio_queue_print(index, number, sizeof(number));
 	new->points = timeline_track(q->t, q->group, TRACK_QUEUE, (q->nr_queues - 1) * 512, 0,
-				     "%s q%s", new->device, number);
+				     "%s %s", new->device, new->label);
 	new->kick.track = new->points;
 	new->depth = timeline_counter(q->t, q->group, TRACK_QUEUE,
-				      (q->nr_queues - 1) * 512 + LANES_MAX + 1, "%s q%s in flight",
-				      new->device, number);
+				      (q->nr_queues - 1) * 512 + LANES_MAX + 1, "%s %s in flight",
+				      new->device, new->label);
 	queue_place(q, ev->pid, vq, QUEUE_BY_VQ);
 	queue_place(q, ev->pid, vdev, index);
 	return queue_find(q, ev->pid, vq, QUEUE_BY_VQ);
@@ -177,18 +183,16 @@ static struct queue *queue_get(struct timeline_queues *q, const struct event *ev
 static struct lane *lane_get(struct timeline_queues *q, struct queue *queue)
 {
 	unsigned int nr = queue->nr_lanes;
-	char number[16];
 
 	for (unsigned int i = 0; i < nr; i++)
 		if (!queue->lane[i].run.on)
 			return &queue->lane[i];
 	if (nr == LANES_MAX || array_room(queue->lane, nr))
 		return NULL;
-	virtio_queue_print(queue->index, number, sizeof(number));
 	queue->lane[nr] = (struct lane){
 		.run.track = timeline_track(q->t, queue->group, TRACK_QUEUE,
 					    (uint32_t)(queue - q->queue) * 512 + nr + 1, 0,
-					    "%s q%s #%u", queue->device, number, nr + 1)};
+					    "%s %s #%u", queue->device, queue->label, nr + 1)};
 	queue->nr_lanes++;
 	return &queue->lane[nr];
 }

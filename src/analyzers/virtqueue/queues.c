@@ -290,6 +290,8 @@ static void queue_element_popped(void *arg, const struct event *ev)
 	if (!n)
 		return;
 	n->f.popped += in_window(q, ev);
+	if (virtio_data_of(ev) > n->f.data)
+		n->f.data = virtio_data_of(ev);
 	if (n->kicked)
 		kick_end(q, n, ev);
 	flight_change(q, n, ev->time_ns, 1);

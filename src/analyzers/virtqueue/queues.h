@@ -61,6 +61,7 @@ struct queue_figures {
 	uint64_t vq;
 	char device[QUEUES_DEVICE_MAX]; /* QOM path; "" if unknown */
 	char kind[QUEUES_KIND_MAX];	/* "virtio-blk"; "" if unknown; set by queues_end() */
+	enum virtio_data data;
 	uint64_t popped, returned, other; /* other: detached, unpopped, reset */
 	uint64_t kicks, interrupts;	  /* interrupts: QEMU asked for one */
 	struct quantiles stage[QUEUE_STAGES];

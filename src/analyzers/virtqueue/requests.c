@@ -23,7 +23,8 @@ static void issue_handle(struct requests *r, const struct event *ev)
 	if (!rq)
 		return;
 	*rq = (struct request){.block = block, .pid = ev->pid, .vcpu = ev->cpu,
-			       .source = ev->source, .issue_ns = ev->time_ns, .device = ""};
+			       .source = ev->source, .issue_ns = ev->time_ns,
+			       .device = "", .kind = ""};
 	if (r->nr_open < OPEN_MAX)
 		r->open[r->nr_open++] = (uint32_t)r->nr_rq;
 	r->nr_rq++;
@@ -197,6 +198,7 @@ static void request_element_left(void *arg, const struct element *el, enum eleme
 				     .vq = el->vq,
 				     .device = device_index(r, el->pid, el->vdev),
 				     .queue = el->queue,
+				     .kind = elements_type(r->elements, el->pid, el->vdev),
 				     .head = el->head};
 	r->nr_el++;
 }

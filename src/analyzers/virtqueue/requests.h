@@ -38,6 +38,7 @@ struct request {
 	const char *exit_reason;	   /* NULL: none was seen, or it has no name */
 	uint64_t pop_ns, fill_ns, interrupt_ns;
 	const char *device; /* of the host, "" if it has no name; as long as the requests */
+	const char *kind;   /* its type, as elements_type() has it, when the element was returned */
 	uint32_t queue, head;
 	bool matched;
 };

@@ -117,6 +117,7 @@ static void match_set(struct requests *r, struct request *rq, const struct eleme
 	rq->head = el->head;
 	rq->device = r->device[el->device].path;
 	rq->pid = r->device[el->device].pid;
+	rq->kind = el->kind;
 }
 
 /* How many more of the disk's requests have an element of the device. `keep`: also stores the element's data. */

@@ -21,6 +21,7 @@ enum {
 struct element_times {
 	uint64_t pop_ns, fill_ns, interrupt_ns, vq;
 	uint32_t device, queue, head;
+	const char *kind; /* of the device */
 	bool taken; /* it is matched to a request */
 };
 

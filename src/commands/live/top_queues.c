@@ -79,6 +79,7 @@ struct queue_of_vm {
 	uint64_t key[3]; /* pid, device, queue */
 	uint64_t number;
 	uint64_t in_flight, count, busy_ns, since_ns; /* busy since then, if one is in flight */
+	enum virtio_data data;
 	struct quantiles recent, all;
 };
 
@@ -130,7 +131,11 @@ static void top_queues_popped(void *arg, const struct event *ev)
 	struct virtio_ids ids = virtio_ids_of(ev);
 	struct queue_of_vm *q = queue_get(arg, ev->pid, ids.vdev, ids.queue);
 
-	if (q && !q->in_flight++)
+	if (!q)
+		return;
+	if (virtio_data_of(ev) > q->data)
+		q->data = virtio_data_of(ev);
+	if (!q->in_flight++)
 		q->since_ns = ev->time_ns;
 }
 
@@ -179,14 +184,15 @@ static void name_print(const struct top_queues *t, const struct queue_of_vm *q, 
 		       size_t size)
 {
 	const struct device_name *d = hash_find_words(&t->devices, q->key);
-	char path[PATH_BYTES];
+	const char *kind = elements_kind(t->elements, (uint32_t)q->key[0], q->key[1]);
+	char path[PATH_BYTES], label[32];
 
+	virtio_queue_label(kind, (uint32_t)q->key[2], q->data, label, sizeof(label));
 	if (d && *d->path)
-		snprintf(buf, size, "%s queue %u", path_print(d->path, path, sizeof(path)),
-			 (unsigned int)q->key[2]);
+		snprintf(buf, size, "%s queue %s",
+			 virtio_device_name(d->path, kind, path, sizeof(path)), label);
 	else
-		snprintf(buf, size, "0x%llx queue %u", (unsigned long long)q->key[1],
-			 (unsigned int)q->key[2]);
+		snprintf(buf, size, "0x%llx queue %s", (unsigned long long)q->key[1], label);
 }
 
 static int queue_show(const struct top_queues *t, struct queue_of_vm *q, struct top_model *m)

@@ -56,9 +56,10 @@ function percent(part) {
 }
 
 // "/machine/peripheral/disk/virtio-backend" is what QEMU calls "disk".
-function deviceName(path) {
-	const m = /^\/machine\/(?:peripheral|peripheral-anon|unattached)\/([^/]+)/.exec(path || "");
-	return m ? m[1] : path;
+// Without an id, "device[0]": kind and number.
+function deviceName(row) {
+	const m = /^\/machine\/(?:peripheral|peripheral-anon|unattached)\/([^/]+)/.exec(row.device || "");
+	return !m ? row.device : row.kind ? m[1].replace(/^device(?=\[)/, row.kind) : m[1];
 }
 
 // ---- sections ----

@@ -22,8 +22,12 @@ function lineChart(id, lines, column_ns, values) {
 	return holder;
 }
 
+function queueLabel(row) {
+	return row.queue_name || (row.queue === null ? null : String(row.queue));
+}
+
 function queueName(row) {
-	return `${row.vm ? row.vm + " " : ""}${deviceName(row.device)} queue ${row.queue}`;
+	return `${row.vm ? row.vm + " " : ""}${deviceName(row)} queue ${queueLabel(row)}`;
 }
 
 function stageRows() {
@@ -41,7 +45,7 @@ function queuesSection() {
 	const leaks = dataOf("leaks"), totals = leaks && leaks.totals;
 	const stages = stageRows();
 	return section("virtio", "Queues and requests", "Virtqueue requests by stage, block requests of the guest, and elements that were not returned.", [
-		["Queues", "virtio", [tableOf("virtio", [["vm", "VM", null], ["device", "device", null, {of: (r) => deviceName(r.device)}], ["queue", "queue", String],
+		["Queues", "virtio", [tableOf("virtio", [["vm", "VM", null], ["device", "device", null, {of: (r) => deviceName(r)}], ["queue", "queue", null, {of: queueLabel}],
 			["count", "requests", count], ["returned", "returned", count], ["kicks", "kicks", count], ["notifications", "notifications", count],
 			["in_flight", "in flight: mean", (v) => v.toFixed(2), {of: (r) => r.in_flight && r.in_flight.avg}],
 			["max", "max", count, {of: (r) => r.in_flight && r.in_flight.max}], ["end", "at the end", count, {of: (r) => r.in_flight && r.in_flight.end}]]),
@@ -49,7 +53,7 @@ function queuesSection() {
 			["p99_ns", "p99", duration], ["max_ns", "max", duration]], stages, {id: "t-virtio-stages"}) : null]],
 		["Not returned", "leaks", el("div", {id: "leaks"}, totals ? el("p", {}, `${count(totals.popped)} popped, ${count(totals.returned)} returned, `,
 			`${count(totals.leaked)} leaked, ${count(totals.in_flight)} in flight, ${count(totals.held)} held by design.`) : null,
-		tableOf("leaks", [["vm", "VM", null], ["device", "device", null, {of: (r) => deviceName(r.device)}], ["queue", "queue", String], ["head", "head", String],
+		tableOf("leaks", [["vm", "VM", null], ["device", "device", null, {of: (r) => deviceName(r)}], ["queue", "queue", null, {of: queueLabel}], ["head", "head", String],
 			["elem", "element", null], ["popped_ns", "popped at", sinceStart], ["age_ns", "age", duration], ["verdict", "verdict", null]]))],
 		["Block requests of the guest", "requests", tableOf("requests", plainColumns("requests"))],
 		["Stages of requests, through QEMU's threads", "stages", stagesTable()],
@@ -58,7 +62,7 @@ function queuesSection() {
 
 function stagesTable() {
 	const rows = (dataOf("stages") || {}).stages || [];
-	return rows.length ? table(present([["vm", "VM", null], ["device", "device", null, {of: (r) => deviceName(r.device)}], ["stage", "stage", null],
+	return rows.length ? table(present([["vm", "VM", null], ["device", "device", null, {of: (r) => deviceName(r)}], ["stage", "stage", null],
 		["thread", "thread", null], ["state", "state", null], ["requests", "requests", count], ["time_ns", "time", duration], ["p50_ns", "p50", duration],
 		["p99_ns", "p99", duration], ["max_ns", "max", duration]], rows), rows, {id: "t-stages"}) : null;
 }
