@@ -198,7 +198,7 @@ static const char *mmio_keys(char *keys, size_t size)
 REPORT_COMMAND(exits, "Show VM-exits by reason: count, latency, userspace exits.", &summary_view,
 	       "exit-latency", by, options,
 	       "The same as 'summary exit-latency'. If the KVM backend has no kvm_exit, it shows\n"
-	       "userspace-exit cycles; the first line then says so.",
+	       "exits to the VMM; the first line then says so.",
 	       "  hostrace exits -i vm.hrt\n  hostrace exits vm.hrt --by vcpu\n  hostrace exits "
 	       "vm.hrt --by =rip --limit 20");
 REPORT_COMMAND(msrs, "Count intercepted MSR accesses by register.", &count_view, "msr", by, options,

@@ -91,19 +91,18 @@ json_t *blame_report_caveats(const struct blame_report *r)
 	return list;
 }
 
+/* Times in KVM_RUN are counted apart, as `exits` does not have them. */
 const char *blame_report_first_line(const struct blame_report *r, char *buf, size_t size)
 {
-	const char *s = r->summary->exits == 1 ? "" : "s";
-	char time[16], what[64];
+	uint64_t in_run = r->summary->in_run, exits = r->summary->exits - in_run;
+	char time[16], apart[80] = "";
 
-	if (!r->counts->userspace)
-		snprintf(what, sizeof(what), "VM exit%s", s);
-	else if (!r->counts->blocks)
-		snprintf(what, sizeof(what), "exit%s to the VMM", s);
-	else /* which `exits` does not count */
-		snprintf(what, sizeof(what),
-			 "exit%s to the VMM or time%s off the CPU in KVM_RUN", s, s);
-	snprintf(buf, size, "%" PRIu64 " %s took %s", r->summary->exits, what,
+	if (in_run)
+		snprintf(apart, sizeof(apart), " and %" PRIu64 " time%s off the CPU in KVM_RUN",
+			 in_run, in_run == 1 ? "" : "s");
+	snprintf(buf, size, "%" PRIu64 " %s%s%s%s took %s", exits,
+		 r->counts->userspace ? "exit" : "VM exit", exits == 1 ? "" : "s",
+		 r->counts->userspace ? " to the VMM" : "", apart,
 		 duration_print(r->summary->time_ns, time, sizeof(time)));
 	return buf;
 }

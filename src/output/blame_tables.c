@@ -381,8 +381,9 @@ json_t *blame_report_json(const struct blame_report *r)
 	table_open(&rows, &blame_exits_table, r, r->vms);
 	for (size_t i = 0; i < r->summary->nr_kept && !err; i++)
 		err = table_add(&rows, &r->summary->kept[i]);
-	json = json_pack("{s:{s:I,s:o},s:o,s:o,s:o}", "totals", "exits",
-				 (json_int_t)r->summary->exits, "time_ns",
+	json = json_pack("{s:{s:I,s:I,s:o},s:o,s:o,s:o}", "totals", "exits",
+				 (json_int_t)r->summary->exits, "in_run",
+				 (json_int_t)r->summary->in_run, "time_ns",
 				 json_u64(r->summary->time_ns), "causes", table_json(&causes),
 			 "groups", table_json(&groups), "rows", table_json(&rows));
 	table_free(&causes);

@@ -227,6 +227,7 @@ static int summary_exit(void *arg, const struct blame_exit *x)
 		return 0;
 	s->exits++;
 	s->nested += x->nested;
+	s->in_run += x->reason == BLAME_IN_RUN && !x->isa;
 	s->time_ns += ns;
 	g = group_of(s, x);
 	if (g) {
@@ -250,7 +251,7 @@ static void summary_restart(void *arg)
 {
 	struct blame_summary *s = arg;
 
-	s->exits = s->nested = s->time_ns = s->not_kept = 0;
+	s->exits = s->in_run = s->nested = s->time_ns = s->not_kept = 0;
 	hash_clear(&s->groups);
 	hash_clear(&s->totals);
 	hash_clear(&s->texts);

@@ -54,6 +54,7 @@ struct blame_summary {
 	void *arg;
 
 	uint64_t exits, time_ns; /* selected ones */
+	uint64_t in_run; /* ... of BLAME_IN_RUN, which the report `exits` does not count */
 	uint64_t nested; /* ... of nested guests (L2) */
 	uint64_t not_kept; /* beyond BLAME_KEPT_MAX */
 	struct hash_table groups, totals;

@@ -17,5 +17,5 @@ const struct analyzer exit_latency_analyzer = {
 	.explanation =
 		"exit latency is the time from the kvm_exit tracepoint to the next kvm_entry of "
 		"the same vCPU thread; it includes halting, userspace and preemption",
-	.fallback = {{"userspace-exit", "these are userspace-exit cycles, not all exits"}},
+	.fallback = {{"userspace-exit", "these are exits to the VMM, not all exits"}},
 };
