@@ -116,10 +116,12 @@ static struct half half_make(struct text_slice system, struct text_slice name,
 			     struct text_slice text)
 {
 	struct text_reasons reasons = {.isa = 0};
-	struct half h = {.kind = text_kind_of(system, name), .name = name, .text = text,
-			 .ends = text_end_of(name, text_plugin_skip(text)),
+	const struct text_line l = {.system = system, .name = name, .text = text};
+	const char *arch = NULL;
+	struct half h = {.kind = text_kind_supported(&l, &arch), .name = name, .text = text,
 			 .vcpu = RECORD_NO_VCPU};
 
+	h.ends = arch ? END_UNKNOWN : text_end_of(name, text_plugin_skip(text));
 	if (h.kind)
 		h.present = text_kind_fill(h.kind, &reasons, text, (uint8_t *)h.record, &h.vcpu);
 	return h;

@@ -261,7 +261,7 @@ static struct text_name *name_add(struct tracetext *t, struct text_slice key, ui
 	n->is_stack = slice_begins(key, "<stack trace>") ||
 		      slice_begins(t->line.text, "<stack trace");
 	n->is_timer = slice_begins(t->line.name, "hrtimer_expire_entry");
-	n->kind = t->guest ? NULL : text_kind_of(t->line.system, t->line.name);
+	n->kind = t->guest ? NULL : text_kind_supported(&t->line, &t->foreign_arch);
 	n->form = n->kind ? NULL : form_find(&t->line);
 	if (n->kind)
 		n->type = text_kind_type(n->kind, UINT64_MAX);

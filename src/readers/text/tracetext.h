@@ -48,6 +48,9 @@ struct text_reasons {
 /* NULL: not an event of ours. `system` may be empty: unknown. */
 const struct kernel_event *text_kind_of(struct text_slice system, struct text_slice name);
 
+/* text_arch.c: the same of a line, but NULL if it is of an architecture that is not supported: *arch is its name. */
+const struct kernel_event *text_kind_supported(const struct text_line *l, const char **arch);
+
 /* The type of a record that has these fields of ours, UINT64_MAX: all. NULL: there are too many types. */
 const struct event_type *text_kind_type(const struct kernel_event *kind, uint64_t present);
 
@@ -165,6 +168,7 @@ struct tracetext {
 	bool is_log_time; /* of the current event */
 	bool log_coarse;  /* ... or lines with others that no event has */
 	bool has_dates;	  /* the times are times of day */
+	const char *foreign_arch; /* see text_kind_supported(); NULL: none */
 	bool sampled;	  /* the events are not all: text_is_sampled(); set by the first pass */
 	bool has_cpu_tids, has_vcpu_tids; /* see TRACETEXT_CPU_TID, TRACETEXT_VCPU_TID */
 	struct text_vcpus { /* of lines without a thread and a CPU; set by the first pass */

@@ -110,6 +110,11 @@ void tracetext_report(struct tracetext *t)
 				  info->file);
 	pasted_report(t);
 	parts_report(t);
+	if (t->foreign_arch && !t->guest)
+		trace_info_caveat(info,
+				  "%s: KVM's events of %s are kept as text: only those of x86 and "
+				  "arm64 are read",
+				  info->file, t->foreign_arch);
 	if (t->sampled && !t->guest)
 		trace_info_caveat(info,
 				  "%s: tracepoints were sampled (perf record -F or -c): durations "
