@@ -166,7 +166,7 @@ int BPF_PROG(stat_kvm_exit_svm, struct kvm_vcpu *vcpu)
 {
 	struct stat_vm vm;
 
-	if (vcpu && stat_vm_here(&vm))
+	if (vcpu && stat_exit_here(&vm))
 		stat_left(&vm, vcpu, vcpu->vcpu_idx, vcpu_svm_reason(vcpu));
 	return 0;
 }
@@ -176,7 +176,7 @@ int BPF_PROG(stat_kvm_exit_vmx, struct kvm_vcpu *vcpu)
 {
 	struct stat_vm vm;
 
-	if (vcpu && stat_vm_here(&vm))
+	if (vcpu && stat_exit_here(&vm))
 		stat_left(&vm, vcpu, vcpu->vcpu_idx, vcpu_vmx_reason(vcpu));
 	return 0;
 }
@@ -187,7 +187,7 @@ int stat_kvm_exit(struct trace_event_raw_kvm_exit *ctx)
 	struct stat_vm vm;
 	hr_u64 node;
 
-	if (!stat_vm_here(&vm))
+	if (!stat_exit_here(&vm))
 		return PERF_SEES_IT_TOO;
 	node = task_vcpu_node(bpf_get_current_task_btf());
 	if (node)
@@ -249,8 +249,9 @@ int BPF_PROG(stat_userspace_exit, hr_u32 reason, int error)
 {
 	struct stat_thread *thread;
 	struct stat_vcpu *v;
+	struct stat_vm vm;
 
-	if (!stat_traced(bpf_get_current_pid_tgid()))
+	if (!stat_exit_here(&vm))
 		return 0;
 	thread = stat_thread(true);
 	if (!thread)

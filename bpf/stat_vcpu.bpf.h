@@ -12,6 +12,8 @@ const volatile hr_u32 stat_recorder = 0;  /* our process */
 const volatile bool stat_tasks = false;	  /* guest tasks; only with details */
 hr_u64 stat_missed = 0;			  /* exits of vCPUs not in the map: hot-plugged later */
 
+hr_u64 stat_unwatched = 0;		  /* exits of VMs that are not in stat_vms */
+
 /* Processes that ran vCPUs that are not in the map, at their number modulo the size; 0: none. */
 hr_u32 stat_strangers[STAT_STRANGERS] = {};
 
@@ -100,6 +102,16 @@ static __always_inline bool stat_vm_here(struct stat_vm *vm)
 	if (stat_vm_find(pid, vm))
 		return true;
 	stat_stranger(pid);
+	return false;
+}
+
+/* At an exit: that of a VM which is not watched is counted. */
+static __always_inline bool stat_exit_here(struct stat_vm *vm)
+{
+	if (stat_vm_here(vm))
+		return true;
+	if (!only_pid)
+		__sync_fetch_and_add(&stat_unwatched, 1);
 	return false;
 }
 

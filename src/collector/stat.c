@@ -417,6 +417,11 @@ uint64_t stat_missed(const struct stat *s)
 	return s->skel->bss->stat_missed;
 }
 
+uint64_t stat_unwatched(const struct stat *s)
+{
+	return s->skel->bss->stat_unwatched;
+}
+
 /* Programs that begin a span are detached first, so that the last spans are complete. */
 void stat_stop(struct stat *s)
 {

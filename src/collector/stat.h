@@ -93,6 +93,9 @@ static inline const struct stat_cell *stat_cells_of(const struct stat_vcpu *v)
 /* Exits of vCPUs that were plugged in after stat_open() or stat_vm_add(): not counted anywhere else. */
 uint64_t stat_missed(const struct stat *s);
 
+/* Exits of VMs that stat_vm_add() was not called for. */
+uint64_t stat_unwatched(const struct stat *s);
+
 void stat_stop(struct stat *s);
 void stat_close(struct stat *s);
 

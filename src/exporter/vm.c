@@ -302,7 +302,7 @@ static int group_read(struct exported_vm *e, unsigned int group,
 	for (unsigned int i = first; i < end && i < from->nr_vcpus && !err; i++) {
 		const struct stat_vcpu *v = from->vcpu(from->arg, i);
 
-		err = stat_rows_add(&rows, STAT_ALL_VCPUS, (const struct stat_cell *)(v + 1),
+		err = stat_rows_add(&rows, STAT_ALL_PARTS, (const struct stat_cell *)(v + 1),
 				    from->nr_cells);
 	}
 	for (unsigned int i = 0; i < rows.nr && !err; i++)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * `stat` counts in histograms of the kernel: their sums by reason and vCPU, the percentiles of a sum, and the table of
- * its rows.
+ * `stat` counts in histograms of the kernel: their sums by reason and by vCPU or VM, the percentiles of a sum, and the
+ * table of its rows.
  */
 #include <errno.h>
 #include <math.h>
@@ -11,20 +11,20 @@
 #include "base/saturate.h"
 #include "views/stat_rows.h"
 
-static struct stat_row *row_of(struct stat_rows *rows, int vcpu, bool other, uint32_t reason)
+static struct stat_row *row_of(struct stat_rows *rows, int part, bool other, uint32_t reason)
 {
 	for (unsigned int i = 0; i < rows->nr; i++) {
 		struct stat_row *r = &rows->row[i];
 
-		if (r->vcpu == vcpu && r->other == other && (other || r->sum.reason == reason))
+		if (r->part == part && r->other == other && (other || r->sum.reason == reason))
 			return r;
 	}
 	return NULL;
 }
 
-static struct stat_row *row_add(struct stat_rows *rows, int vcpu, bool other, uint32_t reason)
+static struct stat_row *row_add(struct stat_rows *rows, int part, bool other, uint32_t reason)
 {
-	struct stat_row *r = row_of(rows, vcpu, other, reason);
+	struct stat_row *r = row_of(rows, part, other, reason);
 
 	if (r)
 		return r;
@@ -32,7 +32,7 @@ static struct stat_row *row_add(struct stat_rows *rows, int vcpu, bool other, ui
 		return NULL;
 	r = &rows->row[rows->nr++];
 	memset(r, 0, sizeof(*r));
-	r->vcpu = vcpu;
+	r->part = part;
 	r->other = other;
 	r->sum.reason = reason;
 	r->sum.min_ns = UINT64_MAX;
@@ -54,14 +54,14 @@ void stat_cell_add(struct stat_cell *sum, const struct stat_cell *cell, unsigned
 		sum->bucket[b] += cell->bucket[b];
 }
 
-int stat_rows_add(struct stat_rows *rows, int vcpu, const struct stat_cell *cells, unsigned int nr)
+int stat_rows_add(struct stat_rows *rows, int part, const struct stat_cell *cells, unsigned int nr)
 {
 	for (unsigned int i = 0; i < nr; i++) {
 		struct stat_row *r;
 
 		if (!cells[i].count)
 			continue;
-		r = row_add(rows, vcpu, i == nr - 1, cells[i].reason);
+		r = row_add(rows, part, i == nr - 1, cells[i].reason);
 		if (!r)
 			return fail(-ENOMEM, "out of memory");
 		stat_cell_add(&r->sum, &cells[i], STAT_BUCKETS);
@@ -140,7 +140,7 @@ void stat_rows_subtract(struct stat_rows *now, const struct stat_rows *before)
 	for (unsigned int i = 0; i < now->nr; i++) {
 		struct stat_row *r = &now->row[i];
 		const struct stat_row *old =
-			row_of((struct stat_rows *)before, r->vcpu, r->other, r->sum.reason);
+			row_of((struct stat_rows *)before, r->part, r->other, r->sum.reason);
 
 		if (!old)
 			continue;
@@ -214,23 +214,40 @@ void stat_durations(const struct stat_cell *sum, struct durations *ret)
 					  .userspace = sum->userspace};
 }
 
-void stat_rows_sum(const struct stat_rows *rows, int vcpu, struct stat_cell *ret)
+void stat_rows_sum(const struct stat_rows *rows, int part, struct stat_cell *ret)
 {
 	memset(ret, 0, sizeof(*ret));
 	ret->min_ns = UINT64_MAX;
 	for (unsigned int i = 0; i < rows->nr; i++)
-		if (vcpu == STAT_ALL_VCPUS || rows->row[i].vcpu == vcpu)
+		if (part == STAT_ALL_PARTS || rows->row[i].part == part)
 			stat_cell_add(ret, &rows->row[i].sum, STAT_BUCKETS);
 }
 
-struct stat_naming {
-	const char *(*name_of)(uint32_t reason);
-	bool by_vcpu;
-};
-
 static bool is_by_vcpu(const struct table *t)
 {
-	return ((const struct stat_naming *)t->report)->by_vcpu;
+	return ((const struct stat_naming *)t->report)->by == STAT_BY_VCPU;
+}
+
+static bool is_by_vm(const struct table *t)
+{
+	return ((const struct stat_naming *)t->report)->by == STAT_BY_VM;
+}
+
+static const struct stat_part_vm *vm_of(const struct table *t, const struct stat_row *r)
+{
+	return &((const struct stat_naming *)t->report)->vm[r->part];
+}
+
+static struct cell get_vm(struct table *t, const void *at)
+{
+	return (struct cell){0, table_text(t, vm_of(t, at)->name)};
+}
+
+static struct cell get_pid(struct table *t, const void *at)
+{
+	pid_t pid = vm_of(t, at)->pid;
+
+	return pid ? (struct cell){(uint64_t)pid, NULL} : (struct cell){0, "-"};
 }
 
 static struct cell get_reason(struct table *t, const void *at)
@@ -242,11 +259,14 @@ static struct cell get_reason(struct table *t, const void *at)
 		0, table_text(t, stat_reason_print(at, naming->name_of, buf, sizeof(buf)))};
 }
 
-GET_NUMBER(get_vcpu, const struct stat_row *r, r->vcpu)
+GET_NUMBER(get_vcpu, const struct stat_row *r, r->part)
 
 static const struct column_def stat_keys[] = {
 	{"vcpu", "vcpu", COL_COUNT, .get = get_vcpu, .when = is_by_vcpu,
 	 .doc = "index of the vCPU (--by vcpu)"},
+	{"vm", "vm", COL_TEXT, .get = get_vm, .when = is_by_vm, .doc = "the VM (--all)"},
+	{"pid", "pid", COL_COUNT, .get = get_pid, .when = is_by_vm, .nullable = true,
+	 .doc = "its process"},
 	{"reason", "reason", COL_TEXT, .get = get_reason, .doc = "why the guest was left"},
 	{0},
 };
@@ -254,14 +274,13 @@ static const struct column_def stat_keys[] = {
 const struct table_def stat_table = {
 	"stat", "", "an exit reason", {stat_keys, durations_columns, durations_userspace}};
 
-int stat_rows_table(const struct stat_rows *rows, const char *(*name_of)(uint32_t reason),
-		    bool by_vcpu, struct table *t)
+int stat_rows_table(const struct stat_rows *rows, const struct stat_naming *naming,
+		    struct table *t)
 {
-	const struct stat_naming naming = {name_of, by_vcpu};
 	uint64_t all_ns = 0;
 	int err = 0;
 
-	table_open(t, &stat_table, &naming, NULL);
+	table_open(t, &stat_table, naming, NULL);
 	for (unsigned int i = 0; i < rows->nr; i++)
 		all_ns += rows->row[i].sum.total_ns;
 	for (unsigned int i = 0; i < rows->nr && !err; i++) {

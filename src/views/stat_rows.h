@@ -4,16 +4,18 @@
 #define HOSTRACE_STAT_ROWS_H
 
 #include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 #include "output/durations.h"
 #include "output/table.h"
 #include "statmap.h"
 
-enum { STAT_ALL_VCPUS = -1 };
+enum { STAT_ALL_PARTS = -1 };
 
-/* Exits of one reason; of one vCPU, or of all. */
+/* Exits of one reason; of one part, or of all. */
 struct stat_row {
-	int vcpu;   /* or STAT_ALL_VCPUS */
+	int part;   /* a vCPU, or struct stat_naming's number of a VM; or STAT_ALL_PARTS */
 	bool other; /* of the reasons that found no cell of their own */
 	struct stat_cell sum;
 };
@@ -23,12 +25,28 @@ struct stat_rows {
 	unsigned int nr, capacity;
 };
 
+enum stat_by { STAT_BY_REASON, STAT_BY_VCPU, STAT_BY_VM };
+
+struct stat_part_vm {
+	pid_t pid;	/* 0: of several VMs, which the name tells */
+	uint64_t start; /* struct vm */
+	char *name;
+	bool ended;
+};
+
+/* What the rows' numbers mean. */
+struct stat_naming {
+	const char *(*name_of)(uint32_t reason); /* NULL: unknown */
+	enum stat_by by;
+	const struct stat_part_vm *vm; /* STAT_BY_VM: of each part */
+};
+
 /*
- * Adds the cells of one vCPU, the last of which has all other reasons, to the rows of `vcpu`
- * (STAT_ALL_VCPUS: to those of all). Begins with zeroed rows; free with stat_rows_free(). 0 or
+ * Adds the cells of one vCPU, the last of which has all other reasons, to the rows of `part`
+ * (STAT_ALL_PARTS: to those of all). Begins with zeroed rows; free with stat_rows_free(). 0 or
  * -ENOMEM with the error message set.
  */
-int stat_rows_add(struct stat_rows *rows, int vcpu, const struct stat_cell *cells, unsigned int nr);
+int stat_rows_add(struct stat_rows *rows, int part, const struct stat_cell *cells, unsigned int nr);
 int stat_rows_copy(const struct stat_rows *rows, struct stat_rows *ret);
 void stat_rows_free(struct stat_rows *rows);
 
@@ -37,17 +55,16 @@ void stat_rows_subtract(struct stat_rows *now, const struct stat_rows *before);
 
 extern const struct table_def stat_table;
 
-/* The columns of `exits`, and its rows. name_of: the name of an exit reason, NULL: unknown. 0 or
- * -ENOMEM. */
-int stat_rows_table(const struct stat_rows *rows, const char *(*name_of)(uint32_t reason),
-		    bool by_vcpu, struct table *t);
+/* The columns of `exits`, and its rows. 0 or -ENOMEM. */
+int stat_rows_table(const struct stat_rows *rows, const struct stat_naming *naming,
+		    struct table *t);
 
 /* "HLT", "0x7f", "(other)". buf has at least 16 bytes; returns it or a static text. */
 const char *stat_reason_print(const struct stat_row *r, const char *(*name_of)(uint32_t reason),
 			      char *buf, size_t size);
 
-/* Of exits of all reasons: of this vCPU, or with STAT_ALL_VCPUS of all. */
-void stat_rows_sum(const struct stat_rows *rows, int vcpu, struct stat_cell *ret);
+/* Of exits of all reasons: of this part, or with STAT_ALL_PARTS of all. */
+void stat_rows_sum(const struct stat_rows *rows, int part, struct stat_cell *ret);
 
 /* All zero if there were no exits. */
 void stat_durations(const struct stat_cell *sum, struct durations *ret);

@@ -18,6 +18,32 @@ stat_start() {
 	until_line 'watching' "$out.err" || bail "stat did not start: $(cat "$out.err")"
 }
 
+# all_start NAME ARGS...: the same of all VMs, which runs until all_end ($all_pids)
+all_start() {
+	out=$1
+	shift
+	: > "$out.err"
+	timeout 200 "$HOSTRACE" stat --all "$@" > "$out" 2> "$out.err" &
+	all_pids="${all_pids-} $!"
+	until_line 'watching all VMs' "$out.err" || bail "stat --all did not start: $(cat "$out.err")"
+}
+
+all_end() {
+	for pid in $all_pids; do
+		kill "$pid"
+		wait "$pid" || return
+	done
+}
+
+# until_without PID FILE: waits up to three minutes until this VM has no more lines
+until_without() {
+	for _ in $(seq 1800); do
+		tail -n 1 "$2" | grep -q "\"pid\":$1," || return 0
+		sleep .1
+	done
+	return 1
+}
+
 # until_lines N FILE: waits up to three minutes
 until_lines() {
 	for _ in $(seq 3600); do
@@ -27,11 +53,13 @@ until_lines() {
 	return 1
 }
 
-plan 26
+plan 36
 timeout 200 "$HOSTRACE" stat --vm 1 > out 2> err
 is $? 1 "process 1 is not a VM" err
 timeout 200 "$HOSTRACE" stat --by reason > out 2> err
 is $? 2 "--by accepts only vcpu" err
+timeout 200 "$HOSTRACE" stat --all --vm 1 > out 2> err
+is $? 2 "all VMs, and one" err
 timeout 200 "$HOSTRACE" stat --interval 1s --sort count > out 2> err
 is $? 2 "lines of intervals have one order" err
 timeout 200 "$HOSTRACE" stat --interval 0 > out 2> err
@@ -65,6 +93,10 @@ stat_start short.csv -f csv -d 10ms
 wait "$stat_waiter"
 is "$? $(csv_sum reason=KVM_EXIT_IO < short.csv)" "0 0" "a duration ends it; nothing was counted yet" short.csv.err
 until_lines 4 parts.csv && until_lines 3 parts.jsonl && until_lines 4 parts.txt || bail "no lines while the VM is idle"
+first=$vmm
+all_start all.csv -f csv
+all_start all.json -f json
+all_start all.jsonl -f json --interval 50ms
 record_start --vm "$vmm" --events kvm -o t.hrt
 vmm_go
 vmm_end
@@ -108,6 +140,25 @@ is "$(awk '/time_s/ { if (last) print NR - last - 1; last = NR }' screen | sort 
 	"... on a terminal the heading is printed on each screen" screen
 vmm_go
 vmm_end
+# Of all VMs: the one of before, and one that begins and ends meanwhile. Others may run on this machine.
+"$BUILD/minivmm" outb=1000000000 inb=0 mmio=0 hlt=0 > later.out 2>&1 &
+later=$!
+until_line "\"pid\":$later,\"count\":[1-9]" all.jsonl
+is $? 0 "stat --all: a VM that starts later is counted" all.jsonl.err
+all_start ended.csv -f csv
+kill "$later"
+wait "$later" 2> /dev/null
+until_without "$later" all.jsonl
+all_end
+is $? 0 "... until it is told to end" all.csv.err
+is "$(awk -F, -v pid="$first" '$2 == pid' all.csv | cut -d, -f3- | cut -d, -f1,2,12 | sort)" \
+	"$(grep -v "^reason" want)" "... the counts of each VM are those of its own recording" all.csv
+is "$(head -n 1 all.csv | cut -d, -f1-3)" "vm,pid,reason" "... by name and process"
+is "$(awk -F, -v pid="$first" '$2 == pid { print $1 }' all.csv | sort -u)" "$(basename "$BUILD/minivmm")" "... of the VM" all.csv
+is "$(jq "[.rows[] | select(.pid == $first).count] | add" all.json)" "$all" "... JSON has the same" all.json
+is "$(jq -s "[.[] | select(.pid == $first).count] | add" all.jsonl)" "$all" "... all intervals together, too" all.jsonl
+is "$(awk -F, -v pid="$later" '$2 == pid { n += $4 } END { print (n > 0) }' ended.csv)" 1 "... a VM that has ended keeps its rows" ended.csv
+follows stat all.json
 is "$(awk -F, 'NR > 1 && !($4 <= $8 && $8 <= $9 && $9 <= $10 && $10 <= $11 && $11 <= $6)' total.csv)" "" \
 	"percentiles lie between the least and the largest, in order" total.csv
 finish

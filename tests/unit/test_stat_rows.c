@@ -97,7 +97,7 @@ static void test_sum(void **state)
 	stat_durations(sum, &d);
 	assert_int_equal(d.count, 3);
 	assert_int_equal(d.total_ns, 420);
-	stat_rows_sum(&rows, STAT_ALL_VCPUS, sum);
+	stat_rows_sum(&rows, STAT_ALL_PARTS, sum);
 	stat_durations(sum, &d);
 	assert_int_equal(d.count, 5);
 	assert_int_equal(d.min_ns, 20);

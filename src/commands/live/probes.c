@@ -155,7 +155,7 @@ static int probes_watch(struct probe_watch *w)
 		return w->pidfd;
 	err = probe_counts_open(&w->vm, opt.filter, &w->counts);
 	if (!err)
-		err = watch_confine(&w->out, w->paths);
+		err = watch_confine(&w->out, w->paths, false);
 	if (err)
 		return err;
 	w->start_ns = monotonic_ns();

@@ -1,258 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* `hostrace stat --interval`: a line per interval (and vCPU), as vmstat prints them. */
+/*
+ * hostrace stat: the questions of `exits`, answered by histograms that are kept in the kernel: no
+ * event is written, so that it can stay on. Without --interval there is one table at the end, with
+ * it a line per interval. The VMs of --all are in stat_all.c, the lines in stat_lines.c.
+ */
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
-#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/json_text.h"
-#include "base/units.h"
 #include "collector/collector.h"
 #include "collector/stat.h"
 #include "commands/common/command.h"
 #include "commands/common/output.h"
 #include "commands/common/vm_options.h"
+#include "commands/live/stat_all.h"
+#include "commands/live/stat_lines.h"
 #include "commands/live/watch.h"
 #include "event/exit_reason.h"
 #include "output/output.h"
 #include "output/report.h"
-#include "views/stat_rows.h"
 #include "vm/select.h"
-
-struct stat_lines {
-	const struct output *out;
-	const char *(*name_of)(uint32_t reason);
-	int nr_vcpus;	  /* lines per interval; 0: one for all vCPUs */
-	uint64_t printed; /* lines so far */
-};
-
-struct stat_interval {
-	uint64_t from_ns, until_ns;   /* since the start */
-	uint64_t missed;	      /* exits of hot-plugged vCPUs, since the start */
-	const struct stat_rows *rows; /* of this interval; ordered by time here */
-};
-
-/* ---- text ---- */
-
-/* A line per interval and a heading fill the screen. 0: not a terminal. */
-static uint64_t lines_per_screen(const struct output *out)
-{
-	struct winsize size;
-	int fd = fileno(out->wrapped ? out->wrapped : out->file);
-
-	if (!isatty(fd) || ioctl(fd, TIOCGWINSZ, &size) || size.ws_row < 4)
-		return 0;
-	return size.ws_row - 2u;
-}
-
-static void put_heading(struct stat_lines *l)
-{
-	uint64_t screen = lines_per_screen(l->out);
-
-	if (l->printed && (!screen || l->printed % screen))
-		return;
-	fprintf(l->out->file, "%8s %s%8s %8s %7s %7s %7s %7s  %s\n", "time_s",
-		l->nr_vcpus ? "vcpu " : "", "exits", "user", "total", "p50", "p99", "max",
-		"reasons");
-}
-
-static void figure_put(FILE *f, uint64_t ns)
-{
-	char buf[16];
-
-	fprintf(f, " %7s", ns ? duration_print(ns, buf, sizeof(buf)) : "0");
-}
-
-static int by_time(const void *a, const void *b)
-{
-	const struct stat_row *x = a, *y = b;
-
-	if (x->sum.total_ns != y->sum.total_ns)
-		return x->sum.total_ns < y->sum.total_ns ? 1 : -1;
-	if (x->sum.reason != y->sum.reason)
-		return x->sum.reason < y->sum.reason ? -1 : 1;
-	return x->vcpu != y->vcpu ? (x->vcpu < y->vcpu ? -1 : 1) : (int)x->other - (int)y->other;
-}
-
-/* Those that took most of the time, as many as fit: "HLT 93% IO 5%". */
-static void put_reasons(const struct stat_lines *l, const struct stat_interval *in, int vcpu,
-			uint64_t total_ns)
-{
-	int left = l->out->width - (l->nr_vcpus ? 63 : 58);
-	const char *gap = "  ";
-	char name[16], text[64];
-
-	for (unsigned int i = 0; i < in->rows->nr && total_ns; i++) {
-		const struct stat_row *r = &in->rows->row[i];
-		int len;
-
-		if (!r->sum.count || (vcpu != STAT_ALL_VCPUS && r->vcpu != vcpu))
-			continue;
-		len = snprintf(text, sizeof(text), "%s%s %.0f%%", gap,
-			       stat_reason_print(r, l->name_of, name, sizeof(name)),
-			       (double)r->sum.total_ns * 100 / (double)total_ns);
-		left -= len;
-		if (left < 0 && !l->out->wide)
-			return;
-		fputs(text, l->out->file);
-		gap = " ";
-	}
-}
-
-static void put_text(struct stat_lines *l, const struct stat_interval *in, int vcpu,
-		     const struct durations *d)
-{
-	FILE *f = l->out->file;
-
-	put_heading(l);
-	fprintf(f, "%8.3f", (double)in->until_ns / 1e9);
-	if (vcpu != STAT_ALL_VCPUS)
-		fprintf(f, " %4d", vcpu);
-	fprintf(f, " %8" PRIu64 " %8" PRIu64, d->count, d->userspace);
-	figure_put(f, d->total_ns);
-	figure_put(f, d->p50_ns);
-	figure_put(f, d->p99_ns);
-	figure_put(f, d->max_ns);
-	put_reasons(l, in, vcpu, d->total_ns);
-	fputc('\n', f);
-}
-
-/* ---- CSV ---- */
-
-static bool is_of_vcpu(const struct table *t)
-{
-	return *(const int *)t->report != STAT_ALL_VCPUS;
-}
-
-GET_NUMBER(get_vcpu, const int *vcpu, *vcpu)
-
-static const struct column_def interval_columns[] = {
-	{"from_ns", "from", COL_NS, MEMBER(struct stat_interval, from_ns),
-	 .doc = "begin of the interval, since the start"},
-	{"until_ns", "until", COL_NS, MEMBER(struct stat_interval, until_ns), .doc = "its end"},
-	{0},
-};
-
-static const struct column_def interval_vcpu[] = {
-	{"vcpu", "vcpu", COL_COUNT, .get = get_vcpu, .when = is_of_vcpu,
-	 .doc = "index of the vCPU (--by vcpu)"},
-	{0},
-};
-
-static const struct table_def interval_table = {
-	"stat",
-	"--interval T",
-	"an interval",
-	{interval_columns, interval_vcpu, durations_columns, durations_userspace}};
-
-static int put_csv_line(const struct stat_lines *l, const struct stat_interval *in, int vcpu,
-			struct durations *d)
-{
-	struct report report = {.out = l->out, .continues = l->printed};
-	struct table t = {0};
-	int err;
-
-	d->all_ns = d->total_ns;
-	table_open(&t, &interval_table, &vcpu, NULL);
-	err = table_add(&t, in, &vcpu, d, d);
-	return report_table_made(&report, err, &t);
-}
-
-/* ---- JSON ---- */
-
-static json_t *reasons_json(const struct stat_lines *l, const struct stat_interval *in, int vcpu)
-{
-	json_t *list = json_array();
-
-	for (unsigned int i = 0; i < in->rows->nr; i++) {
-		const struct stat_row *r = &in->rows->row[i];
-		struct durations d;
-		char buf[16];
-		json_t *row;
-
-		if (!r->sum.count || (vcpu != STAT_ALL_VCPUS && r->vcpu != vcpu))
-			continue;
-		if (l->out->limit && json_array_size(list) == l->out->limit)
-			break;
-		stat_durations(&r->sum, &d);
-		row = json_pack("{s:o}", "reason",
-				json_text(stat_reason_print(r, l->name_of, buf, sizeof(buf))));
-		json_object_update_new(row, durations_json(&d));
-		json_array_append_new(list, row);
-	}
-	return list;
-}
-
-static int put_json_line(const struct stat_lines *l, const struct stat_interval *in, int vcpu,
-			 const struct durations *d)
-{
-	json_t *line = json_pack("{s:I,s:I}", "from_ns", (json_int_t)in->from_ns, "until_ns",
-				 (json_int_t)in->until_ns);
-	int err;
-
-	if (vcpu != STAT_ALL_VCPUS)
-		json_object_set_new(line, "vcpu", json_integer(vcpu));
-	json_object_update_new(line, durations_json(d));
-	json_object_set_new(line, "missed", json_integer((json_int_t)in->missed));
-	json_object_set_new(line, "rows", reasons_json(l, in, vcpu));
-	err = line ? json_text_put(line, l->out->file, JSON_COMPACT) : -1;
-	fputc('\n', l->out->file);
-	json_decref(line);
-	return err ? fail(-ENOMEM, "out of memory") : 0;
-}
-
-/* ---- a line ---- */
-
-static int put_line(struct stat_lines *l, const struct stat_interval *in, int vcpu,
-		    struct stat_cell *sum)
-{
-	struct durations d;
-	int err = 0;
-
-	stat_rows_sum(in->rows, vcpu, sum);
-	stat_durations(sum, &d);
-	if (!strcmp(l->out->format, "json"))
-		err = put_json_line(l, in, vcpu, &d);
-	else if (!strcmp(l->out->format, "csv"))
-		err = put_csv_line(l, in, vcpu, &d);
-	else
-		put_text(l, in, vcpu, &d);
-	l->printed++;
-	return err;
-}
-
-/*
- * Text: the heading comes first, and again on each screen of a terminal. CSV: the heading comes first. JSON: an object
- * per line, with the exits by reason in "rows". An interval without exits is a line of zeros. 0 or -errno with the
- * error message set.
- */
-static int stat_lines_print(struct stat_lines *l, const struct stat_interval *in)
-{
-	struct stat_cell *sum = malloc(sizeof(*sum)); /* 34 KB */
-	int err = 0;
-
-	if (!sum)
-		return fail(-ENOMEM, "out of memory");
-	if (in->rows->nr)
-		qsort(in->rows->row, in->rows->nr, sizeof(*in->rows->row), by_time);
-	if (!l->nr_vcpus)
-		err = put_line(l, in, STAT_ALL_VCPUS, sum);
-	for (int i = 0; i < l->nr_vcpus && !err; i++)
-		err = put_line(l, in, i, sum);
-	free(sum);
-	return err;
-}
-
-/*
- * hostrace stat: the questions of `exits`, answered by histograms that are kept in the kernel: no
- * event is written, so that it can stay on. Without --interval there is one table at the end, with
- * it a line per interval.
- */
 
 static struct {
 	const char *vm, *by;
+	bool all;
 	struct time_arg interval;
 	uint64_t interval_ns, duration_ns;
 } opt;
@@ -260,6 +33,7 @@ static struct {
 /* clang-format off */
 static const struct option_row options[] = {
 	{0,   "vm",       OPT_TEXT,     &opt.vm,          "PID|NAME", "the VM to watch; optional if only one of root or of the caller is running"},
+	{0,   "all",      OPT_FLAG,     &opt.all,         NULL,       "all VMs, also those that start later; one row per VM and exit reason"},
 	{0,   "interval", OPT_TIME,     &opt.interval,    "T",        "print a line every T (1s, 500ms) with the exits since the last one"},
 	{'d', "duration", OPT_DURATION, &opt.duration_ns, "T",        "stop after this time (10s, 500ms, 2m)"},
 	{0,   "by",       OPT_TEXT,     &opt.by,          "vcpu",     "one row per vCPU and exit reason; with --interval: one line per vCPU"},
@@ -268,8 +42,10 @@ static const struct option_row options[] = {
 /* clang-format on */
 
 struct watching {
-	struct vm vm;
-	struct stat *stat;
+	struct vm vm;		 /* unused with --all */
+	struct stat_all *others; /* --all */
+	struct stat *stat;	 /* of the VM, or of others */
+	struct stat_naming naming;
 	struct stat_rows before;
 	struct stat_lines lines;
 	struct output out;
@@ -306,8 +82,11 @@ static json_t *caveats_make(const struct watching *w)
 					   "computed from buckets: within 0.4 %%"
 					 : "deviation and percentiles (nearest-rank) are computed "
 					   "from buckets: within 0.4 %%");
-	caveat_count(list, "exits of hot-plugged vCPUs, which were not counted",
-		     stat_missed(w->stat));
+	if (w->others)
+		stat_all_caveats(w->others, list);
+	else
+		caveat_count(list, "exits of hot-plugged vCPUs, which were not counted",
+			     stat_missed(w->stat));
 	return list;
 }
 
@@ -317,20 +96,21 @@ static const char *exit_name(uint32_t reason)
 }
 
 /* What is counted now. Free with stat_rows_free(), also after an error. */
-static int rows_read(const struct stat *s, bool by_vcpu, struct stat_rows *ret)
+static int rows_read(struct watching *w, struct stat_rows *ret)
 {
+	const struct stat *s = w->stat;
 	int err = 0;
 
 	*ret = (struct stat_rows){0};
+	if (w->others) {
+		err = stat_all_rows(w->others, ret);
+		w->naming.vm = stat_all_vms(w->others, &w->lines.nr_parts);
+		return err;
+	}
 	for (unsigned int i = 0; i < stat_nr_vcpus(s) && !err; i++)
-		err = stat_rows_add(ret, by_vcpu ? (int)i : STAT_ALL_VCPUS,
+		err = stat_rows_add(ret, opt.by ? (int)i : STAT_ALL_PARTS,
 				    stat_cells_of(stat_vcpu(s, i)), stat_nr_cells(s));
 	return err;
-}
-
-static const char *(*name_of(const struct watching *w))(uint32_t)
-{
-	return stat_span(w->stat) == STAT_USERSPACE_EXIT ? userspace_reason_name : exit_name;
 }
 
 static int table_draw(struct watching *w, const struct stat_rows *rows, uint64_t now)
@@ -342,7 +122,7 @@ static int table_draw(struct watching *w, const struct stat_rows *rows, uint64_t
 				.note = command_note,
 				.caveats = caveats_make(w)};
 	struct table t = {0};
-	int err = stat_rows_table(rows, name_of(w), opt.by, &t);
+	int err = stat_rows_table(rows, &w->naming, &t);
 
 	report.extra = json_pack("{s:I,s:I,s:s}", "from_ns", (json_int_t)0, "until_ns",
 				 (json_int_t)(now - w->start_ns), "where", stat_where(w->stat));
@@ -359,7 +139,7 @@ static int table_draw(struct watching *w, const struct stat_rows *rows, uint64_t
 static int report_all(struct watching *w)
 {
 	struct stat_rows rows;
-	int err = rows_read(w->stat, opt.by, &rows);
+	int err = rows_read(w, &rows);
 
 	if (!err)
 		err = table_draw(w, &rows, monotonic_ns());
@@ -384,7 +164,7 @@ static int report_interval(struct watching *w)
 {
 	struct stat_rows rows, all = {0};
 	uint64_t now = monotonic_ns();
-	int err = rows_read(w->stat, opt.by, &rows);
+	int err = rows_read(w, &rows);
 
 	if (!err)
 		err = stat_rows_copy(&rows, &all);
@@ -430,22 +210,54 @@ static bool ended_before(struct watching *w, uint64_t until)
 	return ppoll(p, 2, until == UINT64_MAX ? NULL : &ts, NULL) > 0;
 }
 
-static int stat_loop(struct watching *w)
+/* The same with --all, where it is looked meanwhile for VMs that start. Sets *ret_err, and is true, if that fails. */
+static bool all_ended_before(struct watching *w, uint64_t until, int *ret_err)
+{
+	uint64_t now, next;
+
+	do {
+		now = monotonic_ns();
+		next = until > now + STAT_ALL_LOOK_NS ? now + STAT_ALL_LOOK_NS : until;
+		if (ended_before(w, next))
+			return true;
+		*ret_err = stat_all_look(w->others);
+	} while (next < until && !*ret_err);
+	return *ret_err;
+}
+
+static bool wait_until(struct watching *w, uint64_t until, int *ret_err)
+{
+	return w->others ? all_ended_before(w, until, ret_err) : ended_before(w, until);
+}
+
+static void begin_note(const struct watching *w)
 {
 	char label[VM_LABEL_TEXT];
+
+	if (w->others)
+		command_note("watching all VMs; stop with ^C");
+	else
+		command_note("watching %s; stop with ^C", vm_label(&w->vm, label, sizeof(label)));
+}
+
+static int stat_loop(struct watching *w)
+{
+	bool vmm_only = stat_span(w->stat) == STAT_USERSPACE_EXIT;
 	uint64_t end, next;
 	int err = 0;
 
 	w->start_ns = w->last_ns = monotonic_ns();
+	w->naming.name_of = vmm_only ? userspace_reason_name : exit_name;
+	w->naming.by = w->others ? STAT_BY_VM : opt.by ? STAT_BY_VCPU : STAT_BY_REASON;
 	w->lines = (struct stat_lines){.out = &w->out,
-				       .name_of = name_of(w),
-				       .nr_vcpus = opt.by ? (int)stat_nr_vcpus(w->stat) : 0};
+				       .naming = &w->naming,
+				       .nr_parts = opt.by ? (int)stat_nr_vcpus(w->stat) : 0};
 	end = opt.duration_ns ? w->start_ns + opt.duration_ns : UINT64_MAX;
 	next = w->start_ns;
-	command_note("watching %s; stop with ^C", vm_label(&w->vm, label, sizeof(label)));
+	begin_note(w);
 	do {
 		next = opt.interval_ns ? next + opt.interval_ns : UINT64_MAX;
-		if (ended_before(w, next < end ? next : end) || monotonic_ns() >= end)
+		if (wait_until(w, next < end ? next : end, &err) || monotonic_ns() >= end)
 			break;
 		err = report_now(w);
 	} while (!err);
@@ -475,9 +287,37 @@ static int vm_choose(struct vm *ret)
 	vm_list_free(vms, nr);
 	return nr ? fail(-EINVAL,
 			 "%u VMs are running; select one with --vm PID|NAME ('hostrace ps' lists "
-			 "them), or watch all with 'hostrace top'",
+			 "them), or all with --all",
 			 nr)
 		  : fail(-ESRCH, "no running VM is visible to this user; try: sudo hostrace ps");
+}
+
+static int one_open(struct watching *w)
+{
+	int err = vm_choose(&w->vm);
+
+	if (!err)
+		err = stat_vm_check(&w->vm);
+	if (err)
+		return err;
+	w->pidfd = vm_pidfd(&w->vm);
+	return w->pidfd < 0 ? w->pidfd : stat_open(&w->vm, &w->stat);
+}
+
+static int all_open(struct watching *w)
+{
+	int err = stat_all_open(&w->others);
+
+	w->stat = w->others ? stat_all_counters(w->others) : NULL;
+	return err;
+}
+
+static void counters_close(struct watching *w)
+{
+	if (w->others)
+		stat_all_close(w->others);
+	else
+		stat_close(w->stat);
 }
 
 static int stat_watch(struct watching *w)
@@ -485,18 +325,27 @@ static int stat_watch(struct watching *w)
 	int err = privileges_check(); /* first: without them a VM does not even look like one */
 
 	if (!err)
-		err = vm_choose(&w->vm);
+		err = opt.all ? all_open(w) : one_open(w);
 	if (!err)
-		err = stat_vm_check(&w->vm);
-	if (err)
-		return err;
-	w->pidfd = vm_pidfd(&w->vm);
-	if (w->pidfd < 0)
-		return w->pidfd;
-	err = stat_open(&w->vm, &w->stat);
-	if (!err)
-		err = watch_confine(&w->out, w->paths);
+		err = watch_confine(&w->out, w->paths, opt.all);
 	return err ? err : stat_loop(w);
+}
+
+static int options_check(void)
+{
+	if (opt.by && strcmp(opt.by, "vcpu"))
+		return command_usage("invalid --by '%s' (expected vcpu)", opt.by);
+	if (opt.all && (opt.vm || opt.by))
+		return command_usage("--all and %s exclude each other", opt.vm ? "--vm" : "--by");
+	if (opt.interval.text && opt.interval_ns < NS_PER_MS)
+		return command_usage("invalid interval '%s' (at least 1ms)", opt.interval.text);
+	if (opt.interval_ns && output_sort())
+		return command_usage("--sort and --interval exclude each other: lines are in the "
+				     "order of time");
+	if (opt.interval_ns && output_is("csv") &&
+	    options_unused_check("limit", "on the lines of --interval in csv"))
+		return command_failed();
+	return 0;
 }
 
 static int cmd_stat(int argc, char **argv)
@@ -507,17 +356,10 @@ static int cmd_stat(int argc, char **argv)
 	if (argc || command_rest)
 		return command_usage("unexpected argument '%s'; select a VM with --vm",
 				     argc ? argv[0] : "--");
-	if (opt.by && strcmp(opt.by, "vcpu"))
-		return command_usage("invalid --by '%s' (expected vcpu)", opt.by);
 	opt.interval_ns = opt.interval.ns;
-	if (opt.interval.text && opt.interval_ns < NS_PER_MS)
-		return command_usage("invalid interval '%s' (at least 1ms)", opt.interval.text);
-	if (opt.interval_ns && output_sort())
-		return command_usage("--sort and --interval exclude each other: lines are in the "
-				     "order of time");
-	if (opt.interval_ns && output_is("csv") &&
-	    options_unused_check("limit", "on the lines of --interval in csv"))
-		return command_failed();
+	err = options_check();
+	if (err)
+		return err;
 	common.no_pager = true; /* it would wait for the end, too */
 	if (output_open(table_formats, &w.out))
 		return command_failed();
@@ -528,7 +370,7 @@ static int cmd_stat(int argc, char **argv)
 		output_cancel(&w.out);
 	else
 		err = output_close(&w.out);
-	stat_close(w.stat);
+	counters_close(&w);
 	confine_paths_free(w.paths);
 	stat_rows_free(&w.before);
 	vm_free(&w.vm);
@@ -544,7 +386,7 @@ extern const struct command stat_command;
 const struct command stat_command = {
 	.name = "stat",
 	.args = "",
-	.summary = "Show exit latencies of a running VM without a trace file.",
+	.summary = "Show exit latencies of running VMs without a trace file.",
 	.group = "Live (needs privileges)",
 	.details = "Prints the table of 'exits' from histograms that are kept in the kernel: no "
 		   "events\n"
@@ -552,7 +394,8 @@ const struct command stat_command = {
 		   "commands. Runs until ^C, the end of the duration or the end of the VM.",
 	.examples = "  hostrace stat --vm web1 -d 10s\n"
 		    "  hostrace stat --vm 4711 --interval 1s\n"
-		    "  hostrace stat --by vcpu -f json -d 1m",
+		    "  hostrace stat --by vcpu -f json -d 1m\n"
+		    "  hostrace stat --all --interval 5s",
 	.options =
 		(const struct option_row *const[]){options, vm_user_options, output_options, NULL},
 	.run = cmd_stat,

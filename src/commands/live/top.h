@@ -24,6 +24,10 @@ struct top_vms {
 	unsigned int nr, max;
 	unsigned int refused; /* VMs for which there was no capacity */
 	uint64_t begun;	      /* VMs so far */
+
+	/* May be NULL: this VM's counters are about to be given up. */
+	void (*leaves)(void *arg, const struct top_watched *w);
+	void *arg;
 };
 
 /* `selected`: --vm, or NULL for all VMs, also those that start later. tasks: --guest-tasks, of those that run now. */
@@ -31,6 +35,9 @@ int top_vms_open(struct top_vms *t, const char *selected, bool tasks);
 
 /* All VMs; their accesses to pages of MMIO are counted, too. */
 int top_vms_open_with_pages(struct top_vms *t);
+
+/* All VMs; only their exits are counted, without details (struct stat_request). */
+int top_vms_open_counters(struct top_vms *t);
 void top_vms_close(struct top_vms *t);
 
 /* Finds VMs that started, and removes those that ended. Not if one was selected. The model may be NULL. */

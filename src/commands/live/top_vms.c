@@ -64,6 +64,8 @@ static void unwatch(struct top_vms *t, unsigned int i)
 {
 	struct top_watched *w = &t->vm[i];
 
+	if (t->leaves)
+		t->leaves(t->arg, w);
 	if (!t->only && w->at.nr)
 		stat_vm_remove(t->stat, w->vm.pid, &w->at);
 	else if (!t->only)
@@ -236,10 +238,9 @@ static int open_one(struct top_vms *t, const char *selected, bool tasks)
 	return err;
 }
 
-static int open_all(struct top_vms *t, bool pages, bool tasks)
+/* request: what is counted. */
+static int open_all(struct top_vms *t, struct stat_request request, bool tasks)
 {
-	struct stat_request request = {
-		.details = true, .pages = pages, .steals = pages, .preemptors = true};
 	struct vm *vms = NULL;
 	unsigned int nr = 0, kernels = 0, left = 0;
 	int err = vm_scope_given(&t->scope);
@@ -266,13 +267,24 @@ static int open_all(struct top_vms *t, bool pages, bool tasks)
 int top_vms_open(struct top_vms *t, const char *selected, bool tasks)
 {
 	*t = (struct top_vms){0};
-	return selected ? open_one(t, selected, tasks) : open_all(t, false, tasks);
+	return selected ? open_one(t, selected, tasks)
+			: open_all(t, (struct stat_request){.details = true, .preemptors = true},
+				   tasks);
 }
 
 int top_vms_open_with_pages(struct top_vms *t)
 {
 	*t = (struct top_vms){0};
-	return open_all(t, true, false);
+	return open_all(t,
+			(struct stat_request){
+				.details = true, .pages = true, .steals = true, .preemptors = true},
+			false);
+}
+
+int top_vms_open_counters(struct top_vms *t)
+{
+	*t = (struct top_vms){0};
+	return open_all(t, (struct stat_request){0}, false);
 }
 
 void top_vms_close(struct top_vms *t)

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/temporary.h"
+#include "collector/collector.h"
 
 int watch_signals_open(void)
 {
@@ -22,10 +23,12 @@ int watch_signals_open(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-int watch_confine(const struct output *out, struct confine_paths *paths)
+int watch_confine(const struct output *out, struct confine_paths *paths, bool looks)
 {
 	const char *path = out->new_file.path;
-	struct confinement c = {.phase = CONFINE_DRAIN, .paths = path ? paths : NULL};
+	struct confinement c = {.phase = looks ? CONFINE_WATCH : CONFINE_DRAIN,
+				.keep = looks ? CAPS_KEPT_TO_LOOK : 0,
+				.paths = path ? paths : NULL};
 	int err = 0;
 
 	if (!paths)

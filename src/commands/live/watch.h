@@ -10,9 +10,10 @@
 int watch_signals_open(void);
 
 /*
- * Only counters in mapped memory are read from now on, and the report is completed. paths may be NULL: out of memory.
+ * Only counters in mapped memory are read from now on, and the report is completed; looks: VMs that start are looked
+ * for, too. paths may be NULL: out of memory.
  * 0 or -errno with the error message set.
  */
-int watch_confine(const struct output *out, struct confine_paths *paths);
+int watch_confine(const struct output *out, struct confine_paths *paths, bool looks);
 
 #endif
