@@ -202,12 +202,16 @@ def cgroup_new(bench, controller):
 
 
 def cgroup_end(root, directory, v2):
-    """Moves what is in it back, so that it can be removed."""
+    """Moves what is in it back until it can be removed: there may be new threads of those that are moved."""
     members = "cgroup.procs" if v2 else "tasks"
-    for task in open(os.path.join(directory, members), encoding="utf-8").read().split():
-        with contextlib.suppress(OSError):
-            write(os.path.join(root, members), task)
-    until(lambda: rmdir(directory), f"{directory} stays")
+
+    def moved():
+        for task in open(os.path.join(directory, members), encoding="utf-8").read().split():
+            with contextlib.suppress(OSError):
+                write(os.path.join(root, members), task)
+        return rmdir(directory)
+
+    until(moved, f"{directory} stays")
 
 
 def rmdir(directory):
