@@ -21,10 +21,19 @@ struct name_entry {
 	struct vm *vm;	  /* the first one with this name */
 };
 
+/* A vCPU's, of a recorded VM, or any of a neighbour. */
+struct thread_entry {
+	uint64_t tid;
+	uint32_t pid;
+	bool is_recorded;
+};
+
 struct vm_names {
 	struct vm *vm[VM_NAMES_MAX];
 	unsigned int nr;
 	struct hash_table pids, names;
+	struct vm_names *neighbours; /* NULL: there are none */
+	struct hash_table threads;
 };
 
 struct vm_names *vm_names_new(void)
@@ -35,6 +44,7 @@ struct vm_names *vm_names_new(void)
 		return NULL;
 	names->pids = HASH_TABLE(struct pid_entry, 1, VM_NAMES_MAX);
 	names->names = HASH_TABLE_OF_TEXTS(struct name_entry, VM_NAMES_MAX);
+	names->threads = HASH_TABLE(struct thread_entry, 1, VM_THREADS_MAX);
 	return names;
 }
 
@@ -46,6 +56,8 @@ void vm_names_free(struct vm_names *names)
 		free(names->vm[i]);
 	hash_deinit(&names->pids);
 	hash_deinit(&names->names);
+	hash_deinit(&names->threads);
+	vm_names_free(names->neighbours);
 	free(names);
 }
 
@@ -78,18 +90,50 @@ static void vm_add(struct vm_names *names, uint32_t pid, const char *name)
 	names->vm[names->nr++] = new;
 }
 
-void vm_names_meta(struct vm_names *names, const json_t *meta)
+static void thread_learn(struct vm_names *names, json_int_t tid, uint32_t pid, bool is_recorded)
 {
-	json_t *vm;
-	size_t i;
+	bool is_new = false;
+	struct thread_entry *e = tid > 0 && tid <= UINT32_MAX
+					 ? hash_add_u64(&names->threads, (uint64_t)tid, &is_new)
+					 : NULL;
 
-	json_array_foreach (json_object_get(meta, "vms"), i, vm) {
+	if (!e || !is_new)
+		return;
+	e->pid = pid;
+	e->is_recorded = is_recorded;
+}
+
+/* Into `of`, which may be the neighbours of `names`. */
+static void vms_learn(struct vm_names *names, struct vm_names *of, const json_t *vms)
+{
+	json_t *vm, *vcpu, *tid;
+	size_t i, k;
+
+	json_array_foreach (vms, i, vm) {
 		json_int_t pid = json_integer_value(json_object_get(vm, "pid"));
 		const char *name = json_string_value(json_object_get(vm, "name"));
 
-		if (pid >= 0 && pid <= UINT32_MAX && !vm_of(names, (uint32_t)pid))
-			vm_add(names, (uint32_t)pid, name ? name : "");
+		if (pid < 0 || pid > UINT32_MAX)
+			continue;
+		if (!vm_of(of, (uint32_t)pid))
+			vm_add(of, (uint32_t)pid, name ? name : "");
+		json_array_foreach (json_object_get(vm, "vcpus"), k, vcpu)
+			thread_learn(names, json_integer_value(json_object_get(vcpu, "tid")),
+				     (uint32_t)pid, of == names);
+		json_array_foreach (json_object_get(vm, "tids"), k, tid)
+			thread_learn(names, json_integer_value(tid), (uint32_t)pid, of == names);
 	}
+}
+
+void vm_names_meta(struct vm_names *names, const json_t *meta)
+{
+	const json_t *neighbours = json_object_get(meta, "neighbours");
+
+	vms_learn(names, names, json_object_get(meta, "vms"));
+	if (json_array_size(neighbours) && !names->neighbours)
+		names->neighbours = vm_names_new();
+	if (names->neighbours)
+		vms_learn(names, names->neighbours, neighbours);
 }
 
 unsigned int vm_names_nr(const struct vm_names *names)
@@ -128,4 +172,16 @@ const char *vm_name(const struct vm_names *names, uint32_t pid, char *buf, size_
 	else
 		snprintf(buf, size, "-");
 	return buf;
+}
+
+const char *vm_of_other(const struct vm_names *names, uint32_t tid, uint32_t pid, char *buf,
+			size_t size)
+{
+	const struct thread_entry *e = names ? hash_find_u64(&names->threads, tid) : NULL;
+	const struct vm_names *of = e && !e->is_recorded ? names->neighbours : names;
+	const struct vm *vm = e ? vm_of(of, e->pid) : NULL;
+
+	if (!vm || !*vm->name || e->pid == pid || (!pid && e->is_recorded))
+		return NULL;
+	return vm_name(of, e->pid, buf, size);
 }

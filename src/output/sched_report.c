@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "output/report.h"
 
-enum { WHAT_BYTES = 64 };
+enum { WHAT_BYTES = 64 + VM_NAME_BYTES };
 
 static bool selected(const struct sched_report *r, const struct sched_thread *t)
 {
@@ -193,14 +193,18 @@ static const struct column_def thread_uses[] = {
 
 /* ---- who ran instead ---- */
 
-static const char *preemptor_print(const struct sched_preemptor *k, char *buf, size_t size)
+/* "gcc (4711)"; of another VM: "CPU 0/KVM (4712) of db". */
+static const char *preemptor_print(const struct sched_report *r, const struct sched_preemptor *k,
+				   char *buf, size_t size)
 {
-	if (k->tid == UINT32_MAX)
-		snprintf(buf, size, "unknown");
-	else if (!k->tid)
-		snprintf(buf, size, "idle");
-	else
-		snprintf(buf, size, "%s (%u)", *k->comm ? k->comm : "task", k->tid);
+	char vm[VM_NAME_BYTES];
+	const char *name;
+
+	if (k->tid == UINT32_MAX || !k->tid)
+		return k->tid ? "unknown" : "idle";
+	name = vm_of_other(r->names, k->tid, k->thread->pid, vm, sizeof(vm));
+	snprintf(buf, size, "%s (%u)%s%s", *k->comm ? k->comm : "task", k->tid,
+		 name ? " of " : "", name ? name : "");
 	return buf;
 }
 
@@ -222,7 +226,7 @@ static struct cell get_task(struct table *t, const void *at)
 {
 	char text[WHAT_BYTES];
 
-	return (struct cell){0, table_text(t, preemptor_print(at, text, sizeof(text)))};
+	return (struct cell){0, table_text(t, preemptor_print(t->report, at, text, sizeof(text)))};
 }
 
 GET_NUMBER_IF(get_task_tid, const struct sched_preemptor *k, k->tid != UINT32_MAX, k->tid)
@@ -279,7 +283,7 @@ static struct cell get_ran_instead(struct table *t, const void *at)
 
 	if (!k->thread)
 		return (struct cell){0, ""};
-	return table_print(t, "%s %.1f%%", preemptor_print(k, text, sizeof(text)),
+	return table_print(t, "%s %.1f%%", preemptor_print(t->report, k, text, sizeof(text)),
 			   (double)percent_of(k->time_ns, sched_ready_ns(k->thread)) / 1000);
 }
 

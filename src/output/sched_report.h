@@ -10,6 +10,7 @@
 struct sched_report {
 	const struct sched *sched;  /* after sched_end() */
 	const struct vm_names *vms; /* borrowed; NULL: there is one VM */
+	const struct vm_names *names; /* borrowed: of the tasks that ran instead */
 	uint64_t start_ns, end_ns;  /* of the report */
 	bool foreign;	   /* the trace is not ours */
 	bool ran_recorded; /* sched_ran was recorded, whether it occurred or not */

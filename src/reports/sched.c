@@ -74,6 +74,7 @@ static int sched_write(struct result *result, const struct output *out)
 				 .vms = input_set_nr_vms(in) > 1 || sched_nr_vms(result->state) > 1
 						? in->vms
 						: NULL,
+				 .names = in->vms,
 				 .foreign = input_set_foreign(in),
 				 .ran_recorded = input_set_recorded(in, "sched_ran"),
 				 .vms_only = !result->query->input->tids.nr,

@@ -265,6 +265,18 @@ uint64_t proc_threads_run_ns(pid_t pid)
 	return sum;
 }
 
+unsigned int proc_threads(pid_t pid, pid_t *ret, unsigned int max)
+{
+	_cleanup_closedir_ DIR *dir = proc_opendir(pid, "task");
+	unsigned int nr = 0;
+	struct dirent *d;
+
+	while (dir && nr < max && (d = readdir(dir)))
+		if (tid_of(d->d_name))
+			ret[nr++] = tid_of(d->d_name);
+	return nr;
+}
+
 bool proc_thread_sched(pid_t pid, pid_t tid, uint64_t *ret_run_ns, uint64_t *ret_ready_ns)
 {
 	char file[64];

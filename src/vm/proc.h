@@ -51,6 +51,9 @@ unsigned int proc_vcpu_threads(pid_t pid, struct vm_vcpu *ret, unsigned int max)
 /* CPU time of the threads of a process except the first; 0 if it has ended, or without schedstats. */
 uint64_t proc_threads_run_ns(pid_t pid);
 
+/* The threads of a process, at most max of them. Their number; 0: it cannot be read. */
+unsigned int proc_threads(pid_t pid, pid_t *ret, unsigned int max);
+
 /* How long a thread ran, and was runnable without a CPU. False: it has ended, or there are no schedstats. */
 bool proc_thread_sched(pid_t pid, pid_t tid, uint64_t *ret_run_ns, uint64_t *ret_ready_ns);
 

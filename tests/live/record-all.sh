@@ -7,13 +7,14 @@ set -u
 live_needs_kvm
 live_needs_root
 . "$ROOT/tests/live/record-lib.inc"
+live_needs_tools jq
 
 # pio_of PID TRACE
 pio_of() {
 	"$HOSTRACE" list --wide -i "$2" --vm "$1" --event kvm_pio 2>list.err | grep -c kvm_pio
 }
 
-plan 7
+plan 8
 vmm_start 700
 first=$vmm
 first_waiter=$vmm_waiter
@@ -46,4 +47,7 @@ is $status 0 "--all ends" all.err
 is "$(pio_of "$first" all.hrt)" 701 "--all: all of the first"
 is "$(pio_of "$second" all.hrt)" 301 "--all: all of the second"
 is "$(pio_of "$first" one.hrt) $(pio_of "$second" one.hrt)" "0 301" "--vm: only the one"
+is "$("$HOSTRACE" export text -i one.hrt | sed -n 's/^# meta //p' | head -n 1 |
+	jq -c ".neighbours[] | select(.pid == $first) | [.name, (.tids | index($first))]")" \
+	"[\"$(basename "$BUILD/minivmm")\",0]" "... which knows who ran beside it"
 finish

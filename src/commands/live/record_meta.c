@@ -7,7 +7,11 @@
 
 #include "base/array.h"
 #include "commands/common/command.h"
+#include "commands/common/vm_options.h"
 #include "commands/live/record.h"
+#include "vm/proc.h"
+
+enum { NEIGHBOURS_MAX = 64, NEIGHBOUR_THREADS_MAX = 64 };
 
 const char *const record_stop_words[] = {
 	[GO_ON] = NULL,		[STOP_SIGNAL] = "signal",	  [STOP_DURATION] = "duration",
@@ -31,6 +35,38 @@ json_t *record_vms_describe(struct recording *r)
 	}
 	r->vms_shortened = fit.shortened + fit.cut;
 	return all;
+}
+
+static json_t *neighbour_describe(const struct vm *vm)
+{
+	pid_t tid[NEIGHBOUR_THREADS_MAX];
+	unsigned int nr = proc_threads(vm->pid, tid, NEIGHBOUR_THREADS_MAX);
+	json_t *tids = json_array();
+
+	for (unsigned int i = 0; i < nr; i++)
+		json_array_append_new(tids, json_integer(tid[i]));
+	return json_pack("{s:i,s:s*,s:o}", "pid", (int)vm->pid, "name", vm->name, "tids", tids);
+}
+
+/* VMs that run beside those that are recorded, so that reports can name whose thread had a CPU. NULL: none. */
+static json_t *neighbours_describe(const struct recording *r)
+{
+	struct vm_scope scope;
+	struct vm *vms = NULL;
+	unsigned int nr = 0;
+	json_t *all;
+
+	if (record_opt.all || vm_scope_given(&scope) || vm_list(&scope, &vms, &nr, NULL))
+		return NULL;
+	all = json_array();
+	for (unsigned int i = 0; i < nr && json_array_size(all) < NEIGHBOURS_MAX; i++)
+		if (!array_any(r->nr_vms, k, r->vms[k].pid == vms[i].pid))
+			json_array_append_new(all, neighbour_describe(&vms[i]));
+	vm_list_free(vms, nr);
+	if (json_array_size(all))
+		return all;
+	json_decref(all);
+	return NULL;
 }
 
 static json_t *options_describe(void)
@@ -66,6 +102,7 @@ static void set_shortened(const struct recording *r, json_t *meta)
 json_t *record_meta_begin(struct recording *r)
 {
 	struct utsname un;
+	json_t *neighbours;
 
 	uname(&un);
 
@@ -78,6 +115,9 @@ json_t *record_meta_begin(struct recording *r)
 		"pid", (int)getpid(), "options", options_describe(), "buffer_bytes",
 		(json_int_t)collector_ring_bytes(r->collector), "caveats", caveats_make());
 
+	neighbours = neighbours_describe(r);
+	if (neighbours)
+		json_object_set_new(meta, "neighbours", neighbours);
 	set_shortened(r, meta);
 	parts_meta(r, meta, false);
 	return meta;

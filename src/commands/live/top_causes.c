@@ -84,25 +84,38 @@ int top_causes_follow(struct top_causes *c, const struct top_vms *vms)
 
 /* ---- what had the CPU ---- */
 
-/* Whose thread that is, if that is known without its name; NULL: the findings look at the name. */
-static const char *ran_name(const struct top_causes *c, const struct followed *f, uint32_t pid)
+/* The VM, another one than f, whose process that is. */
+static const struct top_watched *other_vm(const struct top_vms *vms, const struct followed *f,
+					  uint32_t pid)
 {
-	if (pid == (uint32_t)f->pid)
-		return "own";
-	return array_any(c->nr, i, c->vm[i].pid == (pid_t)pid) ? "other-vm" : NULL;
+	return array_find(vms->vm, vms->nr, i,
+			  vms->vm[i].vm.pid == (pid_t)pid && pid != (uint32_t)f->pid);
 }
 
-static json_t *task_make(const struct top_causes *c, const struct followed *f, int tid,
+/* "gcc (4711)"; of another VM: "CPU 0/KVM (4712) of db". */
+static json_t *task_name(const struct stat_preemptor *p, const struct top_watched *vm)
+{
+	char text[sizeof(p->name.comm) + 300];
+
+	if (!p->tid)
+		return json_string("idle");
+	snprintf(text, sizeof(text), "%.*s (%u)%s%.256s", (int)sizeof(p->name.comm),
+		 (const char *)p->name.comm, p->tid, vm && vm->vm.name ? " of " : "",
+		 vm && vm->vm.name ? vm->vm.name : "");
+	text_sanitize(text);
+	return json_string(text);
+}
+
+/* "ran": whose thread it is, if that is known without its name; none: the findings look at the name. */
+static json_t *task_make(const struct top_vms *vms, const struct followed *f, int tid,
 			 const struct stat_preemptor *p, uint64_t ns)
 {
-	char comm[sizeof(p->name.comm) + 1] = "";
+	const struct top_watched *vm = other_vm(vms, f, p->name.pid);
+	const char *ran = p->name.pid == (uint32_t)f->pid ? "own" : vm ? "other-vm" : NULL;
 
-	memcpy(comm, p->name.comm, sizeof(p->name.comm));
-	text_sanitize(comm);
-	return json_pack("{s:i,s:o,s:I,s:I,s:s*,s:I}", "tid", tid, "task",
-			 p->tid ? json_sprintf("%s (%u)", comm, p->tid) : json_string("idle"),
+	return json_pack("{s:i,s:o,s:I,s:I,s:s*,s:I}", "tid", tid, "task", task_name(p, vm),
 			 "task_tid", (json_int_t)p->tid, "task_pid", (json_int_t)p->name.pid, "ran",
-			 ran_name(c, f, p->name.pid), "time_ns", (json_int_t)ns);
+			 ran, "time_ns", (json_int_t)ns);
 }
 
 /* False: it is not in use, or being given to another task. */
@@ -117,7 +130,7 @@ static bool slot_read(const struct stat_preemptor *slot, struct stat_preemptor *
 }
 
 /* Of one vCPU, since the last reading. */
-static void tasks_add(const struct top_causes *c, struct followed *f, const struct stat_vcpu *v,
+static void tasks_add(const struct top_vms *vms, struct followed *f, const struct stat_vcpu *v,
 		      unsigned int vcpu, int tid, json_t *tasks)
 {
 	for (unsigned int i = 0; i < STAT_PREEMPTOR_SLOTS; i++) {
@@ -129,11 +142,11 @@ static void tasks_add(const struct top_causes *c, struct followed *f, const stru
 		ns = now.ns - (now.begun == was->begun ? was->ns : 0);
 		*was = now;
 		if (ns)
-			json_array_append_new(tasks, task_make(c, f, tid, &now, ns));
+			json_array_append_new(tasks, task_make(vms, f, tid, &now, ns));
 	}
 }
 
-static json_t *tasks_make(struct top_causes *c, struct followed *f, const struct top_vms *vms,
+static json_t *tasks_make(struct followed *f, const struct top_vms *vms,
 			  const struct top_watched *w, const json_t *threads)
 {
 	json_t *tasks = json_array(), *thread;
@@ -144,7 +157,7 @@ static json_t *tasks_make(struct top_causes *c, struct followed *f, const struct
 			   tid = json_integer_value(json_object_get(thread, "tid"));
 
 		if (vcpu < (json_int_t)f->nr)
-			tasks_add(c, f, stat_vcpu(vms->stat, w->at.first + (unsigned int)vcpu),
+			tasks_add(vms, f, stat_vcpu(vms->stat, w->at.first + (unsigned int)vcpu),
 				  (unsigned int)vcpu, (int)tid, tasks);
 	}
 	return tasks;
@@ -163,7 +176,7 @@ static void vm_read(struct top_causes *c, const struct top_vms *vms, const struc
 	if (!outside)
 		return;
 	json_object_set_new(outside, "tasks",
-			    tasks_make(c, f, vms, w, json_object_get(outside, "threads")));
+			    tasks_make(f, vms, w, json_object_get(outside, "threads")));
 	json_object_set_new(outside, "vms",
 			    json_pack("[{s:s*,s:i}]", "exe", w->vm.exe, "pid", (int)w->vm.pid));
 	json_object_set_new(outside, "recorder", json_pack("{s:i}", "pid", (int)getpid()));
