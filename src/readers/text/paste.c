@@ -101,8 +101,8 @@ static bool head_join_so(struct text_lines *t, bool blank)
 	for (unsigned int n = 0; n < 2; n++) {
 		const struct physical *more = ahead_get(t, n);
 
-		bool timed = !n && more && more->class == PASTE_EVENT &&
-			     text_is_digit(*more->at) && !begins_with_thread(more);
+		bool timed = !n && more && more->class == PASTE_EVENT && text_is_digit(*more->at) &&
+			     !begins_with_thread(more);
 
 		if (!more ||
 		    (!timed && more->class != PASTE_UNKNOWN && more->class != PASTE_TIMELESS))
@@ -304,7 +304,9 @@ static bool now_is_cut(struct text_lines *t)
 		return true; /* quoted-printable, in a text of which the rest is not */
 	if (x->class >= PASTE_TIMELESS && x->end[-1] == '\\' && (!more || x->end[-2] != ' '))
 		return true; /* the line goes on, and the next one is another event */
-	if (x->class >= PASTE_TIMELESS && x->wrapped)
+	if (x->class >= PASTE_TIMELESS &&
+	    (x->wrapped || x->tight ||
+	     (p->grammar->has_edges && paste_ends_at_mark(x->at, x->end))))
 		return true;
 	if (x->class < PASTE_TIMELESS || x->marked || !p->grammar->ends)
 		return x->class >= PASTE_TIMELESS && x->marked;
@@ -313,6 +315,8 @@ static bool now_is_cut(struct text_lines *t)
 		return true;
 	case PASTE_HALF:
 		t->open_end = open && !x->last;
+		if (x->barred && x->width == p->width)
+			return true;
 		return !t->open_end && !goes_on &&
 		       (open || at_width || p->half[paste_half_slot(p, key)].nr < 2);
 	case PASTE_BARE:

@@ -51,6 +51,8 @@ struct paste_grammar {
 	 * `unsure`: there is a second one, but nothing proves where it begins.
 	 */
 	const char *(*split)(const char *s, const char *end, const char **first_end, bool *unsure);
+	/* Do screens and frames cut its lines at marks in which none of its events ends? See paste_ends_at_mark(). */
+	bool has_edges;
 	/* May the line be the rest of one that a terminal broke, of which joins() proves nothing? NULL: no. */
 	bool (*continues)(const char *s, const char *end);
 };

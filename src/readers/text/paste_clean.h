@@ -48,6 +48,18 @@ struct text_slice paste_prefix_source(const char *const *layer, unsigned int nr,
 /* Does a screen's '>' (less -S) or a person's "..." say that the line goes on? Not of texts that programs print. */
 bool paste_has_cut_mark(const char *s, const char *end);
 
+/*
+ * The end of an event's line without the bar of a frame after it; *ret_blanks before the bar: 0 if the frame cut the
+ * text.
+ */
+char *paste_bar_cut(char *s, char *end, size_t *ret_blanks);
+
+/* Does an event's text end as none of KVM does: "->", "<", "{", "-", what screens show where they cut? */
+bool paste_ends_at_mark(const char *s, const char *end);
+
+/* Any of these marks, or the bar of a frame. */
+bool paste_may_be_cut(const char *s, const char *end);
+
 /* The end of a line without the mark of an editor that it goes on, and the beginning of the next without one. */
 char *paste_mark_before(char *s, char *end);
 char *paste_mark_skip(char *s, char *end);

@@ -144,6 +144,16 @@ static bool is_several(const struct paste *p, const struct physical *x)
 	return p->grammar->split(x->at, x->end, &first_end, &unsure) || unsure;
 }
 
+/* Cuts off the bar of a frame. Does it say that the line was cut? */
+static void edge_cut(struct physical *x)
+{
+	size_t blanks = 2;
+
+	paste_line_cut(x, paste_bar_cut(x->at, x->end, &blanks));
+	x->tight = !blanks;
+	x->barred = blanks < 2;
+}
+
 bool paste_line_read(struct text_lines *t, struct physical *x)
 {
 	struct paste *p = t->paste;
@@ -177,6 +187,9 @@ bool paste_line_read(struct text_lines *t, struct physical *x)
 	x->apart |= paste_is_prompt(x->at, x->end) ||
 		    (x->class <= PASTE_HEAD &&
 		     text_seam_parse(x->at, x->end, &(struct text_seam){0}));
+	x->barred = x->tight = false;
+	if (x->class >= PASTE_TIMELESS && p->grammar->has_edges)
+		edge_cut(x);
 	x->marked = x->class >= PASTE_TIMELESS && (x->glued || paste_has_cut_mark(x->at, x->end));
 	if (paste_line_is_blank(x) || x->apart)
 		x->class = PASTE_OTHER;

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "readers/text/paste_clean.h"
 
 static bool paste_marks_has(const char *s, const char *end, const char *mark)
@@ -32,24 +33,60 @@ static bool has_mark_within(const char *s, const char *end)
 	return false;
 }
 
-bool paste_has_cut_mark(const char *s, const char *end)
+/* Text of people and programs, which may contain and end with anything. */
+static bool is_of_print(const char *s, const char *end)
 {
 	static const char *const texts[] = {"print: ", "puts: ", "mark_write: "};
+
+	return array_any(sizeof(texts) / sizeof(*texts), i, paste_marks_has(s, end, texts[i]));
+}
+
+char *paste_bar_cut(char *s, char *end, size_t *ret_blanks)
+{
+	char *bar = end, *p;
+
+	while (bar > s && bar[-1] == ' ')
+		bar--;
+	if (bar == s || bar[-1] != '|' || is_of_print(s, end))
+		return end;
+	for (p = bar - 1; p > s && p[-1] == ' ';)
+		p--;
+	*ret_blanks = (size_t)(bar - 1 - p);
+	return p;
+}
+
+bool paste_ends_at_mark(const char *s, const char *end)
+{
+	while (end > s && end[-1] == ' ')
+		end--;
+	return end - s >= 2 &&
+	       (strchr("<{-'", end[-1]) || (end[-1] == '>' && strchr("-=", end[-2]))) &&
+	       !is_of_print(s, end);
+}
+
+bool paste_has_cut_mark(const char *s, const char *end)
+{
 	const char *open;
 
 	bool within = has_mark_within(s, end) || (end > s && end[-1] == '$');
 
 	if (end - s < 4 || (!within && end[-1] != '>' && memcmp(end - 3, "...", 3) != 0))
 		return false;
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
-		if (memmem(s, (size_t)(end - s), texts[i], strlen(texts[i])))
-			return false;
+	if (is_of_print(s, end))
+		return false;
 	if (within)
 		return true;
 	open = memrchr(s, '<', (size_t)(end - s)); /* "<stack trace>" */
 	if (end[-1] == '>' && open && memchr(open, '>', (size_t)(end - open)) == end - 1)
 		return false;
 	return end[-1] == '.' || !strchr("-=", end[-2]);
+}
+
+bool paste_may_be_cut(const char *s, const char *end)
+{
+	end = text_trim_end(s, end);
+	return end > s && (end[-1] == '|' || (unsigned char)end[-1] >= 0x80 ||
+			   paste_ends_at_mark(s, end) || paste_has_cut_mark(s, end));
 }
 
 char *paste_end_mark_cut(char *s, char *end)

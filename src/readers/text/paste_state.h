@@ -30,6 +30,7 @@ struct physical {
 	bool ended;   /* by a tag, or by the end of a JSON string */
 	bool glued;   /* several records, of which nothing proves where they begin */
 	bool wrapped; /* it has, or the next has, a mark that says that the line goes on */
+	bool barred, tight; /* at most one blank before the bar of a frame; none */
 	bool marked;  /* as cut: paste_has_cut_mark() */
 	bool last;    /* of a text without a newline at its end */
 	struct text_slice source; /* that the prefix names; of length 0: none */

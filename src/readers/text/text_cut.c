@@ -369,4 +369,5 @@ const struct paste_grammar text_paste_grammar = {
 	.joins = trace_joins,
 	.ends = trace_ends,
 	.split = text_split,
+	.has_edges = true,
 };

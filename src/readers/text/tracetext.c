@@ -140,8 +140,8 @@ enum text_line_kind tracetext_line(struct tracetext *t)
 			continue;
 		if (t->head.skip && t->lines.number == 1)
 			continue;
-		t->is_odd = !t->scanned && !t->lines.paste && (paste_is_odd(s, end) ||
-							      paste_has_cut_mark(s, end));
+		t->is_odd = !t->scanned && !t->lines.paste &&
+			    (paste_is_odd(s, end) || paste_may_be_cut(s, end));
 		t->kind = !t->lines.signature	     ? line_parse(t, s, end)
 			  : text_skip_quote(s) < end ? TEXT_UNKNOWN
 						     : TEXT_EMPTY;
