@@ -38,7 +38,7 @@ struct text_counted {
 
 enum {
 	COUNTED_TEXTS_MAX = 4096,
-	COUNT_DIGITS_MAX = 18,
+	COUNT_BYTES = 28, /* of a number with separators */
 	THREAD_MIN = 100,
 	UNIQ_BLANKS = 3 /* before a number of 4 digits: uniq -c has 7 columns, perf script 5 */
 };
@@ -60,28 +60,19 @@ static bool counted_event(const char *s, const char *end, struct text_counted *r
 	       ret->event.timeless;
 }
 
-static bool is_group(const char *s)
-{
-	return strchr(",.'", *s) && *s && text_is_digit(s[1]) && text_is_digit(s[2]) &&
-	       text_is_digit(s[3]) && !text_is_digit(s[4]);
-}
-
-/* "90112", "90,112" at s, before `end`; its end, or NULL. */
+/* "90112", "90,112", "90 112" at s, before `end`; its end, or NULL. */
 static const char *count_read(const char *s, const char *end, uint64_t *ret)
 {
-	char digits[COUNT_DIGITS_MAX + TEXT_LINE_SLACK] = "";
-	const char *number = digits, *p = s;
-	size_t nr = 0;
+	char text[COUNT_BYTES + TEXT_LINE_SLACK] = "";
+	const char *p;
+	double v;
 
-	for (; p < end && nr < COUNT_DIGITS_MAX; p++) {
-		if (text_is_digit(*p))
-			digits[nr++] = *p;
-		else if (p == s || p + 3 >= end || !is_group(p))
-			break;
-	}
-	digits[nr] = '\0';
-	*ret = text_decimal(&number);
-	return nr && (p == end || !text_is_digit(*p)) ? p : NULL;
+	memcpy(text, s, end - s < COUNT_BYTES ? (size_t)(end - s) : COUNT_BYTES);
+	p = tool_number_parse(text, &v, ret);
+	if (!p || *ret == TOOL_TABLE_UNKNOWN)
+		return NULL;
+	p = tool_count_rest(text, p, ret);
+	return p < text + COUNT_BYTES ? s + (p - text) : NULL;
 }
 
 /* "90112 ", "90112: ", "90112x ", "90112 | ": where the event begins; NULL: no number, or one of grep -n ("12:kvm"). */

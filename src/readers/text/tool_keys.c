@@ -9,6 +9,7 @@
  *
  * Both print the numbers of exit reasons. Whose numbers they are is seen from the largest: those of SVM are large.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,19 +58,30 @@ void tool_map_end(struct tool_lines *l)
 	l->map_empty = false;
 }
 
+/* A count at s, also in groups, behind which the line ends or has one of `then`. */
+static bool key_count_read(const char *s, const char *then, uint64_t *ret)
+{
+	const char *end = tool_count_read(s, ret);
+
+	end = end ? tool_count_rest(s, end, ret) : NULL;
+	return end && (!*end || strchr(then, *end));
+}
+
 /* "[2, 4)     1200 |@@@@@@@@@|" of the map above */
 static int bucket_line(struct tool_lines *l, const char *text)
 {
 	const char *at = text + strcspn(text, "])");
 	uint64_t count;
-	double v;
 
 	if (!*l->map || !strchr("[(", *text) || !*text || !*at)
 		return 0;
 	at += 1 + strspn(at + 1, " ");
-	at = tool_number_parse(at, &v, &count);
-	if (!at || !strchr(at, '|') || count == TOOL_TABLE_UNKNOWN)
+	if (!isdigit((unsigned char)*at) || !strchr(at, '|'))
 		return 0;
+	if (!key_count_read(at, " |", &count)) {
+		tool_missing_row(l, text);
+		return 1;
+	}
 	int done = key_put(l, "bpftrace", l->map, count, l->map_empty);
 
 	l->map_empty = false;
@@ -108,9 +120,12 @@ static int bpftrace_line(struct tool_lines *l, const char *text)
 	at += 1 + strspn(at + 1, " ");
 	l->plain_values |= strncmp(at, "count ", 6) != 0;
 	at = !strncmp(at, "count ", 6) ? at + 6 : at;
-	at = tool_count_read(at, &count);
-	if (!at || (*at && *at != ','))
+	if (!isdigit((unsigned char)*at))
 		return 0;
+	if (!key_count_read(at, ",", &count)) {
+		tool_missing_row(l, text);
+		return 1;
+	}
 	return key_put(l, "bpftrace", key, count, true);
 }
 
@@ -120,7 +135,6 @@ static int histogram_line(struct tool_lines *l, const char *text)
 	const char *open = strchr(text, '{'), *close = strstr(text, "} hitcount:");
 	char key[128] = "{";
 	uint64_t count;
-	double v;
 	int len = 1;
 
 	if (!open || !close || close < open)
@@ -132,8 +146,12 @@ static int histogram_line(struct tool_lines *l, const char *text)
 		len--;
 	key[len] = '\0';
 	close += strcspn(close, "0123456789");
-	if (!tool_number_parse(close, &v, &count) || count == TOOL_TABLE_UNKNOWN)
+	if (!*close)
 		return 0;
+	if (!key_count_read(close, " }", &count)) {
+		tool_missing_row(l, text);
+		return 1;
+	}
 	tool_block_once(l, key);
 	return key_put(l, "a histogram trigger", key, count, false);
 }

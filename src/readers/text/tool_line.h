@@ -174,6 +174,12 @@ void tool_words_split(char *s, struct tool_words *ret);
 /* Blanks, marks of quotes, frames. */
 const char *tool_blanks_skip(const char *s);
 
+/* tool_groups.c: a line with the digits of ASCII, and commas between groups of them. Returns its new end. */
+char *tool_groups_replace(char *s, char *end);
+
+/* The groups "234 567" of "1 234 567" behind `end`, where the number `count` ends; for where no column follows. */
+const char *tool_count_rest(const char *number, const char *end, uint64_t *count);
+
 /* The unit of a duration in ns; 0: it is none. */
 double tool_unit_parse(const char *s, size_t len);
 

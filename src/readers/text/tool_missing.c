@@ -143,6 +143,13 @@ static bool is_part(const struct tool_lines *l, const struct tool_words *w)
 		strspn(w->word[0], "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == strlen(w->word[0]));
 }
 
+/* "2:786 sched:sched_switch": a row of perf stat, whose count is in no known form. */
+static bool is_count_and_event(const struct tool_words *w)
+{
+	return w->nr > 1 && isdigit((unsigned char)*w->word[0]) &&
+	       tool_is_event(w->word[1], strlen(w->word[1]));
+}
+
 static void words_print(const struct tool_words *w, char *buf, size_t size)
 {
 	size_t len = 0;
@@ -161,8 +168,8 @@ void tool_missing_part(struct tool_lines *l, const struct tool_words *w)
 	tool_missing_total_see(l, text);
 	if (!w->nr || !is_part(l, w))
 		return;
-	/* before the first row only what names an exit reason, as prose does not */
-	if (!l->rows && !l->heading && !l->nr_names &&
+	/* before the first row only what names an exit reason, or an event behind a count, as prose does not */
+	if (!l->rows && !l->heading && !l->nr_names && !is_count_and_event(w) &&
 	    !array_any(w->nr, i,
 		       isupper((unsigned char)*w->word[i]) && exit_reason_known(w->word[i])))
 		return;

@@ -188,6 +188,7 @@ static int whole_line_add(struct tool_lines *l, char *s, char *end)
 
 	if (l->printable)
 		*(end = printable_decode(s, end)) = '\n';
+	end = tool_groups_replace(s, end);
 	*paste_clean(s, end) = '\0';
 	tool_join_open(&join, tool_mail_tags_cut(s));
 	while (!err && (s = tool_join_next(&join)))
