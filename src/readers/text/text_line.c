@@ -254,7 +254,7 @@ static const char *cpu_before(struct text_line *l, const char *s, const char *en
 /* What is before the time or the event's name. */
 static bool loose_head_parse(struct text_line *l, const char *s, const char *end)
 {
-	const char *cpu = cpu_before(l, s, end);
+	const char *cpu = cpu_before(l, s, end = text_misc_cut(s, end));
 
 	l->have_cpu = cpu;
 	l->cpu = cpu ? l->cpu : RECORD_CPU_UNKNOWN;

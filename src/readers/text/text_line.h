@@ -82,6 +82,9 @@ const char *text_split_end(const char *s, const char *end);
 /* text_period.c: where the columns before an event of perf script end, of which the last may be the sample's period. */
 const char *text_period_cut(const char *line, const char *s, const char *name);
 
+/* The end of the columns without perf's misc at it: "K     ". */
+const char *text_misc_cut(const char *s, const char *end);
+
 /* A thread of a VMM, whose name is one without a number, too: perf script -F comm,time,event,trace. */
 bool text_is_vmm_thread(const char *s, const char *end);
 

@@ -5,6 +5,7 @@
  *
  * Source: perf's builtin-script.c (process_event).
  */
+#include <ctype.h>
 #include <string.h>
 
 #include "readers/text/lines.h"
@@ -12,8 +13,30 @@
 
 enum {
 	PERIOD_WIDTH = 10, /* "%10u " */
+	MISC_WIDTH = 6,
+	MISC_LETTERS = 3,
 	THREAD_DIGITS = 3, /* a name that ends in a blank and a number, "fc_vcpu 12", has fewer */
 };
+
+/*
+ * perf script -F misc: in which mode the CPU was ("K", "U", "H", "GK", "GU" of a guest), and what a record of another
+ * kind has ("E", "M", "S", "Sp"), in a column of its own, 6 wide. It is behind a number, a CPU or a name that is known.
+ */
+const char *text_misc_cut(const char *s, const char *end)
+{
+	const char *p = text_trim_end(s, end), *word = p, *before;
+
+	while (word > s && isalpha((unsigned char)word[-1]))
+		word--;
+	before = text_trim_end(s, word);
+	if (word == p || p - word > MISC_LETTERS || (word > s && word == before) ||
+	    strspn(word, "KUHGgMESp") < (size_t)(p - word) || islower((unsigned char)*word))
+		return end;
+	return before == s || before[-1] == ']' || text_is_digit(before[-1]) ||
+			       end - word == MISC_WIDTH || text_is_vmm_thread(s, before)
+		       ? before
+		       : end;
+}
 
 bool text_is_vmm_thread(const char *s, const char *end)
 {
@@ -51,6 +74,7 @@ const char *text_period_cut(const char *line, const char *s, const char *name)
 		return name;
 	if (end - before == PERIOD_WIDTH || end - before == PERIOD_WIDTH + 1 ||
 	    end - digits > PERIOD_WIDTH || (before > s && before[-1] == ']') ||
+	    (before > s && text_misc_cut(s, digits) < before) ||
 	    (before > s && is_thread(s, before, text_slice_of(digits, end))))
 		return digits;
 	return name;

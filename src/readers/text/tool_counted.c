@@ -40,7 +40,8 @@ enum {
 	COUNTED_TEXTS_MAX = 4096,
 	COUNT_BYTES = 28, /* of a number with separators */
 	THREAD_MIN = 100,
-	UNIQ_BLANKS = 3 /* before a number of 4 digits: uniq -c has 7 columns, perf script 5 */
+	PERIOD_WIDTH = 10, /* uniq -c has 7 */
+	UNIQ_BLANKS = 3	   /* before a number of 4 digits: uniq -c has 7 columns, perf script 5 */
 };
 
 /* An event without a time. */
@@ -129,6 +130,7 @@ struct counted_look {
 	uint64_t nr, last;
 	bool is_of_perf; /* the last: a thread, and the event with its system and all of its text */
 	bool by_one, ascends, repeats, small, is_trace;
+	bool are_periods; /* of perf script -F event,trace,period, which has a column for them */
 	struct hash_table texts, numbers;
 };
 
@@ -141,6 +143,7 @@ static void counted_look_at(struct counted_look *c, const char *s, const char *e
 	struct text_line l = {.layout = TEXT_FTRACE};
 	struct text_counted now;
 	uint64_t hash;
+	size_t blanks = strspn(s, " ");
 
 	if (!text_counted_parse(s, end, &now)) {
 		c->is_trace |= text_line_parse(&l, s, end) == TEXT_EVENT;
@@ -156,13 +159,15 @@ static void counted_look_at(struct counted_look *c, const char *s, const char *e
 	c->is_of_perf = now.count >= THREAD_MIN && now.event.system.len &&
 			text_skip_blanks(s) - s < UNIQ_BLANKS && !is_reason(now.event.text) &&
 			memchr(now.event.text.at, ' ', now.event.text.len);
+	c->are_periods &=
+		now.event.system.len && blanks + strspn(s + blanks, "0123456789") == PERIOD_WIDTH;
 	c->last = now.count;
 	c->nr++;
 }
 
 bool text_is_counted(const char *head, size_t len)
 {
-	struct counted_look c = {.by_one = true, .ascends = true};
+	struct counted_look c = {.by_one = true, .ascends = true, .are_periods = true};
 	char *copy = text_copy(head, len), *end;
 	bool are_threads;
 
@@ -176,8 +181,8 @@ bool text_is_counted(const char *head, size_t len)
 	are_threads = !c.small && c.nr > 1 && c.numbers.nr * 2 <= c.nr;
 	hash_deinit(&c.texts);
 	hash_deinit(&c.numbers);
-	if (c.is_trace || are_threads || !c.nr || (c.by_one && (c.nr > 1 || c.last == 1)) ||
-	    (c.nr == 1 && c.is_of_perf))
+	if (c.is_trace || are_threads || c.are_periods || !c.nr ||
+	    (c.by_one && (c.nr > 1 || c.last == 1)) || (c.nr == 1 && c.is_of_perf))
 		return false;
 	return !c.repeats || !c.ascends;
 }
