@@ -9,7 +9,8 @@
 #include "event/records.h"
 #include "model/waits.h"
 
-enum { CPUS_MAX = 1 << 16, WAITERS_MAX = 256 /* of a CPU, of which it is known who runs instead */ };
+/* Each switch of a CPU costs time for each of its waiters. */
+enum { CPUS_MAX = 1 << 16, WAITERS_MAX = 32 /* of a CPU, of which it is known who runs instead */ };
 
 /* A CPU that threads wait for. */
 struct waited_cpu {

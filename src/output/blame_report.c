@@ -82,6 +82,10 @@ json_t *blame_report_caveats(const struct blame_report *r)
 	caveat_count(list, "... of which some time is unknown, as there are too many sums",
 		  n->unnamed);
 	caveat_count(list,
+		     "waits for a CPU for which the task that ran is unknown, as too many threads "
+		     "wait for it",
+		     n->ready);
+	caveat_count(list,
 		     "waits for the global mutex whose owner is unknown, as too many vCPUs wait",
 		     n->crowded);
 	caveat_count(list, "events dropped: thread table full", n->refused);

@@ -97,6 +97,20 @@ def threads_ready_one_cpu(n):
         yield switch(2000002 + 4 * i, 12, 98, 1, tid=12)
 
 
+@dimension(1000)
+def exits_ready(n):
+    """All vCPUs have left the guest at once; on each CPU one is preempted by the next, so that all wait for one."""
+    def vcpu(i):
+        return {"pid": 10 + i % 100, "tid": 100 + i, "vcpu": i, "cpu": i % 64}
+    for i in range(n):
+        yield leave(1000000 + i, **vcpu(i))
+    for i in range(n):
+        yield event(2000000 + 2 * i, "sched_switch", prev_tid=100 + i, prev_state=0, prev_comm="vcpu",
+                    next_tid=164 + i, next_comm="vcpu", **vcpu(i))
+    for i in reversed(range(n)):
+        yield enter(3000000 + n - i, **vcpu(i))
+
+
 @dimension(1600)
 def threads_asleep(n):
     """Each sleeps on a lock of its own and is woken by another one."""

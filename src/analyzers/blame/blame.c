@@ -358,6 +358,7 @@ static void window_begin(struct blame *b)
 		exit_deliver(b, (struct thread *)m);
 	b->has_begun = true;
 	b->counts = (struct blame_counts){.refused = before.refused,
+					  .ready = 0 - b->model.counts.unnamed,
 					  .switches = before.switches,
 					  .blocks = before.blocks,
 					  .user_exits = before.user_exits,
@@ -406,6 +407,7 @@ int blame_end(struct blame *b)
 			++*(exit_open_is_lost(b, t) ? &b->counts.lost : &b->counts.open);
 	}
 	b->counts.refused += b->model.counts.refused;
+	b->counts.ready += b->model.counts.unnamed;
 	return b->err;
 }
 

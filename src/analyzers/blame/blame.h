@@ -93,7 +93,7 @@ struct blame_part {
 
 enum {
 	BLAME_PARTS_MAX = 8192, /* of one exit; later ones are summed up by what they name, after them */
-	BLAME_SUMS_MAX = 64,	/* of these; the time of others is unknown */
+	BLAME_SUMS_MAX = 64,	/* of these, or fewer at twice BLAME_OPEN_PARTS_MAX; the time of others is unknown */
 	BLAME_OPEN_PARTS_MAX = 1 << 17, /* of all exits that are open: at that, the later parts of each are summed up */
 	BLAME_WAITERS_MAX = 64, /* vCPUs of a VM that wait for the global mutex and of which it is known who has it */
 };
@@ -123,6 +123,7 @@ struct blame_counts {
 	uint64_t halts;	    /* for hlt: all of it counts as halted, as no event shows how long it was */
 	uint64_t busy_halts; /* ... or nothing of it, as it was too short to sleep */
 	uint64_t unnamed;   /* ... and more than BLAME_SUMS_MAX sums */
+	uint64_t ready;     /* waits for a CPU for which it is unknown who ran: too many waited (model/waits.c) */
 	uint64_t crowded;   /* waits for the global mutex beyond BLAME_WAITERS_MAX: who has it is unknown */
 	uint64_t refused;   /* events of threads beyond the limit */
 	bool switches, blocks; /* the trace has sched_switch, sched_block */

@@ -53,6 +53,7 @@ struct cycle *exit_begin(struct blame *b, struct thread *t, const struct event *
 	c->start_ns = c->since_ns = ev->time_ns;
 	c->nr = 0;
 	c->detailed = BLAME_PARTS_MAX;
+	c->sums = BLAME_SUMS_MAX;
 	return c;
 }
 

@@ -27,7 +27,8 @@ struct cycle {
 	uint64_t since_ns; /* end of the last part */
 	struct blame_who access; /* the newest port or address that the guest accessed */
 	unsigned int nr, max;
-	unsigned int detailed; /* of its parts; later ones are sums */
+	unsigned int detailed; /* of its parts; later ones are sums, */
+	unsigned int sums;     /* ... at most so many */
 	struct blame_part *part; /* array.h */
 };
 

@@ -167,13 +167,13 @@ static bool part_continues(const struct blame_part *a, const struct blame_part *
 	       !strcmp(a->who.comm, b->who.comm);
 }
 
-/* Tasks that ran instead are summed up by their names. */
+/* Tasks that ran instead are summed up by their names, which end in zeros (waits.c): this is the hot loop. */
 static bool sum_matches(struct blame_part *sum, const struct blame_part *p)
 {
 	if (p->cause != BLAME_PREEMPTED && p->cause != BLAME_RUNQUEUE)
 		return part_continues(sum, p);
 	if (sum->cause != p->cause || !sum->who.tid != !p->who.tid ||
-	    strcmp(sum->who.comm, p->who.comm) != 0)
+	    memcmp(sum->who.comm, p->who.comm, sizeof(p->who.comm)) != 0)
 		return false;
 	if (sum->who.tid != p->who.tid)
 		sum->who.tid = BLAME_SEVERAL;
@@ -188,11 +188,11 @@ static struct blame_part *sum_find(struct blame *b, struct cycle *c, struct blam
 	for (unsigned int i = c->detailed; i < c->nr; i++)
 		if (sum_matches(&c->part[i], p))
 			return &c->part[i];
-	if (c->nr < c->detailed + BLAME_SUMS_MAX - 1)
+	if (c->nr < c->detailed + c->sums - 1)
 		return NULL;
 	p->cause = BLAME_UNKNOWN;
 	memset(&p->who, 0, sizeof(p->who));
-	if (c->nr == c->detailed + BLAME_SUMS_MAX)
+	if (c->nr == c->detailed + c->sums)
 		return &c->part[c->nr - 1];
 	b->counts.unnamed++;
 	return NULL;
@@ -210,13 +210,18 @@ static void part_room(struct blame *b, struct cycle *c)
 }
 
 /* Each exit has room for so many, whatever others have. */
-enum { PARTS_OF_EACH = 32 };
+enum { PARTS_OF_EACH = 8 };
 
+/* The details of all have so much room, and the sums as much again. */
 static void parts_limit(const struct blame *b, struct cycle *c)
 {
-	if (c->nr == c->max && c->nr >= PARTS_OF_EACH && c->nr < c->detailed &&
-	    b->nr_parts + c->nr > BLAME_OPEN_PARTS_MAX)
+	if (c->nr < PARTS_OF_EACH || b->nr_parts + c->nr <= BLAME_OPEN_PARTS_MAX)
+		return;
+	if (c->nr == c->max && c->nr < c->detailed)
 		c->detailed = c->nr;
+	if (c->nr + 1 == c->max && c->nr > c->detailed &&
+	    b->nr_parts > 2 * BLAME_OPEN_PARTS_MAX && c->nr < c->detailed + c->sums)
+		c->sums = c->nr + 1 - c->detailed;
 }
 
 static void part_add(struct blame *b, struct cycle *c, struct blame_part *p)
