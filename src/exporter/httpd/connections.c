@@ -3,7 +3,8 @@
  * The connections of hostrace-httpd, so that slow or idle ones keep nobody from being answered. A new connection always
  * gets a place: if its address has too many, or all together are too many, the oldest one whose request is not complete
  * is ended, once it has had a moment for it. Those on which a user gave the password have places of their own, which
- * the others cannot take. What is not complete when its time is over is ended, however many bytes of it come.
+ * the others cannot take. What is not complete when its time is over is ended, however many bytes of it come. Who sends
+ * requests ahead of their answers gets few of them: then the connection is closed, and a new one waits for its turn.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -111,6 +112,7 @@ bool connections_accept(struct connections *c, int listening, struct MHD_Daemon 
 
 	if (fd < 0)
 		return false;
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &(int){SEND_BYTES}, sizeof(int));
 	*e = (struct connection){.fd = fd,
 				 .number = ++c->begun,
 				 .begin_ms = now,
@@ -187,6 +189,19 @@ void connections_completed(void *arg, struct MHD_Connection *connection, void **
 	e->number = ++((struct connections *)arg)->begun;
 	e->begin_ms = monotonic_ms();
 	e->until_ms = e->begin_ms + (IDLE_SECONDS + REQUEST_SECONDS) * 1000;
+}
+
+bool connections_may_ask(struct connections *c, struct MHD_Connection *connection)
+{
+	struct connection *e = entry_of(c, connection);
+	uint64_t second = monotonic_ms() / 1000;
+
+	if (!e)
+		return false;
+	if (e->second != second)
+		e->nr_answers = 0;
+	e->second = second;
+	return e->nr_answers++ < ANSWERS_PER_SECOND;
 }
 
 void connections_answer(struct connections *c, struct MHD_Connection *connection, bool of_user)

@@ -17,6 +17,8 @@ enum {
 	REQUEST_SECONDS = 10,	      /* for head and body */
 	IDLE_SECONDS = 15,	      /* between two requests */
 	ANSWER_SECONDS = 60,	      /* to receive an answer */
+	ANSWERS_PER_SECOND = 4,	      /* of one connection, then it is closed */
+	SEND_BYTES = 64 << 10,	      /* that the kernel takes for who does not read */
 	CONNECTION_PEER = 8,	      /* bytes of an address that count */
 };
 
@@ -24,6 +26,8 @@ struct connection {
 	int fd; /* libmicrohttpd's; -1: this entry is free */
 	bool ending, answered, of_user;
 	uint64_t number, begin_ms, until_ms;
+	uint64_t second; /* of the monotonic clock */
+	unsigned int nr_answers; /* ... in which it had so many */
 	uint8_t peer[CONNECTION_PEER];
 };
 
@@ -52,6 +56,12 @@ void connections_completed(void *arg, struct MHD_Connection *connection, void **
 
 /* CONNECTION_PEER bytes; NULL: unknown. */
 const uint8_t *connections_peer(struct connections *c, struct MHD_Connection *connection);
+
+/*
+ * Counts the request, which is complete. False: the connection has had its answers of this second. It is to be closed:
+ * the requests that it has sent ahead would be answered before those of new connections.
+ */
+bool connections_may_ask(struct connections *c, struct MHD_Connection *connection);
 
 /* The request of this connection is complete, and gets its answer; a user gave the password. */
 void connections_answer(struct connections *c, struct MHD_Connection *connection, bool of_user);

@@ -166,6 +166,8 @@ static enum MHD_Result text_reply(struct MHD_Connection *c, unsigned int status,
 	MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, "text/html; charset=utf-8");
 	if (status == MHD_HTTP_TOO_MANY_REQUESTS)
 		MHD_add_response_header(r, MHD_HTTP_HEADER_RETRY_AFTER, LOGIN_LATER_TEXT);
+	if (status == MHD_HTTP_SERVICE_UNAVAILABLE)
+		MHD_add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close");
 	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
 		MHD_add_response_header(r, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
 	return reply(c, status, r);
@@ -271,6 +273,9 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 		*upload_len = 0;
 		return MHD_YES;
 	}
+	if (!connections_may_ask(&s->connections, c))
+		return text_reply(c, MHD_HTTP_SERVICE_UNAVAILABLE,
+				  "too many requests on one connection\n");
 	refused = host_refused(s, c, version);
 	if (refused) {
 		connections_answer(&s->connections, c, false);
