@@ -184,17 +184,17 @@ static int memory_check(int status)
 	return command_failed();
 }
 
-static int run_command(const struct command *c, int argc, char **argv)
+/* `given`: options before the command. */
+static int run_command(const struct command *c, struct options_given *given, int argc, char **argv)
 {
 	const struct option_row *tables[TABLES_MAX + 2] = {common_options};
-	struct options_given given = {0};
 	int nr = 0, rest = 0;
 
 	command_now = c;
-	command_given = &given;
+	command_given = given;
 	for (int i = 0; i < TABLES_MAX && c->options[i]; i++)
 		tables[i + 1] = c->options[i];
-	if (options_parse(argc, argv, tables, &given, &nr, &rest))
+	if (options_parse(argc, argv, tables, given, &nr, &rest))
 		return command_usage("%s", error_text());
 	if (common.help) {
 		print_help(c);
@@ -216,7 +216,7 @@ static int run_command(const struct command *c, int argc, char **argv)
 }
 
 /* Runs the command line `words`, with further arguments. */
-static int run_instead(const char *words, int argc, char **argv)
+static int run_instead(const char *words, struct options_given *given, int argc, char **argv)
 {
 	enum { WORDS_MAX = 8 };
 	_cleanup_free_ char *text = strdup(words);
@@ -229,7 +229,7 @@ static int run_instead(const char *words, int argc, char **argv)
 	while (nr < WORDS_MAX && (all[nr] = strsep(&next, " ")))
 		nr++;
 	memcpy(all + nr, argv, (size_t)argc * sizeof(*all));
-	return run_command(command_find(all[0]), nr + argc, all);
+	return run_command(command_find(all[0]), given, nr + argc, all);
 }
 
 /* Has the reader of stdout closed it, as in `hostrace list | head`? */
@@ -261,9 +261,10 @@ static int command_start(int argc, char **argv)
 		{0},
 	};
 	const struct option_row *const tables[] = {version_option, common_options, NULL};
+	struct options_given given = {0};
 	int at = 0;
 
-	if (options_parse_leading(argc, argv, tables, &at))
+	if (options_parse_leading(argc, argv, tables, &given, &at))
 		return command_usage("%s", error_text());
 	const char *name = argv[at];
 	if (version || (name && !strcmp(name, "version"))) {
@@ -282,8 +283,8 @@ static int command_start(int argc, char **argv)
 	const char *instead = c && c->instead && argv[at + 1] ? c->instead(argv[at + 1]) : NULL;
 
 	if (instead)
-		return run_instead(instead, argc - at - 2, argv + at + 2);
-	return c ? run_command(c, argc - at, argv + at) : unknown_command(name);
+		return run_instead(instead, &given, argc - at - 2, argv + at + 2);
+	return c ? run_command(c, &given, argc - at, argv + at) : unknown_command(name);
 }
 
 /* A write beyond `ulimit -f` fails with EFBIG, and is reported. Unlike SIG_IGN, started programs do not inherit it. */

@@ -119,11 +119,45 @@ static int given_add(struct options_given *given, const struct option_row *o)
 	return 0;
 }
 
+/* Of the same variable: two options may have one. */
+static void repeated_note(struct options_given *given, const struct option_row *o)
+{
+	bool several = o->kind == OPT_FLAG || o->kind == OPT_LIST || o->kind == OPT_NUMBERS;
+
+	if (given && !several && !given->repeated &&
+	    array_any(given->nr, i, given->row[i]->to == o->to))
+		given->repeated = o;
+}
+
+/* A list's elements are separated by commas where the name of its argument says so. */
+static bool has_empty(const struct option_row *o, const char *value)
+{
+	size_t len = strlen(value);
+	bool is_list = o->arg && (strchr(o->arg, ',') || !strcmp(o->arg, "LIST"));
+
+	return !len || (is_list && (*value == ',' || value[len - 1] == ',' || strstr(value, ",,")));
+}
+
 static int option_set(struct words *w, const struct option_row *o, const char *value)
 {
 	int err = value_set(o, value, true);
 
-	return err ? err : given_add(w->given, o);
+	if (err)
+		return err;
+	repeated_note(w->given, o);
+	if (w->given && value && !w->given->empty && has_empty(o, value))
+		w->given->empty = o;
+	return given_add(w->given, o);
+}
+
+int options_values_check(const struct options_given *given)
+{
+	const struct option_row *o = given->repeated;
+
+	if (o)
+		return fail(-EINVAL, "--%s: given twice (it takes one value)", o->name);
+	o = given->empty;
+	return o ? fail(-EINVAL, "--%s: empty value (expected %s)", o->name, o->arg) : 0;
 }
 
 /* --no-NAME: an earlier --NAME does not count. */
@@ -181,7 +215,10 @@ static const struct option_row *find_letter(const struct option_row *const *tabl
 /* Adds the words after the current one up to the next option. */
 static int words_set(struct words *w, const struct option_row *o)
 {
-	int err = given_add(w->given, o);
+	int err;
+
+	repeated_note(w->given, o);
+	err = given_add(w->given, o);
 
 	*(struct text_list *)o->to = (struct text_list){.given = true}; /* the last one counts */
 	while (!err && w->at + 1 < w->argc && w->argv[w->at + 1][0] != '-')
@@ -274,9 +311,10 @@ static int parse_option(struct words *w)
 }
 
 int options_parse_leading(int argc, char **argv, const struct option_row *const *tables,
-			  int *ret_next)
+			  struct options_given *given, int *ret_next)
 {
-	struct words w = {.argc = argc, .at = 1, .argv = argv, .tables = tables};
+	struct words w = {
+		.argc = argc, .at = 1, .argv = argv, .tables = tables, .given = given};
 	int err = 0;
 
 	for (; !err && w.at < argc && is_option(argv[w.at]); w.at++)

@@ -55,6 +55,7 @@ enum { OPTIONS_GIVEN_MAX = 128 };
 struct options_given {
 	const struct option_row *row[OPTIONS_GIVEN_MAX];
 	unsigned int nr;
+	const struct option_row *repeated, *empty; /* the first ones that options_values_check() rejects */
 };
 
 bool option_is_given(const struct options_given *given, const struct option_row *o);
@@ -74,7 +75,14 @@ int options_parse(int argc, char **argv, const struct option_row *const *tables,
  * Errors: as options_parse().
  */
 int options_parse_leading(int argc, char **argv, const struct option_row *const *tables,
-			  int *ret_next);
+			  struct options_given *given, int *ret_next);
+
+/*
+ * What one of two values replaces would be lost without a word, and an empty one selects nothing or all: -EINVAL with
+ * the error message set if an option that takes one value was given twice, or a value or an element of a list ("a,,b")
+ * is empty.
+ */
+int options_values_check(const struct options_given *given);
 
 /* Prints one row per option, wrapped at 80 columns; not those of `unused`: names separated by blanks, may be NULL. */
 void options_help(const struct option_row *const *tables, const char *unused, FILE *out);

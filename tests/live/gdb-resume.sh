@@ -18,9 +18,9 @@ real_gdb() { # COMMAND...
 	timeout 100 gdb -nx -batch -ex "target remote ${gdb#unix:}" "${@/#/-ex=}" -ex detach >gdb.out 2>&1
 }
 
-# ask COMMAND ARGS
+# ask COMMAND ARGS; $exe: another ELF file
 ask() {
-	timeout 200 "$HOSTRACE" guest -e "$elf" -r "$gdb" "$@" >out 2>err # the last -e counts
+	timeout 200 "$HOSTRACE" guest -e "${exe:-$elf}" -r "$gdb" "$@" >out 2>err
 }
 
 # commands WHEN: each leaves the VM running
@@ -225,7 +225,7 @@ note_of 1 "extract -o /not/here/t"
 objcopy -O binary -j .rodata "$elf" rodata
 printf other | dd of=rodata conv=notrunc 2>/dev/null
 objcopy --update-section .rodata=rodata "$elf" other.elf
-note_of 1 "threads -e other.elf"
+exe=other.elf note_of 1 threads
 # Killed before the stub has answered: a proxy holds hostrace's questions back until it and its guard are gone.
 cat >slow.py <<'PYTHON'
 import socket, sys

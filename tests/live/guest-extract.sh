@@ -38,7 +38,7 @@ cp "$BUILD/osvguest/lib/libtest.so" elsewhere/app.so
 cp elsewhere/app.so elsewhere/not/here.so
 host() {
 	printf '%b' "[manifest]\n# a comment: with a colon\n$1" >kernel/usr.manifest
-	extract -e kernel/loader.elf -o t11 --symbols
+	exe=kernel/loader.elf extract -o t11 --symbols
 	sed -n 's/^0x200000001007 .* //p' t11.symbols
 }
 is "$(host "/other.so: /dev/null\n/not/here.so: $PWD/elsewhere/app.so\n")" app_main "a module by the image's manifest" t11.symbols
@@ -66,10 +66,10 @@ extract --raw -o raw
 is "$? $(cmp raw.out t1.out && echo same) $(stat -c %a raw raw.ring0.bin | tr '\n' ' ')" "0 same 600 600 " "the rings as they are" err
 is "$(jq -c '[.cpus[] | .size]' raw) $(stat -c %s raw.ring*.bin | tr '\n' ' ')" "[16384,16384,16384] 16384 16384 16384 " \
 	"whole, of each vCPU that has one" raw
-extract -o t3 -e "$HOSTRACE"
+exe=$HOSTRACE extract -o t3
 is "$? $(grep -c 'has no symbol _ZN5sched4cpusE' err)" "1 1" "another ELF file" err
 objcopy --strip-debug "$BUILD/osvguest.elf" stripped.elf
-extract -o t3 -e stripped.elf
+exe=stripped.elf extract -o t3
 is "$? $(grep -cE 'DWARF' err)" "1 1" "an ELF file without DWARF" err
 is "$(ls t3* 2>/dev/null)" "" "a failure leaves no file"
 end_vm

@@ -66,6 +66,8 @@ def options_of(command):
     return [(name, bool(arg)) for name, arg in found if name not in COMMON]
 
 
+# Whose values add up.
+REPEATED = {"input", "guest", "vm", "event", "reason", "vcpu", "tid", "vm-user", "module", "host", "stop-on", "trigger"}
 VALUES = {"T": "1s", "TIME": "1s", "SIZE": "1M", "N": "3", "FILE": "x", "HZ": "97"}
 
 
@@ -86,6 +88,32 @@ def live_check(command, refused):
         if r.returncode != 2:
             yield f"not refused: {' '.join(words[1:])}: {r.stderr}"
     yield len(found) + len(refused)
+
+
+def values_check(command, is_run):
+    """An option that takes one value is an error if it is given twice; so is an empty value of any option."""
+    text = subprocess.run([hostrace, command, "--help"], capture_output=True, text=True, check=True).stdout
+    text = re.sub(r"\n {20,}", " ", text[text.index("\nOptions\n"):])
+    nr = 0
+    for option, arg, rest in re.findall(r"^  (?:-.,|   ) --([a-z-]+) (\S+)(?:  | (?=[a-z]))(.*)$", text, re.M):
+        def refused(wanted, *words):
+            r = subprocess.run([hostrace, command, *words], capture_output=True, text=True, env=environment,
+                               stdin=subprocess.DEVNULL, timeout=SECONDS)
+            return r.returncode == 2 and wanted in r.stderr
+        nr += 1
+        value = VALUES.get(arg, {"KHZ": "1", "PID": "1", "MS": "1"}.get(arg, "x"))
+        is_number = bool(re.match("[0-9]", value))
+        if not refused("" if is_number or arg.startswith("N[") else "empty value", f"--{option}="):
+            yield f"--{option}: an empty value is no error"
+        if "," in arg and not refused("", f"--{option}=x,,y"):
+            yield f"--{option}=x,,y is no error"
+        adds_up = option in REPEATED or "repeatable" in rest
+        if adds_up and not is_run:
+            continue
+        twice = refused("given twice", f"--{option}={value}", f"--{option}={value}")
+        if twice == adds_up:
+            yield f"--{option}: {'repeatable, but refused' if twice else 'given twice is no error'}"
+    yield nr
 
 
 def inputs_make(work):
@@ -188,6 +216,9 @@ def main():
     with tempfile.TemporaryDirectory() as work, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         inputs_make(work)
         for nr, command in enumerate(names, 1):
+            *wrong_values, found = values_check(command, (command, None) not in table[2])
+            print("\n".join(f"# {command}: {w}" for w in wrong_values), end="\n" if wrong_values else "")
+            bad += bool(wrong_values)
             if (command, None) in table[2]:
                 *wrong, found = live_check(command, [a for kind, a in table[3].get(command, []) if kind == "!"])
                 print(f"{'not ok' if wrong else 'ok'} {nr} - {command}: {table[2][command, None]}; {found} uses of options")

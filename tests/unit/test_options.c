@@ -14,7 +14,7 @@
 #include "base/units.h"
 
 static bool flag;
-static const char *text;
+static const char *text, *by;
 static struct text_list list;
 static struct number_list numbers;
 static uint64_t number, time_ns, bytes;
@@ -25,6 +25,7 @@ static const struct option_row rows[] = {
 	{'q', "quiet",  OPT_FLAG,     &flag,    NULL,   "a flag"},
 	{'o', "output", OPT_TEXT,     &text,    "FILE", "a text"},
 	{'i', "input",  OPT_LIST,     &list,    "FILE", "a list"},
+	{0,   "by",     OPT_TEXT,     &by,      "KEY[,KEY]", "a list"},
 	{0,   "vcpu",   OPT_NUMBERS,  &numbers, "N",    "numbers"},
 	{0,   "limit",  OPT_U64,      &number,  "N",    "a number"},
 	{0,   "since",  OPT_DURATION, &time_ns, "TIME", "a time"},
@@ -55,7 +56,7 @@ static int parse(char *line, char **argv, int *nr, int *dashes)
 	for (char *save, *w = strtok_r(line, " ", &save); w; w = strtok_r(NULL, " ", &save))
 		argv[argc++] = w;
 	argv[argc] = NULL;
-	given.nr = 0;
+	given = (struct options_given){0};
 	return options_parse(argc, argv, tables, &given, nr, dashes);
 }
 
@@ -123,6 +124,36 @@ static void names_cut_short(void **state)
 	assert_string_equal(error_text(), "unknown option --nothing");
 	assert_int_equal(parse(whole, argv, &nr, NULL), 0);
 	assert_int_equal(number, 7);
+}
+
+static void values_twice_or_empty(void **state)
+{
+	static const struct {
+		const char *line, *error;
+	} wrong[] = {
+		{"-o a -o a", "--output: given twice (it takes one value)"},
+		{"--output=a b -ob", "--output: given twice (it takes one value)"},
+		{"--limit 1 --limit=0", "--limit: given twice (it takes one value)"},
+		{"--since=1s --since=2s", "--since: given twice (it takes one value)"},
+		{"--output=", "--output: empty value (expected FILE)"},
+		{"-i a --input=", "--input: empty value (expected FILE)"},
+		{"--by=,a", "--by: empty value (expected KEY[,KEY])"},
+		{"--by=a,,b", "--by: empty value (expected KEY[,KEY])"},
+		{"--by=a,", "--by: empty value (expected KEY[,KEY])"},
+	};
+	char fine[] = "-q -q -i a -i a,,b --vcpu 1 --vcpu 1 --no-quiet -o a,,b --by a,b", line[64],
+	     *argv[32];
+	int nr;
+
+	(void)state;
+	assert_int_equal(parse(fine, argv, &nr, NULL), 0);
+	assert_int_equal(options_values_check(&given), 0);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		snprintf(line, sizeof(line), "%s", wrong[i].line);
+		assert_int_equal(parse(line, argv, &nr, NULL), 0);
+		assert_int_equal(options_values_check(&given), -EINVAL);
+		assert_string_equal(error_text(), wrong[i].error);
+	}
 }
 
 static void bundled_letters_and_no(void **state)
@@ -242,6 +273,7 @@ int main(void)
 		cmocka_unit_test_setup(all_forms, reset),
 		cmocka_unit_test_setup(ranges, reset),
 		cmocka_unit_test_setup(names_cut_short, reset),
+		cmocka_unit_test_setup(values_twice_or_empty, reset),
 		cmocka_unit_test_setup(bundled_letters_and_no, reset),
 		cmocka_unit_test_setup(which_were_given, reset),
 		cmocka_unit_test_setup(dashes_end_options, reset),

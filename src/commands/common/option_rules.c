@@ -146,9 +146,11 @@ int option_rules_check(const struct command *c)
 {
 	int err;
 
-	if (compat_given) /* OSv's tool accepts options that it ignores */
+	if (compat_given) /* OSv's tool accepts options that it ignores, and counts the last of several values */
 		return 0;
-	err = unused_check(c);
+	err = options_values_check(command_given);
+	if (!err)
+		err = unused_check(c);
 	for (const struct option_rule *r = c->rules; !err && r && r->option; r++)
 		err = rule_check(c, r);
 	for (const struct option_rule *r = common_rules; !err && r->option; r++)
