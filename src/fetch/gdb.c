@@ -175,7 +175,9 @@ static int byte_get(struct gdb *g, uint64_t until_ns, uint8_t *ret)
 		if (!ready)
 			return fail(-ETIMEDOUT, "%s: no reply%s", g->target,
 				    g->attached ? " any more"
-						: "; is another debugger attached to the VM?");
+						: "; is another debugger attached to the VM? It "
+						  "may be paused: 'cont' in QEMU's monitor "
+						  "continues it");
 		ssize_t n = recv(g->fd, g->in, sizeof(g->in), 0);
 
 		if (n < 0 && errno == EINTR)

@@ -293,6 +293,17 @@ static int kernel_check(struct osv_guest *g)
 	return fail_hint(-ENOENT, "give the ELF file of the guest's own build with --exe");
 }
 
+/* The stub does not answer, so it has told nothing of the VM's state: the monitor does. */
+static int state_append(const struct osv_guest_options *opt, int err)
+{
+	_cleanup_free_ char *text = strdup(error_text());
+	bool runs;
+
+	if (!text || qmp_running(opt->qmp, opt->timeout_ns, &runs))
+		return fail(err, "%s", text ? text : "out of memory");
+	return fail(err, "%s; by QEMU's monitor the VM %s", text, runs ? "runs" : "is paused");
+}
+
 int osv_guest_stop(const struct osv_guest_options *opt, struct osv_guest *g)
 {
 	enum gdb_before before = GDB_BEFORE_UNKNOWN;
@@ -307,9 +318,11 @@ int osv_guest_stop(const struct osv_guest_options *opt, struct osv_guest *g)
 			 : monitor.no_debugger ? GDB_PAUSED_BY_USER
 						  : GDB_PAUSED_BEFORE;
 	}
-	if (!err)
-		err = gdb_open(opt->remote ? opt->remote : GDB_DEFAULT, opt->timeout_ns, before,
-			       &g->gdb);
+	if (err)
+		return err;
+	err = gdb_open(opt->remote ? opt->remote : GDB_DEFAULT, opt->timeout_ns, before, &g->gdb);
+	if (err == -ETIMEDOUT && opt->qmp)
+		err = state_append(opt, err);
 	return err ? err : kernel_check(g);
 }
 

@@ -350,6 +350,8 @@ static void silent(void **state)
 {
 	(void)state;
 	open_fails(SILENT, -ETIMEDOUT, DETACHED);
+	assert_non_null(strstr(error_text(), "no reply; is another debugger attached to the VM? It "
+					     "may be paused: 'cont' in QEMU's monitor"));
 }
 
 static void notifies_for_ever(void **state)
