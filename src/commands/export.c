@@ -87,6 +87,33 @@ static void export_declare(struct declared *d, const struct event_type *type, FI
 	*now = type;
 }
 
+struct declaring {
+	struct declared *declared;
+	FILE *to;
+};
+
+static uint32_t named_declare(void *arg, uint64_t number)
+{
+	const struct event_type *type = event_type_numbered(number);
+	struct declaring *d = arg;
+
+	if (type)
+		export_declare(d->declared, type, d->to);
+	return (uint32_t)number;
+}
+
+/* The event's type, and those that it names: a lost event's. */
+static void types_declare(struct declared *d, const struct event *ev, FILE *f)
+{
+	uint8_t copy[EVENT_RECORD_MAX];
+
+	export_declare(d, ev->type, f);
+	if (!event_type_names_types(ev->type) || ev->size < ev->type->size)
+		return;
+	memcpy(copy, ev->data, ev->size);
+	event_type_numbers_convert(ev->type, copy, named_declare, &(struct declaring){d, f});
+}
+
 static int write_text(const struct input_set *in, FILE *f)
 {
 	_cleanup_free_ struct batch *batch = malloc(sizeof(*batch));
@@ -103,7 +130,7 @@ static int write_text(const struct input_set *in, FILE *f)
 	while ((more = reader_next(r, batch)) > 0)
 		for (unsigned int i = 0; i < batch->nr; i++) {
 			placed += lost_record_count(&batch->ev[i]);
-			export_declare(d, batch->ev[i].type, f);
+			types_declare(d, &batch->ev[i], f);
 			textfile_print(&batch->ev[i], f);
 			fputc('\n', f);
 		}

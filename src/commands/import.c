@@ -36,6 +36,23 @@ static char *default_path(const char *input)
 	return asprintf(&path, "%.*s.hrt", len, input) < 0 ? NULL : path;
 }
 
+struct destination {
+	struct trace_writer *writer;
+	int err;
+};
+
+/* The new file's number of a type that a record names. */
+static uint32_t number_in_file(void *arg, uint64_t number)
+{
+	const struct event_type *type = event_type_numbered(number);
+	struct destination *to = arg;
+	uint16_t id = EVENT_UNDECLARED;
+
+	if (type && !to->err)
+		to->err = trace_writer_type(to->writer, type, &id);
+	return id;
+}
+
 /* The record is the event's, with the time that it was given and the id that its type has in the new file. */
 static int write_event(struct trace_writer *w, const struct event *ev)
 {
@@ -46,13 +63,17 @@ static int write_event(struct trace_writer *w, const struct event *ev)
 			       .size = (uint16_t)((ev->size + 7) & ~7),
 			       .cpu = ev->cpu,
 			       .vcpu = ev->vcpu};
-	int err = trace_writer_type(w, ev->type, &h.type);
+	struct destination to = {.writer = w, .err = trace_writer_type(w, ev->type, &h.type)};
 
-	if (err)
-		return err;
+	if (to.err)
+		return to.err;
 	memcpy(record, ev->data, ev->size);
 	memset(record + ev->size, 0, h.size - ev->size); /* the kernel's records have any length */
 	memcpy(record, &h, sizeof(h));
+	if (ev->size >= ev->type->size)
+		event_type_numbers_convert(ev->type, record, number_in_file, &to);
+	if (to.err)
+		return to.err;
 	return trace_writer_record(w, (const struct record_hdr *)record);
 }
 

@@ -363,6 +363,46 @@ const struct event_type *event_type_ours(unsigned int id)
 	return id < EV_LIMIT ? registry()->by_id[id] : NULL;
 }
 
+uint32_t event_type_number(const struct event_type *type)
+{
+	return type->id ? type->id : EVENT_NUMBERS_FIRST + type->index;
+}
+
+const struct event_type *event_type_numbered(uint64_t number)
+{
+	if (number < EVENT_NUMBERS_FIRST)
+		return event_type_ours((unsigned int)number);
+	number -= EVENT_NUMBERS_FIRST;
+	return number < EVENT_TYPES_MAX ? event_type_at((unsigned int)number) : NULL;
+}
+
+static bool is_type_number(const struct field *f)
+{
+	return f->kind == FIELD_UINT && f->size >= sizeof(uint32_t) && !strcmp(f->fmt, "event");
+}
+
+bool event_type_names_types(const struct event_type *type)
+{
+	return array_any(type->nr_fields, i, is_type_number(&type->fields[i]));
+}
+
+void event_type_numbers_convert(const struct event_type *type, uint8_t *record,
+				uint32_t (*convert)(void *arg, uint64_t number), void *arg)
+{
+	for (unsigned int i = 0; i < type->nr_fields; i++) {
+		const struct field *f = &type->fields[i];
+		uint64_t number = 0;
+
+		if (!is_type_number(f))
+			continue;
+		memcpy(&number, record + f->offset, f->size);
+		if (number < RECORD_DECLARED_FIRST)
+			continue;
+		number = convert(arg, number);
+		memcpy(record + f->offset, &number, f->size);
+	}
+}
+
 const struct event_type *event_type_named(const char *name)
 {
 	return type_named(registry(), name);

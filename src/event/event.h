@@ -86,6 +86,22 @@ int event_type_register(const struct event_type *type, const struct event_type *
 /* Ours by id; NULL if there is no such event. */
 const struct event_type *event_type_ours(unsigned int id);
 
+/*
+ * Fields with the format "event" name a type by its number: its id if it is ours, else EVENT_NUMBERS_FIRST + its index
+ * here. In a file it is the file's id, from RECORD_DECLARED_FIRST on: readers and writers convert it. NULL: none has
+ * this number.
+ */
+enum { EVENT_NUMBERS_FIRST = 1 << 16, EVENT_UNDECLARED = EVENT_NUMBERS_FIRST - 1 };
+uint32_t event_type_number(const struct event_type *type);
+const struct event_type *event_type_numbered(uint64_t number);
+
+/* Has it such fields? */
+bool event_type_names_types(const struct event_type *type);
+
+/* Replaces the number of a type in each such field of the record by convert()'s, if it is not one of ours. */
+void event_type_numbers_convert(const struct event_type *type, uint8_t *record,
+				uint32_t (*convert)(void *arg, uint64_t number), void *arg);
+
 /* The first type of this name, ours first; NULL if none. */
 const struct event_type *event_type_named(const char *name);
 

@@ -36,7 +36,7 @@ void losses_add(struct loss_sums *l, const struct event *ev)
 	if (!count)
 		return;
 	RECORD(lost, lost, ev);
-	const struct event_type *type = event_type_ours(lost->lost_event);
+	const struct event_type *type = event_type_numbered(lost->lost_event);
 	uint32_t cpu = record_has(ev, lost, lost_cpu) ? lost->lost_cpu : LOSS_CPU_UNKNOWN;
 
 	while (at < l->loss + l->nr && (at->type != type || at->cpu != cpu))

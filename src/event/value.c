@@ -139,12 +139,14 @@ static void print_block_type(uint64_t v, uint64_t aux, char *buf, size_t size)
 
 static void print_event(uint64_t v, uint64_t aux, char *buf, size_t size)
 {
-	const struct event_type *t = event_type_ours((unsigned int)v);
+	const struct event_type *t = event_type_numbered(v);
 
-	if (t)
-		print_name(t->name, buf, size);
-	else
+	if (!t && v < RECORD_DECLARED_FIRST) {
 		print_dec(v, aux, buf, size);
+		return;
+	}
+	print_name(t ? t->name : "undeclared", buf, size);
+	text_sanitize(buf);
 }
 
 static void print_sample_where(uint64_t v, uint64_t aux, char *buf, size_t size)

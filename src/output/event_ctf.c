@@ -116,7 +116,7 @@ static void put_fields(struct event_ctf *ctf, const struct event *ev)
 			put_text(ctf, event_text(ev, f, text, sizeof(text)));
 			continue;
 		}
-		v = event_u64(ev, f);
+		v = event_number_stable(ev, f);
 		ctf_put(ctf, &v, f->size); /* little-endian, as this machine */
 	}
 }

@@ -126,6 +126,14 @@ uint64_t event_tracedat_unplaced(const struct event_tracedat *t);
 /* common_type is the type's index in the registry, and this: 0 is not an event. */
 enum { TRACEDAT_FIRST_ID = 1 };
 
+/* A field's number as other programs get it: that of a type which is not ours is of this process alone (event.h). */
+static inline uint64_t event_number_stable(const struct event *ev, const struct field *f)
+{
+	uint64_t v = event_u64(ev, f);
+
+	return v >= EVENT_NUMBERS_FIRST && !strcmp(f->fmt, "event") ? EVENT_UNDECLARED : v;
+}
+
 /*
  * Writes the record of an event: the common fields, its own one after the other, its vCPU if the kernel's tracepoint
  * has it, and its texts of any length. Returns its length, a multiple of 4; 0: it is longer than `size`.

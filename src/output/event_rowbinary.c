@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "output/event_formats.h"
 #include "output/rowbinary.h"
 
 enum {
@@ -73,7 +74,7 @@ static int put_fields(struct rowbinary *b, const struct event_row *row)
 		rowbinary_put_text(b, shown.field[i]->name);
 	rowbinary_put_length(b, shown.nr);
 	for (unsigned int i = 0; i < shown.nr; i++) {
-		uint64_t number = event_u64(row->ev, shown.field[i]);
+		uint64_t number = event_number_stable(row->ev, shown.field[i]);
 
 		put_number(b, number);
 	}

@@ -159,7 +159,7 @@ struct vcpu_row {
 static void add_lost(struct info_summary *s, const struct event *ev)
 {
 	RECORD(lost, lost, ev);
-	const struct event_type *t = event_type_ours(lost->lost_event);
+	const struct event_type *t = event_type_numbered(lost->lost_event);
 	const char *name = t ? t->name : "other";
 	uint64_t sum = json_u64_value(json_object_get(s->lost, name));
 

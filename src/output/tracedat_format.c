@@ -65,7 +65,7 @@ static size_t vcpu_offset(const struct event_type *type)
 
 static uint64_t number_of(const struct event *ev, const struct field *f)
 {
-	uint64_t v = event_u64(ev, f);
+	uint64_t v = event_number_stable(ev, f);
 
 	return ev->type->id && !strcmp(f->name, "prev_state") ? ftrace_reported_state(v) : v;
 }

@@ -53,6 +53,8 @@ static bool value_plan(const struct from *f, struct fast_value *v)
 	    f->source == FROM_ACCESS || f->source == FROM_GUEST_TASK || f->source == FROM_LEVEL ||
 	    f->source == FROM_HANDLER)
 		return false; /* their meaning depends on other events, or on the order */
+	if (f->source == FROM_FIELD && !strcmp(f->field->fmt, "event"))
+		return false; /* a number of the file, which its reader converts */
 	v->source = sources[f->source];
 	v->field = f->field;
 	v->high = f->source == FROM_FIELD ? f->isa : NULL;

@@ -207,6 +207,13 @@ static json_t *field_json(const struct field *f)
 			 text_json(f->fmt), "doc", text_json(f->doc));
 }
 
+uint32_t schema_number_of_id(void *arg, uint64_t id)
+{
+	const struct event_type *const *types = arg;
+
+	return id < NR_TYPE_IDS && types[id] ? event_type_number(types[id]) : EVENT_UNDECLARED;
+}
+
 json_t *schema_from_type(const struct event_type *type, uint16_t id)
 {
 	json_t *o = json_object(), *fields = json_array();

@@ -106,6 +106,9 @@ static inline uint64_t type_bloom_bit(uint16_t type)
  */
 const char *schema_name(const char *name, char buf[EVENT_NAME_MAX]);
 
+/* For event_type_numbers_convert(): a file's id of a type as event.h has it. arg: its types, NR_TYPE_IDS, by id. */
+uint32_t schema_number_of_id(void *arg, uint64_t id);
+
 /* New reference; `id` is skipped if it is 0. NULL: out of memory. */
 json_t *schema_from_type(const struct event_type *type, uint16_t id);
 

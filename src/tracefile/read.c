@@ -31,6 +31,7 @@ struct tracefile {
 	struct chunk_loader *loader;
 	const struct event_type **types; /* NR_TYPE_IDS, by id in the file; NULL: not declared */
 	bool *wanted;			 /* NR_TYPE_IDS: does the consumer use it? */
+	bool *names_types;		 /* NR_TYPE_IDS: event_type_names_types() */
 	unsigned int types_end;		 /* the highest declared id + 1 */
 	uint64_t wanted_bloom;
 	size_t next_chunk;
@@ -62,6 +63,7 @@ static void tracefile_close(struct reader *r)
 		close(t->fd);
 	free(t->types);
 	free(t->wanted);
+	free(t->names_types);
 	free(t);
 }
 
@@ -109,6 +111,7 @@ static int tracefile_declare(struct tracefile *t, const json_t *json, uint64_t o
 		return fail(-EINVAL, "%s: event ID %u is declared twice, as %s and as %s", where,
 			    id, t->types[id]->name, type->name);
 	t->types[id] = type;
+	t->names_types[id] = event_type_names_types(type);
 	if (t->types_end <= id)
 		t->types_end = id + 1u;
 	return 0;
@@ -230,8 +233,9 @@ static struct tracefile *tracefile_new(const char *path, const struct reader_ops
 		return t;
 	t->types = calloc(NR_TYPE_IDS, sizeof(*t->types));
 	t->wanted = calloc(NR_TYPE_IDS, sizeof(*t->wanted));
+	t->names_types = calloc(NR_TYPE_IDS, sizeof(*t->names_types));
 	t->loader = chunk_loader_new(t->fd, t->reader.info.file);
-	if (!t->types || !t->wanted || !t->loader)
+	if (!t->types || !t->wanted || !t->names_types || !t->loader)
 		*ret_err = fail(-ENOMEM, "%s: out of memory", path);
 	return t;
 }
@@ -306,7 +310,7 @@ static void chunk_damaged(struct tracefile *t, const struct chunk_ref *ref)
 }
 
 /* Takes the records of a loaded chunk in. A record that cannot be measured ends its chunk. */
-static void take_records(struct tracefile *t, const struct chunk_ref *ref, const uint8_t *data)
+static void take_records(struct tracefile *t, const struct chunk_ref *ref, uint8_t *data)
 {
 	const struct chunk_header *c = &ref->h;
 	const uint8_t *end = data + c->raw;
@@ -318,10 +322,14 @@ static void take_records(struct tracefile *t, const struct chunk_ref *ref, const
 			break;
 		const struct event_type *type = t->types[h.type];
 
-		if (!type || h.size < type->size || h.time < c->first_ns || h.time > c->last_ns)
+		if (!type || h.size < type->size || h.time < c->first_ns || h.time > c->last_ns) {
 			t->malformed++;
-		else if (t->wanted[h.type])
+		} else if (t->wanted[h.type]) {
+			if (t->names_types[h.type])
+				event_type_numbers_convert(type, data, schema_number_of_id,
+							   t->types);
 			pending_add(&t->pending, h.time, data, h.size);
+		}
 		data += h.size;
 	}
 	t->malformed += data != end;

@@ -308,6 +308,21 @@ static int set_text(struct textfile *t, const struct field *f, const char *text)
 	return 0;
 }
 
+/* The name of a type; of ours also its number. */
+static bool parse_type(const struct textfile *t, const char *s, uint64_t *ret)
+{
+	uint16_t id;
+
+	if (parse_number(s, sizeof(uint32_t), false, ret)) {
+		*ret = *ret < RECORD_DECLARED_FIRST ? *ret : EVENT_UNDECLARED;
+		return true;
+	}
+	id = find_type(t, s);
+	if (id)
+		*ret = t->types[id] ? event_type_number(t->types[id]) : id;
+	return id;
+}
+
 static int set_field(struct textfile *t, const struct event_type *type, const char *key,
 		     const char *value)
 {
@@ -320,7 +335,9 @@ static int set_field(struct textfile *t, const struct event_type *type, const ch
 		t->present |= f - type->fields < 64 ? 1ull << (f - type->fields) : 0;
 		return set_text(t, f, value);
 	}
-	if (!parse_number(value, f->size, f->kind == FIELD_SINT, &v))
+	if (f->kind == FIELD_UINT && f->size >= sizeof(uint32_t) && !strcmp(f->fmt, "event")
+		    ? !parse_type(t, value, &v)
+		    : !parse_number(value, f->size, f->kind == FIELD_SINT, &v))
 		return line_fail(t, "%s=%.64s: invalid or out-of-range number", key, value);
 	memcpy(t->record + f->offset, &v, f->size);
 	t->present |= f - type->fields < 64 ? 1ull << (f - type->fields) : 0;

@@ -46,11 +46,21 @@ static void print_text(const char *text, FILE *out)
 	fputc('"', out);
 }
 
+static const struct event_type *named_type(const struct event *ev, const struct field *f)
+{
+	return strcmp(f->fmt, "event") || event_u64(ev, f) < EVENT_NUMBERS_FIRST
+		       ? NULL
+		       : event_type_numbered(event_u64(ev, f));
+}
+
 static void print_value(const struct event *ev, const struct field *f, FILE *out)
 {
+	const struct event_type *type = named_type(ev, f);
 	char text[EVENT_RECORD_MAX];
 
-	if (f->kind == FIELD_TEXT || f->kind == FIELD_DYNTEXT)
+	if (type)
+		fputs(schema_name(type->name, text), out);
+	else if (f->kind == FIELD_TEXT || f->kind == FIELD_DYNTEXT)
 		print_text(event_text(ev, f, text, sizeof(text)), out);
 	else if (f->kind == FIELD_SINT)
 		fprintf(out, "%" PRId64, (int64_t)event_u64(ev, f));

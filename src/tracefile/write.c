@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -20,6 +21,7 @@ enum {
 	CHUNK_TARGET = 256 << 10, /* bytes; a chunk this large is written at the round's end */
 	RING_CHUNK_MIN =
 		4 << 10, /* a flight recorder's chunks are a sixteenth of it, but no smaller */
+	MISSING_TYPES = 2 * RECORD_DECLARED_FIRST, /* those of higher ids are summed up */
 };
 
 #define WAIT_MAX_NS 1000000000ull /* a record waits no longer in memory, if rounds end in time */
@@ -44,8 +46,8 @@ struct trace_writer {
 	uint64_t synced_ns, synced_bytes; /* time and size of the last sync */
 	json_t *meta;
 	int err; /* the first failure; no record is written after it */
-	struct missing missing[EV_LIMIT]; /* by type; 0: those that are not ours */
-	bool any;			  /* the file has records */
+	struct missing missing[MISSING_TYPES]; /* by type; 0: other ones */
+	bool any;			       /* the file has records */
 	bool ended;
 	size_t target;
 
@@ -157,15 +159,24 @@ struct target {
 
 enum { SCHEMA_TYPES_MAX = 256 }; /* of a chunk: so few need little memory, where it is written and read */
 
+/* Its records may name types of which the file has no record: all events of one may be lost. */
+static bool names_types(const struct trace_writer *w, const struct trace_chunk *c)
+{
+	return array_any(c->h.nr_counts, i, event_type_names_types(w->types[c->counts[i].type]));
+}
+
 static int schema_write(struct target *t, const struct trace_chunk *c)
 {
+	unsigned int own = c->h.nr_counts,
+		     end = own + (names_types(t->w, c) ? t->w->next_id - RECORD_DECLARED_FIRST : 0);
 	int err = 0;
 
-	for (unsigned int i = 0; i < c->h.nr_counts && !err;) {
+	for (unsigned int i = 0; i < end && !err;) {
 		json_t *list = json_array();
 
-		for (; i < c->h.nr_counts && json_array_size(list) < SCHEMA_TYPES_MAX; i++) {
-			uint16_t id = c->counts[i].type;
+		for (; i < end && json_array_size(list) < SCHEMA_TYPES_MAX; i++) {
+			uint16_t id = i < own ? c->counts[i].type
+					      : (uint16_t)(RECORD_DECLARED_FIRST + i - own);
 
 			if (!t->announced[id])
 				json_array_append_new(list, schema_from_type(t->w->types[id], id));
@@ -207,7 +218,7 @@ static void missing_count(struct trace_writer *w, const struct record_hdr *rec)
 {
 	const struct rec_lost *lost = rec->type == EV_lost ? (const void *)rec : NULL;
 	unsigned int type = lost ? lost->lost_event : rec->type;
-	struct missing *m = &w->missing[type < EV_LIMIT ? type : 0];
+	struct missing *m = &w->missing[type < MISSING_TYPES ? type : 0];
 	uint64_t last = lost && lost->until > rec->time ? lost->until : rec->time;
 
 	m->first_ns = m->count && m->first_ns < rec->time ? m->first_ns : rec->time;
@@ -407,7 +418,7 @@ static int missing_write(struct trace_writer *w)
 	struct target own = {w, w->out, w->announced};
 
 	chunk_reset(w);
-	for (unsigned int type = 0; type < EV_LIMIT; type++) {
+	for (unsigned int type = 0; type < MISSING_TYPES; type++) {
 		const struct missing *m = &w->missing[type];
 		struct rec_lost lost = {.hdr = {.time = m->first_ns,
 						.type = EV_lost,
