@@ -40,6 +40,29 @@ static __always_inline bool any_begin(struct emit *e)
 	return true;
 }
 
+/* `load` reads the word that is compared. Comparisons go on to later ones only, so that one pass is enough. */
+#define FILTER_HOLDS(s, load)                                                                      \
+	({                                                                                         \
+		hr_u32 next = (s)->nr_tests ? 0 : ANY_TEST_TRUE;                                   \
+		for (hr_u32 i = 0; i < ANY_TESTS_MAX; i++) {                                       \
+			const struct any_test *t = &(s)->test[i];                                  \
+			hr_u64 word = 0;                                                           \
+			if (i >= (s)->nr_tests)                                                    \
+				break;                                                             \
+			if (i != next)                                                             \
+				continue;                                                          \
+			load;                                                                      \
+			next = any_test_next(t, word);                                             \
+		}                                                                                  \
+		next == ANY_TEST_TRUE;                                                             \
+	})
+
+static __always_inline bool entry_wanted(const struct any_settings *s, void *entry)
+{
+	return FILTER_HOLDS(s, bpf_probe_read_kernel(&word, t->size & 8 ? 8 : t->size & 7,
+						     entry + t->at));
+}
+
 /* With its dynamic texts. */
 static __always_inline hr_u32 record_bytes(const struct any_settings *s, void *entry)
 {
@@ -68,7 +91,7 @@ int tp_any(void *ctx)
 	struct emit e;
 	hr_u8 *rec;
 
-	if (!s || nr >= ANY_MAX || !any_begin(&e))
+	if (!s || nr >= ANY_MAX || !any_begin(&e) || !entry_wanted(s, ctx))
 		return PERF_SEES_IT_TOO;
 	bytes = record_bytes(s, ctx);
 	if (bytes > ANY_BYTES_MAX || bytes < sizeof(struct record_hdr) + ENTRY_COMMON) {
@@ -89,19 +112,42 @@ int tp_any(void *ctx)
 
 /* ---- probes ---- */
 
-/* Where the values go; NULL: it is not recorded. */
-static __always_inline hr_u64 *probe_begin(struct emit *e, hr_u32 nr, struct any_settings *s)
-{
-	hr_u8 *rec;
-	hr_u32 bytes;
+/* The values of one, which are read before it is known whether it is recorded. */
+struct probe {
+	struct emit e;
+	hr_u32 nr;
+	struct any_settings *s;
+	hr_u64 value[ANY_ARGS_MAX];
+};
 
-	if (!s || nr >= ANY_MAX || !any_begin(e))
-		return NULL;
-	bytes = s->bytes;
-	if (bytes > sizeof(struct record_hdr) + ANY_ARGS_MAX * sizeof(hr_u64))
-		return NULL;
-	rec = emit_reserve(e, ANY_FIRST + nr, bytes);
-	return rec ? (hr_u64 *)(rec + sizeof(struct record_hdr)) : NULL;
+static __always_inline bool probe_begin(struct probe *p, hr_u32 nr)
+{
+	p->nr = nr;
+	p->s = bpf_map_lookup_elem(&any_events, &nr);
+	return p->s && nr < ANY_MAX && any_begin(&p->e);
+}
+
+static __always_inline void probe_emit(struct probe *p)
+{
+	const struct any_settings *s = p->s;
+	hr_u32 bytes = s->bytes;
+	hr_u64 *to;
+	hr_u8 *rec;
+
+	if (bytes > sizeof(struct record_hdr) + sizeof(p->value) ||
+	    !FILTER_HOLDS(s, word = p->value[t->at & (ANY_ARGS_MAX - 1)]))
+		return;
+	rec = emit_reserve(&p->e, ANY_FIRST + p->nr, bytes);
+	if (!rec)
+		return;
+	to = (hr_u64 *)(rec + sizeof(struct record_hdr));
+#pragma unroll
+	for (int i = 0; i < ANY_ARGS_MAX; i++) {
+		if (i >= s->nr)
+			break;
+		to[i] = p->value[i];
+	}
+	emit_publish(&p->e);
 }
 
 /* The verifier wants it initialized in full. */
@@ -111,17 +157,16 @@ static __always_inline hr_u64 *probe_begin(struct emit *e, hr_u32 nr, struct any
 			PT_REGS_PARM5(ctx), (ctx)->r9, PT_REGS_RC(ctx), PT_REGS_SP(ctx)            \
 	}
 
-static __always_inline void probe_values(struct pt_regs *ctx, const struct any_settings *s,
-					 hr_u64 *to, bool user)
+static __always_inline void values_read(struct pt_regs *ctx, struct probe *p, bool user)
 {
 	hr_u64 reg[ANY_REGS] = REGISTERS(ctx);
 
 #pragma unroll
 	for (int i = 0; i < ANY_ARGS_MAX; i++) {
-		hr_u32 source = s->source[i];
+		hr_u32 source = p->s->source[i];
 		hr_u64 value = 0, at = PT_REGS_SP(ctx) + (source - ANY_STACK) * sizeof(hr_u64);
 
-		if (i >= s->nr)
+		if (i >= p->s->nr)
 			break;
 		if (source < ANY_STACK)
 			value = reg[source & (ANY_REGS - 1)];
@@ -129,7 +174,7 @@ static __always_inline void probe_values(struct pt_regs *ctx, const struct any_s
 			bpf_probe_read_user(&value, sizeof(value), (void *)at);
 		else
 			bpf_probe_read_kernel(&value, sizeof(value), (void *)at);
-		to[i] = value;
+		p->value[i] = value;
 	}
 }
 
@@ -137,41 +182,35 @@ static __always_inline void probe_values(struct pt_regs *ctx, const struct any_s
 SEC("kprobe")
 int kp_any(struct pt_regs *ctx)
 {
-	hr_u32 nr = (hr_u32)bpf_get_attach_cookie(ctx);
-	struct any_settings *s = bpf_map_lookup_elem(&any_events, &nr);
-	struct emit e;
-	hr_u64 *to = probe_begin(&e, nr, s);
+	struct probe p = {};
 
-	if (!to)
+	if (!probe_begin(&p, (hr_u32)bpf_get_attach_cookie(ctx)))
 		return 0;
-	probe_values(ctx, s, to, false);
-	emit_publish(&e);
+	values_read(ctx, &p, false);
+	probe_emit(&p);
 	return 0;
 }
 
 /* The same by the kernel's trampolines (Linux 5.19): the collector loads one more of it for each function. */
 static __always_inline int trampoline(hr_u64 *ctx, bool returns)
 {
-	hr_u32 nr = (hr_u32)bpf_get_attach_cookie(ctx);
-	struct any_settings *s = bpf_map_lookup_elem(&any_events, &nr);
-	struct emit e;
-	hr_u64 *to = probe_begin(&e, nr, s);
+	struct probe p = {};
 
-	if (!to)
+	if (!probe_begin(&p, (hr_u32)bpf_get_attach_cookie(ctx)))
 		return 0;
 #pragma unroll
 	for (int i = 0; i < ANY_ARGS_MAX; i++) {
 		hr_u64 value = 0;
 
-		if (i >= s->nr)
+		if (i >= p.s->nr)
 			break;
-		if (returns && s->source[i] == ANY_TRAMPOLINE_RET)
+		if (returns && p.s->source[i] == ANY_TRAMPOLINE_RET)
 			bpf_get_func_ret(ctx, &value);
 		else
-			bpf_get_func_arg(ctx, s->source[i], &value);
-		to[i] = value;
+			bpf_get_func_arg(ctx, p.s->source[i], &value);
+		p.value[i] = value;
 	}
-	emit_publish(&e);
+	probe_emit(&p);
 	return 0;
 }
 
@@ -191,37 +230,31 @@ int fexit_any(hr_u64 *ctx)
 SEC("uprobe")
 int up_any(struct pt_regs *ctx)
 {
-	hr_u32 nr = (hr_u32)bpf_get_attach_cookie(ctx);
-	struct any_settings *s = bpf_map_lookup_elem(&any_events, &nr);
-	struct emit e;
-	hr_u64 *to = probe_begin(&e, nr, s);
+	struct probe p = {};
 
-	if (!to)
+	if (!probe_begin(&p, (hr_u32)bpf_get_attach_cookie(ctx)))
 		return 0;
-	probe_values(ctx, s, to, true);
-	emit_publish(&e);
+	values_read(ctx, &p, true);
+	probe_emit(&p);
 	return 0;
 }
 
 SEC("usdt")
 int usdt_any(struct pt_regs *ctx)
 {
-	hr_u32 nr = (hr_u32)bpf_usdt_cookie(ctx);
-	struct any_settings *s = bpf_map_lookup_elem(&any_events, &nr);
-	struct emit e;
-	hr_u64 *to = probe_begin(&e, nr, s);
+	struct probe p = {};
 
-	if (!to)
+	if (!probe_begin(&p, (hr_u32)bpf_usdt_cookie(ctx)))
 		return 0;
 #pragma unroll
 	for (int i = 0; i < ANY_ARGS_MAX; i++) {
 		long value = 0;
 
-		if (i >= s->nr)
+		if (i >= p.s->nr)
 			break;
-		bpf_usdt_arg(ctx, s->source[i], &value);
-		to[i] = (hr_u64)value;
+		bpf_usdt_arg(ctx, p.s->source[i], &value);
+		p.value[i] = (hr_u64)value;
 	}
-	emit_publish(&e);
+	probe_emit(&p);
 	return 0;
 }

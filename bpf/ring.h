@@ -44,6 +44,9 @@ enum {
 	ANY_DYN_MAX = 4,      /* dynamic texts of one event that are recorded */
 	ANY_ARGS_MAX = 16,    /* values of one probe */
 	ANY_BYTES_MAX = 2048, /* of one record; longer ones are lost */
+	ANY_TESTS_MAX = 32,   /* comparisons of one event's filter */
+	ANY_TEST_TRUE = 0xff, /* where a comparison goes on: the filter holds */
+	ANY_TEST_FALSE = 0xfe, /* it does not */
 };
 
 struct ring_head {
@@ -113,6 +116,33 @@ enum any_source {
 	ANY_TRAMPOLINE_RET = 0xff, /* fexit: which has arguments by their numbers */
 };
 
+enum any_test_flags {
+	ANY_TEST_SIGNED = 1,
+	ANY_TEST_GREATER = 2, /* value > what; else value == what */
+};
+
+/*
+ * A comparison of a filter (record --filter): of a number of `size` bytes, which is shifted to the highest bits, so
+ * that what is above it does not count. Of a signed one the sign is inverted, so that it compares as an unsigned one.
+ */
+struct any_test {
+	hr_u64 what;	/* shifted and inverted as the value is */
+	hr_u16 at;	/* offset in the kernel's entry; of a probe the number of the value */
+	hr_u8 size;	/* 1, 2, 4 or 8 */
+	hr_u8 flags;	/* enum any_test_flags */
+	hr_u8 yes, no;	/* where to go on: a comparison with a higher number, ANY_TEST_TRUE or ANY_TEST_FALSE */
+	hr_u16 pad;
+};
+
+/* The number that is to be compared: in the first bytes of `word`. */
+static inline hr_u32 any_test_next(const struct any_test *t, hr_u64 word)
+{
+	word <<= (64 - 8 * t->size) & 63;
+	if (t->flags & ANY_TEST_SIGNED)
+		word ^= 1ull << 63;
+	return (t->flags & ANY_TEST_GREATER ? word > t->what : word == t->what) ? t->yes : t->no;
+}
+
 /* Of an event that the user names: how its record is made of the kernel's entry, or of a probe's values. */
 struct any_settings {
 	hr_u32 bytes; /* of the record without dynamic texts; a multiple of 8 */
@@ -120,6 +150,8 @@ struct any_settings {
 	hr_u8 relative[ANY_DYN_MAX]; /* 1: it counts from its own end */
 	hr_u8 source[ANY_ARGS_MAX];  /* of a probe: enum any_source, or the number of the argument */
 	hr_u32 nr;		     /* ... of them that are recorded, 8 bytes each */
+	hr_u32 nr_tests;	     /* 0: all events are recorded */
+	struct any_test test[ANY_TESTS_MAX];
 };
 
 /* A followed process was forked by `parent`, or (parent 0) executes another program. */

@@ -23,7 +23,7 @@
 /* The longer of two that begin alike comes first. */
 static const struct {
 	const char *text;
-	enum op op;
+	enum condition_op op;
 	bool numbers, strings;
 } operators[] = {
 	{"==", OP_EQ, true, true},  {"!=", OP_NE, true, true},	 {"!~", OP_NO_GLOB, false, true},
@@ -317,7 +317,7 @@ static int field_add(struct parser *in, const char *name, size_t len, bool is_te
 }
 
 /* OP_NONE: the field alone. The index in operators[] is for messages. */
-static int operator_parse(struct parser *in, enum op *ret, size_t *ret_index)
+static int operator_parse(struct parser *in, enum condition_op *ret, size_t *ret_index)
 {
 	const char *begin;
 

@@ -78,4 +78,40 @@ struct condition_single {
 /* False: it is more than that. Valid as long as the condition. */
 bool condition_is_single(const struct condition *c, struct condition_single *ret);
 
+/* ---- for machines: condition_steps.c ---- */
+
+enum condition_op {
+	OP_NONE, /* the field alone */
+	OP_EQ,
+	OP_NE,
+	OP_LT,
+	OP_LE,
+	OP_GT,
+	OP_GE,
+	OP_GLOB,
+	OP_NO_GLOB,
+	OP_IN,
+};
+
+/* One comparison with one value, and where to go on. */
+struct condition_comparison {
+	unsigned int field;
+	enum condition_op op; /* never OP_IN */
+	long double number;
+	const char *text; /* NULL: a number */
+	unsigned int yes, no;
+};
+
+struct condition_maker {
+	void *arg;
+	/* Sets the value of field i if it is known beforehand, as for condition_holds(). */
+	condition_get *known;
+	/* Makes a comparison; *ret is where to enter it, or one of yes and no. -errno: the error message is set. */
+	int (*make)(void *arg, const struct condition_comparison *c, unsigned int *ret);
+};
+
+/* Makes all comparisons; *ret is where to begin, `yes` or `no` if nothing is to be compared. */
+int condition_make(const struct condition *c, const struct condition_maker *m, unsigned int yes,
+		   unsigned int no, unsigned int *ret);
+
 #endif

@@ -50,13 +50,14 @@ static bool glob_matches(const struct condition_value *v, const char *glob)
 	return false;
 }
 
-static bool compare(const struct condition_value *v, enum op op, const struct value *value,
-		    unsigned int nr)
+bool node_holds(const struct condition *c, const struct node *n, const struct condition_value *v)
 {
-	switch (op) {
+	const struct value *value = &c->value[n->first];
+
+	switch (n->op) {
 	case OP_EQ:
 	case OP_IN:
-		for (unsigned int i = 0; i < nr; i++)
+		for (unsigned int i = 0; i < n->nr; i++)
 			if (equals(v, &value[i]))
 				return true;
 		return false;
@@ -91,7 +92,7 @@ static enum verdict evaluate(const struct evaluation *e, unsigned int at)
 		v.fold = false;
 		if (!e->get(e->arg, n->field, &v))
 			return IS_UNKNOWN;
-		return compare(&v, n->op, &e->c->value[n->first], n->nr) ? IS_TRUE : IS_FALSE;
+		return node_holds(e->c, n, &v) ? IS_TRUE : IS_FALSE;
 	}
 	left = evaluate(e, n->left);
 	if (n->kind == NODE_NOT)

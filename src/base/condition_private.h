@@ -7,12 +7,10 @@
 
 enum node_kind { NODE_OR, NODE_AND, NODE_NOT, NODE_COMPARE };
 
-enum op { OP_NONE, OP_EQ, OP_NE, OP_LT, OP_LE, OP_GT, OP_GE, OP_GLOB, OP_NO_GLOB, OP_IN };
-
 struct node {
 	enum node_kind kind;
 	unsigned int left, right; /* nodes */
-	enum op op;
+	enum condition_op op;
 	unsigned int field, first, nr; /* of a comparison: the values */
 };
 
@@ -30,5 +28,8 @@ struct condition {
 	unsigned int nr_nodes, nr_values, nr_fields, root;
 	char *single; /* the only value as it is written */
 };
+
+/* Does a comparison hold for its field's value? */
+bool node_holds(const struct condition *c, const struct node *n, const struct condition_value *v);
 
 #endif

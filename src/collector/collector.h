@@ -70,8 +70,13 @@ struct any_events {
  */
 int any_events_add(struct any_events *a, const char *item);
 void any_events_remove(struct any_events *a, const char *glob);
-void any_events_free(struct any_events *a);
 
+/*
+ * any_filter.c: of all events in *a only those are recorded for which the condition holds (base/condition.h), by their
+ * own fields. -EINVAL, -E2BIG, ... with the error message set: an event lacks a field, or none can meet it.
+ */
+int any_events_filter(struct any_events *a, const char *text);
+void any_events_free(struct any_events *a);
 
 struct collector_options {
 	bool wants[EV_LIMIT]; /* by event id */

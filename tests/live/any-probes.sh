@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # record -e uprobe:, uretprobe:, usdt:: as many events, with the same values, as the program made and ftrace counts
 # meanwhile; what may not be probed. Functions of the kernel are in tests/rig/checks/46-probes.sh.
-# Needs $HOSTRACE and $BUILD; prints TAP. Takes 4 s, 12 s on a machine with a load of 15.
+# Needs $HOSTRACE and $BUILD; prints TAP. Takes 5 s, 13 s on a machine with a load of 15.
 set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_kvm
@@ -12,7 +12,7 @@ live_needs_tools jq
 tracing=/sys/kernel/tracing
 [ -e $tracing/uprobe_events ] || skip_all "kernel: no uprobe_events"
 
-plan 19
+plan 22
 
 ${CC:-gcc} -O2 -o prog "$ROOT/tests/live/any_prog.c" || bail "cannot build any_prog; scripts/deps.sh check installs sys/sdt.h"
 prog=$scratch/prog
@@ -85,6 +85,22 @@ is "$(values "uprobe:$prog:work+$off" 1)" '[300,1,1,1]' "... within a function"
 is "$(values "uretprobe:$prog:work" .ret)" '[300,300,7,306]' "... what it returns"
 is "$(values "usdt:$prog:shop:sold" .arg1)" '[300,300,-299,0]' "... arguments of a USDT probe, with their sign"
 is "$("$HOSTRACE" summary "pair:uprobe:$prog:work,uretprobe:$prog:work,tid" -i any.hrt -f json | jq '[.. | .count? // empty] | max')" 300 "... from a call to its return"
+
+mkfifo in2
+"$prog" 300 <in2 >prog.out &
+prog_waiter=$!
+exec 4>in2
+until_line '^ready' prog.out || bail "any_prog did not start"
+record_start --vm "$vmm" --host -o any.hrt -e "uprobe:$prog:work a=arg0,usdt:$prog:shop:sold,sched:sched_process_exit" \
+	--filter "event ~ 'uprobe:*' && a >= 290 || event ~ 'usdt:*' && arg1 <= -200 && arg1 != -299 || event ~ 'sched:*' && comm == 'prog'"
+echo >&4
+exec 4>&-
+wait "$prog_waiter"
+kill -INT "$recorder"
+wait "$recorder_waiter"
+is "$(values "uprobe:$prog:work" .a)" '[10,10,290,299]' "--filter: of a program's function" record.err
+is "$(values "usdt:$prog:shop:sold" .arg1)" '[99,99,-298,-200]' "... of a USDT probe, by a sign"
+is "$("$HOSTRACE" info -i any.hrt -f json | jq -c '.result | [.lost, .events["sched:sched_process_exit"]]')" '[{},1]' "... of a tracepoint, by a text" record.err
 
 # wrong EVENT TEXT: the error message has it, the status is 2, and no file is written
 wrong() {

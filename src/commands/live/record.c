@@ -40,6 +40,7 @@ const struct option_row record_own_options[] = {
 	{'o', "output",   OPT_TEXT,     &record_opt.output,       "FILE",     "trace file (default hostrace.hrt); - writes to standard output"},
 	{'d', "duration", OPT_DURATION, &record_opt.duration_ns,  "T",        "stop after this time (10s, 500ms, 2m)"},
 	{'e', "events",   OPT_TEXT,     &record_opt.events,       "LIST",     "event sets (default, kvm, sched, qemu, irq, inside, all, ...), names and globs; any tracepoint of the kernel as SUBSYSTEM:EVENT; 'kprobe:FUNCTION [[NAME=]ARG ...]', kretprobe, fentry, fexit, uprobe:PATH:FUNCTION, uretprobe, usdt:PATH:PROVIDER:NAME; -NAME excludes"},
+	{0,   "filter",   OPT_TEXT,     &record_opt.filter,       "CONDITION", "with SUBSYSTEM:EVENT or a probe: record only the events that the condition on their fields holds for, such as 'ret < 0' (doc/filters.md)"},
 	{0,   "host",     OPT_FLAG,     &record_opt.host,         NULL,         "with SUBSYSTEM:EVENT or a probe: also in threads that belong to no VM"},
 	{0,   "for",      OPT_TEXT,     &record_opt.analyzers,    "REPORT,...", "only the events that these need: blame, diagnose, downtime, exits, heap, interrupts, leaks, msrs, ports, requests, sched, timeline, virtio, or an analyzer of 'hostrace summary'"},
 	{0,   "exact",    OPT_FLAG,     &record_opt.exact,        NULL,         "with --for blame: also probe each lock and unlock of QEMU's global mutex (expensive)"},
@@ -85,7 +86,8 @@ static int events_wanted(struct collector_options *c, struct any_events *any)
 					  "its counts are since the recording began");
 	events_explain(c->wants);
 	c->ring_bytes = record_opt.buffer_bytes;
-	return err ? err : events_host(any, record_opt.host);
+	err = err ? err : events_host(any, record_opt.host);
+	return !err && record_opt.filter ? any_events_filter(any, record_opt.filter) : err;
 }
 
 /* ---- the loop ---- */

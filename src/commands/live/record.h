@@ -17,7 +17,7 @@
 
 struct record_options {
 	struct text_list vms;
-	const char *output, *events, *analyzers;
+	const char *output, *events, *analyzers, *filter;
 	bool exact;
 	bool all, zstd, host;
 	struct record_sync {

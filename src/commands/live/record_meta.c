@@ -71,8 +71,9 @@ static json_t *neighbours_describe(const struct recording *r)
 
 static json_t *options_describe(void)
 {
-	return json_pack("{s:s,s:I,s:I,s:b}", "events",
-			 record_opt.events ? record_opt.events : "default", "duration_ns",
+	return json_pack("{s:s,s:s*,s:I,s:I,s:b}", "events",
+			 record_opt.events ? record_opt.events : "default", "filter",
+			 record_opt.filter, "duration_ns",
 			 (json_int_t)record_opt.duration_ns, "ring_bytes",
 			 (json_int_t)record_opt.ring_bytes, "zstd", record_opt.zstd);
 }
