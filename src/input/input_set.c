@@ -174,6 +174,11 @@ const char *input_set_name(const struct input_set *set, unsigned int source)
 	return source < input_set_nr(set) ? set->input[source].name : "?";
 }
 
+const char *input_set_path(const struct input_set *set, unsigned int source)
+{
+	return source < input_set_nr(set) ? set->input[source].path : NULL;
+}
+
 bool input_set_is_guest(const struct input_set *set, unsigned int source)
 {
 	return source < input_set_nr(set) && set->input[source].is_guest;

@@ -102,6 +102,9 @@ static inline unsigned int input_set_nr(const struct input_set *set)
 const char *input_set_name(const struct input_set *set, unsigned int source);
 bool input_set_is_guest(const struct input_set *set, unsigned int source);
 
+/* Its path, as it was given; NULL if there is no such source. */
+const char *input_set_path(const struct input_set *set, unsigned int source);
+
 /* How many VMs the open inputs have, of those that --vm selects; 0: they do not say. */
 unsigned int input_set_nr_vms(const struct input_set *set);
 

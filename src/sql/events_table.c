@@ -16,12 +16,25 @@
 #include "output/report.h"
 #include "sql/grouped.h"
 
-enum common { TIME, SOURCE, VM, CPU, VCPU, PID, TID, COMM, COMMON, EVENT = COMMON, FIELDS };
+enum common {
+	TIME,
+	SOURCE,
+	OF_FILE,
+	VM,
+	CPU,
+	VCPU,
+	PID,
+	TID,
+	COMM,
+	COMMON,
+	EVENT = COMMON,
+	FIELDS
+};
 
-static const char *const common_name[] = {"time_ns", "source", "vm",   "cpu",   "vcpu",
+static const char *const common_name[] = {"time_ns", "source", "file", "vm",	"cpu",	 "vcpu",
 					  "pid",     "tid",    "comm", "event", "fields"};
-static const char *const common_type[] = {"INTEGER", "TEXT",	"TEXT", "INTEGER", "INTEGER",
-					  "INTEGER", "INTEGER", "TEXT", "TEXT",	   "TEXT"};
+static const char *const common_type[] = {"INTEGER", "TEXT",	"TEXT", "TEXT", "INTEGER",
+					  "INTEGER", "INTEGER", "INTEGER", "TEXT", "TEXT", "TEXT"};
 
 struct module_of {
 	struct sql *sql;
@@ -54,6 +67,7 @@ struct events_cursor {
 
 /* A field that is called as what all events have gets a name of its own. */
 static const char *const renamed[][2] = {{"time_ns", "field_time_ns"}, {"source", "field_source"},
+					 {"file", "field_file"},
 					 {"vm", "field_vm"},	       {"cpu", "field_cpu"},
 					 {"vcpu", "field_vcpu"},       {"pid", "field_pid"},
 					 {"tid", "field_tid"},	       {"comm", "field_comm"}};
@@ -306,6 +320,8 @@ static void common_value(struct table_value *v, const struct events_cursor *c, i
 		return value_number(v, ev->time_ns);
 	case SOURCE:
 		return value_text(v, c->row.source);
+	case OF_FILE:
+		return value_text(v, input_set_path(c->set, ev->source));
 	case VM:
 		return value_vm(v, c->set, ev->pid);
 	case CPU:

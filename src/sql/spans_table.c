@@ -15,13 +15,26 @@
 #include "sql/grouped.h"
 #include "views/view.h"
 
-enum { START, DURATION, SPAN_VM, SPAN_PID, SPAN_TID, SPAN_VCPU, WEIGHT, BYTES, SPAN_COMMON };
+enum {
+	START,
+	DURATION,
+	SPAN_FILE,
+	SPAN_VM,
+	SPAN_PID,
+	SPAN_TID,
+	SPAN_VCPU,
+	WEIGHT,
+	BYTES,
+	SPAN_COMMON
+};
 enum { ANALYZER = SPAN_COMMON, LABELS }; /* of "spans" */
 
-static const char *const common_name[] = {"time_ns", "duration_ns", "vm",     "pid",   "tid",
-					  "vcpu",    "count",	    "bytes", "analyzer", "labels"};
-static const char *const common_type[] = {"INTEGER", "INTEGER", "TEXT",	   "INTEGER", "INTEGER",
-					  "INTEGER", "INTEGER", "INTEGER", "TEXT",    "TEXT"};
+static const char *const common_name[] = {"time_ns", "duration_ns", "file",  "vm",
+					  "pid",     "tid",	    "vcpu",  "count",
+					  "bytes",   "analyzer",    "labels"};
+static const char *const common_type[] = {"INTEGER", "INTEGER", "TEXT",	   "TEXT",
+					  "INTEGER", "INTEGER", "INTEGER", "INTEGER",
+					  "INTEGER", "TEXT",	"TEXT"};
 
 struct module_of {
 	struct sql *sql;
@@ -47,6 +60,7 @@ struct spans_cursor {
 	struct input_events events;
 	struct span *span; /* that ended with the newest event: `at` is the row */
 	size_t nr, at;
+	unsigned int source; /* of that event; INPUTS_MAX: it has ended without one */
 	bool done; /* the input has ended */
 	struct grouped *grouped; /* the rows come from it; NULL: as spans end */
 	bool ended;		 /* ... and it has no more */
@@ -324,11 +338,13 @@ static int spans_read(struct spans_cursor *c)
 			err = in->more < 0 ? in->more : 0;
 			continue;
 		}
+		c->source = in->batch->ev[in->at].source;
 		err = pairing_event(c->pairing, &in->batch->ev[in->at++]);
 	}
 	if (err || c->nr)
 		return err;
 	c->done = true;
+	c->source = INPUTS_MAX;
 	counts_note(c);
 	return pairing_end(c->pairing) == -ENOMEM ? -ENOMEM : 0; /* a key that no event has is NULL */
 }
@@ -428,7 +444,9 @@ static void span_value(struct table_value *v, const struct spans_cursor *c, int 
 				  [SPAN_VCPU] = s->vcpu, [WEIGHT] = s->weight,
 				  [BYTES] = s->bytes};
 
-	if (column == SPAN_VM)
+	if (column == SPAN_FILE)
+		value_text(v, input_set_path(c->set, c->source));
+	else if (column == SPAN_VM)
 		value_vm(v, c->set, s->pid);
 	else if (column == SPAN_VCPU)
 		value_number_if(v, s->vcpu != RECORD_NO_VCPU, s->vcpu);

@@ -103,6 +103,22 @@ notes=$(h sql $f 'SELECT count(*) FROM exits' -f json | jq -r '.caveats[]')
 [[ $notes == *"no kvm_exit in this trace: "* ]]
 result "a fallback is noted" $? /dev/fd/3 3<<<"$notes"
 
+# ---- several files ----
+
+sed 's/\([pt]id=\)/\12/g' exits/trace.txt >"$work/other.txt" # threads of other ids
+f="exits/trace.txt $work/other.txt"
+same "exits by file" "SELECT file, count(*), sum(duration_ns) FROM exits GROUP BY file" \
+	'for one in $f; do echo "$one,$(h exits $one -f json | jq -r "\"\([.rows[].count] | add),\([.rows[].total_ns] | add)\"")"; done'
+same "events by file" "SELECT file, count(*) FROM events GROUP BY file" \
+	'for one in $f; do echo "$one,$(h list $one -f json | jq ".rows | length")"; done'
+same "events of a type by file" "SELECT file, count(*) FROM kvm_exit GROUP BY file" \
+	'for one in $f; do echo "$one,$(h list $one --event kvm_exit -f json | jq ".rows | length")"; done'
+same "spans of one file" "SELECT analyzer, count(*) FROM spans WHERE file LIKE 'exits/%' AND analyzer = 'exit-latency' GROUP BY 1" \
+	'echo "exit-latency,$(h list-spans exit-latency exits/trace.txt -f json | jq ".rows | length")"'
+f="-i requests/host.txt --guest requests/guest.trace"
+same "the file of a guest's events" "SELECT source, file FROM events GROUP BY 1, 2" \
+	'echo host,requests/host.txt; echo guest,requests/guest.trace'
+
 # ---- formats ----
 
 f=exits/trace.txt
@@ -116,7 +132,7 @@ h sql $f "SELECT 1 a, 2 a" -f jsonl | head -n 1 >"$work/out"
 [ "$(cat "$work/out")" = '{"a":1,"a:2":2}' ]
 result "columns of one name are told apart" $? "$work/out"
 h sql $f --schema >"$work/out"
-grep -q '^exits(time_ns, duration_ns, vm' "$work/out" && grep -q '^kvm_exit(' "$work/out" && grep -q '^causes(' "$work/out"
+grep -q '^exits(time_ns, duration_ns, file, vm' "$work/out" && grep -q '^kvm_exit(' "$work/out" && grep -q '^causes(' "$work/out"
 result "--schema lists tables and columns" $? "$work/out"
 
 # ---- wrong queries ----
