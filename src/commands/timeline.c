@@ -23,7 +23,7 @@ static const struct option_row timeline_options[] = {
 };
 /* clang-format on */
 
-static const struct option_row *const options[] = {input_rows, output_file_options,
+static const struct option_row *const options[] = {input_rows, where_rows, output_file_options,
 						   timeline_options, NULL};
 
 static int cmd_timeline(int argc, char **argv)
@@ -33,8 +33,8 @@ static int cmd_timeline(int argc, char **argv)
 			return command_usage("%s", error_text());
 		return view_run(&timeline_view, argv[0], by);
 	}
-	if (by)
-		return command_usage("--by requires an analyzer");
+	if (by || input_given.where)
+		return command_usage("--%s requires an analyzer", by ? "by" : "where");
 	if (input_add_args(argc, argv, OPTION_LIST_MAX))
 		return command_failed();
 	return query_run(&timeline_report, &(struct query){0}, timeline_formats, false);

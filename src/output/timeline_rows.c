@@ -114,6 +114,8 @@ static const char *group_prefix(const struct timeline *t, uint32_t group)
 
 static int text_open(struct timeline *t)
 {
+	if (t->report->first_line)
+		fprintf(t->report->out->file, "%s\n", t->report->first_line);
 	fprintf(t->report->out->file, "%14s %8s %-9s %-22s %s\n", "seconds", "duration", "kind",
 		"track", "what");
 	return rows_open(t);

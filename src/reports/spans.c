@@ -480,7 +480,7 @@ static int spans_end(struct result *r)
 	if (s->counts)
 		return pairing_end(s->count[pairing_run_used(&s->run)].pairing);
 	err = pairing_end(job->pairing);
-	if (!err && s->view->clips)
+	if (!err && s->view->clips && !s->where) /* it is on complete spans */
 		err = pairing_open_spans(job->pairing, input_set_end_ns(r->in));
 	return err;
 }

@@ -38,6 +38,7 @@ same "spans by their duration" "list-spans exit-latency $f" 'ns > 50us' '.durati
 same "spans by a reason of another ISA" "list-spans exit-latency $f" 'reason == "IO_INSTRUCTION"' '.reason == "io"'
 same "spans by a field that is no column" "list-spans exit-latency $f" 'rip == 0x2000' '.vcpu == 1 or .reason == "hlt"'
 same "spans that went to the VMM" "list-spans userspace-exit $f" 'ns >= 5us' '.duration_ns >= 5000'
+same "tracks of spans" "timeline exit-latency $f" 'ns > 50us' '.duration_ns > 50000'
 same "exits of a reason" "exits $f" 'reason == "hlt"' '.reason == "hlt"'
 same "ports" "ports ports/trace.txt" 'port == 0x70 || size > 1' '.port == 112 or .size > 1'
 same "rows" "sched sched/trace.txt" 'run_ns > 1ms' '.run_ns > 1000000'
