@@ -61,9 +61,10 @@ static const struct action {
 	const char *name;
 	int (*run)(int argc, char **argv);
 	const char *options; /* that have an effect */
+	bool writes_trace;   /* to --output */
 } actions[] = {
-	{"extract", guest_extract, OSV "raw symbols output"},
-	{"download", guest_download, REST "max-size retries convert output"},
+	{"extract", guest_extract, OSV "raw symbols output", true},
+	{"download", guest_download, REST "max-size retries convert output", true},
 	{"control", guest_control, REST "backtrace no-backtrace interval count"},
 	{"sampler", guest_sampler, REST},
 	{"threads", guest_threads, OSV "no-location stacks timers thread"},
@@ -90,6 +91,11 @@ static int action_run(const struct action *a, int argc, char **argv)
 	char where[64];
 
 	snprintf(where, sizeof(where), "on 'guest %s'", a->name);
+	if (a->writes_trace)
+		output_file_is_trace();
+	if (!output_is("text") && !output_is("json"))
+		return command_usage("format '%s' is not supported (supported: text, json)",
+				     output_format());
 	return options_used_check(a->options, where) ? command_failed() : a->run(argc, argv);
 }
 
@@ -123,8 +129,6 @@ static int cmd_guest(int argc, char **argv)
 		return command_usage("unexpected argument '--'");
 	if (!argc)
 		return command_usage("missing action (see 'hostrace guest --help')");
-	if (!output_is("text") && !output_is("json"))
-		return command_usage("invalid format (supported: text, json)");
 	if (vm_options_given() && !guest_given.vm)
 		return command_usage("--vm-user and --tcg require --vm");
 	for (size_t i = 0; i < sizeof(actions) / sizeof(*actions); i++)

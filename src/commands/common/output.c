@@ -27,12 +27,14 @@ static struct {
 	const char *format, *file, *sort;
 	uint64_t limit;
 	bool wide;
+	const char *fallback; /* NULL: text */
+	bool is_trace;	      /* the file */
 } given;
 
 /* clang-format off */
 const struct option_row output_options[] = {
 	{'f', "format", OPT_TEXT, &given.format, "FORMAT", "text (default), json, ...; see the manual page"},
-	{'o', "output", OPT_TEXT, &given.file,   "FILE",   "write the report to FILE (-: standard output)"},
+	{'o', "output", OPT_TEXT, &given.file,   "FILE",   "write the report to FILE, in the format of its suffix without -f (-: standard output)"},
 	{0,   "limit",  OPT_U64,  &given.limit,  "N",      "print at most N rows; 0: all"},
 	{0,   "sort",   OPT_TEXT, &given.sort,   "COLUMN", "sort by this column"},
 	{0,   "wide",   OPT_FLAG, &given.wide,   NULL,     "text: all columns, one line per row, nothing cut"},
@@ -43,7 +45,7 @@ const struct option_row output_options[] = {
 /* clang-format off */
 const struct option_row output_file_options[] = {
 	{'f', "format", OPT_TEXT, &given.format, "FORMAT", "text (default), json, ...; see the manual page"},
-	{'o', "output", OPT_TEXT, &given.file,   "FILE",   "write the report to FILE (-: standard output)"},
+	{'o', "output", OPT_TEXT, &given.file,   "FILE",   "write the report to FILE, in the format of its suffix without -f (-: standard output)"},
 	{0,   "limit",  OPT_U64,  &given.limit,  "N",      "print at most N rows; 0: all"},
 	{0,   "wide",   OPT_FLAG, &given.wide,   NULL,     "text: all columns, one line per row, nothing cut"},
 	{0},
@@ -128,9 +130,29 @@ static int terminal_width(FILE *f)
 	return WIDTH_DEFAULT;
 }
 
+/* The format that the name of the file stands for; NULL: none. */
+static const char *format_of_name(void)
+{
+	static const char *const formats[][2] = {
+		{".txt", "text"},	 {".json", "json"},   {".jsonl", "jsonl"},
+		{".csv", "csv"},	 {".svg", "svg"},     {".html", "html"},
+		{".htm", "html"},	 {".folded", "folded"}, {".pprof", "pprof"},
+		{".pftrace", "perfetto"}, {".pcap", "pcap"},  {".pcapng", "pcapng"},
+	};
+	const char *name = given.file && !given.is_trace ? given.file : "";
+	const char *suffix = strrchr(name, '.');
+
+	for (size_t i = 0; suffix && i < sizeof(formats) / sizeof(formats[0]); i++)
+		if (!strcmp(suffix, formats[i][0]))
+			return formats[i][1];
+	return NULL;
+}
+
 const char *output_format(void)
 {
-	return given.format ? given.format : "text";
+	const char *format = given.format ? given.format : format_of_name();
+
+	return format ? format : given.fallback ? given.fallback : "text";
 }
 
 bool output_is(const char *format)
@@ -155,8 +177,12 @@ const char *output_file(void)
 
 void output_default(const char *format)
 {
-	if (!given.format)
-		given.format = format;
+	given.fallback = format;
+}
+
+void output_file_is_trace(void)
+{
+	given.is_trace = true;
 }
 
 void output_limit_default(uint64_t rows)
@@ -213,9 +239,11 @@ int output_open(const char *formats, struct output *ret)
 	const char *format = output_format();
 	int err = 0;
 
-	if (common.color && !format_known("auto always never", common.color))
-		return fail_usage(-EINVAL, "invalid --color '%s' (expected auto, always or never)",
-				  common.color);
+	if (!format_known(formats, format) && !given.format)
+		return fail_usage(-EINVAL,
+				  "format '%s', by the name of the file, is not supported "
+				  "(supported: %s); give another name, or the format with -f",
+				  format, formats);
 	if (!format_known(formats, format))
 		return fail_usage(-EINVAL, "format '%s' is not supported (supported: %s)", format,
 				  formats);

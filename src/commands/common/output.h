@@ -25,11 +25,14 @@ int output_open(const char *formats, struct output *ret);
 /* Is this the format that was given? For decisions before output_open(). */
 bool output_is(const char *format);
 
-/* The format that was given, or "text". */
+/* The format that was given, or that the name of the file stands for ("x.svg"), or "text". */
 const char *output_format(void);
 
-/* The format if -f is not given, instead of text. Before output_open(). */
+/* The format instead of text. Before output_open(). */
 void output_default(const char *format);
+
+/* The file of -o is a trace: its name says nothing of the format of what is printed. */
+void output_file_is_trace(void);
 
 /* So many rows of text if neither --limit nor --wide is given. For commands with output_file_options. */
 void output_limit_default(uint64_t rows);
