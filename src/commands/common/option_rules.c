@@ -142,6 +142,28 @@ static const struct option_rule *rule_find(const struct option_rule *rules, cons
 	return rules && rules->option ? rules : NULL;
 }
 
+/* Options of every command that are about a report as text: --color=never and auto ask for nothing else. */
+static int text_options_check(const struct command *c)
+{
+	bool always = common.color && !strcmp(common.color, "always");
+	const char *option = common.notes ? "notes" : "color=always";
+
+	if (common.color && !word_is_listed("auto always never", common.color))
+		return fail(-EINVAL, "invalid --color '%s' (expected auto, always or never)",
+			    common.color);
+	if (!common.notes && !always)
+		return 0;
+	if (!row_find(c, "format") || word_is_listed(c->unused, "format"))
+		return fail(-EINVAL, "--%s has no effect on '%s', which prints no report", option,
+			    c->name);
+	if (strcmp(output_format(), "text") != 0)
+		return fail(-EINVAL, "--%s has no effect on '%s' in format '%s' (supported: text)",
+			    option, c->name, output_format());
+	return always && output_file() && strcmp(output_file(), "-") != 0
+		       ? fail(-EINVAL, "--color=always has no effect with --output")
+		       : 0;
+}
+
 int option_rules_check(const struct command *c)
 {
 	int err;
@@ -149,6 +171,8 @@ int option_rules_check(const struct command *c)
 	if (compat_given) /* OSv's tool accepts options that it ignores, and counts the last of several values */
 		return 0;
 	err = options_values_check(command_given);
+	if (!err)
+		err = text_options_check(c);
 	if (!err)
 		err = unused_check(c);
 	for (const struct option_rule *r = c->rules; !err && r && r->option; r++)
