@@ -404,6 +404,7 @@ void paste_rewind(struct paste *p)
 	p->counts = (struct paste_counts){.width = p->cut_width};
 	p->nr_ahead = 0;
 	p->layers = 0;
+	p->head = (struct text_front){.words = 0};
 	p->is_log = false;
 	p->number = p->records = 0;
 	p->in_split = false;

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct text_front;
 struct text_lines;
 struct paste;
 struct trace_info;
@@ -53,6 +54,8 @@ struct paste_grammar {
 	const char *(*split)(const char *s, const char *end, const char **first_end, bool *unsure);
 	/* Do screens and frames cut its lines at marks in which none of its events ends? See paste_ends_at_mark(). */
 	bool has_edges;
+	/* As text_head_end() of text_line.h; NULL: heads that paste_prefix.c does not know are none. */
+	const char *(*head_end)(const char *s, const char *end, struct text_front *h);
 	/* May the line be the rest of one that a terminal broke, of which joins() proves nothing? NULL: no. */
 	bool (*continues)(const char *s, const char *end);
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The lines of a pasted text, one by one: decoded, cleaned, and without the prefixes that are before an event. */
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -8,6 +9,13 @@
 #include "readers/text/paste_json.h"
 #include "readers/text/paste_state.h"
 #include "readers/text/text_line.h"
+
+/* A copy, as the line may be cut before what names it. */
+static void source_keep(struct physical *x, struct text_slice source)
+{
+	snprintf(x->source, sizeof(x->source), "%.*s", (int)source.len,
+		 source.len ? source.at : "");
+}
 
 /* Cuts what follows the text of an object of JSON off. */
 static void json_cut(struct physical *x, const char *line)
@@ -54,16 +62,34 @@ static void prefixes_strip(struct paste *p, struct physical *x)
 	}
 	x->in_log &= p->is_log;
 	x->log = (struct text_log){0};
+	*x->source = '\0';
 	for (unsigned int i = 0; i < best && x->class == PASTE_TIMELESS; i++)
 		paste_prefix_log(layer[i], x->end, &x->log);
 	x->log.is_coarse = x->in_log && !x->log.has_time;
 	for (unsigned int i = 0; i < best && i < p->layers && x->class != PASTE_OTHER; i++)
 		p->layer[i] = paste_prefix_kind(layer[i]);
-	x->source = x->class >= PASTE_TIMELESS
-			    ? paste_prefix_source(layer, best, x->class == PASTE_EVENT)
-			    : (struct text_slice){NULL, 0};
+	if (x->class >= PASTE_TIMELESS)
+		source_keep(x, paste_prefix_source(layer, best, x->class == PASTE_EVENT));
 	x->at += layer[best] - x->at;
 	json_cut(x, layer[0] + strspn(layer[0], " \t"));
+}
+
+/* Removes what is before the event, and no prefix that is known. A string of JSON or Ruby ends where it is closed. */
+static void head_strip(struct paste *p, struct physical *x)
+{
+	const char *begin = x->at;
+	char *quote;
+
+	if (x->class < PASTE_TIMELESS || !p->grammar->head_end)
+		return;
+	x->at += p->grammar->head_end(x->at, x->end, &p->head) - x->at;
+	quote = x->at > begin && x->at[-1] == '"'
+			? memrchr(x->at, '"', (size_t)(x->end - x->at))
+			: NULL;
+	if (quote)
+		paste_line_cut(x, quote);
+	if (!*x->source)
+		memcpy(x->source, p->head.source, sizeof(x->source));
 }
 
 bool paste_line_is_blank(const struct physical *x)
@@ -182,6 +208,7 @@ bool paste_line_read(struct text_lines *t, struct physical *x)
 	memset(x->end + 1, 0, TEXT_LINE_SLACK);
 	p->has_parts |= memmem(x->at, (size_t)(x->end - x->at), ": cpus=", 7) != NULL;
 	prefixes_strip(p, x);
+	head_strip(p, x);
 	if (!x->glued && !p->in_split && p->grammar->split && x->class >= PASTE_TIMELESS)
 		x->glued = is_several(p, x); /* of a line whose beginning was only found now */
 	x->apart |= paste_is_prompt(x->at, x->end) ||

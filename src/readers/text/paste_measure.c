@@ -117,7 +117,9 @@ static void measure_line(struct paste *p, struct measure *m, const struct physic
 	else if (p->now.class >= PASTE_TIMELESS)
 		measure_unbroken(p, m);
 	if (is_event)
-		paste_sources_line(&p->sources, next->source, next->number);
+		paste_sources_line(&p->sources,
+				   text_slice_of(next->source, next->source + strlen(next->source)),
+				   next->number);
 	if ((is_event || next->class == PASTE_HEAD) && next->width > p->width) {
 		measured_grow(&m->broken, next->width - p->width);
 		measured_grow(&m->cut, next->width - p->width);

@@ -33,7 +33,7 @@ struct physical {
 	bool barred, tight; /* at most one blank before the bar of a frame; none */
 	bool marked;  /* as cut: paste_has_cut_mark() */
 	bool last;    /* of a text without a newline at its end */
-	struct text_slice source; /* that the prefix names; of length 0: none */
+	char source[TEXT_HEAD_BYTES]; /* that the prefix names; "": none */
 };
 
 struct paste {
@@ -47,6 +47,7 @@ struct paste {
 	bool has_whole;		      /* records with all their fields */
 	bool has_parts;		      /* "host.dat: cpus=2": such names are no prefixes */
 	unsigned int layers;	      /* prefixes of the last event */
+	struct text_front head;	      /* behind them, that no prefix is */
 	bool ends_marked;	      /* lines end with '$': cat -A, cat -E */
 	bool is_log;		      /* one of them is a log's date */
 	char layer[PASTE_LAYERS_MAX]; /* what they begin with */

@@ -370,4 +370,5 @@ const struct paste_grammar text_paste_grammar = {
 	.ends = trace_ends,
 	.split = text_split,
 	.has_edges = true,
+	.head_end = text_head_end,
 };

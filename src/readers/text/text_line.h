@@ -9,7 +9,10 @@
 
 #include "event/event.h"
 
-enum { TEXT_COMM_MAX = 15 }; /* characters of a task's name, as the kernel keeps them */
+enum {
+	TEXT_COMM_MAX = 15,   /* characters of a task's name, as the kernel keeps them */
+	TEXT_HEAD_BYTES = 64, /* of what a head before it names */
+};
 
 enum text_layout { TEXT_FTRACE, TEXT_PERF, TEXT_LATENCY };
 
@@ -87,6 +90,19 @@ const char *text_misc_cut(const char *s, const char *end);
 
 /* A thread of a VMM, whose name is one without a number, too: perf script -F comm,time,event,trace. */
 bool text_is_vmm_thread(const char *s, const char *end);
+
+/* text_head.c: does the task's name begin with something else, behind which is that of a VMM's thread? */
+bool text_has_head(const struct text_line *l);
+
+/* The newest head of a line. */
+struct text_front {
+	unsigned int words;
+	char glue; /* the last character, if no blank separates the head from the name; 0: one does */
+	char source[TEXT_HEAD_BYTES]; /* what it names; "": nothing */
+};
+
+/* Where the task's name of an event begins: behind a head, if it is a VMM's thread, or as such a line had it before. */
+const char *text_head_end(const char *s, const char *end, struct text_front *h);
 
 /* text_lost.c: "CPU:3 [LOST 12 EVENTS]": cpu, count. False: it is not so. */
 bool text_lost_parse(struct text_line *l, const char *s);

@@ -299,7 +299,8 @@ static bool is_pasted(const struct text_line *l, const struct text_name *name)
 {
 	char first = l->comm.len ? *l->comm.at : 'a';
 
-	return l->comm.len > TEXT_COMM_MAX || text_is_digit(first) || strchr("-*+|[", first) ||
+	return l->comm.len > TEXT_COMM_MAX || text_has_head(l) ||
+	       text_is_digit(first) || strchr("-*+|[", first) ||
 	       memchr(l->comm.at, '\t', l->comm.len) ||
 	       memmem(l->comm.at, l->comm.len, "  ", 2) ||
 	       memmem(l->comm.at, l->comm.len, "> ", 2) ||
