@@ -141,10 +141,25 @@ static void on_run(struct blame *b, struct thread *t, const struct event *ev)
 		exit_ends(b, t, ev);
 	c->user = false;
 	c->misplaced = losses_cover(&b->model.losses, LOST_PLACES, ev->time_ns);
-	if (!b->exits_seen && access_known(c)) {
-		exit_deliver(b, t);
-		c->access = (struct blame_who){0};
-	}
+}
+
+/* Ports of the interrupt controllers and the timer that KVM has itself: their reads end no exit to the VMM. */
+static bool is_kvms_own(uint64_t port)
+{
+	return (port >= 0x40 && port <= 0x43) || port == 0x61 || (port & ~0x81ULL) == 0x20 ||
+	       (port & ~1ULL) == 0x4d0;
+}
+
+/*
+ * Does this read, which is complete, name the exit that has ended? A write before the exit is not what it was for then:
+ * that one was coalesced, as those to ports 0x70 and 0xcf8 are, whose data port is read next.
+ */
+static bool completes(const struct blame *b, const struct cycle *c, const struct blame_who *read)
+{
+	if (!access_known(c))
+		return access_kind(c->access.access) == read->kind;
+	return !b->exits_seen && !c->in_run && read->kind == BLAME_PORT &&
+	       access_kind(c->reason) == BLAME_PORT && !is_kvms_own(read->access);
 }
 
 /*
@@ -158,7 +173,7 @@ static void on_access(struct blame *b, struct thread *t, struct blame_who access
 	if (!c)
 		return;
 	if (c->done) {
-		if (complete && !access_known(c) && access_kind(c->access.access) == access.kind)
+		if (complete && completes(b, c, &access))
 			c->access = access;
 		exit_deliver(b, t);
 		c->access = (struct blame_who){0};

@@ -24,8 +24,13 @@ struct cycle *exit_cycle(struct blame *b, struct thread *t)
 
 void exit_deliver(struct blame *b, struct thread *t)
 {
-	if (t->cycle && t->cycle->done && !b->err)
+	struct cycle *c = t->cycle;
+	bool is_exit = c && c->done && !c->in_run;
+
+	if (c && c->done && !b->err)
 		b->err = parts_deliver(b, t);
+	if (is_exit) /* before sleep in KVM_RUN, the access may be the next exit's */
+		c->access = (struct blame_who){0};
 }
 
 /* The event that ends it, or begins another one, is of the vCPU's thread: it may be another exit's. */

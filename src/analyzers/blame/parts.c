@@ -346,9 +346,10 @@ int parts_deliver(struct blame *b, struct thread *t)
 			p->start_ns = p[-1].end_ns;
 		}
 
-		/* The event that names the port of a read comes when it is complete. */
+		/* The event that names the port of a read comes when it is complete: after one that was coalesced. */
 		if (names_access(p->cause) && c->access.kind &&
-		    (p->who.kind == BLAME_VMM || (!p->who.kind && p->cause == BLAME_DEVICE))) {
+		    (p->who.kind == BLAME_VMM || (!p->who.kind && p->cause == BLAME_DEVICE) ||
+		     (p->who.kind == BLAME_PORT && c->access.kind == BLAME_PORT))) {
 			p->who.kind = c->access.kind;
 			p->who.access = c->access.access;
 		}
