@@ -223,7 +223,7 @@ static const struct column_def in_flight_columns[] = {
 	{"busy_ns", NULL, COL_NS, MEMBER(struct queue_figures, busy_ns),
 	 .doc = "how long one or more were"},
 	{"slow_ns", NULL, COL_NS, MEMBER(struct queue_figures, slow_ns),
-	 .doc = "... that took the device 10 ms or more"},
+	 .doc = "... and what is lost of it: of a request of 5 ms nothing, of 10 ms or more all"},
 	{"column_ns", NULL, COL_NS, .get = get_column_ns, .doc = "length of each column of time"},
 	{"columns", NULL, COL_ROWS, offsetof(struct queue_figures, column), get_most,
 	 .nested = flight_column, .doc = "at most during each column"},

@@ -228,10 +228,11 @@ void queues_flight_until(struct queues *q, struct queue *n, uint64_t ns)
  */
 void queues_slow_add(struct queues *q, struct queue *n, uint64_t popped_ns, uint64_t ns)
 {
-	uint64_t start = popped_ns > q->start_ns ? popped_ns : q->start_ns;
+	uint64_t start = ns > popped_ns ? ns - queues_lost_ns(ns - popped_ns) : ns;
 
+	start = start > q->start_ns ? start : q->start_ns;
 	start = start > n->slow_dropped_ns ? start : n->slow_dropped_ns;
-	if (ns <= start || ns - popped_ns < QUEUES_SLOW_NS)
+	if (ns <= start)
 		return;
 	while (n->nr_slow && n->slow[n->nr_slow - 1].end_ns >= start) {
 		const struct slow_time *last = &n->slow[--n->nr_slow];

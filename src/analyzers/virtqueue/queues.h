@@ -35,8 +35,12 @@ enum {
 	QUEUES_PENDING_MAX = 1024, /* pushed and not notified: as many as a queue of QEMU's holds */
 	QUEUES_DEVICE_MAX = 128,   /* bytes of a device's path with its NUL */
 	QUEUES_KIND_MAX = 32,	   /* ... of what QEMU calls its type */
-	/* A rotating disk takes less for a request (seek and half a turn); what takes longer is held by something. */
-	QUEUES_SLOW_NS = 10000000,
+	/*
+	 * A request of a disk in order may take so long: none of it is lost. One that takes twice as long, more
+	 * than a rotating disk needs (seek and half a turn), is held by something, and all of it is lost; in
+	 * between, twice what it takes longer than that. So what is lost grows with that time, without a step.
+	 */
+	QUEUES_NORMAL_NS = 5000000,
 };
 
 enum queue_stage {
@@ -68,11 +72,19 @@ struct queue_figures {
 	uint64_t in_flight, most; /* now; at most */
 	unsigned __int128 area;	  /* in flight x ns */
 	uint64_t busy_ns;	  /* with one or more in flight */
-	uint64_t slow_ns;	  /* ... that took at least QUEUES_SLOW_NS, or has until the end */
+	uint64_t slow_ns;	  /* ... what is lost of it, also of one that is in flight at the end */
 	uint32_t column[QUEUES_COLUMNS]; /* the most in flight during each */
 };
 
 struct queues;
+
+/* What is lost of the time that a request takes. */
+static inline uint64_t queues_lost_ns(uint64_t took_ns)
+{
+	uint64_t above = took_ns > QUEUES_NORMAL_NS ? took_ns - QUEUES_NORMAL_NS : 0;
+
+	return above < QUEUES_NORMAL_NS ? 2 * above : took_ns;
+}
 
 /*
  * start_ns: of the recording, or of the time window. Events before it only tell what is in flight then; stages are

@@ -148,16 +148,15 @@ static void throttled_add(struct found *f, const json_t *disk, const char *limit
 static void slow_add(struct found *f, const json_t *disk, const char *vm, uint64_t ns,
 		     uint64_t busy_ns, double asleep)
 {
-	uint64_t n = disk_ended(disk), ready = servers_ready_ns(f, vm);
-	bool slow = n && number(disk, "time_ns") / n >= QUEUES_SLOW_NS;
-	double served = !slow		  ? 1
-			: ready < busy_ns ? 1 - (double)ready / (double)busy_ns
-					  : 0,
-	       share = share_of(f, (uint64_t)((double)ns * served));
+	uint64_t n = disk_ended(disk), ready = servers_ready_ns(f, vm),
+		 each = n ? number(disk, "time_ns") / n : 0, lost = queues_lost_ns(each);
+	double served = ready < busy_ns ? 1 - (double)ready / (double)busy_ns : 0,
+	       part = lost ? served * (double)lost / (double)each : 1,
+	       share = share_of(f, (uint64_t)((double)ns * part));
 	const char *limits = io_limits_of(f, vm);
 	char took[2 * WHO_BYTES], of[SHARE_BYTES];
 
-	finding_add(f, "disk", slow ? "disk-slow" : "disk-busy", "info",
+	finding_add(f, "disk", lost ? "disk-slow" : "disk-busy", "info",
 		    share < asleep ? share : asleep,
 		    json_sprintf("%s; of that, the disk had up to %s%s%s%s.",
 				 took_print(disk, number(disk, "time_ns"), took, sizeof(took)),

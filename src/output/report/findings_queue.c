@@ -87,9 +87,10 @@ static void queue_add(struct found *f, const json_t *row, const char *cause, uin
 			 duration_print(number(device, "p50_ns"), p50, sizeof(p50)),
 			 duration_print(number(device, "p99_ns"), p99, sizeof(p99)));
 	finding_add(f, "queue", cause, "virtio", lost < asleep ? lost : asleep,
-		    json_sprintf("Requests of %s%s were in flight for %s%s%s; %s%s.",
+		    json_sprintf("Requests of %s%s %s for %s%s%s; %s%s.",
 				 queue_print(row, who, sizeof(who)),
-				 ns < busy ? " that took 10ms or more" : "",
+				 ns < busy ? " that took more than 5ms" : "",
+				 ns < busy ? "were late" : "were in flight",
 				 share_print(f, ns, of, sizeof(of)),
 				 share > asleep ? ", longer than vCPUs slept" : "",
 				 unserved_print(unserved, without, sizeof(without)), took,
