@@ -42,19 +42,15 @@ static void broken_add(struct found *f, const json_t *row)
 
 static void from_leaks(struct found *f)
 {
-	const json_t *data = data_of(f->sections, "leaks"), *row, *oldest = NULL;
-	uint64_t leaked = number(json_object_get(data, "totals"), "leaked");
+	const json_t *row, *oldest;
+	uint64_t leaked = requests_lost(f, &oldest);
 	char who[WHO_BYTES], age[16];
 	size_t i;
 
-	json_array_foreach (json_object_get(data, "rows"), i, row) {
+	json_array_foreach (rows_of(f, "leaks"), i, row)
 		if (!strcmp(text_of(row, "verdict"), "broken device"))
 			broken_add(f, row);
-		if (!strcmp(text_of(row, "verdict"), "leaked") &&
-		    number(row, "age_ns") > number(oldest, "age_ns"))
-			oldest = row;
-	}
-	if (!leaked || !oldest)
+	if (!oldest)
 		return;
 	/* Before every share of the time: they were never returned. */
 	finding_add(f, "leak",

@@ -125,6 +125,16 @@ const char *queue_print(const json_t *row, char *buf, size_t size);
 
 bool queue_waits_outside(const json_t *row);
 
+/*
+ * Is a request of the queue of this row (of virtio, leaks or stuck) lost that is out for so long? One of a slow device
+ * may be: it is, if it is out for more than twice as long as the longest took that was returned; if none was, for half
+ * of the window, as one that takes less need not begin and end in it.
+ */
+bool request_is_lost(const struct found *f, const json_t *of, uint64_t age_ns);
+
+/* How many are, of those that leaks found; the oldest of them, or NULL. */
+uint64_t requests_lost(const struct found *f, const json_t **ret_oldest);
+
 /* By the names that recordings have: "/machine/peripheral/disk/virtio-backend" is disk. */
 bool is_same_device(const char *a, const char *b);
 

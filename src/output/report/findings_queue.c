@@ -65,6 +65,28 @@ static const char *unserved_print(uint64_t ns, char *buf, size_t size)
 	return buf;
 }
 
+/* "; the oldest is out for 1.95s at the end": for a second or more; "" if there is none, or it is lost. */
+static const char *open_print(const struct found *f, const json_t *queue, char *buf, size_t size)
+{
+	const json_t *row;
+	uint64_t age = 0;
+	char time[16];
+	size_t i;
+
+	json_array_foreach (rows_of(f, "leaks"), i, row)
+		if (!strcmp(text_of(row, "verdict"), "leaked") &&
+		    number(row, "queue") == number(queue, "queue") &&
+		    !strcmp(text_of(row, "vm"), text_of(queue, "vm")) &&
+		    is_same_device(text_of(row, "device"), text_of(queue, "device")) &&
+		    number(row, "age_ns") > age)
+			age = number(row, "age_ns");
+	*buf = '\0';
+	if (age && !request_is_lost(f, queue, age))
+		snprintf(buf, size, "; the oldest is out for %s at the end",
+			 duration_print(age, time, sizeof(time)));
+	return buf;
+}
+
 /*
  * Requests that were in flight for `ns`: all, or the slow ones. A guest that waits for its device sleeps: it can have
  * lost to it no more than the time for which it did.
@@ -76,7 +98,7 @@ static void queue_add(struct found *f, const json_t *row, const char *cause, uin
 	uint64_t busy = number(json_object_get(row, "in_flight"), "busy_ns"),
 		 unserved = strcmp(cause, "disk-busy") ? unserved_ns(f, row, ns) : 0;
 	char who[WHO_BYTES], of[SHARE_BYTES], p50[16], p99[16], more[WHO_BYTES], without[96],
-		took[96];
+		took[96], open[64];
 	double lost = share_of(f, ns - unserved);
 
 	if (!number(device, "count"))
@@ -87,20 +109,23 @@ static void queue_add(struct found *f, const json_t *row, const char *cause, uin
 			 duration_print(number(device, "p50_ns"), p50, sizeof(p50)),
 			 duration_print(number(device, "p99_ns"), p99, sizeof(p99)));
 	finding_add(f, "queue", cause, "virtio", lost < asleep ? lost : asleep,
-		    json_sprintf("Requests of %s%s %s for %s%s%s; %s%s.",
+		    json_sprintf("Requests of %s%s %s for %s%s%s; %s%s%s.",
 				 queue_print(row, who, sizeof(who)),
 				 ns < busy ? " that took more than 5ms" : "",
 				 ns < busy ? "were late" : "were in flight",
 				 share_print(f, ns, of, sizeof(of)),
 				 share > asleep ? ", longer than vCPUs slept" : "",
 				 unserved_print(unserved, without, sizeof(without)), took,
-				 queue_more_print(f, row, more, sizeof(more))));
+				 queue_more_print(f, row, more, sizeof(more)),
+				 open_print(f, row, open, sizeof(open))));
 }
 
 /* That is a cause of its own: a queue that returns nothing is not slow, too. */
 static bool has_leaked(const struct found *f)
 {
-	return number(json_object_get(data_of(f->sections, "leaks"), "totals"), "leaked");
+	const json_t *oldest;
+
+	return requests_lost(f, &oldest);
 }
 
 /* Whatever most requests take: a disk that is slow for a part of the time is slow for that part. */

@@ -40,6 +40,50 @@ bool queue_waits_outside(const json_t *row)
 	return !array_any(sizeof(served) / sizeof(*served), i, !strcmp(kind, served[i]));
 }
 
+/* The longest that a request of this queue took, of those that were returned. */
+static uint64_t longest_ns(const struct found *f, const json_t *of)
+{
+	const char *vm = text_of(of, "vm");
+	const json_t *row;
+	uint64_t ns, most = 0;
+	size_t i;
+
+	json_array_foreach (rows_of(f, "virtio"), i, row) {
+		ns = number(json_object_get(json_object_get(row, "stages"), "pop-push"), "max_ns");
+		if (ns > most && number(row, "queue") == number(of, "queue") &&
+		    (!*vm || !strcmp(text_of(row, "vm"), vm)) &&
+		    is_same_device(text_of(row, "device"), text_of(of, "device")))
+			most = ns;
+	}
+	return most;
+}
+
+bool request_is_lost(const struct found *f, const json_t *of, uint64_t age_ns)
+{
+	uint64_t longest = longest_ns(f, of);
+
+	return longest ? age_ns / 2 > longest : age_ns >= f->span_ns / 2;
+}
+
+uint64_t requests_lost(const struct found *f, const json_t **ret_oldest)
+{
+	const json_t *row;
+	uint64_t nr = 0;
+	size_t i;
+
+	*ret_oldest = NULL;
+	json_array_foreach (rows_of(f, "leaks"), i, row) {
+		uint64_t age = number(row, "age_ns");
+
+		if (strcmp(text_of(row, "verdict"), "leaked") != 0 || !request_is_lost(f, row, age))
+			continue;
+		nr++;
+		if (age > number(*ret_oldest, "age_ns"))
+			*ret_oldest = row;
+	}
+	return nr;
+}
+
 bool is_same_device(const char *a, const char *b)
 {
 	char one[128], other[128];

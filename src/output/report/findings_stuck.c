@@ -231,7 +231,11 @@ static bool counts(const struct found *f, const json_t *finding)
 		return false;
 	if (is_of_start(f->sections))
 		return start_since(f, finding) == STANDS;
-	return !cause_of(finding)->is_request || (f->span_ns && age >= f->span_ns) ||
+	if (!cause_of(finding)->is_request)
+		return true;
+	if (!strcmp(cause_of(finding)->cause, "request-lost"))
+		return request_is_lost(f, finding, age);
+	return (f->span_ns && age >= f->span_ns) ||
 	       !returned(f, text_of(finding, "device"), number(finding, "queue"));
 }
 
