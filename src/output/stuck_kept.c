@@ -54,13 +54,30 @@ static json_t *finding_keep(const json_t *from, bool *ret_lost)
 	return NULL;
 }
 
+const char *stuck_backend_server(const json_t *backend)
+{
+	static const char *const drivers[] = {"nbd",  "rbd",   "iscsi", "ssh", "nfs",
+					      "http", "https", "ftp",   "ftps"};
+	const json_t *node;
+	size_t i;
+
+	json_array_foreach (json_object_get(backend, "nodes"), i, node)
+		for (size_t d = 0; d < sizeof(drivers) / sizeof(*drivers); d++)
+			if (!strcmp(text_of(node, "driver"), drivers[d]))
+				return drivers[d];
+	return NULL;
+}
+
 static json_t *queue_keep(const json_t *from, bool *ret_lost)
 {
 	json_t *to, *backend = json_object();
+	const char *server = stuck_backend_server(json_object_get(from, "backend"));
 
 	(void)ret_lost;
 	number_copy(backend, json_object_get(from, "backend"), "throttled");
-	if (!json_integer_value(json_object_get(backend, "throttled"))) {
+	if (server)
+		json_object_set_new(backend, "nodes", json_pack("[{s:s}]", "driver", server));
+	if (!server && !json_integer_value(json_object_get(backend, "throttled"))) {
 		json_decref(backend);
 		return NULL;
 	}

@@ -212,6 +212,9 @@ void findings_stuck_since(const json_t *sections, json_t *notes, json_t *doubts)
 /* Did QEMU's I/O throttling hold requests of this device? */
 bool is_throttled(const struct found *f, const char *device);
 
+/* The driver, "nbd", by which a server has this disk's data; NULL: none is known, as what stuck saw has it. */
+const char *disk_server(const struct found *f, const char *device);
+
 /* ---- the list ---- */
 
 /*

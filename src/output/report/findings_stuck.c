@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "output/stuck_kept.h"
 #include "output/table.h"
 
 /* Findings of stuck (hostrace-stuck(1)), those first that explain others. */
@@ -297,4 +298,16 @@ bool is_throttled(const struct found *f, const char *device)
 		    is_same_device(text_of(queue, "device"), device))
 			return true;
 	return false;
+}
+
+const char *disk_server(const struct found *f, const char *device)
+{
+	const json_t *queue;
+	const char *server = NULL;
+	size_t i;
+
+	json_array_foreach (json_object_get(data_of(f->sections, "stuck"), "queues"), i, queue)
+		if (!server && is_same_device(text_of(queue, "device"), device))
+			server = stuck_backend_server(json_object_get(queue, "backend"));
+	return server;
 }
