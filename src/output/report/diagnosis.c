@@ -31,23 +31,35 @@ static json_t *command_make(const struct diagnosis_query *q, const char *section
 			    reads && *q->filters ? " " : "", reads ? q->filters : "");
 }
 
-/* A request that is not returned, or an event, has no share of the time. */
-static bool has_share(const struct cause *c)
+/*
+ * An event has no share of the time, nor has what stands still, unless that was measured. A VM that is paused was so
+ * all the time, unless it ran.
+ */
+static bool has_share(const json_t *sections, const struct cause *c, const json_t *finding)
 {
-	return strcmp(c->kind, "lost") != 0 && strcmp(c->id, "event") != 0;
+	double share = json_number_value(json_object_get(finding, "share"));
+
+	if (!strcmp(c->id, "event"))
+		return false;
+	if (!json_is_true(json_object_get(finding, "stands")) || share < 1)
+		return true;
+	return strcmp(c->kind, "lost") != 0 &&
+	       (strcmp(c->id, "vm-stopped") != 0 || !findings_guest_ran(sections));
 }
 
 static json_t *cause_make(const struct diagnosis_query *q, const json_t *finding, uint64_t span_ns)
 {
 	const struct cause *c = cause_find(text_of(finding, "cause"));
 	double share = json_number_value(json_object_get(finding, "share"));
-	bool wrong = c->cure && (!has_share(c) || share >= q->threshold);
-	json_t *o = json_pack("{s:s,s:b,s:o,s:o,s:O,s:o,s:s*}", "id", c->id, "wrong", wrong,
-			      "share", has_share(c) ? json_real(share) : json_null(), "lost_ns",
-			      has_share(c) ? json_integer((json_int_t)(share * (double)span_ns))
-					   : json_null(),
-			      "text", json_object_get(finding, "text"), "command",
-			      command_make(q, text_of(finding, "section")), "cure", c->cure);
+	bool has = has_share(q->sections, c, finding),
+	     stands = json_is_true(json_object_get(finding, "stands")),
+	     wrong = c->cure && (!has || stands || share >= q->threshold);
+	json_t *o =
+		json_pack("{s:s,s:b,s:o,s:o,s:O,s:o,s:s*}", "id", c->id, "wrong", wrong, "share",
+			  has ? json_real(share) : json_null(), "lost_ns",
+			  has ? json_integer((json_int_t)(share * (double)span_ns)) : json_null(),
+			  "text", json_object_get(finding, "text"), "command",
+			  command_make(q, text_of(finding, "section")), "cure", c->cure);
 
 	if (number(finding, "more")) {
 		json_object_set(o, "more", json_object_get(finding, "more"));
@@ -266,7 +278,7 @@ static void cause_print(const json_t *one, unsigned int number_of, FILE *f)
 	const struct cause *c = cause_find(text_of(one, "id"));
 
 	fprintf(f, "\n%u. %s", number_of, c->id);
-	if (has_share(c))
+	if (json_is_number(json_object_get(one, "share")))
 		fprintf(f, ", %.1f %%", percent_of(one, "share"));
 	fprintf(f, ": %s. %s\n", c->what, text_of(one, "text"));
 	fprintf(f, "To see it: %s. What usually cures it: %s.\n", text_of(one, "command"), c->cure);

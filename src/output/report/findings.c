@@ -33,7 +33,7 @@ static void broken_add(struct found *f, const json_t *row)
 {
 	char who[WHO_BYTES];
 
-	finding_add(f, "broken-device", "device-broken", "leaks", 1,
+	finding_add(f, "broken-device", "device-broken", "leaks", 2,
 		    json_sprintf(
 			    "The device of %s stopped itself after an error, with requests that it "
 			    "does not return.",
@@ -463,6 +463,7 @@ json_t *findings_make(const json_t *sections)
 	findings_disks(&f);
 	from_downtime(&f);
 	findings_host(&f);
+	findings_stopped_join(&f);
 	from_events(&f);
 
 	json_t *result = findings_sorted(f.list);

@@ -83,7 +83,7 @@ enum { WHO_BYTES = 320, SHARE_BYTES = 96, CANDIDATES_MAX = 4096 };
 /* Would finding_add() take it? Ask before a sentence is made at some expense: there may be one of each VM and cause. */
 bool finding_counts(const struct found *f, double share);
 
-/* Takes the sentence. Shares below 1/1000 are none; above 1: it has none, and comes first. */
+/* Takes the sentence. Shares below 1/1000 are none; above 1: it stands still, has no share, and comes first. */
 void finding_add(struct found *f, const char *kind, const char *cause, const char *section,
 		 double share, json_t *sentence);
 
@@ -202,6 +202,12 @@ void findings_host(struct found *f);
 
 /* What stuck saw of a running VM, or when the recording started, where sections have it, as "stuck". */
 void findings_stuck(struct found *f);
+
+/* What stood still and was measured, too, is one finding. After all others that are found. */
+void findings_stopped_join(struct found *f);
+
+/* Has the recording an event that only a vCPU that runs causes? */
+bool findings_guest_ran(const json_t *sections);
 
 /*
  * What stood still when the recording started and is no finding, as texts: what went on since then into `notes`, that

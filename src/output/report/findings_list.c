@@ -29,9 +29,10 @@ void finding_add(struct found *f, const char *kind, const char *cause, const cha
 		json_decref(sentence);
 		return;
 	}
-	json_array_append_new(f->list, json_pack("{s:s,s:s,s:s,s:f,s:o}", "kind", kind, "cause",
-						 cause, "section", section, "share", share, "text",
-						 json_sanitized(sentence)));
+	json_array_append_new(f->list, json_pack("{s:s,s:s,s:s,s:f,s:o,s:o*}", "kind", kind,
+						 "cause", cause, "section", section, "share", share,
+						 "text", json_sanitized(sentence), "stands",
+						 share > 1 ? json_true() : NULL));
 }
 
 bool finding_is_there(const struct found *f, const char *cause)

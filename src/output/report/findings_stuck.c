@@ -264,6 +264,59 @@ void findings_stuck(struct found *f)
 				    text_make(f, one));
 }
 
+bool findings_guest_ran(const json_t *sections)
+{
+	return guest_ran(&(struct found){.sections = sections});
+}
+
+/* The largest that has the same cause and a measured share; NULL: there is none. */
+static json_t *measured_of(const struct found *f, const json_t *finding)
+{
+	json_t *one, *most = NULL;
+	size_t i;
+
+	json_array_foreach (f->list, i, one) {
+		double share = json_real_value(json_object_get(one, "share"));
+
+		if (share <= 1 && !strcmp(text_of(one, "cause"), text_of(finding, "cause")) &&
+		    share > json_real_value(json_object_get(most, "share")))
+			most = one;
+	}
+	return most;
+}
+
+static void stands_set(const struct found *f, json_t *measured, const json_t *finding)
+{
+	if (json_is_true(json_object_get(measured, "stands")))
+		return;
+	json_object_set_new(measured, "stands", json_true());
+	json_object_set_new(measured, "text",
+			    json_sprintf("%s %s%s", text_of(measured, "text"),
+					 is_of_start(f->sections) ? "" : "After the recording: ",
+					 text_of(finding, "text")));
+}
+
+void findings_stopped_join(struct found *f)
+{
+	size_t i = 0;
+
+	while (i < json_array_size(f->list)) {
+		const json_t *one = json_array_get(f->list, i);
+		json_t *measured = NULL;
+
+		if (!strcmp(text_of(one, "section"), "stuck") &&
+		    (!strcmp(text_of(one, "cause"), "vm-stopped") ||
+		     !strcmp(text_of(one, "cause"), "vmm-stopped")))
+			measured = measured_of(f, one);
+		if (measured) {
+			stands_set(f, measured, one);
+			json_array_remove(f->list, i);
+		} else {
+			i++;
+		}
+	}
+}
+
 void findings_stuck_since(const json_t *sections, json_t *notes, json_t *doubts)
 {
 	const struct found f = {.sections = sections};
