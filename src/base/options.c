@@ -59,6 +59,14 @@ static int numbers_add(const struct option_row *o, const char *text)
 	}
 }
 
+static int span_set(const char *value, uint64_t *ret)
+{
+	int err = parse_duration(value, ret);
+
+	return !err && !*ret ? fail(-EINVAL, "'%s' is no time: it has to be more than 0", value)
+			     : err;
+}
+
 static int value_set(const struct option_row *o, const char *value, bool on)
 {
 	struct text_list *list;
@@ -86,6 +94,8 @@ static int value_set(const struct option_row *o, const char *value, bool on)
 		return parse_u64(value, o->to);
 	case OPT_DURATION:
 		return parse_duration(value, o->to);
+	case OPT_SPAN:
+		return span_set(value, o->to);
 	case OPT_SIZE:
 		return parse_size(value, o->to);
 	case OPT_TIME:

@@ -17,6 +17,7 @@ enum option_kind {
 	OPT_NUMBERS,  /* struct number_list: 0,2,5 or 0-7,16-31:2; repeatable */
 	OPT_U64,      /* uint64_t, decimal or 0x */
 	OPT_DURATION, /* uint64_t ns: 3s, 10ms, 250us; a bare number is seconds */
+	OPT_SPAN,     /* as OPT_DURATION, and not 0: how long a command works */
 	OPT_SIZE,     /* uint64_t bytes: 64K, 16M, 1G */
 	OPT_TIME,     /* struct time_arg: as OPT_DURATION, and the text as given */
 	OPT_WORDS,    /* struct text_list: all words up to the next option; `given` is set even if there are none */

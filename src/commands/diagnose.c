@@ -84,7 +84,7 @@ static bool list;
 
 /* clang-format off */
 static const struct option_row diagnose_options[] = {
-	{'d', "duration",  OPT_DURATION, &duration_ns,      "T",        "record a running VM for this time (default 10s)"},
+	{'d', "duration",  OPT_SPAN,     &duration_ns,      "T",        "record a running VM for this time (default 10s)"},
 	{0,   "threshold", OPT_TEXT,     &threshold_option, "PERCENT",  "what costs a vCPU less of its time is no cause (default 5%)"},
 	{0,   "causes",    OPT_FLAG,     &list,             NULL,       "list the causes that are known, and what usually cures them"},
 	{0},

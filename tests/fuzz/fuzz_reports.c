@@ -125,6 +125,7 @@ static size_t option_bytes(enum option_kind kind)
 		return sizeof(struct time_arg);
 	case OPT_U64:
 	case OPT_DURATION:
+	case OPT_SPAN:
 	case OPT_SIZE:
 		break;
 	}
@@ -307,7 +308,7 @@ static const char *value_of(const struct option_row *o, unsigned int *seed, char
 		return PICK(formats, seed);
 	if (!strcmp(o->name, "by") || !strcmp(o->name, "group-by"))
 		return PICK(keys, seed);
-	if (o->kind == OPT_DURATION || o->kind == OPT_TIME)
+	if (o->kind == OPT_DURATION || o->kind == OPT_SPAN || o->kind == OPT_TIME)
 		return PICK(times, seed);
 	if (o->kind == OPT_U64 || o->kind == OPT_NUMBERS || o->kind == OPT_SIZE) {
 		snprintf(text, 64, "%" PRIu64, value_hostile(seed));

@@ -29,6 +29,7 @@ static const struct option_row rows[] = {
 	{0,   "vcpu",   OPT_NUMBERS,  &numbers, "N",    "numbers"},
 	{0,   "limit",  OPT_U64,      &number,  "N",    "a number"},
 	{0,   "since",  OPT_DURATION, &time_ns, "TIME", "a time"},
+	{'d', "during", OPT_SPAN,     &time_ns, "TIME", "more than no time"},
 	{0,   "ring",   OPT_SIZE,     &bytes,   "SIZE", "a size"},
 	{0,   "limits", OPT_NUMBERS,  &numbers, "N",    "begins as another one does"},
 	{0},
@@ -103,6 +104,18 @@ static void ranges(void **state)
 	numbers.nr = 0;
 	assert_int_equal(parse(many, argv, &nr, NULL), -EINVAL);
 	assert_string_equal(error_text(), "--vcpu: more than 1024 numbers");
+}
+
+static void more_than_no_time(void **state)
+{
+	char good[] = "--during 2ms", none[] = "--during 0s", *argv[8];
+	int nr;
+
+	(void)state;
+	assert_int_equal(parse(good, argv, &nr, NULL), 0);
+	assert_int_equal(time_ns, 2000000);
+	assert_int_equal(parse(none, argv, &nr, NULL), -EINVAL);
+	assert_string_equal(error_text(), "'0s' is no time: it has to be more than 0");
 }
 
 static void names_cut_short(void **state)
@@ -272,6 +285,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(all_forms, reset),
 		cmocka_unit_test_setup(ranges, reset),
+		cmocka_unit_test_setup(more_than_no_time, reset),
 		cmocka_unit_test_setup(names_cut_short, reset),
 		cmocka_unit_test_setup(values_twice_or_empty, reset),
 		cmocka_unit_test_setup(bundled_letters_and_no, reset),

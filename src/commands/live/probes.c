@@ -29,7 +29,7 @@ static struct {
 /* clang-format off */
 static const struct option_row options[] = {
 	{0,   "vm",       OPT_TEXT,     &opt.vm,          "PID|NAME", "the VM to watch"},
-	{'d', "duration", OPT_DURATION, &opt.duration_ns, "T",        "stop after this time (10s, 500ms, 2m)"},
+	{'d', "duration", OPT_SPAN,     &opt.duration_ns, "T",        "stop after this time (10s, 500ms, 2m)"},
 	{0,   "probe",    OPT_TEXT,     &opt.filter,      "GLOB",     "only probes or events of this name (virtqueue_*)"},
 	{0,   "all",      OPT_FLAG,     &opt.all,         NULL,       "also probes that were not hit, and events that this QEMU has no probe for"},
 	{0},

@@ -38,7 +38,7 @@ const struct option_row record_own_options[] = {
 	{0,   "vm",       OPT_LIST,     &record_opt.vms,          "VM[,VM]",  "the VMs to record, each by PID, NAME, UUID or glob; optional if only one of root or of the caller is running"},
 	{'a', "all",      OPT_FLAG,     &record_opt.all,          NULL,       "record every VM of this host"},
 	{'o', "output",   OPT_TEXT,     &record_opt.output,       "FILE",     "trace file (default hostrace.hrt); - writes to standard output"},
-	{'d', "duration", OPT_DURATION, &record_opt.duration_ns,  "T",        "stop after this time (10s, 500ms, 2m)"},
+	{'d', "duration", OPT_SPAN,     &record_opt.duration_ns,  "T",        "stop after this time (10s, 500ms, 2m)"},
 	{'e', "events",   OPT_TEXT,     &record_opt.events,       "LIST",     "event sets (default, kvm, sched, qemu, irq, inside, all, ...), names and globs; any tracepoint of the kernel as SUBSYSTEM:EVENT; 'kprobe:FUNCTION [[NAME=]ARG ...]', kretprobe, fentry, fexit, uprobe:PATH:FUNCTION, uretprobe, usdt:PATH:PROVIDER:NAME; -NAME excludes"},
 	{0,   "filter",   OPT_TEXT,     &record_opt.filter,       "CONDITION", "with SUBSYSTEM:EVENT or a probe: record only the events that the condition on their fields holds for, such as 'ret < 0' (doc/filters.md)"},
 	{0,   "host",     OPT_FLAG,     &record_opt.host,         NULL,         "with SUBSYSTEM:EVENT or a probe: also in threads that belong to no VM"},

@@ -35,7 +35,7 @@ static const struct option_row options[] = {
 	{0,   "vm",       OPT_TEXT,     &opt.vm,          "PID|NAME", "the VM to watch; optional if only one of root or of the caller is running"},
 	{0,   "all",      OPT_FLAG,     &opt.all,         NULL,       "all VMs, also those that start later; one row per VM and exit reason"},
 	{0,   "interval", OPT_TIME,     &opt.interval,    "T",        "print a line every T (1s, 500ms) with the exits since the last one"},
-	{'d', "duration", OPT_DURATION, &opt.duration_ns, "T",        "stop after this time (10s, 500ms, 2m)"},
+	{'d', "duration", OPT_SPAN,     &opt.duration_ns, "T",        "stop after this time (10s, 500ms, 2m)"},
 	{0,   "by",       OPT_TEXT,     &opt.by,          "vcpu",     "one row per vCPU and exit reason; with --interval: one line per vCPU"},
 	{0},
 };

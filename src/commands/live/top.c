@@ -35,7 +35,7 @@ static struct {
 static const struct option_row options[] = {
 	{0,   "vm",       OPT_TEXT,     &opt.vm,          "PID|NAME", "only this VM; otherwise all, also those that start later"},
 	{0,   "interval", OPT_DURATION, &opt.interval_ns, "T",        "read the counters every T (default: 1s)"},
-	{'d', "duration", OPT_DURATION, &opt.duration_ns, "T",        "stop after this time (10s, 500ms, 2m)"},
+	{'d', "duration", OPT_SPAN,     &opt.duration_ns, "T",        "stop after this time (10s, 500ms, 2m)"},
 	{'b', "batch",    OPT_FLAG,     &opt.batch,       NULL,       "print text, without a screen and keys; also with -f and -o"},
 	{'n', "count",    OPT_U64,      &opt.count,       "N",        "stop after N intervals"},
 	{0,   "queues",   OPT_FLAG,     &opt.queues,      NULL,       "also show the virtqueues of the VMs that run now; probes QEMU, which costs each request some microseconds"},
