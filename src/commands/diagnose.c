@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json_text.h"
@@ -176,6 +177,42 @@ static void stuck_join(json_t *sections, const char *vm, json_t *after, json_t *
 				      json_sprintf("hostrace stuck --vm %s", vm), "data", after));
 }
 
+/* "vCPU 0, 1": those that the recording names. false: it names none, or one of them was asked for. */
+static bool vcpus_lack(const json_t *info, char *buf, size_t size)
+{
+	const struct number_list *asked = &input_given.vcpus;
+	const json_t *vm, *vcpu;
+	size_t i, k, len = 0;
+
+	json_array_foreach (json_object_get(info, "vms"), i, vm)
+		json_array_foreach (json_object_get(vm, "vcpu_threads"), k, vcpu) {
+			uint32_t index =
+				(uint32_t)json_integer_value(json_object_get(vcpu, "index"));
+
+			if (array_any(asked->nr, n, asked->item[n] == index))
+				return false;
+			if (len < size)
+				len += (size_t)snprintf(buf + len, size - len, "%s%" PRIu32,
+							len ? ", " : "vCPU ", index);
+		}
+	return asked->nr && len;
+}
+
+/* What no event passes is no VM that is well. */
+static int filters_check(const json_t *sections, const char *filters)
+{
+	const json_t *info = json_object_get(
+		json_object_get(json_object_get(sections, "info"), "data"), "result");
+	char vcpus[256];
+
+	if (*filters && json_integer_value(json_object_get(info, "span_ns")) <= 0)
+		return fail(-ENODATA, "no event matches %s: the recording is of another time",
+			    filters);
+	if (vcpus_lack(info, vcpus, sizeof(vcpus)))
+		return fail(-ENODATA, "no event matches %s: the recording has %s", filters, vcpus);
+	return 0;
+}
+
 /* *ret: the diagnosis, a new reference; *lost: an input lost events. */
 static int diagnosis_get(double threshold, json_t **ret, bool *lost)
 {
@@ -191,6 +228,8 @@ static int diagnosis_get(double threshold, json_t **ret, bool *lost)
 		err = diagnose_record(vm, duration_ns, INPUT_DEFAULT, &stuck);
 	if (!err)
 		err = sections_get(notes, &sections, lost);
+	if (!err && filters)
+		err = filters_check(sections, filters);
 	if (err && !json_array_size(json_object_get(stuck, "findings")))
 		return err;
 	if (err) { /* a VM that hangs may have no event */
