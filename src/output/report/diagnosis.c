@@ -135,6 +135,26 @@ static double halted_ns(const json_t *sections, const json_t *events, double exi
 	return blamed <= 0 ? idle_ns(sections) : blamed > most ? most : blamed;
 }
 
+/* Where KVM reports no exits: what the vCPUs ran, but for the VMM, is the guest's, KVM's own part included. */
+static json_t *guest_of_sched(const json_t *sections)
+{
+	const json_t *row;
+	double run = 0, halted = 0, all = 0;
+	size_t i;
+
+	json_array_foreach (json_object_get(data_of(sections, "sched"), "rows"), i, row) {
+		if (strcmp(text_of(row, "kind"), "vcpu") != 0)
+			continue;
+		run += (double)number(row, "run_ns");
+		halted += (double)number(row, "halted_ns");
+		all += (double)number(row, "time_ns");
+	}
+	run -= blamed_ns(sections, "device");
+	return all > 0 ? json_pack("{s:f,s:f,s:b}", "in_guest", run > 0 ? run / all : 0, "halted",
+				   halted / all, "with_kvm", true)
+		       : json_null();
+}
+
 /* Of all vCPUs: in guest mode, as entries and exits have it, and halted. null: not recorded, or events were lost. */
 static json_t *guest_make(const json_t *sections, uint64_t span_ns)
 {
@@ -143,10 +163,15 @@ static json_t *guest_make(const json_t *sections, uint64_t span_ns)
 	double all = (double)span_ns * (double)json_array_size(rows), exits = 0, halted, outside;
 	size_t i;
 
+	if (diagnosis_has_lost(sections))
+		return json_null();
+	if (!strcmp(diagnosis_still(sections), "halted") && span_ns)
+		return json_pack("{s:f,s:f}", "in_guest", 0.0, "halted", 1.0);
 	json_array_foreach (rows, i, row)
 		exits += (double)number(row, "total_ns");
-	if (all <= 0 || exits > all || diagnosis_has_lost(sections) ||
-	    !number(events, "kvm_exit") || !number(events, "kvm_entry"))
+	if (diagnosis_unreported(sections))
+		return guest_of_sched(sections);
+	if (all <= 0 || exits > all || !number(events, "kvm_exit") || !number(events, "kvm_entry"))
 		return json_null();
 	outside = ready_ns(sections) - blamed_ns(sections, "preempted") -
 		  blamed_ns(sections, "runqueue");
@@ -260,6 +285,22 @@ static const char *first_words(const json_t *result)
 		       : "nothing on the host costs much guest time.";
 }
 
+static bool has_kvm(const json_t *guest)
+{
+	return json_is_true(json_object_get(guest, "with_kvm"));
+}
+
+/* Where nothing was found: is it the guest that takes the time, or does it sleep? */
+static const char *guest_words(const json_t *result, const json_t *guest)
+{
+	if (strcmp(text_of(result, "verdict"), "healthy") != 0)
+		return "";
+	if (percent_of(guest, "halted") >= 100)
+		return ": the guest is idle";
+	return percent_of(guest, "in_guest") > 50 && !has_kvm(guest) ? ": the guest itself is busy"
+								     : "";
+}
+
 static void first_print(const json_t *result, FILE *f)
 {
 	const json_t *guest = json_object_get(result, "guest");
@@ -267,9 +308,10 @@ static void first_print(const json_t *result, FILE *f)
 	fprintf(f, "%s: %s", text_of(result, "title"), first_words(result));
 	if (json_is_object(guest))
 		fprintf(f,
-			" vCPUs ran guest code for %.1f %% of the time, and were halted for %.1f "
-			"%%.",
-			percent_of(guest, "in_guest"), percent_of(guest, "halted"));
+			" vCPUs ran guest code%s for %.1f %% of the time, and were halted for %.1f "
+			"%%%s.",
+			has_kvm(guest) ? " or KVM" : "", percent_of(guest, "in_guest"),
+			percent_of(guest, "halted"), guest_words(result, guest));
 	fputs("\n", f);
 }
 

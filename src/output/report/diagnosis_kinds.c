@@ -79,6 +79,35 @@ static bool has_vcpus(const json_t *sections)
 	return false;
 }
 
+/* Were all vCPUs "halted" when the VM was looked at, or all in the "guest"? "?": not the same, not known, elsewhere. */
+static const char *where_looked(const json_t *sections)
+{
+	const json_t *vcpu, *stuck = data_of(sections, "stuck"),
+			    *list = json_object_get(stuck, "vcpus");
+	const char *where = text_of(json_array_get(list, 0), "where");
+	size_t i;
+
+	if (json_is_false(json_object_get(stuck, "covers")))
+		return "?";
+	json_array_foreach (list, i, vcpu)
+		if (strcmp(text_of(vcpu, "where"), where) != 0)
+			return "?";
+	return !strcmp(where, "halted") || !strcmp(where, "guest") ? where : "?";
+}
+
+const char *diagnosis_still(const json_t *sections)
+{
+	const json_t *info = diagnosis_info(sections), *vm;
+	size_t i, nr = 0;
+
+	json_array_foreach (json_object_get(info, "vms"), i, vm)
+		nr += json_array_size(json_object_get(vm, "vcpu_threads"));
+	if (!nr || !is_probed(sections, "sched_switch") || diagnosis_has_lost(sections) ||
+	    has_vcpus(sections) || findings_guest_ran(sections))
+		return "";
+	return where_looked(sections);
+}
+
 /* QEMU emulates the VM: it has no exits that could be recorded. */
 static bool has_no_exits(const json_t *info)
 {
@@ -94,6 +123,9 @@ static bool has_no_exits(const json_t *info)
 /* Exits were asked for, and there was none of the kind meanwhile: a vCPU that does nothing else has none. */
 static bool has_none(const json_t *sections, const struct cause_kind *k, const char *event)
 {
+	if (*diagnosis_still(sections) ||
+	    (is_probed(sections, "sched_switch") && diagnosis_has_lost(sections)))
+		return is_probed(sections, event);
 	return k->source != SOURCE_VCPUS && is_probed(sections, event) &&
 	       (k->source == SOURCE_PROBES || has_vcpus(sections));
 }
@@ -132,6 +164,7 @@ static bool is_recorded(const json_t *sections, const struct cause_kind *k)
 struct doubt {
 	json_t *why;   /* NULL: there is none */
 	bool is_limit; /* no recording of this VM shows it */
+	bool matters;  /* the VM is not called healthy nevertheless */
 };
 
 /* Elements that may have been lost: those that are out for long at the end, whatever the verdict. */
@@ -171,13 +204,13 @@ static struct doubt doubt_of_requests(const struct diagnosis_query *q)
 }
 
 /* For which a vCPU slept in KVM_RUN, and whether it was halted or waited for a page is not known: of the longest. */
-static double open_sleep(const struct diagnosis_query *q)
+static double open_sleep(const json_t *sections)
 {
 	const json_t *group;
-	uint64_t most = 0, span = findings_span(q->sections);
+	uint64_t most = 0, span = findings_span(sections);
 	size_t i;
 
-	json_array_foreach (json_object_get(data_of(q->sections, "blame_by_vcpu"), "groups"), i,
+	json_array_foreach (json_object_get(data_of(sections, "blame_by_vcpu"), "groups"), i,
 			    group) {
 		uint64_t ns = number(json_object_get(group, "causes"), "halted-or-fault");
 
@@ -186,10 +219,22 @@ static double open_sleep(const struct diagnosis_query *q)
 	return span ? (double)most / (double)span : 0;
 }
 
+bool diagnosis_unreported(const json_t *sections)
+{
+	return !has_no_exits(diagnosis_info(sections)) && !event_count(sections, "kvm_exit") &&
+	       (event_count(sections, "kvm_userspace_exit") ||
+		is_probed(sections, "kvm_userspace_exit")) &&
+	       !open_sleep(sections);
+}
+
 static struct doubt doubt_of_sleep(const struct diagnosis_query *q, const struct cause_kind *k)
 {
-	double share = open_sleep(q);
+	double share = open_sleep(q->sections);
 
+	if (k->source == SOURCE_SLEEPS && !strcmp(diagnosis_still(q->sections), "?"))
+		return (struct doubt){
+			json_string("vCPUs neither slept anew nor woke up: see hostrace stuck"),
+			false};
 	if (strcmp(k->id, "sleep") != 0 || share < q->threshold)
 		return (struct doubt){0};
 	return (struct doubt){
@@ -200,15 +245,94 @@ static struct doubt doubt_of_sleep(const struct diagnosis_query *q, const struct
 		false};
 }
 
+/* ---- exits that KVM does not report ---- */
+
+/*
+ * Accesses and wake-ups have events of their own: how many there were is known, and not what they took. Where that may
+ * be the threshold, at 5 us each, it is said that it may matter; of a tenth of that, how many there were.
+ */
+enum { EXIT_COST_NS = 5000, EXIT_MENTIONED_PART = 10 };
+
+static uint64_t counts_sum(const json_t *sections, const char *key, const json_t **ret_most)
+{
+	const json_t *row;
+	uint64_t sum = 0;
+	size_t i;
+
+	json_array_foreach (json_object_get(data_of(sections, key), "rows"), i, row) {
+		sum += number(row, "count");
+		if (number(row, "count") > number(*ret_most, "count"))
+			*ret_most = row;
+	}
+	return sum;
+}
+
+/* Of these the VMM handled as many, whose time is known. */
+static uint64_t handled_by_vmm(const json_t *sections)
+{
+	const json_t *row;
+	uint64_t sum = 0;
+	size_t i;
+
+	json_array_foreach (json_object_get(data_of(sections, "exits"), "rows"), i, row)
+		if (!strcmp(text_of(row, "reason"), "KVM_EXIT_IO") ||
+		    !strcmp(text_of(row, "reason"), "KVM_EXIT_MMIO"))
+			sum += number(row, "count");
+	return sum;
+}
+
+/* " (most of them to port 0x40)", " (most of them to 0xfee00000)" */
+static const char *most_accessed(const json_t *most, char *buf, size_t size)
+{
+	*buf = '\0';
+	if (json_object_get(most, "port"))
+		snprintf(buf, size, " (most of them to port 0x%x)",
+			 (unsigned int)number(most, "port"));
+	else if (most)
+		snprintf(buf, size, " (most of them to %.32s)", text_of(most, "addr"));
+	return buf;
+}
+
+static struct doubt doubt_of_exits(const struct diagnosis_query *q)
+{
+	const json_t *most = NULL;
+	double seconds = (double)findings_span(q->sections) / 1e9,
+	       bound = q->threshold * 1e9 / EXIT_COST_NS;
+	uint64_t all = counts_sum(q->sections, "ports", &most) +
+		       counts_sum(q->sections, "mmio", &most),
+		 vmm = handled_by_vmm(q->sections);
+	double accesses = seconds > 0 && all > vmm ? (double)(all - vmm) / seconds : 0,
+	       wakeups = seconds > 0 ? (double)event_count(q->sections, "kvm_vcpu_wakeup") / seconds
+				     : 0;
+	bool matters = accesses + wakeups >= bound;
+	char to[64];
+
+	if (accesses + wakeups < bound / EXIT_MENTIONED_PART)
+		return (struct doubt){json_string("KVM reported none of them"), .is_limit = true};
+	return (struct doubt){
+		json_sprintf("KVM reported none of them; each second it handled %.0f "
+			     "accesses%s and %.0f wake-ups from halts itself%s",
+			     accesses, most_accessed(accesses > 0 ? most : NULL, to, sizeof(to)),
+			     wakeups, matters ? ", which may cost much time" : ""),
+		.is_limit = true,
+		.matters = matters,
+	};
+}
+
 /* Why nothing is known of a kind of which nothing was found. */
 static struct doubt doubt_make(const struct diagnosis_query *q, const struct cause_kind *k)
 {
+	struct doubt exits = {0};
+
+	if (!strcmp(k->id, "exits") && !event_count(q->sections, "kvm_exit"))
+		exits = doubt_of_exits(q);
+	if (exits.matters || (exits.why && !diagnosis_has_lost(q->sections)))
+		return exits;
+	json_decref(exits.why);
 	if (diagnosis_has_lost(q->sections))
 		return (struct doubt){json_string("events were lost"), false};
 	if (k->source == SOURCE_PROBES)
 		return doubt_of_requests(q);
-	if (!strcmp(k->id, "exits") && !event_count(q->sections, "kvm_exit"))
-		return (struct doubt){json_string("KVM reported none of them"), true};
 	return doubt_of_sleep(q, k);
 }
 
@@ -253,6 +377,8 @@ static void kind_add(json_t *result, const struct diagnosis_query *q, const stru
 		list = "not_known";
 		json_object_set_new(one, "why", doubt.why);
 		json_object_set_new(one, "recordable", json_boolean(!doubt.is_limit));
+		if (doubt.matters)
+			json_object_set_new(one, "present", json_true());
 	} else {
 		json_object_set_new(one, "share",
 				    strcmp(k->id, "lost") ? json_real(share) : json_null());

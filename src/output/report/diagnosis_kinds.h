@@ -19,6 +19,15 @@ bool diagnosis_cause_is_wrong(const json_t *cause);
 /* Adds "ruled_out", "not_known" and "not_recorded" to the result, which has its causes. */
 void diagnosis_kinds_add(json_t *result, const struct diagnosis_query *q);
 
+/*
+ * vCPUs of which the scheduler had no event: it was recorded, so that they were asleep, or ran, all the time.
+ * "": there are none. "halted", "guest": they were so when the VM was looked at. "?": what they were in is not known.
+ */
+const char *diagnosis_still(const json_t *sections);
+
+/* KVM reports no exits, but those to the VMM; what vCPUs slept in is known. */
+bool diagnosis_unreported(const json_t *sections);
+
 /* All kinds were recorded and are known, but for what no recording of this VM shows. */
 bool diagnosis_kinds_known(const json_t *result);
 
