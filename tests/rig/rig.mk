@@ -7,8 +7,10 @@ check-live:
 
 RIG_DIR = $(BUILD)/check-rig$(addprefix -,$(RIG_CPU))
 
-check-rig: $(BUILD)/hostrace $(HTTPD) $(DECODE) $(BUILD)/demo-guest.elf $(BUILD)/sampleguest.elf $(BUILD)/blameguest-touch.elf $(BUILD)/slowmem.so $(BUILD)/ring-guest.elf \
-		$(BUILD)/hostrace-guest $(BUILD)/minivmm
+RIG_NEEDS = $(BUILD)/hostrace $(HTTPD) $(DECODE) $(BUILD)/demo-guest.elf $(BUILD)/sampleguest.elf $(BUILD)/blameguest-touch.elf \
+	$(BUILD)/slowmem.so $(BUILD)/ring-guest.elf $(BUILD)/minivmm
+
+check-rig: $(RIG_NEEDS) $(BUILD)/hostrace-guest
 	$(Q)rm -rf $(RIG_DIR)
 	$(Q)RIG_CPU=$(RIG_CPU) RIG_PARTS="$(RIG_PARTS)" RIG_CHECKS="$(RIG_CHECKS)" CHECK_DIR=$(RIG_DIR) \
 		TAP_PARTIAL=$(if $(RIG_PARTS)$(RIG_CHECKS),1,0) \
@@ -29,8 +31,18 @@ check-vmx:
 
 .PHONY: check-vmx
 
+# What check-live and check-vmx need, so that both may then run at once.
+rigs-ready:
+	@scripts/deps.sh build check live rig vmx
+	$(Q)$(MAKE) --no-print-directory rigs-ready-run
+
+rigs-ready-run: $(RIG_NEEDS) $(BUILD)/hostrace-guest
+	@:
+
+.PHONY: rigs-ready rigs-ready-run
+
 # The kernels of Debian and its backports, each with three QEMUs, on SVM and VMX; writes doc/tested.md. RIG_HOSTS chooses some.
-check-matrix: $(BUILD)/hostrace $(HTTPD) $(DECODE) $(BUILD)/demo-guest.elf $(BUILD)/sampleguest.elf $(BUILD)/blameguest-touch.elf $(BUILD)/slowmem.so $(BUILD)/ring-guest.elf $(BUILD)/minivmm
+check-matrix: $(RIG_NEEDS)
 	@scripts/deps.sh build check live rig vmx
 	$(Q)RIG_HOSTS="$(RIG_HOSTS)" tests/rig/matrix.sh $(BUILD)/hostrace $(RIG)
 
