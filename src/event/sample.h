@@ -108,6 +108,8 @@ struct sample_trace {
 	struct sample_type *types;
 	unsigned int nr_types;
 	const struct sample_ops *ops;
+	bool (*selects)(void *arg, const struct sample *s); /* of the caller: others are skipped; NULL: none */
+	void *selects_arg;
 	uint64_t nr_read;	 /* samples returned since the first one */
 	uint64_t refused; /* spans that the last analysis dropped: too many were open at once */
 	const char *default_elf; /* the ELF file to use if none is given; or NULL */
@@ -141,6 +143,10 @@ static inline int sample_next(struct sample_trace *t, struct sample *ret)
 	int r = t->ops->next(t, ret);
 
 	t->nr_read += r > 0;
+	while (r > 0 && t->selects && !t->selects(t->selects_arg, ret)) {
+		r = t->ops->next(t, ret);
+		t->nr_read += r > 0;
+	}
 	return r;
 }
 

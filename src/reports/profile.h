@@ -14,10 +14,14 @@
 struct sample_source {
 	struct sample_trace *trace;
 	struct time_range range; /* that is asked for; the report looks at it: a pair may begin before */
-	struct input_set *in;	 /* what trace reads; NULL: an OSv trace as it is */
+	struct input_set *in;	 /* what trace reads; NULL: an OSv trace as it is, without filters */
+	struct osv_events *events; /* in which its filters select, if it reads one OSv trace */
 };
 
-/* Of a zeroed source, to be closed also after a failure. Steals `in`, which is not open. */
+/*
+ * Of a zeroed source, to be closed, and not moved, also after a failure. Steals `in`, which is not open. The samples of
+ * one OSv trace are those of sample_source_open_osv(), without those that the filters reject.
+ */
 int sample_source_open(struct sample_source *s, struct input_set *in);
 int sample_source_open_osv(struct sample_source *s, const char *path, struct open_files *files);
 void sample_source_close(struct sample_source *s);

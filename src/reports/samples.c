@@ -43,6 +43,37 @@ static int range_make(struct sample_source *s)
 	return 0;
 }
 
+/* ---- one OSv trace, filtered ---- */
+
+static bool sample_selects(void *source, const struct sample *sample)
+{
+	const struct sample_source *s = source;
+	struct event ev;
+
+	return !s->in->options->reasons.nr && osv_event_make(s->events, sample, &ev) &&
+	       input_set_selects(s->in, &ev);
+}
+
+static int osv_filtered_open(struct sample_source *s)
+{
+	const struct input_options *o = s->in->options;
+	int err = sample_range_of_osv(o, false, &s->range);
+
+	if (!err)
+		err = input_set_open_all_times(s->in, NULL, NULL);
+	if (!err)
+		err = osv_open(s->in->input[0].path, input_set_files(s->in), &s->trace);
+	if (!err)
+		err = osv_events_new(s->trace, &s->events);
+	if (err)
+		return err;
+	s->trace->selects = sample_selects;
+	s->trace->selects_arg = s;
+	return 0;
+}
+
+/* ---- open and close ---- */
+
 int sample_source_open(struct sample_source *s, struct input_set *in)
 {
 	struct samples_input input = {.open = events_open,
@@ -55,6 +86,9 @@ int sample_source_open(struct sample_source *s, struct input_set *in)
 	int err;
 
 	s->in = in;
+	if (input_set_nr(in) == 1 && osv_is_trace(in->input[0].path, input_set_files(in)) > 0)
+		return osv_filtered_open(s);
+
 	err = samples_open(&input, &s->trace);
 	return err ? err : range_make(s);
 }
@@ -67,6 +101,7 @@ int sample_source_open_osv(struct sample_source *s, const char *path, struct ope
 void sample_source_close(struct sample_source *s)
 {
 	sample_trace_close(s->trace);
+	osv_events_free(s->events);
 	input_set_close(s->in);
 	*s = (struct sample_source){0};
 }

@@ -22,7 +22,7 @@ unset COLUMNS
 : >"$work/used"
 
 recordings() {
-	(cd "$tests" && find cases oracles -name '*.dat' -o -name '*.data' | sort)
+	(cd "$tests" && find cases oracles -type f '(' -name '*.dat' -o -name '*.data' ')' | sort)
 }
 
 # The facts of peer.sh, as hostrace's reports have them. Times are without those of events of hostrace's own.

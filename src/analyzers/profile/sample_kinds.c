@@ -174,6 +174,17 @@ static void frames_find(const struct event_type *type, struct sample_rule *ret)
 	}
 }
 
+/* OSv's tracepoints are samples as they are: its sched_switch and mutex_lock are not those of Linux and QEMU. */
+static void rule_of_osv(const struct event_type *type, const char *name, struct sample_rule *ret)
+{
+	if (!strncmp(name, "function ", 9))
+		pair_make(name, ret);
+	if (ret->has_key)
+		ret->field[0] = field_of(type, ret->fields[0]);
+	ret->frames_before = 1;
+	frames_find(type, ret);
+}
+
 void sample_rule_make(const struct event_type *type, struct sample_rule *ret)
 {
 	const char *name = sample_event_name(type);
@@ -181,6 +192,10 @@ void sample_rule_make(const struct event_type *type, struct sample_rule *ret)
 	*ret = (struct sample_rule){.what = WHAT_EVENT,
 				    .kind = {.type = type},
 				    .dead = type->id ? SAMPLE_STATE_DEAD : SAMPLE_STATE_EXITED};
+	if (!strncmp(type->name, "osv:", 4)) {
+		rule_of_osv(type, name, ret);
+		return;
+	}
 	for (size_t i = 0; i < sizeof(special) / sizeof(special[0]); i++) {
 		if (strcmp(name, special[i].event))
 			continue;

@@ -68,6 +68,7 @@ struct sample_rule {
 	const struct field *text;		 /* ftrace's text, where there are no fields */
 	const struct field *frame;		 /* the first of nr_frames, 8 bytes each */
 	unsigned int nr_frames;
+	uint8_t frames_before; /* bytes by which they are before the return addresses */
 	bool is_chain; /* WHAT_STACK: perf's call chain; WHAT_EVENT: host_stack, which has its own */
 	bool has_key; /* slot 0 is the pair's key */
 	uint8_t dead; /* WHAT_SWITCH: the bits of the state of a dead task */

@@ -51,8 +51,8 @@ static int frames_own(struct samples *x, const struct sample_rule *r, const stru
 
 		f.offset = (uint16_t)(f.offset + 8 * i);
 		address[nr] = event_u64(ev, &f);
-		if (!address[nr++])
-			nr--;
+		if (address[nr])
+			address[nr++] += r->frames_before;
 	}
 	return backtrace_set(x->backtraces, &h->s, address, nr);
 }

@@ -49,6 +49,15 @@ int osv_open(const char *path, struct open_files *files, struct sample_trace **r
  */
 extern const struct reader_ops osv_reader;
 
+/*
+ * A sample as the event that osv_reader makes of it, for filters on events; valid until the next one. False: its
+ * signature is unknown, and osv_reader has no event of it. osv_events_new(): 0 or -errno with the error message set.
+ */
+struct osv_events;
+int osv_events_new(const struct sample_trace *t, struct osv_events **ret);
+void osv_events_free(struct osv_events *e);
+bool osv_event_make(struct osv_events *e, const struct sample *s, struct event *ret);
+
 /* Writes a trace as a tracefile of version 3. 0 or -errno with the error message set; the caller
  * finds write errors when it closes the file. */
 int osv_convert(struct sample_trace *t, FILE *out);

@@ -24,11 +24,16 @@ struct kind {
 	bool usable; /* the signature is one that we know */
 };
 
+struct osv_events {
+	uint8_t record[RECORD_BYTES];
+	struct kind kind[]; /* by tracepoint index */
+};
+
 struct osv_reader {
 	struct reader base;
 	struct sample_trace *trace;
-	struct kind *kind; /* by tracepoint index */
-	uint8_t *records;  /* BATCH_MAX of them */
+	struct osv_events *events;
+	uint8_t *records; /* BATCH_MAX of them */
 };
 
 static enum field_kind field_kind_of(char type)
@@ -100,6 +105,23 @@ static int kind_make(const struct sample_type *tp, struct kind *ret)
 				   &ret->type);
 }
 
+int osv_events_new(const struct sample_trace *t, struct osv_events **ret)
+{
+	_cleanup_free_ struct osv_events *e =
+		calloc(1, sizeof(*e) + t->nr_types * sizeof(e->kind[0]));
+	int err = e ? 0 : fail(-ENOMEM, "%s: out of memory", t->file);
+
+	for (uint32_t i = 0; !err && i < t->nr_types; i++)
+		err = kind_make(&t->types[i], &e->kind[i]);
+	*ret = err ? NULL : take_ptr(e);
+	return err;
+}
+
+void osv_events_free(struct osv_events *e)
+{
+	free(e);
+}
+
 static bool osv_probe(const uint8_t *head, size_t len)
 {
 	return osv_is_dump(head, len) || osv_is_tracefile(head, len) || osv_is_rings(head, len);
@@ -111,7 +133,7 @@ static void reader_free(struct reader *base)
 
 	trace_info_deinit(&base->info);
 	sample_trace_close(r->trace);
-	free(r->kind);
+	osv_events_free(r->events);
 	free(r->records);
 	free(r);
 }
@@ -173,13 +195,12 @@ static int osv_reader_open(const char *path, const struct read_hint *hint, struc
 	if (!err)
 		err = trace_info_init(&r->base.info, path, r->trace->kind);
 	if (!err) {
-		r->kind = calloc(r->trace->nr_types + 1u, sizeof(*r->kind));
 		r->records = malloc((size_t)BATCH_MAX * RECORD_BYTES);
-		if (!r->kind || !r->records)
+		if (!r->records)
 			err = fail(-ENOMEM, "%s: out of memory", path);
 	}
-	for (uint32_t i = 0; !err && i < r->trace->nr_types; i++)
-		err = kind_make(&r->trace->types[i], &r->kind[i]);
+	if (!err)
+		err = osv_events_new(r->trace, &r->events);
 	if (!err)
 		err = info_fill(r);
 	if (err) {
@@ -252,6 +273,15 @@ static void record_make(const struct kind *k, const struct sample *s, uint8_t *r
 			     .size = size, .cpu = hdr.cpu, .vcpu = hdr.vcpu};
 }
 
+bool osv_event_make(struct osv_events *e, const struct sample *s, struct event *ret)
+{
+	const struct kind *k = &e->kind[s->tp->index];
+
+	if (k->usable)
+		record_make(k, s, e->record, ret);
+	return k->usable;
+}
+
 static int osv_reader_next(struct reader *base, struct batch *batch)
 {
 	struct osv_reader *r = (struct osv_reader *)base;
@@ -259,7 +289,7 @@ static int osv_reader_next(struct reader *base, struct batch *batch)
 
 	batch->nr = 0;
 	while (batch->nr < BATCH_MAX && sample_next(r->trace, &s) > 0) {
-		const struct kind *k = &r->kind[s.tp->index];
+		const struct kind *k = &r->events->kind[s.tp->index];
 
 		if (k->usable)
 			record_make(k, &s, r->records + (size_t)batch->nr * RECORD_BYTES,
