@@ -193,6 +193,7 @@ struct trim {
 	unsigned int guests_from;
 	bool guests_any_tid;
 	bool thread_names; /* events that name threads (thread_names.h) pass, too */
+	bool stacks; /* backtraces that follow their event (trim_is_stack()) pass if that does, and only then */
 	bool other_threads; /* tids and vcpus do not select events: trim_passes() tells */
 };
 
@@ -211,6 +212,9 @@ bool trim_passes_of_any_thread(struct reader *r, const struct event *ev); /* but
 
 /* Is it one of the naming events, which always pass? */
 bool trim_is_naming(const struct event_type *type);
+
+/* Is it the backtrace of the event before it on its CPU: ftrace's kernel_stack and user_stack, perf's call_chain? */
+bool trim_is_stack(const struct event_type *type);
 
 /* Does one of the comma-separated globs match the event name, or any text by flags of fnmatch(3)? */
 bool trim_name_matches(const char *globs, const char *name);

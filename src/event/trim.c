@@ -9,12 +9,19 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "event/event_where.h"
 #include "event/reader.h"
 #include "event/thread_names.h"
 #include "event/trim_reason.h"
 
 enum verdict { UNDECIDED, PASSES, OUT };
+enum { CPUS_MAX = 1 << 16 }; /* backtraces of further CPUs are dropped */
+
+struct trim_cpu {
+	uint64_t id; /* source and CPU */
+	bool passed; /* the latest event but backtraces */
+};
 
 struct trimmed {
 	struct reader reader;
@@ -27,6 +34,8 @@ struct trimmed {
 	uint16_t *vcpus;
 	uint8_t verdict[EVENT_TYPES_MAX]; /* by event name, decided when a type is first met */
 	uint8_t names[EVENT_TYPES_MAX];	  /* the same: does it name threads? */
+	uint8_t stacks[EVENT_TYPES_MAX];  /* the same: trim_is_stack()? */
+	struct hash_table cpus;		  /* with trim.stacks */
 };
 
 static const struct reader_ops trim_ops;
@@ -38,6 +47,7 @@ static void trim_close(struct reader *r)
 	reader_close(t->inner);
 	trim_reason_free(t->reasons);
 	event_where_free(t->where);
+	hash_deinit(&t->cpus);
 	free(t->events);
 	free(t->pids);
 	free(t->tids);
@@ -59,6 +69,14 @@ bool trim_is_naming(const struct event_type *type)
 		return true;
 	}
 	return false;
+}
+
+bool trim_is_stack(const struct event_type *type)
+{
+	const char *colon = strrchr(type->name, ':'), *name = colon ? colon + 1 : type->name;
+
+	return !strcmp(name, "kernel_stack") || !strcmp(name, "user_stack") ||
+	       !strcmp(name, "call_chain");
 }
 
 bool trim_name_matches(const char *globs, const char *name)
@@ -130,14 +148,47 @@ static bool names_threads(struct trimmed *t, const struct event_type *type)
 	return *verdict == PASSES;
 }
 
+static bool is_stack(struct trimmed *t, const struct event_type *type)
+{
+	uint8_t *verdict = &t->stacks[type->index];
+
+	if (*verdict == UNDECIDED)
+		*verdict = trim_is_stack(type) ? PASSES : OUT;
+	return *verdict == PASSES;
+}
+
 /* Both are called, because an exit must be followed even if its event is not wanted. */
-static bool keeps(struct trimmed *t, const struct event *ev)
+static bool passes_itself(struct trimmed *t, const struct event *ev)
 {
 	bool reason = !t->reasons || trim_reason_passes(t->reasons, ev);
 
-	return (reason && trim_passes_of_any_thread(&t->reader, ev) &&
-		(t->trim.other_threads || thread_passes(t, ev))) ||
-	       trim_is_naming(ev->type) ||
+	return reason && trim_passes_of_any_thread(&t->reader, ev) &&
+	       (t->trim.other_threads || thread_passes(t, ev));
+}
+
+/* A backtrace is judged by its event. */
+static bool passes_with_stack(struct trimmed *t, const struct event *ev)
+{
+	uint64_t id = (uint64_t)ev->source << 32 | ev->cpu;
+	struct trim_cpu *cpu;
+
+	if (is_stack(t, ev->type)) {
+		cpu = hash_find_u64(&t->cpus, id);
+		return cpu && cpu->passed;
+	}
+	cpu = hash_add_u64(&t->cpus, id, NULL);
+	bool passes = passes_itself(t, ev);
+
+	if (cpu)
+		cpu->passed = passes;
+	return passes;
+}
+
+static bool keeps(struct trimmed *t, const struct event *ev)
+{
+	bool passes = t->trim.stacks ? passes_with_stack(t, ev) : passes_itself(t, ev);
+
+	return passes || trim_is_naming(ev->type) ||
 	       (t->trim.thread_names && names_threads(t, ev->type));
 }
 
@@ -189,6 +240,7 @@ int trim_open(struct reader *inner, const struct trim *trim, struct reader **ret
 	t->reader.ops = &trim_ops;
 	t->inner = inner;
 	t->trim = *trim;
+	t->cpus = HASH_TABLE(struct trim_cpu, 1, CPUS_MAX);
 	if (!t->trim.until_ns)
 		t->trim.until_ns = UINT64_MAX;
 	t->reasons = trim->reasons;

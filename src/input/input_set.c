@@ -189,6 +189,11 @@ void input_set_want_thread_names(struct input_set *set)
 	set->thread_names = true;
 }
 
+void input_set_want_stacks(struct input_set *set)
+{
+	set->stacks = true;
+}
+
 void input_set_want_other_threads(struct input_set *set)
 {
 	set->other_threads = true;
@@ -433,7 +438,7 @@ struct selection {
 	bool (*wants)(const char *event, void *arg);
 	void *arg;
 	const char *globs;
-	bool reasons, thread_names;
+	bool reasons, thread_names, stacks;
 };
 
 /*
@@ -450,6 +455,8 @@ static bool selection_wants(const char *name, void *arg)
 		return true;
 	if (s->wants && !s->wants(name, s->arg))
 		return false;
+	if (s->stacks) /* which event a backtrace belongs to shows only among all */
+		return true;
 	return !s->globs || trim_name_matches(s->globs, name) || (type && trim_is_naming(type)) ||
 	       (s->thread_names && thread_names_wants(name, NULL));
 }
@@ -517,7 +524,8 @@ static int set_open(struct input_set *set, bool (*wants)(const char *event, void
 		    enum window window)
 {
 	_cleanup_free_ char *globs = input_join(&set->options->globs);
-	struct selection s = {wants, arg, globs, set->options->reasons.nr > 0, set->thread_names};
+	struct selection s = {wants, arg, globs, set->options->reasons.nr > 0,
+			      set->thread_names, set->stacks};
 	struct read_hint hint = {.until_ns = UINT64_MAX,
 				 .tsc_khz = set->options->tsc_khz,
 				 .files = &set->clocks->files,

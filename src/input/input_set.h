@@ -38,6 +38,7 @@ struct input_set {
 	unsigned int nr_pids;  /* VMs that --vm selects; 0: all */
 	bool is_trimmed;       /* events are filtered by trim_open() */
 	bool thread_names;     /* input_set_want_thread_names() */
+	bool stacks;	       /* input_set_want_stacks() */
 	bool other_threads;    /* input_set_want_other_threads() */
 	uint64_t since_ns;     /* start of the time window, absolute; 0: none */
 	uint64_t until_ns;     /* its end; UINT64_MAX: none */
@@ -113,6 +114,12 @@ unsigned int input_set_nr_vms(const struct input_set *set);
  * not. The caller must not show or count events that input_set_selects() rejects.
  */
 void input_set_want_thread_names(struct input_set *set);
+
+/*
+ * The same: a backtrace that is an event of its own comes if the event before it does, whatever the filters; see
+ * trim_is_stack().
+ */
+void input_set_want_stacks(struct input_set *set);
 
 /* Does the event pass the options' filters, or is it only there because it names others? */
 bool input_set_selects(const struct input_set *set, const struct event *ev);

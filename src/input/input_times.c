@@ -212,6 +212,7 @@ int input_trim_open(struct input_set *set, struct reader *all, const struct read
 			    .guests_any_tid =
 				    set->clocks->align && align_by_tids(set->clocks->align),
 			    .thread_names = set->thread_names,
+			    .stacks = set->stacks,
 			    .other_threads = set->other_threads};
 	int err = input_pids(set, &pids, &trim.nr_pids);
 

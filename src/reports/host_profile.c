@@ -184,7 +184,7 @@ static void host_close(struct result *r)
 }
 
 const struct report_ops host_profile_report = {
-	.reads = READ_BEFORE,
+	.reads = READ_BEFORE | READ_STACKS,
 	.state_bytes = sizeof(struct host_state),
 	.wants = host_profile_wants,
 	.needs = &host_needs,

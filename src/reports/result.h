@@ -46,6 +46,7 @@ enum {
 	READ_ALL_EVENTS = 1 << 6,   /* so do --reason and --event */
 	READ_THREAD_NAMES = 1 << 7, /* input_set_want_thread_names() */
 	READ_OTHER_THREADS = 1 << 8, /* input_set_want_other_threads() */
+	READ_STACKS = 1 << 9, /* input_set_want_stacks() */
 };
 
 struct result {

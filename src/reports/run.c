@@ -127,6 +127,8 @@ static int set_open(struct input_set *in, unsigned int reads,
 		input_set_want_thread_names(in);
 	if (reads & READ_OTHER_THREADS)
 		input_set_want_other_threads(in);
+	if (reads & READ_STACKS)
+		input_set_want_stacks(in);
 	if (reads & READ_ALL_TIMES)
 		return input_set_open_all_times(in, wants, arg);
 	if (reads & (READ_WINDOW | READ_BEFORE))
@@ -366,7 +368,7 @@ static unsigned int reads_of(const struct result *r, const struct result_sets *s
 	if (!o->reasons.nr && !o->globs.nr)
 		reads &= ~(unsigned int)READ_ALL_EVENTS;
 	if (!input_options_have_filter(o))
-		reads &= ~(unsigned int)READ_THREAD_NAMES;
+		reads &= ~(unsigned int)(READ_THREAD_NAMES | READ_STACKS);
 	return reads;
 }
 

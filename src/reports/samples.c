@@ -88,7 +88,7 @@ int sample_source_open(struct sample_source *s, struct input_set *in)
 	s->in = in;
 	if (input_set_nr(in) == 1 && osv_is_trace(in->input[0].path, input_set_files(in)) > 0)
 		return osv_filtered_open(s);
-
+	input_set_want_stacks(in);
 	err = samples_open(&input, &s->trace);
 	return err ? err : range_make(s);
 }
