@@ -35,9 +35,14 @@ static const struct option_row *const named[] = {
 	profile_options, tracepoint_options,  NULL,
 };
 
+static const struct option_row *const hits[] = {
+	input_rows,	     where_rows,      output_file_options, compat_options,
+	profile_symbol_options, profile_options, tracepoint_options,  NULL,
+};
+
 static const struct option_row *const flames[] = {
-	input_rows,	 output_file_options, compat_options,	   profile_symbol_options,
-	profile_options, tracepoint_options,  folded_diff_options, NULL,
+	input_rows,	     where_rows,      output_file_options, compat_options,
+	profile_symbol_options, profile_options, tracepoint_options,  folded_diff_options, NULL,
 };
 
 /* What is asked, of the trace that is open. */
@@ -96,6 +101,8 @@ static int profile_run(int argc, char **argv, const struct profile_query *query)
 		q.stacks ? "text folded json svg pprof" : "text json folded svg pprof",
 		.write = profile_write, .arg = &q};
 	struct report_needs needs = profile_needs(&q);
+
+	input_given.where_events = true;
 
 	if (q.causes && !input_given.guests.nr)
 		return command_usage(
@@ -180,7 +187,7 @@ static const struct option_rule flame_rules[] = {
 	{0},
 };
 
-PROF_COMMAND(prof, "prof", named, "Show samples as a tree of call paths.",
+PROF_COMMAND(prof, "prof", hits, "Show samples as a tree of call paths.",
 	     "Every sample with a backtrace counts once.",
 	     "  hostrace prof -e loader.elf tracefile\n  hostrace prof -t sampler_tick -S -r",
 	     NO_ROWS, profile_rules);

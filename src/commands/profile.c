@@ -23,8 +23,8 @@ static const struct option_row own_options[] = {
 /* clang-format on */
 
 static const struct option_row *const options[] = {
-	own_options,	 input_rows, output_file_options, compat_options, profile_symbol_options,
-	profile_options, folded_diff_options, NULL,
+	own_options,	input_rows,		where_rows,	 output_file_options,
+	compat_options, profile_symbol_options, profile_options, folded_diff_options, NULL,
 };
 
 static int keys_parse(struct host_profile_options *o)
@@ -61,6 +61,7 @@ static int run_host(int argc, char **argv)
 	struct host_profile_options *o = &q.options;
 	int kind = -1;
 
+	input_given.where_events = true;
 	if (profile_given(&given) || keys_parse(o))
 		return command_usage("%s", error_text());
 	if (compat_given || tracepoint)

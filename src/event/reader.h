@@ -183,6 +183,7 @@ struct trim {
 	const char *events;	       /* comma-separated globs of event names */
 	struct trim_reason *reasons;   /* exit reasons, see trim_reason.h; owned by trim_open(), also on failure */
 	struct event_where *where;     /* --where, see event_where.h; owned by trim_open(), also on failure */
+	bool (*where_on)(const char *event); /* other events pass `where`; NULL: there are none */
 	const uint32_t *pids, *tids;   /* lists with counts */
 	const uint16_t *vcpus;
 	unsigned int nr_pids, nr_tids, nr_vcpus;

@@ -100,6 +100,13 @@ static bool listed16(const uint16_t *list, unsigned int nr, uint16_t v)
 	return !nr;
 }
 
+static bool where_passes(const struct trimmed *t, const struct event *ev)
+{
+	bool applies = t->where && (!t->trim.where_on || t->trim.where_on(ev->type->name));
+
+	return !applies || event_where_matches(t->where, ev);
+}
+
 bool trim_passes_of_any_thread(struct reader *r, const struct event *ev)
 {
 	struct trimmed *t = (struct trimmed *)r;
@@ -115,7 +122,7 @@ bool trim_passes_of_any_thread(struct reader *r, const struct event *ev)
 	return *verdict == PASSES && ev->time_ns >= trim->since_ns &&
 	       ev->time_ns < trim->until_ns &&
 	       (guest || listed32(t->pids, trim->nr_pids, ev->pid)) &&
-	       (!t->where || event_where_matches(t->where, ev));
+	       where_passes(t, ev);
 }
 
 static bool thread_passes(const struct trimmed *t, const struct event *ev)

@@ -194,6 +194,11 @@ void input_set_want_stacks(struct input_set *set)
 	set->stacks = true;
 }
 
+void input_set_where_on(struct input_set *set, bool (*where_on)(const char *event))
+{
+	set->where_on = where_on;
+}
+
 void input_set_want_other_threads(struct input_set *set)
 {
 	set->other_threads = true;

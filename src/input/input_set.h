@@ -38,6 +38,7 @@ struct input_set {
 	unsigned int nr_pids;  /* VMs that --vm selects; 0: all */
 	bool is_trimmed;       /* events are filtered by trim_open() */
 	bool thread_names;     /* input_set_want_thread_names() */
+	bool (*where_on)(const char *event); /* input_set_where_on() */
 	bool stacks;	       /* input_set_want_stacks() */
 	bool other_threads;    /* input_set_want_other_threads() */
 	uint64_t since_ns;     /* start of the time window, absolute; 0: none */
@@ -120,6 +121,9 @@ void input_set_want_thread_names(struct input_set *set);
  * trim_is_stack().
  */
 void input_set_want_stacks(struct input_set *set);
+
+/* The same: --where is only about these events, by name; others come as without it. NULL: about all. */
+void input_set_where_on(struct input_set *set, bool (*where_on)(const char *event));
 
 /* Does the event pass the options' filters, or is it only there because it names others? */
 bool input_set_selects(const struct input_set *set, const struct event *ev);

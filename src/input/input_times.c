@@ -213,6 +213,7 @@ int input_trim_open(struct input_set *set, struct reader *all, const struct read
 				    set->clocks->align && align_by_tids(set->clocks->align),
 			    .thread_names = set->thread_names,
 			    .stacks = set->stacks,
+			    .where_on = set->where_on,
 			    .other_threads = set->other_threads};
 	int err = input_pids(set, &pids, &trim.nr_pids);
 

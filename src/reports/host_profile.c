@@ -187,6 +187,7 @@ const struct report_ops host_profile_report = {
 	.reads = READ_BEFORE | READ_STACKS,
 	.state_bytes = sizeof(struct host_state),
 	.wants = host_profile_wants,
+	.where_on = host_profile_where_on,
 	.needs = &host_needs,
 	.open = host_open,
 	.event = host_event,

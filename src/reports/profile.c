@@ -22,6 +22,7 @@ static int causes_host_open(void *arg, bool (*wants)(const char *event, void *ar
 	struct input_options all = *given;
 	int err;
 
+	all.where = NULL;
 	all.vcpus.nr = all.tids.nr = all.reasons.nr = all.globs.nr = 0;
 	in->options = &all;
 	err = input_set_open_all_times(in, wants, NULL);

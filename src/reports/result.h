@@ -70,6 +70,7 @@ struct report_ops {
 	size_t state_bytes; /* of r->state, which the runner makes and frees; 0: the report itself does */
 
 	bool where_rows; /* --where selects rows of its table */
+	bool (*where_on)(const char *event); /* --where is about these events; NULL: about all; of a report alone */
 	bool symbols; /* names of the guest's addresses are used */
 
 	/* Looks at the query, before any input is open; may add to r->reads. NULL: nothing to do. */

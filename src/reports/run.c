@@ -147,6 +147,7 @@ static int pass_open(struct pass *p)
 		all |= !p->member[i]->ops->wants;
 		p->member[i]->in = p->in;
 	}
+	input_set_where_on(p->in, p->nr == 1 ? p->member[0]->ops->where_on : NULL);
 	p->in->options = &less;
 	err = set_open(p->in, p->reads, all ? NULL : pass_wants, p);
 	p->in->options = given;

@@ -45,6 +45,24 @@ same "rows" "sched sched/trace.txt" 'run_ns > 1ms' '.run_ns > 1000000'
 same "rows by a text" "interrupts interrupts/trace.txt" 'vcpu == 0 && accepted' '.vcpu == 0 and .accepted > 0'
 same "kept exits of blame" "blame blame-causes/trace.txt" 'latency_ns > 1' 'true'
 
+# rows NAME OTHER COMMAND...: with OTHER, a filter that selects the same, they are not empty and as with the rest
+rows() {
+	local name=$1 other=$2 all
+	shift 2
+	# shellcheck disable=SC2086
+	all=$("$hostrace" $1 -f json $other 2>"$work/err" | jq -c '.rows[]')
+	# shellcheck disable=SC2086
+	[ -n "$all" ] && [ "$("$hostrace" $1 -f json --where "$2" 2>>"$work/err" | jq -c '.rows[]')" = "$all" ]
+	result "$name" $? "$work/err"
+}
+
+rows "samples of an OSv trace" "--event osv:sched_switch --vcpu 1" "prof -x osv-reports/tracefile" 'event == "osv:sched_switch" && vcpu == 1'
+rows "samples with their backtraces" "-t sched_switch" "prof tracedat-stacks/trace.dat" 'event == "sched_switch"'
+rows "samples of perf" "--event perf:cycles*" "profile --host text-perf-chains/frames.txt" 'event ~ "perf:cycles*"'
+rows "stacks" "-t sched_wakeup" "prof-flame tracedat-stacks/trace.dat" 'event == "sched_wakeup"'
+rows "samples of the guest's code" "--tid 11" "profile --host -x profile-host/clock.txt" 'tid == 11'
+rows "exits by cause, up to their entries" "--reason io" "profile --host -x --causes-exits profile-host-events/trace.txt" 'reason == "io"'
+
 lost=$("$hostrace" exits exits-lost/trace.txt --where 'ns > 1ns' -f json | jq -r '.caveats[] | select(test("lost"))')
 all=$("$hostrace" exits exits-lost/trace.txt -f json | jq -r '.caveats[] | select(test("lost"))')
 is "$lost" "$all" "losses are noted as without it"

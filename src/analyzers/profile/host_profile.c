@@ -434,6 +434,11 @@ bool host_profile_wants(const char *event, void *arg)
 	return wants;
 }
 
+bool host_profile_where_on(const char *event)
+{
+	return host_profile_counts(event) || !strncmp(event, "perf:", 5);
+}
+
 int host_profile_event(struct host_profile *p, const struct event *ev)
 {
 	if (p->opt->of == HOST_CODE)

@@ -72,6 +72,9 @@ struct host_profile_totals {
 
 bool host_profile_wants(const char *event, void *arg);
 
+/* Can it be counted, and does not only tell more about others? */
+bool host_profile_where_on(const char *event);
+
 /* All events. Of `opt` the time window counts. */
 void host_profile_count(const struct host_profile_options *opt, const struct event *ev,
 			struct host_profile_totals *t);
