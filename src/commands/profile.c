@@ -7,6 +7,7 @@
 #include "commands/common/folded_run.h"
 #include "commands/common/reports.h"
 #include "commands/common/sample_run.h"
+#include "commands/profile_live.h"
 #include "reports/reports.h"
 
 static const char *tracepoint, *by;
@@ -23,7 +24,7 @@ static const struct option_row own_options[] = {
 /* clang-format on */
 
 static const struct option_row *const options[] = {
-	own_options,	input_rows,		where_rows,	 output_file_options,
+	own_options,	profile_live_options,	input_rows,	 where_rows, output_file_options,
 	compat_options, profile_symbol_options, profile_options, folded_diff_options, NULL,
 };
 
@@ -76,6 +77,8 @@ static int run_host(int argc, char **argv)
 						     : 0;
 	if (output_is("folded") || output_is("svg") || output_is("pprof") || folded_diff_given)
 		o->frames.caller_oriented = true;
+	if (input_given.follow)
+		return profile_live_run(argc, argv, o);
 	if (folded_diff_given) {
 		q.kind = &kind;
 		return folded_diff_run(argc, argv, &(const struct folded){diff_fold, &q});
@@ -88,7 +91,7 @@ static int run_host(int argc, char **argv)
 
 static int run_profile(int argc, char **argv)
 {
-	if (host)
+	if (host || input_given.follow)
 		return run_host(argc, argv);
 	if (causes || by || folded_diff_given)
 		return command_usage("%s requires --host", causes ? "--causes-exits"
@@ -105,13 +108,15 @@ const struct command profile_command = {
 	.details =
 		"With --host no guest agent is needed: each exit, and each sample of\n"
 		"'record --sample HZ', contains the guest's instruction pointer. Without --host,\n"
-		"every event with a backtrace counts once, as in 'prof'.",
+		"every event with a backtrace counts once, as in 'prof'. With --live, a running\n"
+		"VM is sampled, and hot symbols of guest and host are printed for each interval.",
 	.examples = "  hostrace record --vm web --sample 997 --frames -d 10s\n"
 		    "  hostrace profile --host --symbols guest.kallsyms\n"
 		    "  hostrace profile --host --symbols vmlinux -f svg -o flame.svg\n"
+		    "  hostrace profile --live --vm web --symbols guest.kallsyms\n"
 		    "  hostrace profile --host --by reason --symbols guest.kallsyms",
 	.options = options,
 	.unused = "limit wide",
-	.rules = profile_rules,
+	.rules = profile_live_rules,
 	.run = run_profile,
 };

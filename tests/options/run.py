@@ -133,6 +133,8 @@ def inputs_make(work):
         f.write(open(os.path.join(cases, "guest-beside", "host.txt")).read())
     shutil.copy(os.path.join(cases, "guest-beside", "vm.guest"), work)
     shutil.copy(os.path.join(cases, "exits-symbols", "trace.txt"), os.path.join(work, "saved.hrt"))
+    subprocess.run([hostrace, "import", "-q", os.path.join(cases, "profile-host", "clock.txt"), "-o",
+                    os.path.join(work, "sampled.hrt")], check=True)
     shutil.copy(os.path.join(cases, "exits-symbols", "kallsyms"), os.path.join(work, "saved.guest.kallsyms"))
 
 

@@ -55,7 +55,7 @@ struct host_profile {
 	struct hash_table pending;
 	struct hash_table paths; /* of hits without callers */
 	struct guest_tasks tasks;
-	uint64_t hits, unknown_ends;
+	uint64_t hits, host_hits, unknown_ends;
 	struct loss_state losses;
 	int err;
 };
@@ -308,6 +308,7 @@ static void on_host(struct host_profile *p, const struct event *ev)
 		return;
 	h.nr_frames = host_code_frames(ev, p->stacks, p->opt->maps, &how, h.frame);
 	p->err = hit_weigh(p, &h, NULL);
+	p->host_hits++;
 }
 
 static void exit_begin(struct host_profile *p, const struct event *ev)
@@ -493,6 +494,7 @@ int host_profile_end(struct host_profile *p, struct reader *r, struct host_profi
 	if (p->opt->of == HOST_CAUSES)
 		totals->exits = p->hits;
 	totals->unknown_ends = p->unknown_ends;
+	totals->host.counted = p->host_hits;
 	if (p->opt->maps)
 		code_maps_caveats(p->opt->maps, &r->info);
 	if (p->pending.refused)

@@ -60,6 +60,7 @@ struct host_profile_totals {
 	uint64_t stacks, cut[HOST_ERRORS]; /* --frames: call chains, and how they ended, by stack_error */
 	struct {
 		uint64_t all, kernel_cut, user_cut; /* of as many frames as fit */
+		uint64_t counted; /* set by host_profile_end(): those in the tree */
 		uint64_t user_none, user_one;	    /* ... that do not show the VMM's callers */
 	} host; /* host_stack */
 	uint64_t interrupts, exits, others;

@@ -54,7 +54,7 @@ static int follow_check(int argc, char **argv)
 	const char **path = argc ? (const char **)&argv[0] : &input_given.files.item[0];
 
 	if (input_given.files.nr + (unsigned int)argc > 1)
-		return fail_usage(-EINVAL, "--follow reads one input");
+		return fail_usage(-EINVAL, "only one input can be followed");
 	if ((argc || input_given.files.nr) && !strcmp(*path, "-"))
 		*path = "/dev/stdin";
 	return 0;
