@@ -9,6 +9,7 @@ struct vm {
 	uint32_t pid;
 	bool shared; /* another VM has the same name */
 	char name[VM_NAME_BYTES];
+	char label[VM_NAME_BYTES + 16]; /* the name, and the pid if the name is shared */
 };
 
 struct pid_entry {
@@ -68,6 +69,15 @@ static const struct vm *vm_of(const struct vm_names *names, uint32_t pid)
 	return e ? e->vm : NULL;
 }
 
+static void label_print(struct vm *vm)
+{
+	char pid[16] = "";
+
+	if (vm->shared)
+		snprintf(pid, sizeof(pid), " (%" PRIu32 ")", vm->pid);
+	snprintf(vm->label, sizeof(vm->label), "%s%s", vm->name, pid);
+}
+
 static void vm_add(struct vm_names *names, uint32_t pid, const char *name)
 {
 	struct vm *new = names->nr < VM_NAMES_MAX ? calloc(1, sizeof(*new)) : NULL;
@@ -83,10 +93,13 @@ static void vm_add(struct vm_names *names, uint32_t pid, const char *name)
 	snprintf(new->name, sizeof(new->name), "%s", name);
 	text_sanitize(new->name);
 	n = hash_add_text(&names->names, new->name, NULL);
-	if (n && n->vm)
+	if (n && n->vm) {
 		n->vm->shared = new->shared = true;
-	else if (n)
+		label_print(n->vm);
+	} else if (n) {
 		n->vm = new;
+	}
+	label_print(new);
 	names->vm[names->nr++] = new;
 }
 
@@ -163,10 +176,8 @@ const char *vm_name(const struct vm_names *names, uint32_t pid, char *buf, size_
 {
 	const struct vm *vm = vm_of(names, pid);
 
-	if (vm && *vm->name && !vm->shared)
-		snprintf(buf, size, "%s", vm->name);
-	else if (vm && *vm->name)
-		snprintf(buf, size, "%s (%" PRIu32 ")", vm->name, pid);
+	if (vm && *vm->name)
+		snprintf(buf, size, "%s", vm->label);
 	else if (pid)
 		snprintf(buf, size, "pid %" PRIu32, pid);
 	else
@@ -174,8 +185,7 @@ const char *vm_name(const struct vm_names *names, uint32_t pid, char *buf, size_
 	return buf;
 }
 
-const char *vm_of_other(const struct vm_names *names, uint32_t tid, uint32_t pid, char *buf,
-			size_t size)
+const char *vm_of_other(const struct vm_names *names, uint32_t tid, uint32_t pid)
 {
 	const struct thread_entry *e = names ? hash_find_u64(&names->threads, tid) : NULL;
 	const struct vm_names *of = e && !e->is_recorded ? names->neighbours : names;
@@ -183,5 +193,5 @@ const char *vm_of_other(const struct vm_names *names, uint32_t tid, uint32_t pid
 
 	if (!vm || !*vm->name || e->pid == pid || (!pid && e->is_recorded))
 		return NULL;
-	return vm_name(of, e->pid, buf, size);
+	return vm->label;
 }

@@ -44,9 +44,9 @@ const char *vm_name(const struct vm_names *names, uint32_t pid, char *buf, size_
 
 /*
  * The name of the VM, another one than that of the process `pid` (0: of any that is recorded), of which this thread is;
- * NULL: of none, as far as is known (of recorded VMs, vCPUs' threads are), or it has no name. Returns buf.
+ * NULL: of none, as far as is known (of recorded VMs, vCPUs' threads are), or it has no name. The text is vm_name()'s;
+ * it is the same pointer for the same VM, until vm_names_meta() or vm_names_free().
  */
-const char *vm_of_other(const struct vm_names *names, uint32_t tid, uint32_t pid, char *buf,
-			size_t size);
+const char *vm_of_other(const struct vm_names *names, uint32_t tid, uint32_t pid);
 
 #endif

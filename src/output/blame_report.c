@@ -14,7 +14,7 @@
 #include "output/report.h"
 
 enum {
-	WHAT_BYTES = 160,
+	WHAT_BYTES = BLAME_TASK_BYTES,
 	REASON_BYTES = 64,
 	PARTS_LISTED = 40, /* of an exit */
 	FRAMES_LISTED = 8, /* of a holder's stack */

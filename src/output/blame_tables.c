@@ -11,7 +11,7 @@
 #include "output/report.h"
 
 enum {
-	WHAT_BYTES = VM_NAME_BYTES,
+	WHAT_BYTES = BLAME_TASK_BYTES,
 	CAUSES_NAMED = 3, /* of a group */
 	SHARE_MIN = 1000, /* smaller ones are not named; 1/1000 of a percent */
 };

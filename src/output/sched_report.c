@@ -8,10 +8,11 @@
 #include <errno.h>
 
 #include "analyzers/blame/blame.h"
+#include "analyzers/sched/fold.h"
 #include "base/error.h"
 #include "output/report.h"
 
-enum { WHAT_BYTES = 64 + VM_NAME_BYTES };
+enum { WHAT_BYTES = BLAME_TASK_BYTES + 16 };
 
 static bool selected(const struct sched_report *r, const struct sched_thread *t)
 {
@@ -117,6 +118,11 @@ const char *sched_report_first_line(const struct sched_report *r, char *buf, siz
 
 GET_TEXT(get_kind, const void *at, sched_kind_names[sched_kind(at)])
 
+GET_NUMBER_IF(get_tid, const struct sched_thread *th, th->tid != SCHED_SEVERAL, th->tid)
+GET_CELL(get_tid_text, const struct sched_thread *th,
+	 th->tid != SCHED_SEVERAL ? (struct cell){th->tid, NULL}
+				  : table_print(t, "%u threads", th->folded))
+
 static struct cell get_role(struct table *t, const void *at)
 {
 	static const char *const roles[] = {
@@ -137,7 +143,9 @@ static const struct column_def thread_keys[] = {
 	COLUMN_VM(struct sched_thread, pid),
 	{"thread", "thread", COL_TEXT, MEMBER(struct sched_thread, comm),
 	 .doc = "name of the thread"},
-	{"tid", "tid", COL_COUNT, MEMBER(struct sched_thread, tid), .doc = "its thread id"},
+	{"tid", NULL, COL_COUNT, .get = get_tid, .nullable = true,
+	 .doc = "its thread id; null: several threads of that name"},
+	{NULL, "tid", COL_COUNT, .get = get_tid_text, .doc = "thread id, or how many threads"},
 	{NULL, "role", COL_TEXT, .get = get_role,
 	 .doc = "vCPU and its index, main loop, loop (another event loop) or worker"},
 	{"kind", NULL, COL_TEXT, .get = get_kind, .doc = "vcpu, main-loop, event-loop or worker"},
@@ -194,42 +202,36 @@ static const struct column_def thread_uses[] = {
 /* ---- who ran instead ---- */
 
 /* "gcc (4711)"; of another VM: "CPU 0/KVM (4712) of db". */
-static const char *preemptor_print(const struct sched_report *r, const struct sched_preemptor *k,
-				   char *buf, size_t size)
+static const char *preemptor_print(const struct sched_preemptor *k, char *buf, size_t size)
 {
-	char vm[VM_NAME_BYTES];
-	const char *name;
-
 	if (k->tid == UINT32_MAX || !k->tid)
 		return k->tid ? "unknown" : "idle";
-	name = vm_of_other(r->names, k->tid, k->thread->pid, vm, sizeof(vm));
-	snprintf(buf, size, "%s (%u)%s%s", *k->comm ? k->comm : "task", k->tid,
-		 name ? " of " : "", name ? name : "");
-	return buf;
+	return blame_task_print(k->comm, k->tid == SCHED_SEVERAL ? BLAME_SEVERAL : k->tid, k->vm,
+				buf, size);
 }
 
-/* Of each thread, by its number, the task that ran longest instead. NULL: out of memory. */
-static const struct sched_preemptor **longest_preemptors(const struct sched *s, size_t nr_threads)
+static bool fold_selects(const void *arg, const struct sched_thread *t)
 {
-	size_t nr;
-	_cleanup_free_ const struct sched_preemptor **all = sched_preemptors(s, &nr);
-	const struct sched_preemptor **longest =
-		all ? calloc(nr_threads + 1, sizeof(*longest)) : NULL;
+	return selected(arg, t);
+}
 
-	for (size_t i = nr; longest && i-- > 0;)
-		if (all[i]->thread->number < nr_threads)
-			longest[all[i]->thread->number] = all[i];
-	return longest;
+static struct sched_fold fold_of(const struct sched_report *r)
+{
+	return (struct sched_fold){.sched = r->sched,
+				   .names = r->names,
+				   .by_tid = r->by_tid,
+				   .selects = fold_selects,
+				   .arg = r};
 }
 
 static struct cell get_task(struct table *t, const void *at)
 {
 	char text[WHAT_BYTES];
 
-	return (struct cell){0, table_text(t, preemptor_print(t->report, at, text, sizeof(text)))};
+	return (struct cell){0, table_text(t, preemptor_print(at, text, sizeof(text)))};
 }
 
-GET_NUMBER_IF(get_task_tid, const struct sched_preemptor *k, k->tid != UINT32_MAX, k->tid)
+GET_NUMBER_IF(get_task_tid, const struct sched_preemptor *k, k->tid < SCHED_SEVERAL, k->tid)
 GET_NUMBER(get_task_share, const struct sched_preemptor *k,
 	   percent_of(k->time_ns, sched_ready_ns(k->thread)))
 
@@ -237,7 +239,7 @@ static const struct column_def task_columns[] = {
 	{"task", "ran instead", COL_TEXT, .get = get_task,
 	 .doc = "what ran on the CPU that the thread waited for; \"idle\": nothing"},
 	{"task_tid", NULL, COL_COUNT, .get = get_task_tid, .nullable = true,
-	 .doc = "its thread id; null: unknown"},
+	 .doc = "its thread id; null: unknown, or several threads of that name"},
 	{"time_ns", "time", COL_NS, MEMBER(struct sched_preemptor, time_ns),
 	 .doc = "how long it ran while the thread waited"},
 	{"share", "of ready", COL_PERCENT, .get = get_task_share,
@@ -246,19 +248,17 @@ static const struct column_def task_columns[] = {
 };
 
 const struct table_def sched_tasks_table = {
-	"sched", "--by task", "a thread and a task that ran while it waited for a CPU",
+	"sched", "--by task", "threads of one name and a task that ran while they waited",
 	{thread_keys, task_columns}};
 
 int sched_report_preemptors(const struct sched_report *r, struct table *t)
 {
-	size_t nr;
-	_cleanup_free_ const struct sched_preemptor **all = sched_preemptors(r->sched, &nr);
-	int err = all ? 0 : out_of_memory();
+	_cleanup_sched_fold_ struct sched_fold f = fold_of(r);
+	int err = sched_fold_make(&f);
 
 	table_open(t, &sched_tasks_table, r, r->vms);
-	for (size_t i = 0; !err && i < nr; i++)
-		if (selected(r, all[i]->thread))
-			err = table_add(t, all[i]->thread, all[i]);
+	for (size_t i = 0; !err && i < f.nr_tasks; i++)
+		err = table_add(t, f.task[i]->thread, f.task[i]);
 	return err;
 }
 
@@ -283,11 +283,13 @@ static struct cell get_ran_instead(struct table *t, const void *at)
 
 	if (!k->thread)
 		return (struct cell){0, ""};
-	return table_print(t, "%s %.1f%%", preemptor_print(t->report, k, text, sizeof(text)),
+	return table_print(t, "%s %.1f%%", preemptor_print(k, text, sizeof(text)),
 			   (double)percent_of(k->time_ns, sched_ready_ns(k->thread)) / 1000);
 }
 
 static const struct column_def thread_columns[] = {
+	{"threads", NULL, COL_COUNT, MEMBER(struct sched_thread, folded),
+	 .doc = "how many threads have that name; 1 with --by tid"},
 	{"run", "run", COL_PERCENT, .get = get_run, .nullable = true,
 	 .doc = "percent of its time on a CPU"},
 	{"ready", "ready", COL_PERCENT, .get = get_ready, .nullable = true,
@@ -315,22 +317,33 @@ static const struct column_def thread_preemptor[] = {
 };
 
 const struct table_def sched_threads_table = {
-	"sched", "", "a thread", {thread_keys, thread_columns, thread_uses, thread_preemptor}};
+	"sched", "", "threads of one name; --by tid: a thread",
+	{thread_keys, thread_columns, thread_uses, thread_preemptor}};
+
+/* Of each sum of threads, by its number, the task that ran longest instead. NULL: out of memory. */
+static const struct sched_preemptor **longest_preemptors(const struct sched_fold *f)
+{
+	size_t nr = f->nr_threads ? f->thread[f->nr_threads - 1]->number + 1ul : 1;
+	const struct sched_preemptor **longest = calloc(nr, sizeof(*longest));
+
+	for (size_t i = f->nr_tasks; longest && i-- > 0;)
+		longest[f->task[i]->thread->number] = f->task[i];
+	return longest;
+}
 
 int sched_report_threads(const struct sched_report *r, struct table *t)
 {
-	size_t nr;
-	_cleanup_free_ struct sched_thread **all = sched_threads(r->sched, &nr);
-	_cleanup_free_ const struct sched_preemptor **preemptors =
-		longest_preemptors(r->sched, all && nr ? all[nr - 1]->number + 1ul : 0);
 	static const struct sched_preemptor nobody;
-	int err = all && preemptors ? 0 : out_of_memory();
+	_cleanup_sched_fold_ struct sched_fold f = fold_of(r);
+	int err = sched_fold_make(&f);
+	_cleanup_free_ const struct sched_preemptor **longest = err ? NULL : longest_preemptors(&f);
 
+	if (!err && !longest)
+		err = out_of_memory();
 	table_open(t, &sched_threads_table, r, r->vms);
-	for (size_t i = 0; !err && i < nr; i++)
-		if (selected(r, all[i]))
-			err = table_add(t, all[i], all[i], all[i],
-					preemptors[all[i]->number] ?: &nobody);
+	for (size_t i = 0; !err && i < f.nr_threads; i++)
+		err = table_add(t, f.thread[i], f.thread[i], f.thread[i],
+				longest[f.thread[i]->number] ?: &nobody);
 	return err;
 }
 

@@ -11,12 +11,12 @@ struct sched_report {
 	const struct sched *sched;  /* after sched_end() */
 	const struct vm_names *vms; /* borrowed; NULL: there is one VM */
 	const struct vm_names *names; /* borrowed: of the tasks that ran instead */
-	uint64_t start_ns, end_ns;  /* of the report */
 	bool foreign;	   /* the trace is not ours */
 	bool ran_recorded; /* sched_ran was recorded, whether it occurred or not */
 	bool vms_only;	   /* only threads of VMs; those left out are counted */
 	bool (*selects)(void *arg, const struct sched_thread *t); /* NULL: all */
 	void *arg;
+	bool by_tid; /* rows of threads and of tasks that ran instead: of each, not of all with one name */
 };
 
 /* What limits these figures: an array; new reference. */
@@ -29,8 +29,8 @@ extern const struct table_def sched_threads_table, sched_tasks_table, sched_loop
 	sched_handlers_table;
 
 /*
- * A row is a thread; a thread and a task that ran instead; an event loop; an event loop and a handler. 0 or -ENOMEM
- * with the error message set.
+ * A row is a thread, or threads of one name; such and a task that ran instead; an event loop; an event loop and a
+ * handler. 0 or -ENOMEM with the error message set.
  */
 int sched_report_threads(const struct sched_report *r, struct table *t);
 int sched_report_preemptors(const struct sched_report *r, struct table *t);

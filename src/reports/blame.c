@@ -208,6 +208,7 @@ struct blame *blame_begin(const struct result *r, const struct blame_sink *sink)
 	}
 	blame_window(b, r->in->since_ns, r->in->until_ns);
 	blame_set_regions(b, r->in->regions);
+	blame_set_vms(b, r->in->vms);
 	if (input_set_foreign(r->in))
 		blame_set_foreign(b);
 	if (array_any(r->in->nr_hosts, i,

@@ -45,7 +45,8 @@ struct section {
 static const struct spans_query exits_by_vcpu = {
 	.view = &summary_view, .analyzer = "exit-latency", .by = "=vcpu"};
 static const struct path_query slowest = {.waterfall = true};
-static const struct sched_query by_task = {.by_task = true};
+static const struct sched_query by_tid = {.by_tid = true},
+				by_task = {.by_task = true, .by_tid = true};
 static const struct info_query info = {.exits_come = true};
 
 enum { LEVELS_MAX = 100, TREE_BYTES = 300 << 10 }; /* of profiles */
@@ -70,9 +71,9 @@ static const struct section sections[] = {
 	{"ports", "ports --limit 1000", VIEW(count, "pio"), 1000, NULL, 100 << 10, .costs = true},
 	{"mmio", "mmio --limit 1000", VIEW(count, "mmio"), 1000, NULL, 100 << 10, .costs = true},
 	{"msrs", "msrs --limit 1000", VIEW(count, "msr"), 1000, NULL, 100 << 10, .costs = true},
-	{"sched", "sched --limit 500", &sched_report, NULL, 500, NULL, 200 << 10, SCHED,
+	{"sched", "sched --limit 500 --by tid", &sched_report, &by_tid, 500, NULL, 200 << 10, SCHED,
 	 .costs = true},
-	{"sched_tasks", "sched --by task --limit 2000", &sched_report, &by_task, 2000, NULL, 0,
+	{"sched_tasks", "sched --by task,tid --limit 2000", &sched_report, &by_task, 2000, NULL, 0,
 	 SCHED, .costs = true, .is_inner = true},
 	{"downtime", "downtime --limit 500", &downtime_report, NULL, 500, NULL, 0,
 	 .events = "vm_state", .record = "hostrace record --for downtime", .costs = true,

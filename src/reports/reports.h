@@ -52,6 +52,7 @@ extern const struct report_ops sync_report;
 struct sched_query {
 	bool loops;		   /* of event loops */
 	bool by_task, by_handler; /* at most one of the three */
+	bool by_tid; /* each thread, and each task that ran instead; without: all of one name as one */
 };
 extern const struct report_ops sched_report;
 

@@ -79,7 +79,8 @@ static int sched_write(struct result *result, const struct output *out)
 				 .ran_recorded = input_set_recorded(in, "sched_ran"),
 				 .vms_only = !result->query->input->tids.nr,
 				 .selects = thread_selected,
-				 .arg = (void *)result->query->input};
+				 .arg = (void *)result->query->input,
+				 .by_tid = q->by_tid};
 	struct report report = result_report(result, out);
 	struct table t = {0};
 	char first[96];

@@ -32,13 +32,15 @@ static const struct blame_query causes_query;
 static const struct info_query vms_query;
 static const struct path_query stages_query;
 static const struct interrupts_query vectors_query, timers_query = {.timers = true};
-static const struct sched_query tasks_query = {.by_task = true}, loops_query = {.loops = true};
+static const struct sched_query threads_query = {.by_tid = true},
+				tasks_query = {.by_task = true, .by_tid = true},
+				loops_query = {.loops = true};
 static const struct path_query slowest_query = {.waterfall = true};
 static const struct leaks_query leaks_query = {.min_age_ns = LEAKS_MIN_AGE_NS};
 
 static const struct report_table_def defs[] = {
 	{"causes", &blame_report, &causes_query, "causes", NULL, &blame_causes_table},
-	{"thread_states", &sched_report, NULL, "rows", NULL, &sched_threads_table},
+	{"thread_states", &sched_report, &threads_query, "rows", NULL, &sched_threads_table},
 	{"ran_instead", &sched_report, &tasks_query, "rows", NULL, &sched_tasks_table},
 	{"event_loops", &sched_report, &loops_query, "rows", NULL, &sched_loops_table},
 	{"interrupts", &interrupts_report, &vectors_query, "rows", NULL, &interrupt_vectors_table},

@@ -269,7 +269,7 @@ def compare(m, folder):
 	"""Yields what disagrees."""
 	m.write(folder)
 	sched = report(folder, "sched", "host.txt")
-	tasks = report(folder, "sched", "host.txt", "--by", "task")
+	tasks = report(folder, "sched", "host.txt", "--by", "task,tid")
 	timeline = report(folder, "timeline", "host.txt")
 	blame = report(folder, "blame", "host.txt", "--limit", "100000")
 	exits = report(folder, "exits", "host.txt", "--by", "=tid")

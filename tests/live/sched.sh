@@ -82,7 +82,7 @@ hogged() {
 	seen=$(row "$1" .time_ns)
 	unknown=$(row "$1" .unknown_ns)
 	ready=$(row "$1" .ready_ns)
-	by_hog=$(row "$1" "select(.task_tid == $hog) | .time_ns" --by task)
+	by_hog=$(row "$1" "select(.task_tid == $hog) | .time_ns" --by task,tid)
 	is $((unknown * 4 <= seen)) 1 "$2: most of its time is known (but $unknown of $seen ns)" sched.out
 	# The kernel counts from the time at which the task is queued: if another CPU wakes it, that is after an interrupt.
 	# What is not the hog's may therefore be absent from its figure: 2.8 of 30 ms of an iothread that is woken often.

@@ -56,11 +56,11 @@ f=blame-causes/trace.txt
 same "causes" "SELECT cause, what, time_ns, exits FROM causes" \
 	'h blame $f -f json | jq -r ".causes[] | [.cause, .what, .time_ns, .exits] | @csv"'
 same "threads" "SELECT thread, tid, run_ns, ready_ns, halted_ns FROM thread_states" \
-	'h sched $f -f json | jq -r ".rows[] | [.thread, .tid, .run_ns, .ready_ns, .halted_ns] | @csv"'
+	'h sched --by tid $f -f json | jq -r ".rows[] | [.thread, .tid, .run_ns, .ready_ns, .halted_ns] | @csv"'
 
 f=sched/trace.txt
 same "who ran instead" "SELECT thread, task, time_ns FROM ran_instead" \
-	'h sched --by task $f -f json | jq -r ".rows[] | [.thread, .task, .time_ns] | @csv"'
+	'h sched --by task,tid $f -f json | jq -r ".rows[] | [.thread, .task, .time_ns] | @csv"'
 same "event loops" "SELECT thread, busy, wakeups FROM event_loops" \
 	'h sched --loops $f -f json | jq -r ".rows[] | [.thread, .busy, .wakeups] | @csv"'
 

@@ -468,6 +468,11 @@ void blame_set_regions(struct blame *b, struct region_names *regions)
 	b->regions = regions;
 }
 
+void blame_set_vms(struct blame *b, const struct vm_names *vms)
+{
+	b->vms = vms;
+}
+
 void blame_free(struct blame *b)
 {
 	const struct machine_entry *vm;

@@ -30,6 +30,9 @@
 
 #include "base/cleanup.h"
 #include "event/event.h"
+#include "event/vm_names.h"
+
+enum { BLAME_TASK_BYTES = VM_NAME_BYTES + 64 /* of blame_task_print() */ };
 
 struct region_names;
 
@@ -83,6 +86,7 @@ struct blame_who {
 	char comm[16];	 /* of tid; "" if unknown */
 	const char *region; /* of `access`, as region_name() */
 	bool several;	    /* a total: of several addresses in this region */
+	const char *vm;	    /* preempted, runqueue: the VM of tid, as vm_of_other() has it; NULL: unknown, or of none */
 };
 
 struct blame_part {
@@ -160,6 +164,9 @@ DEFINE_CLEANUP(blame, struct blame *, blame_free);
 /* What is behind ports and addresses, for exits that end from now on. Borrowed; must outlive what the sink keeps. */
 void blame_set_regions(struct blame *b, struct region_names *regions);
 
+/* Whose threads run instead. Borrowed, as the regions. */
+void blame_set_vms(struct blame *b, const struct vm_names *vms);
+
 /*
  * Before the first event: only exits that end in [since_ns, until_ns) are passed to the sink and counted, whole. Events
  * from before tell what goes on when the window begins.
@@ -193,6 +200,10 @@ bool blame_wants(const char *event, void *arg);
 /* "port 0x71", "held by CPU 1/KVM (12), which waits for a CPU"; "" if there is nothing to say. Returns buf. */
 const char *blame_who_print(enum blame_cause cause, const struct blame_who *who, char *buf,
 			    size_t size);
+
+/* A task that ran instead: "gcc (4711)", "gcc (several)"; of a VM: "CPU 0/KVM (4712) of db". Returns buf. */
+const char *blame_task_print(const char *comm, uint32_t tid, const char *vm, char *buf,
+			     size_t size);
 
 /* "io", "HLT", "MMIO": as other reports name the reason. Returns buf. */
 const char *blame_reason_print(uint32_t reason, uint32_t isa, char *buf, size_t size);

@@ -78,6 +78,7 @@ struct blame {
 	struct hash_table machines, ns_tids;
 	struct thread *touched[LOSSES];
 	struct region_names *regions; /* NULL: none */
+	const struct vm_names *vms;   /* NULL: none */
 	uint64_t since_ns, until_ns; /* the window */
 	bool has_begun;		     /* ... */
 	bool exits_seen;

@@ -160,15 +160,25 @@ static void mutex_print(const struct blame_who *who, char *buf, size_t size)
 	}
 }
 
+const char *blame_task_print(const char *comm, uint32_t tid, const char *vm, char *buf, size_t size)
+{
+	char which[32] = " (several)";
+
+	if (tid != BLAME_SEVERAL)
+		snprintf(which, sizeof(which), " (%u)", tid);
+	snprintf(buf, size, "%s%s%s%s", *comm ? comm : "thread", tid == BLAME_ANY ? "" : which,
+		 vm ? " of " : "", vm ? vm : "");
+	return buf;
+}
+
 /* The idle task's comm is "swapper/N". */
 static void ran_print(const struct blame_who *who, bool preempted, char *buf, size_t size)
 {
-	char thread[64];
+	char task[BLAME_TASK_BYTES];
 
-	if (who->tid == BLAME_SEVERAL)
-		snprintf(buf, size, "%s ran (several threads)", who->comm);
-	else if (who->tid)
-		snprintf(buf, size, "%s ran", thread_print(who, thread, sizeof(thread)));
+	if (who->tid)
+		snprintf(buf, size, "%s ran",
+			 blame_task_print(who->comm, who->tid, who->vm, task, sizeof(task)));
 	else if (*who->comm)
 		snprintf(buf, size, preempted ? "its CPU was idle: throttled" : "its CPU was idle");
 }

@@ -159,6 +159,12 @@ static void part_classify(const struct blame *b, const struct thread *t, struct 
 	}
 }
 
+/* Another task has the CPU. */
+static bool is_taken(enum blame_cause cause)
+{
+	return cause == BLAME_PREEMPTED || cause == BLAME_RUNQUEUE;
+}
+
 static bool part_continues(const struct blame_part *a, const struct blame_part *b)
 {
 	return a->cause == b->cause && a->who.kind == b->who.kind && a->who.tid == b->who.tid &&
@@ -170,7 +176,7 @@ static bool part_continues(const struct blame_part *a, const struct blame_part *
 /* Tasks that ran instead are summed up by their names, which end in zeros (waits.c): this is the hot loop. */
 static bool sum_matches(struct blame_part *sum, const struct blame_part *p)
 {
-	if (p->cause != BLAME_PREEMPTED && p->cause != BLAME_RUNQUEUE)
+	if (!is_taken(p->cause))
 		return part_continues(sum, p);
 	if (sum->cause != p->cause || !sum->who.tid != !p->who.tid ||
 	    memcmp(sum->who.comm, p->who.comm, sizeof(p->who.comm)) != 0)
@@ -356,6 +362,8 @@ int parts_deliver(struct blame *b, struct thread *t)
 		if (p->who.kind == BLAME_PORT || p->who.kind == BLAME_MMIO)
 			p->who.region = region_name(b->regions, x.pid,
 						    p->who.kind == BLAME_PORT, p->who.access);
+		if (is_taken(p->cause) && p->who.tid && p->who.tid != BLAME_SEVERAL)
+			p->who.vm = vm_of_other(b->vms, p->who.tid, x.pid);
 		x.causes[p->cause] += p->end_ns - p->start_ns;
 	}
 	b->counts.open_sleeps += x.causes[BLAME_HALTED_OR_FAULT] > 0;

@@ -142,7 +142,7 @@ static bool region_is_named(const struct blame_who *who)
 	return who->region && *who->region;
 }
 
-/* What totals are the same: a device by its region, a task that ran instead by its name, a thread by its id. */
+/* What totals are the same: a device by its region, a task that ran instead by its name and VM, a thread by its id. */
 static void total_key(struct blame_summary *s, const struct blame_group *g,
 		      const struct blame_part *p, uint64_t key[6])
 {
@@ -160,6 +160,7 @@ static void total_key(struct blame_summary *s, const struct blame_group *g,
 		memset(&key[3], 0, sizeof(who->comm));
 		if (who->tid)
 			memcpy(&key[3], who->comm, strnlen(who->comm, sizeof(who->comm)));
+		key[5] = who->vm ? text_number(s, who->vm) : 0;
 	}
 }
 

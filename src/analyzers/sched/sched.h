@@ -45,6 +45,8 @@ enum sched_use {
 	SCHED_USES
 };
 
+#define SCHED_SEVERAL (UINT32_MAX - 1) /* as a tid: a sum of several threads (fold.h) */
+
 enum sched_kind { SCHED_VCPU, SCHED_MAIN_LOOP, SCHED_LOOP, SCHED_WORKER };
 
 extern const char *const sched_kind_names[]; /* "vcpu", "main-loop", "event-loop", "worker" */
@@ -66,6 +68,7 @@ struct sched_loop {
 
 struct sched_thread {
 	uint32_t pid, tid, number; /* pid: 0 if no event tells; number: 0, 1, ... in the order of their first events */
+	uint32_t folded;	   /* of a sum (fold.h): threads; else 0 */
 	uint16_t source, vcpu;	   /* RECORD_NO_VCPU: it is none */
 	char comm[16];
 	uint64_t time[SCHED_USES];
@@ -90,6 +93,7 @@ struct sched_preemptor {
 	const struct sched_thread *thread;
 	uint32_t tid; /* 0: the CPU was idle: the thread was throttled, or just woken; UINT32_MAX: unknown */
 	char comm[16];
+	const char *vm; /* of a sum: the task's, as vm_of_other() has it; NULL: of none, or unknown */
 	uint64_t time_ns;
 };
 

@@ -24,7 +24,7 @@ got=$(jq -s '[.[].vms[].vcpus[].reasons[].causes.preempted] | add' "$out/steal.t
 holds "steal: ns that top counts as preempted, at least 95 % of what was ready beside the hog" "$got" -ge $((ready * 95 / 100))
 # It also runs while the guest waits for its disk.
 ran=$(cat "$out/steal.ran")
-taken=$(report steal.hrt sched ".rows[] | select(.kind == \"vcpu\" and .task_tid == $(cat "$out/steal.hog")) | .time_ns" --by task)
+taken=$(report steal.hrt sched ".rows[] | select(.kind == \"vcpu\" and .task_tid == $(cat "$out/steal.hog")) | .time_ns" --by task,tid)
 holds "steal: ns that the hog ran instead, at least 75 % of its $ran" "$taken" -ge $((ran * 75 / 100))
 holds "steal: ... and at most 105 %" "$taken" -le $((ran * 105 / 100))
 equal "steal: the task that ran instead" \
