@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "output/blame_report.h"
 #include "output/escape.h"
+#include "output/palette.h"
 #include "output/svg.h"
 
 enum {
@@ -26,16 +27,6 @@ enum {
 };
 
 #define THIN 0.33
-
-static const char *const colors[BLAME_CAUSES] = {
-	[BLAME_KERNEL] = "#f1a340",    [BLAME_FAULT] = "#fdbf6f",     [BLAME_DEVICE] = "#d7301f",
-	[BLAME_SIGNAL] = "#fc9272",
-	[BLAME_GLOBAL_MUTEX] = "#6a51a3", [BLAME_HANDOVER] = "#9e9ac8", [BLAME_LOCK] = "#bf812d",
-	[BLAME_PREEMPTED] = "#2171b5", [BLAME_RUNQUEUE] = "#6baed6",  [BLAME_SYSCALL] = "#238b45",
-	[BLAME_HALT_POLL] = "#bdbdbd", [BLAME_HALTED] = "#d9d9d9",    [BLAME_INJECT] = "#e78ac3",
-	[BLAME_HALTED_OR_FAULT] = "#e7d4c8",
-	[BLAME_STOPPED] = "#969696",    [BLAME_UNKNOWN] = "#525252",
-};
 
 struct row {
 	const struct blame_part *first; /* NULL: all that have no row of their own */
@@ -96,7 +87,7 @@ static void part_draw(const struct blame_report *r, const struct blame_exit *x,
 	fprintf(f,
 		"<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" fill=\"%s\"><title>",
 		LEFT + (double)(p->start_ns - x->start_ns) * scale, y, width > THIN ? width : THIN,
-		BAR, colors[p->cause]);
+		BAR, palette_fill(blame_cause_names[p->cause]));
 	put_markup(f, part_text(p, text, sizeof(text)));
 	fprintf(f, "\n%s at %s", duration_print(p->end_ns - p->start_ns, took, sizeof(took)),
 		duration_print(p->start_ns - x->start_ns, from, sizeof(from)));

@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "output/escape.h"
+#include "output/palette.h"
 #include "output/path_report.h"
 #include "output/svg.h"
 
@@ -24,17 +25,11 @@ enum {
 
 #define THIN 0.5
 
-static const char host_color[] = "#4393c3";
-static const char *const colors[PATH_RUNS] = {
-	[PATH_RUN_UNKNOWN] = "#525252",
-	[PATH_RUNNING] = "#f1a340",
-	[PATH_RUNQUEUE] = "#d7301f",
-	[PATH_ASLEEP] = "#bdbdbd",
-};
+static const char disk[] = "host's disk";
 
-static const char *color_of(const struct path_part *p)
+static const char *fill_of(const struct path_part *p)
 {
-	return p->role == PATH_NOBODY ? host_color : colors[p->run];
+	return palette_fill(p->role == PATH_NOBODY ? disk : path_run_names[p->run]);
 }
 
 static void legend_draw(FILE *f)
@@ -42,12 +37,12 @@ static void legend_draw(FILE *f)
 	int x = 12;
 
 	for (unsigned int i = 0; i <= PATH_RUNS; i++) {
-		const char *text = i < PATH_RUNS ? path_run_names[i] : "host's disk";
+		const char *text = i < PATH_RUNS ? path_run_names[i] : disk;
 
 		fprintf(f,
 			"<rect x=\"%d\" y=\"40\" width=\"11\" height=\"11\" fill=\"%s\"/>"
 			"<text x=\"%d\" y=\"50\">%s</text>\n",
-			x, i < PATH_RUNS ? colors[i] : host_color, x + 16, text);
+			x, palette_fill(text), x + 16, text);
 		x += 100;
 	}
 }
@@ -67,7 +62,7 @@ static void part_draw(const struct path_part *p, uint64_t start_ns, double scale
 		"<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" fill=\"%s\"><title>%s at "
 		"%s",
 		LEFT + (double)(p->start_ns - start_ns) * scale, y, width > THIN ? width : THIN,
-		BAR, color_of(p), duration_print(p->end_ns - p->start_ns, took, sizeof(took)),
+		BAR, fill_of(p), duration_print(p->end_ns - p->start_ns, took, sizeof(took)),
 		duration_print(p->start_ns - start_ns, from, sizeof(from)));
 	if (p->run == PATH_RUNQUEUE && p->other_tid) {
 		fprintf(f, "\nthread %u waits for %s: ", p->tid,

@@ -140,7 +140,7 @@ static void kinds_put(FILE *f)
 {
 	for (unsigned int k = 0; k < SLICE_KINDS; k++)
 		fprintf(f, "%s[\"%s\",\"%s\",\"%s\"]", k ? "," : "", slice_kind_name(k),
-			timeline_colors[k].fill, timeline_colors[k].title);
+			timeline_fill(k), timeline_titles[k]);
 }
 
 static void json_put(struct names *names, const struct timeline *t,

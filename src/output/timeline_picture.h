@@ -25,11 +25,8 @@ struct timeline_picture {
 	uint64_t since_ns, until_ns;
 };
 
-struct timeline_color {
-	const char *fill, *title;
-};
-
-extern const struct timeline_color timeline_colors[SLICE_KINDS];
+extern const char *const timeline_titles[SLICE_KINDS]; /* in the legend */
+const char *timeline_fill(enum slice_kind kind);
 
 /* The rows as they are without a script: time of each kind by pixel, names of wide slices, arrows if they are few. */
 void timeline_picture_plot(const struct timeline_picture *p, FILE *f);

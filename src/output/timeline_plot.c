@@ -116,7 +116,7 @@ static void row_draw(const struct pixel *px, uint32_t y, FILE *f)
 			for (unsigned int j = 0; j <= k; j++)
 				below += stack[i].half[j];
 			if (!any)
-				fprintf(f, "<path fill=\"%s\" d=\"", timeline_colors[k].fill);
+				fprintf(f, "<path fill=\"%s\" d=\"", timeline_fill(k));
 			any = true;
 			fprintf(f, "M%d %gh%dv%gh-%dz", PICTURE_LEFT + i,
 				y + PICTURE_BAR - below / 2.0, end - i, stack[i].half[k] / 2.0,

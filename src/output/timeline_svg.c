@@ -11,6 +11,7 @@
 #include "base/order.h"
 #include "base/units.h"
 #include "output/escape.h"
+#include "output/palette.h"
 #include "output/svg.h"
 #include "output/timeline_picture.h"
 #include "timeline_js.h"
@@ -20,21 +21,26 @@ enum {
 	TICKS = 14, /* at most */
 };
 
-const struct timeline_color timeline_colors[SLICE_KINDS] = {
-	[SLICE_GUEST] = {"#7fbf7b", "in guest mode"},
-	[SLICE_KERNEL] = {"#f1a340", "exit, in KVM"},
-	[SLICE_USERSPACE] = {"#d7301f", "in the VMM"},
-	[SLICE_HALTED] = {"#d9d9d9", "halted"},
-	[SLICE_PREEMPTED] = {"#998ec3", "preempted"},
-	[SLICE_RUNQUEUE] = {"#d8daeb", "woken, not yet running"},
-	[SLICE_BLOCKED] = {"#bf812d", "blocked"},
-	[SLICE_RUNNING] = {"#80b1d3", "thread on a CPU"},
-	[SLICE_TASK] = {"#66c2a5", "guest task"},
-	[SLICE_IRQ] = {"#e78ac3", "guest interrupt"},
-	[SLICE_REQUEST] = {"#4393c3", "request in flight"},
-	[SLICE_INSTANT] = {"#000000", "kick, interrupt, completion"},
-	[SLICE_SPAN] = {"#f1a340", "span"},
+const char *const timeline_titles[SLICE_KINDS] = {
+	[SLICE_GUEST] = "in guest mode",
+	[SLICE_KERNEL] = "exit, in KVM",
+	[SLICE_USERSPACE] = "in the VMM",
+	[SLICE_HALTED] = "halted",
+	[SLICE_PREEMPTED] = "preempted",
+	[SLICE_RUNQUEUE] = "woken, not yet running",
+	[SLICE_BLOCKED] = "blocked",
+	[SLICE_RUNNING] = "thread on a CPU",
+	[SLICE_TASK] = "guest task",
+	[SLICE_IRQ] = "guest interrupt",
+	[SLICE_REQUEST] = "request in flight",
+	[SLICE_INSTANT] = "kick, interrupt, completion",
+	[SLICE_SPAN] = "span",
 };
+
+const char *timeline_fill(enum slice_kind kind)
+{
+	return palette_fill(slice_kind_name(kind));
+}
 
 /* ---- keeping ---- */
 
@@ -156,8 +162,8 @@ static void legend_draw(const struct timeline_picture *d, FILE *f)
 		fprintf(f,
 			"<g class=\"key\" transform=\"translate(%u 54)\"><rect width=\"11\" "
 			"height=\"11\" fill=\"%s\"/><text x=\"15\" y=\"10\">%s</text></g>\n",
-			x, timeline_colors[k].fill, timeline_colors[k].title);
-		x += 28 + LETTER * (unsigned int)strlen(timeline_colors[k].title);
+			x, timeline_fill(k), timeline_titles[k]);
+		x += 28 + LETTER * (unsigned int)strlen(timeline_titles[k]);
 	}
 }
 

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // What the time of exits and requests went into.
 
-const causeColors = {kernel: "#4e79a7", fault: "#9c755f", device: "#f28e2b", signal: "#ffbe7d", "global-mutex": "#e15759", handover: "#d4a6c8",
-	lock: "#b07aa1", preempted: "#edc948", runqueue: "#f1ce63", syscall: "#76b7b2", "halt-poll": "#a0cbe8", halted: "#bab0ac", "halted-or-fault": "#d7cdc8", inject: "#59a14f",
-	unknown: "#79706e"};
+function stateColor(name) {
+	return stateColors[name] || stateColors.unknown;
+}
 
-function causeLegend(names) {
-	return el("div", {class: "legend"}, names.map((n) => el("span", {}, el("i", {style: {background: causeColors[n] || "#888"}}), n)));
+// In the order of the table; those that it does not have come last.
+function inOrder(names) {
+	const given = new Set(names);
+	return [...Object.keys(stateColors).filter((n) => given.has(n)), ...[...given].filter((n) => !(n in stateColors))];
+}
+
+function stateLegend(names) {
+	return el("div", {class: "legend"}, inOrder(names).map((n) => el("span", {}, el("i", {style: {background: stateColor(n)}}), n)));
 }
 
 // Rows of [label, [[part, color, title], ...]]: parts of 1.
@@ -22,7 +28,7 @@ function bars(rows) {
 }
 
 function causesOf(o) {
-	return Object.keys(causeColors).filter((c) => o[c]).map((c) => [c, o[c]]);
+	return inOrder(Object.keys(o).filter((c) => o[c])).map((c) => [c, o[c]]);
 }
 
 function vcpuName(row) {
@@ -40,20 +46,20 @@ function waterfall(label, start_ns, whole_ns, parts, more) {
 
 function exitWaterfall(row) {
 	return waterfall(`${row.reason}, ${vcpuName(row)}`, row.time_ns, row.latency_ns,
-		row.parts.map((p) => [p.start_ns, p.duration_ns, causeColors[p.cause], p.cause, p.what]), row.holder ? el("p", {class: "dim"},
+		row.parts.map((p) => [p.start_ns, p.duration_ns, stateColor(p.cause), p.cause, p.what]), row.holder ? el("p", {class: "dim"},
 			`Held by ${row.holder.comm} (${row.holder.tid})`, row.holder.stack ? ": " + row.holder.stack.join(" < ") : "") : null);
 }
 
 function blameSection() {
 	const blame = dataOf("blame") || {}, groups = (dataOf("blame_by_vcpu") || {}).groups || [], rows = blame.rows || [];
-	const used = Object.keys(causeColors).filter((c) => groups.some((g) => g.causes[c]) || rows.some((r) => r.causes[c]));
+	const used = [...groups, ...rows].flatMap((r) => Object.keys(r.causes).filter((c) => r.causes[c]));
 	const longest = Math.max(1, ...groups.map((g) => g.time_ns));
-	const overview = groups.length ? [causeLegend(used), bars(groups.map((g) => [`${vcpuName(g)}: ${duration(g.time_ns)} in ${count(g.exits)} exits`,
-		causesOf(g.causes).map(([c, ns]) => [ns / longest, causeColors[c], `${c}: ${duration(ns)}`])]))] : null;
+	const overview = groups.length ? [stateLegend(used), bars(groups.map((g) => [`${vcpuName(g)}: ${duration(g.time_ns)} in ${count(g.exits)} exits`,
+		causesOf(g.causes).map(([c, ns]) => [ns / longest, stateColor(c), `${c}: ${duration(ns)}`])]))] : null;
 	const causes = (blame.causes || []).length ? table([["cause", "cause", null], ["what", "what or who", null], ["time_ns", "time", duration],
 		["exits", "exits", count]], blame.causes, {id: "t-causes"}) : null;
 	return section("blame", "What exits waited for", "The time of each exit, split by what it went into. Causes add up to the exits' time.", [
 		["By vCPU", "blame_by_vcpu", overview],
 		["By cause", "blame", causes],
-		["The slowest exits", "blame", rows.length ? el("div", {id: "slowest"}, causeLegend(used), rows.map(exitWaterfall)) : null]]);
+		["The slowest exits", "blame", rows.length ? el("div", {id: "slowest"}, stateLegend(used), rows.map(exitWaterfall)) : null]]);
 }

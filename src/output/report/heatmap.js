@@ -152,7 +152,7 @@ function regionCauses(x0, x1, y0, y1) {
 	if (!exits)
 		return null;
 	return [el("h3", {}, `What these ${count(exits)} exits went into`), el("div", {id: "region-causes"}, bars(causes.map((c) =>
-		[el("span", {"data-v": c.ns}, `${c.cause}: ${duration(c.ns)}, ${percent(c.part)}`), [[c.part, causeColors[c.cause], c.cause]]]))),
+		[el("span", {"data-v": c.ns}, `${c.cause}: ${duration(c.ns)}, ${percent(c.part)}`), [[c.part, stateColor(c.cause), c.cause]]]))),
 	spans.length ? [el("h3", {}, "The longest of them, with the longest part of each"), table(present([["time", "began at", sinceStart], ["vm", "VM", null],
 		["vcpu", "vCPU", String], ["reason", "reason", null], ["ns", "latency", duration], ["cause", "cause", null], ["what", "what or who", null]],
 	spans), spans, {id: "t-region"}), el("p", {class: "dim"}, `The ${moments.spans_per_cell} longest exits of each cell are on this page.`)] : null];

@@ -67,15 +67,11 @@ function stagesTable() {
 		["p99_ns", "p99", duration], ["max_ns", "max", duration]], rows), rows, {id: "t-stages"}) : null;
 }
 
-const stateColors = ["#76b7b2", "#edc948", "#bab0ac", "#e15759", "#b07aa1", "#4e79a7", "#9c755f"];
-
 // The slowest requests: what the thread that had them did, stage by stage.
 function slowestRequests() {
 	const rows = rowsOf("stages").filter((r) => r.parts);
-	const states = [...new Set(rows.flatMap((r) => r.parts.map((p) => p.state)))];
-	const color = (state) => stateColors[states.indexOf(state) % stateColors.length];
 	const who = (p) => `${p.thread || ""}${p.tid ? ` ${p.tid}` : ""}${p.other ? `; CPU ${p.cpu}: ${p.other} (${p.other_tid}) runs` : ""}`;
-	return rows.length ? el("div", {id: "slowest-requests"}, el("div", {class: "legend"}, states.map((s) => el("span", {},
-		el("i", {style: {background: color(s)}}), s))), rows.map((r) => waterfall(`${queueName(r)}, head ${r.head}`, r.start_ns, r.total_ns,
-		r.parts.map((p) => [p.start_ns, p.duration_ns, color(p.state), `${p.stage}, ${p.state}`, who(p)]), null))) : null;
+	return rows.length ? el("div", {id: "slowest-requests"}, stateLegend(rows.flatMap((r) => r.parts.map((p) => p.state))),
+		rows.map((r) => waterfall(`${queueName(r)}, head ${r.head}`, r.start_ns, r.total_ns,
+		r.parts.map((p) => [p.start_ns, p.duration_ns, stateColor(p.state), `${p.stage}, ${p.state}`, who(p)]), null))) : null;
 }

@@ -5,10 +5,11 @@ PAGE_SCRIPTS = $(PAGE_DIR)/uplot/uPlot.iife.min.js $(call sources,$(PAGE_DIR)/*.
 PAGE_STYLES  = $(PAGE_DIR)/uplot/uPlot.min.css $(PAGE_DIR)/page.css
 
 # One scope for all own files, so that they need no module loader.
-$(BUILD)/report/script.js: $(PAGE_SCRIPTS)
+$(BUILD)/report/script.js: $(PAGE_SCRIPTS) src/output/palette.def
 	$(call say,GEN,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q){ cat $(firstword $^); printf '(function () {\n"use strict";\n'; cat $(wordlist 2,$(words $^),$^); \
+	$(Q){ cat $(firstword $^); printf '(function () {\n"use strict";\n'; cat $(wordlist 2,$(words $(PAGE_SCRIPTS)),$^); \
+		echo 'const stateColors = {'; sed -n 's/^STATE(\("[^"]*"\), \("[^"]*"\)).*/\1: \2,/p' src/output/palette.def; echo '};'; \
 		printf 'start();\n})();\n'; } >$@
 
 $(BUILD)/report/style.css: $(PAGE_STYLES)

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Timelines: of the whole recording as shares of columns of time, and slice by slice around the slowest exits.
 
-const kindColors = {guest: "#59a14f", kernel: "#4e79a7", userspace: "#f28e2b", halted: "#bab0ac", preempted: "#e15759", runqueue: "#f1ce63",
-	blocked: "#b07aa1", running: "#76b7b2", task: "#9c755f", irq: "#ff9da7", request: "#edc948", span: "#4e79a7", instant: "#888888"};
-
 // On paper, all rows of a timeline fit on one page.
 function rowPx() {
 	return document.documentElement.dataset.printing ? 14 : 18;
@@ -67,11 +64,6 @@ function trackChart(holder, o) {
 	return {draw, status};
 }
 
-function kindLegend(kinds) {
-	return el("div", {class: "legend"}, Object.keys(kindColors).filter((k) => kinds.has(k)).map((k) =>
-		el("span", {}, el("i", {style: {background: kindColors[k]}}), k)));
-}
-
 // Each column of a track is filled by the shares that its kinds have of the time.
 function bandsFigure() {
 	const result = (dataOf("timeline") || {}).result;
@@ -102,14 +94,14 @@ function bandsFigure() {
 				for (const [kind, v] of kinds) {
 					const part = kind === "instant" ? 1 : Math.min(1 - filled, v / result.column_ns);
 					const h = Math.max(kind === "instant" ? height : part * height, 0.5);
-					u.ctx.fillStyle = kindColors[kind];
+					u.ctx.fillStyle = stateColor(kind);
 					u.ctx.fillRect(left, top + height - filled * height - h, Math.max(0.5, right - left), h);
 					filled += kind === "instant" ? 0 : part;
 				}
 			});
 		}),
 	});
-	return el("figure", {}, kindLegend(new Set(result.tracks.flatMap((t) => Object.keys(t.kinds)))), holder, chart.status, el("figcaption", {},
+	return el("figure", {}, stateLegend(new Set(result.tracks.flatMap((t) => Object.keys(t.kinds)))), holder, chart.status, el("figcaption", {},
 		`Columns of ${duration(result.column_ns)}: the filled part of a row is the share of the time. Drag to zoom, double-click or Escape for all; `,
 		"a click selects the time in the heat map.", result.tracks_not_shown ? ` ${result.tracks.length} of ${result.tracks.length + result.tracks_not_shown} ` +
 		"tracks are drawn: those of the vCPUs, and the busiest." : ""));
@@ -129,7 +121,7 @@ function closeup(row, open) {
 		paint: (u, rowAt) => slices.forEach((s) => {
 			const [top, height] = rowAt(s.track);
 			const left = u.valToPos(s.from, "x", true), width = u.valToPos(s.to, "x", true) - left;
-			u.ctx.fillStyle = kindColors[s.kind] || "#888";
+			u.ctx.fillStyle = stateColor(s.kind);
 			u.ctx.fillRect(left, top, Math.max(width, s.ns ? 0.5 : 1.5), height);
 			if (width < 40)
 				return;
@@ -143,7 +135,7 @@ function closeup(row, open) {
 		}),
 	});
 	return el("details", {open, on: {toggle: chart.draw}}, el("summary", {}, `${sinceStart(row.exit_ns)}: ${row.reason} on ${vcpuName(row)}, `,
-		el("b", {}, duration(row.latency_ns))), kindLegend(new Set(slices.map((s) => s.kind))), holder, chart.status,
+		el("b", {}, duration(row.latency_ns))), stateLegend(new Set(slices.map((s) => s.kind))), holder, chart.status,
 	row.slices_not_shown ? el("p", {class: "note"}, `Shown: the ${count(slices.length)} longest of ${count(slices.length + row.slices_not_shown)} slices.`) : null);
 }
 
