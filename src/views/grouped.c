@@ -121,7 +121,7 @@ static void label_name_column(const struct folding *f, int which, struct table *
 	unsigned int nr;
 
 	if (strcmp(pairing_labels(f->pairing, &nr)[which].name, "rip"))
-		table_column(t, NULL, "what", COL_TEXT, 1);
+		table_column(t, "what", "what", COL_TEXT, 1);
 	else
 		table_column(t, "symbol", "symbol", COL_TEXT, 0);
 }

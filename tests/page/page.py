@@ -170,6 +170,7 @@ def test_offsets(browser, trace):
     spans = answer(trace, "list-spans", "exit-latency")["rows"]
     left, top, width, height = browser.box("#offsets .u-over")
     browser.drag(left + 1, top + 1, left + width - 1, top + height / 2 - 1)
+    tap.same(browser.run("document.getElementById('offsets').dataset.from"), "0", "exits within a second: time begins at 0 s")
     tap.same(region(browser, "offset-region"), sum(1 for s in spans if s["time_ns"] % 10**9 >= 5 * 10**8),
              "exits in the second half of a second")
 
@@ -192,6 +193,39 @@ def test_timeline(browser, trace):
     browser.click(left + 2, top + 9)
     browser.wait("/^#t=/.test(location.hash) && !!document.querySelector('#region .region')")
     tap.ok(True, "a click on the timeline selects the time in the heat map")
+
+
+def test_legends(browser, colors):
+    """All states that are drawn have a colour, the same everywhere, and are in the legend beside them."""
+    legends = "[...document.querySelectorAll('.legend')].flatMap(l => [...l.children].map(s => " \
+              "[s.textContent, getComputedStyle(s.firstChild).backgroundColor]))"
+    found = browser.run(legends)
+    for state, fill in colors.items():
+        expected = "rgb(%d, %d, %d)" % tuple(int(fill[i:i + 2], 16) for i in (1, 3, 5))
+        other = [f for s, f in found if s == state and f != expected]
+        if other:
+            tap.same(other, [expected], "the legend's colour of %s" % state)
+    tap.same(sorted({s for s, _ in found} - set(colors)), [], "all states of legends are in src/output/palette.def")
+    missing = browser.run("[...document.querySelectorAll('#blame .bar i')].map(i => i.title.split(': ')[0])"
+                          ".filter(c => !document.querySelector('#blame .legend').textContent.includes(c))")
+    tap.same(missing, [], "all causes of bars are in the legend")
+
+
+def test_empty(browser, work):
+    """What a recording has no data for is one line, with the reasons unfolded."""
+    page = os.path.join(work, "empty.html")
+    hostrace("report", "-i", os.path.join(ROOT, "tests/cases/blame-regions/trace.txt"), "-o", page)
+    browser.open(page)
+    tap.same(browser.run("document.querySelectorAll('main > .nodata').length"), 1, "sections without data are one line")
+    tap.same(browser.run("[...document.querySelectorAll('main > section + section')].filter(s => !s.querySelector('h3, table, ol')).map(s => s.id)"), [],
+             "no other section is without data")
+    names = [r["what"] for r in answer(os.path.join(ROOT, "tests/cases/blame-regions/trace.txt"), "ports")["rows"]]
+    tap.same(column(browser, "t-ports", heads(browser, "t-ports").index("what")), names, "ports: what they are")
+
+
+def palette():
+    with open(os.path.join(ROOT, "src/output/palette.def")) as f:
+        return dict(re.findall(r'^STATE\("([^"]*)", "(#[0-9a-f]{6})"\)', f.read(), re.M))
 
 
 def test_layout(browser, page):
@@ -232,6 +266,7 @@ def test_page(browser, name, trace, work):
     test_timeline(browser, trace)
     test_requests(browser, trace)
     test_sorting(browser, trace)
+    test_legends(browser, palette())
     test_layout(browser, page)
     tap.same(browser.complaints(), [], "%s: no exception, no console message, no request" % name)
     return page
@@ -325,6 +360,7 @@ def main():
                     test_hostile(browser, page)
             test_flame(browser, work)
             test_losses(browser, work)
+            test_empty(browser, work)
             test_big(browser, work)
     except (Failed, subprocess.CalledProcessError) as e:
         tap.ok(False, "the page could be tested", getattr(e, "stderr", None) or e)

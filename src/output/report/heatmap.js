@@ -8,31 +8,34 @@ function mix(a, b, part) {
 }
 
 // Draws cells[y][x] into a uPlot chart; columns are of column_ns from x0_ns (since the recording's start). Of a selection
-// selected(x0, x1, y0, y1) is told, inclusive; x0 is null if there is none.
+// selected(x0, x1, y0, y1) is told, inclusive; x0 is null if there is none. What the first column has of the time before the
+// recording began is not drawn.
 function cellChart(holder, o) {
 	let plot = null, cursor = null;
 	const rows = o.cells.length, columns = o.cells[0].length;
-	const left = o.x0_ns / 1e9, step = o.column_ns / 1e9;
+	const left = o.x0_ns / 1e9, step = o.column_ns / 1e9, range = [Math.max(0, left), left + columns * step];
+	const columnLeft = (u, x, onCanvas) => u.valToPos(Math.max(range[0], left + x * step), "x", onCanvas);
 	const max = o.cells.reduce((m, row) => row.reduce((n, v) => Math.max(n, v), m), 1);
 	const columnAt = (u, px) => clamp((u.posToVal(px, "x") - left) / step, columns);
 	const rowAt = (u, px) => clamp(u.posToVal(px, "y"), rows);
 	const paint = (u) => {
-		const from = cssColor("--cell0"), to = cssColor("--cell1");
-		const w = u.bbox.width / columns, h = u.bbox.height / rows;
+		const few = cssColor("--cell0"), many = cssColor("--cell1");
+		const h = u.bbox.height / rows;
 		for (let y = 0; y < rows; y++)
 			for (let x = 0; x < columns; x++) {
 				const n = o.cells[y][x];
 				if (!n)
 					continue;
-				u.ctx.fillStyle = mix(from, to, max > 1 ? Math.log(n) / Math.log(max) : 1);
-				u.ctx.fillRect(u.bbox.left + x * w, u.bbox.top + u.bbox.height - (y + 1) * h, Math.max(w, 1) + 0.5,
+				u.ctx.fillStyle = mix(few, many, max > 1 ? Math.log(n) / Math.log(max) : 1);
+				const from = columnLeft(u, x, true);
+				u.ctx.fillRect(from, u.bbox.top + u.bbox.height - (y + 1) * h, Math.max(columnLeft(u, x + 1, true) - from, 1) + 0.5,
 					Math.max(h, 1) + 0.5);
 			}
 	};
 	const clamp = (v, n) => Math.max(0, Math.min(n - 1, Math.floor(v)));
 	const mark = (x0, x1, y0, y1) => {
-		const w = plot.over.clientWidth / columns, h = plot.over.clientHeight / rows;
-		plot.setSelect({left: x0 * w, width: (x1 - x0 + 1) * w, top: (rows - 1 - y1) * h, height: (y1 - y0 + 1) * h}, false);
+		const from = columnLeft(plot, x0), h = plot.over.clientHeight / rows;
+		plot.setSelect({left: from, width: columnLeft(plot, x1 + 1) - from, top: (rows - 1 - y1) * h, height: (y1 - y0 + 1) * h}, false);
 	};
 	const select = (x0, x1, y0, y1) => {
 		cursor = [x0, x1, y0, y1];
@@ -54,7 +57,7 @@ function cellChart(holder, o) {
 		const axis = {stroke: cssColor("--fg"), grid: {show: false}, ticks: {stroke: cssColor("--line")}};
 		plot = new uPlot({
 			width: holder.clientWidth || 600, height: o.height, legend: {show: false},
-			scales: {x: {time: false, range: [left, left + columns * step]}, y: {range: [0, rows]}},
+			scales: {x: {time: false, range}, y: {range: [0, rows]}},
 			axes: [{...axis, space: 70, size: 34, values: (u, at) => at.map((v) => +v.toFixed(6) + " s")},
 				{...axis, size: 64, incrs: [1, 2, 4, 5, 8, 10, 16, 32], values: (u, at) => at.map(o.yValue)}],
 			series: [{}, {paths: () => null, points: {show: false}}],
@@ -65,7 +68,8 @@ function cellChart(holder, o) {
 					return;
 				select(columnAt(u, s.left), columnAt(u, s.left + s.width - 0.01), rowAt(u, s.top + s.height - 0.01), rowAt(u, s.top));
 			}]},
-		}, [[left, left + columns * step], [0, rows]], holder);
+		}, [range, [0, rows]], holder);
+		holder.dataset.from = range[0];
 		plot.over.addEventListener("click", () => {
 			const x = columnAt(plot, plot.cursor.left), y = rowAt(plot, plot.cursor.top);
 			if (plot.select.width < 2)

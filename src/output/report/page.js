@@ -87,26 +87,44 @@ function sinceStart(ns) {
 const cutNames = {rows: "rows", nodes: "nodes of the call tree (small ones are one \u201cmore\u201d each)", parts: "parts of exits, the longest",
 	sections: "sections: its data is too large for a page"};
 
-// Notes of the command, what the page leaves out, and how to see all. `empty`: there is nothing else of this part, and the
-// notes say why.
-function notesOf(key, empty) {
+function reasonOf(key) {
+	const s = sections[key];
+	return s && (s.error || (s.data && s.data.caveats || []).join("; ")) || "no events";
+}
+
+// Notes of the command, what the page leaves out, and how to see all.
+function notesOf(key) {
 	const s = sections[key];
 	if (!s)
 		return null;
 	const cut = (s.cut || []).map((c) => el("p", {class: "note"}, `Shown: ${count(c.shown)} of ${count(c.of)} `,
 		cutNames[c.what] || c.what, "."));
 	const caveats = s.data && s.data.caveats || [];
-	return [cut, s.error || empty ? el("p", {class: "dim"}, "No data: ", s.error || caveats.join("; ") || "no events", ".") : null,
+	return [cut, s.error ? el("p", {class: "dim"}, "No data: ", s.error, ".") : null,
 		el("details", {class: "notes"}, el("summary", {}, `Command${caveats.length ? ` and notes (${caveats.length})` : ""}`),
 			el("p", {}, el("code", {}, s.command, " -f json")),
 			el("ul", {}, caveats.map((c) => el("li", {}, c))))];
 }
 
-// A section whose parts may be missing. Parts: [title, key, element or null].
+// One line for what has no data; unfolded, why, and the command.
+function noData(parts) {
+	return parts.length ? el("details", {class: "notes nodata"}, el("summary", {}, "No data: ", parts.map((p) => p[0]).join(", ")),
+		el("ul", {}, parts.map(([name, key, id]) => el("li", {id: typeof id === "string" ? id : null}, name, ": ", reasonOf(key), sections[key] ? [". ",
+			el("code", {}, sections[key].command)] : null)))) : null;
+}
+
+const emptySections = []; // [title, key, id]: one line for all
+
+// A section whose parts may be missing; null without any. Parts: [title, key, element or null].
 function section(id, title, lead, parts) {
+	const isEmpty = ([, , content]) => [content].flat(9).every((c) => !c), empty = parts.filter(isEmpty);
+	if (empty.length === parts.length) {
+		emptySections.push([title, parts[0][1], id]);
+		return null;
+	}
 	return el("section", {id, tabindex: -1}, el("h2", {}, title), lead ? el("p", {class: "dim"}, lead) : null,
-		parts.map(([name, key, content]) => [name ? el("h3", {}, name) : null, content,
-			notesOf(key, [content].flat(9).every((c) => !c))]));
+		parts.filter((p) => !isEmpty(p)).map(([name, key, content]) => [name ? el("h3", {}, name) : null, content, notesOf(key)]),
+		noData(empty));
 }
 
 const themes = ["auto", "light", "dark"];
@@ -164,7 +182,7 @@ function start() {
 	const main = document.getElementById("main");
 	const made = [exitsSection(), heatmapSection(), blameSection(), queuesSection(), portsSection(), profileSection(),
 		timelineSection(), threadsSection(), clockSection(), recordingSection()].filter((s) => s);
-	add(main, made);
+	add(main, [made, noData(emptySections)]);
 	const nav = el("nav", {"aria-label": "sections"}, el("div", {}, [document.getElementById("summary"), ...made].map((s) =>
 		el("a", {href: "#" + s.id}, s.querySelector("h2").textContent)), themeButton()));
 	document.body.insertBefore(nav, main);

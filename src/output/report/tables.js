@@ -39,7 +39,7 @@ function table(columns, rows, options) {
 function present(columns, rows) {
 	return columns.filter((c) => rows.some((r) => {
 		const v = c[3] && c[3].of ? c[3].of(r) : r[c[0]];
-		return v !== undefined && v !== null;
+		return v !== undefined && v !== null && v !== "";
 	}));
 }
 
@@ -69,7 +69,7 @@ function exitsSection() {
 
 function portsSection() {
 	const access = [["vm", "VM", null], ["dir", "direction", null], ["port", "port", hex], ["addr", "address", hex], ["msr", "MSR", hex],
-		["name", "name", null], ["size", "bytes each", count], ["count", "count", count], ["bytes", "bytes", count]];
+		["what", "what", null], ["size", "bytes each", count], ["count", "count", count], ["bytes", "bytes", count]];
 	return section("ports", "Ports, MMIO and MSRs", "What the guest accessed that the host emulates.", [
 		["I/O ports", "ports", tableOf("ports", access)], ["MMIO, by 4 KiB page", "mmio", tableOf("mmio", access)],
 		["MSRs", "msrs", tableOf("msrs", access)]]);
