@@ -252,7 +252,7 @@ static int diagnosis_get(double threshold, json_t **ret, bool *lost)
 static void diagnosis_write(const json_t *diagnosis, const struct output *out)
 {
 	if (!strcmp(out->format, "text"))
-		diagnosis_print(diagnosis, out->file);
+		diagnosis_print(diagnosis, out->notes != NOTES_NONE, out->file);
 	else if (!json_text_put(diagnosis, out->file, JSON_INDENT(2)))
 		putc('\n', out->file);
 }

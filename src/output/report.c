@@ -190,7 +190,7 @@ void report_left_out(const struct report *r, uint64_t rows)
 		return;
 	snprintf(text, sizeof(text), "%" PRIu64 " more rows (%s)", rows,
 		 r->out->limit ? "--limit" : "select fewer with --since, --until");
-	if (!strcmp(format, "text"))
+	if (!strcmp(format, "text") && r->out->notes != NOTES_NONE)
 		fprintf(r->out->file, "# %s\n", text);
 	else if (report_is_json(r) && r->caveats)
 		caveat_add(r->caveats, "%s", text);

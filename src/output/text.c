@@ -224,7 +224,7 @@ static int text_table(const struct report *r, const struct table *t)
 	if (!t->nr_rows)
 		report_empty(r);
 	report_left_out(r, t->left_out);
-	if (cut)
+	if (cut && r->out->notes != NOTES_NONE)
 		fprintf(r->out->file, "# long names are cut (...): --wide\n");
 	foot(r);
 	return 0;

@@ -155,7 +155,7 @@ static char *diagnosis_text(const struct input_options *in, const char *files, c
 			.threshold = DIAGNOSIS_THRESHOLD,
 		});
 	if (diagnosis)
-		diagnosis_print(diagnosis, f);
+		diagnosis_print(diagnosis, true, f);
 	return memstream_close(f, &text) ? text : NULL;
 }
 

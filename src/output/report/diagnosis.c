@@ -382,7 +382,7 @@ static void kinds_print(const json_t *result, FILE *f)
 	fputs(json_array_size(missing) ? "\n" : "", f);
 }
 
-void diagnosis_print(const json_t *diagnosis, FILE *f)
+void diagnosis_print(const json_t *diagnosis, bool notes, FILE *f)
 {
 	const json_t *result = result_of(diagnosis), *one;
 	unsigned int number_of = 0;
@@ -394,6 +394,6 @@ void diagnosis_print(const json_t *diagnosis, FILE *f)
 			cause_print(one, ++number_of, f);
 	others_print(result, f);
 	kinds_print(result, f);
-	json_array_foreach (json_object_get(diagnosis, "caveats"), i, one)
+	json_array_foreach (notes ? json_object_get(diagnosis, "caveats") : NULL, i, one)
 		fprintf(f, "%s# %s\n", i ? "" : "\n", json_string_value(one));
 }

@@ -39,7 +39,7 @@ bool diagnosis_is_wrong(const json_t *diagnosis);
 bool diagnosis_is_unknown(const json_t *diagnosis);
 bool diagnosis_is_healthy(const json_t *diagnosis);
 
-/* As paragraphs. */
-void diagnosis_print(const json_t *diagnosis, FILE *f);
+/* As paragraphs; notes: and what limits it. */
+void diagnosis_print(const json_t *diagnosis, bool notes, FILE *f);
 
 #endif
