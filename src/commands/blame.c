@@ -37,7 +37,7 @@ static const struct option_row *const options[] = {input_rows, where_rows, outpu
 
 /* ---- what is selected ---- */
 
-static int by_parse(const char *keys, const struct addresses *symbols, struct blame_by *ret)
+static int by_parse(const char *keys, struct addresses *symbols, struct blame_by *ret)
 {
 	_cleanup_free_ char *copy = keys ? strdup(keys) : NULL;
 	char *save = NULL;

@@ -10,6 +10,7 @@
 #include "commands/common/command.h"
 #include "commands/common/confined.h"
 #include "commands/common/input.h"
+#include "commands/common/output.h"
 #include "tracefile/tracefile.h"
 
 static const char *output_path;
@@ -158,8 +159,8 @@ static int cmd_import(int argc, char **argv)
 	command_progress();
 	if (!path)
 		fail(-ENOMEM, "out of memory");
-	if (!path || input_check_output(path) || command_confine(path) ||
-	    input_make(false, &in) || input_set_open(in, NULL, NULL))
+	if (!path || input_check_output(path) || output_recording_check(path) ||
+	    command_confine(path) || input_make(false, &in) || input_set_open(in, NULL, NULL))
 		return command_failed();
 	if (convert(in, path, &written))
 		return command_failed();

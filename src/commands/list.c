@@ -151,6 +151,8 @@ static int cmd_list(int argc, char **argv)
 	given.no_symbols = symbols_given().none;
 	if (!err)
 		err = rows_write(&given, in, &out);
+	if (!err)
+		addresses_unused_note(symbols);
 	return output_end(err, &out, !err && input_set_strict_failed(in));
 }
 

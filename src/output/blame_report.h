@@ -12,7 +12,7 @@ struct blame_report {
 	const struct blame_summary *summary; /* after blame_summary_end() */
 	const struct blame_counts *counts;
 	const struct blame *blame; /* for its stacks */
-	const struct addresses *symbols; /* of the guest; NULL: none */
+	struct addresses *symbols; /* of the guest; NULL: none */
 	const struct vm_names *vms; /* borrowed; NULL: there is one VM */
 	char *const *around;   /* of each exit that is kept: events, as text or JSON objects; NULL: none */
 	const uint64_t *left_out;   /* ... and how many are not among them */

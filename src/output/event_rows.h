@@ -20,7 +20,7 @@ struct event_row {
 	const char *vm;	    /* its name, "-" if unknown; NULL: the trace has one VM, and there is no such column */
 	int vm_width;	    /* of the column, in text */
 	uint16_t vcpu;	    /* RECORD_NO_VCPU if none */
-	const struct addresses *symbols; /* of the guest, for text; NULL: none */
+	struct addresses *symbols; /* of the guest, for text; NULL: none */
 	bool with_flags;     /* ftrace's latency flags, in text and JSON */
 	bool ticks;	     /* times are ticks of an unknown rate, not ns */
 	uint64_t max_frames; /* of a backtrace; 0: all */

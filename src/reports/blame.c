@@ -36,7 +36,7 @@ struct reading {
 	const struct blame_summary *s;
 	uint64_t around_ns, start_ns;
 	bool json;
-	const struct addresses *symbols;
+	struct addresses *symbols;
 	struct input_set *in;
 	struct thread_names *names;
 	FILE *file[AROUND_EXITS_MAX];

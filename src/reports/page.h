@@ -8,7 +8,7 @@
 
 struct page_query {
 	const struct input_options *input; /* allow_ticks is set */
-	const struct addresses *symbols;   /* NULL: none */
+	struct addresses *symbols;   /* NULL: none */
 	struct frames_options frames;	   /* the same for profiles */
 	const struct input_set *plain, *merged; /* the inputs, not open: as they are, and with guests' traces */
 	const json_t *notes;		   /* of the inputs: what is left out */

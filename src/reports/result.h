@@ -22,7 +22,7 @@ struct tool_table;
 struct query {
 	const char *command;		   /* for the head of the answer: "exits" */
 	const struct input_options *input; /* files, the time window, the filters */
-	const struct addresses *symbols;   /* names of the guest's addresses; NULL: none */
+	struct addresses *symbols;   /* names of the guest's addresses; NULL: none */
 
 	/* Makes the inputs, not open, for a report that reads them twice in different ways. 0 or -errno. */
 	int (*inputs)(bool guests, struct input_set **ret);

@@ -37,7 +37,7 @@ struct rows {
 };
 
 /* A guest stream may bring its kernel's symbols; without any, addresses stay. */
-static const struct addresses *symbols_of(struct rows *rows, unsigned int source)
+static struct addresses *symbols_of(struct rows *rows, unsigned int source)
 {
 	const struct reader *r = source < INPUTS_MAX ? rows->in->input[source].reader : NULL;
 	_cleanup_free_ char *text = NULL;

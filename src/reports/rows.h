@@ -16,7 +16,7 @@ struct rows_query {
 	const char *command;
 	uint64_t max_frames; /* of a backtrace; 0: all */
 	const char *columns; /* only these, see event_formats.h; NULL: all */
-	const struct addresses *symbols; /* names of all addresses; NULL: those that a source brings, unless */
+	struct addresses *symbols; /* names of all addresses; NULL: those that a source brings, unless */
 	bool no_symbols;
 	bool flags;  /* ftrace's latency flags, in text and JSON */
 	bool follow; /* each row is written out before the next one is waited for */

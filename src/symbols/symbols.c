@@ -19,6 +19,7 @@
 struct addresses {
 	struct symbol_map *map; /* or */
 	struct elf_names *elf;
+	uint64_t asked, named;
 };
 
 static struct addresses *addresses_new(void)
@@ -61,13 +62,21 @@ void addresses_close(struct addresses *a)
 	free(a);
 }
 
-const char *addresses_name(const struct addresses *a, uint64_t address)
+const char *addresses_name(struct addresses *a, uint64_t address)
 {
 	struct frame frame[FRAME_INLINES_MAX];
+	const char *name = a->map ? symbol_map_find(a->map, address)
+			   : elf_names_resolve(a->elf, address, false, frame) ? frame[0].name
+									       : NULL;
 
-	if (a->map)
-		return symbol_map_find(a->map, address);
-	return elf_names_resolve(a->elf, address, false, frame) ? frame[0].name : NULL;
+	a->asked++;
+	a->named += name != NULL;
+	return name;
+}
+
+uint64_t addresses_without_name(const struct addresses *a)
+{
+	return a->named ? 0 : a->asked;
 }
 
 enum { FILE_SYMBOLS_MAX = 4 << 20 };

@@ -81,6 +81,9 @@ void addresses_close(struct addresses *a);
 DEFINE_CLEANUP(addresses, struct addresses *, addresses_close);
 
 /* The function that contains the address; NULL: unknown. Valid until addresses_close(). */
-const char *addresses_name(const struct addresses *a, uint64_t address);
+const char *addresses_name(struct addresses *a, uint64_t address);
+
+/* How many addresses it was asked for, if it had a name for none of them. */
+uint64_t addresses_without_name(const struct addresses *a);
 
 #endif

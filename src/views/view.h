@@ -21,7 +21,7 @@ struct folding {
 	const char *by;		       /* as given, or NULL */
 	uint64_t start_ns;	       /* of the trace */
 	uint64_t since_ns, until_ns;   /* of the report: the time window, no earlier than the trace's start */
-	const struct addresses *symbols; /* --symbols; NULL: none */
+	struct addresses *symbols; /* --symbols; NULL: none */
 	struct region_names *regions;	 /* names of ports and MMIO, if there is one VM; NULL: none */
 	const char *link;		 /* pictures: to the page of `hostrace report`; NULL: none */
 	bool drop_vm;		       /* tables: without the column "vm" if all rows are of one VM */

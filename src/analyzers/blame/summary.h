@@ -19,7 +19,7 @@ enum {
 /* What makes a group. All false: there is one. */
 struct blame_by {
 	bool vm, vcpu, reason;
-	const struct addresses *code; /* the guest's function by these names; NULL: not by that */
+	struct addresses *code; /* the guest's function by these names; NULL: not by that */
 	bool stack; /* no group: totals of the global mutex are told apart by the holder's stack */
 };
 

@@ -91,7 +91,7 @@ struct stuck_report {
 	unsigned int nr_findings, nr_dropped;
 	struct stuck_vcpu *vcpu;
 	unsigned int nr_vcpus;
-	const struct addresses *symbols; /* of the guest; NULL: none. Not set by stuck_report_make() */
+	struct addresses *symbols; /* of the guest; NULL: none. Not set by stuck_report_make() */
 };
 
 /* Compares the looks, which must outlive the report. 0 or -ENOMEM with the error message set. */

@@ -130,8 +130,8 @@ static int terminal_width(FILE *f)
 	return WIDTH_DEFAULT;
 }
 
-/* The format that the name of the file stands for; NULL: none. */
-static const char *format_of_name(void)
+/* The format that the name of a file stands for; NULL: none. */
+static const char *format_of_name(const char *name)
 {
 	static const char *const formats[][2] = {
 		{".txt", "text"},	 {".json", "json"},   {".jsonl", "jsonl"},
@@ -139,7 +139,6 @@ static const char *format_of_name(void)
 		{".htm", "html"},	 {".folded", "folded"}, {".pprof", "pprof"},
 		{".pftrace", "perfetto"}, {".pcap", "pcap"},  {".pcapng", "pcapng"},
 	};
-	const char *name = given.file && !given.is_trace ? given.file : "";
 	const char *suffix = strrchr(name, '.');
 
 	for (size_t i = 0; suffix && i < sizeof(formats) / sizeof(formats[0]); i++)
@@ -150,9 +149,25 @@ static const char *format_of_name(void)
 
 const char *output_format(void)
 {
-	const char *format = given.format ? given.format : format_of_name();
+	const char *name = given.file && !given.is_trace ? given.file : "";
+	const char *format = given.format ? given.format : format_of_name(name);
 
 	return format ? format : given.fallback ? given.fallback : "text";
+}
+
+int output_recording_check(const char *file)
+{
+	const char *format = format_of_name(file), *suffix = strrchr(file, '.');
+
+	if (!format && suffix && (!strcmp(suffix, ".dat") || !strcmp(suffix, ".data")))
+		format = strcmp(suffix, ".dat") ? "perf.data" : "trace.dat";
+	if (!format)
+		return 0;
+	return fail_usage(-EINVAL,
+			  "%s: format '%s', by the name of the file, is not supported (supported: "
+			  "hrt); name it .hrt, and make the other file from it with 'hostrace "
+			  "export' or a report's -o",
+			  file, format);
 }
 
 bool output_is(const char *format)

@@ -34,6 +34,9 @@ void output_default(const char *format);
 /* The file of -o is a trace: its name says nothing of the format of what is printed. */
 void output_file_is_trace(void);
 
+/* 0; -EINVAL with the error message set: the name of a recording to be written stands for another format. */
+int output_recording_check(const char *file);
+
 /* So many rows of text if neither --limit nor --wide is given. For commands with output_file_options. */
 void output_limit_default(uint64_t rows);
 

@@ -38,6 +38,8 @@ int query_run(const struct report_ops *ops, struct query *query, const char *nam
 		err = report_run(&r, in);
 	if (!err)
 		err = result_write(&r, &out);
+	if (!err)
+		addresses_unused_note(query->symbols);
 	status = output_end(err, &out,
 			    !err && ((check && r.found) || input_set_strict_failed(in)));
 	if (!err && check && r.not_checked) { /* a check that looked at too little has not passed */

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The storage and rows of --symbols and its kind, and the symbols that they, or files next to the input, name. */
+#include <inttypes.h>
 #include <limits.h>
 
+#include "commands/common/command.h"
 #include "commands/common/compat_option.h"
 #include "commands/common/input.h"
 #include "commands/common/symbol_options.h"
@@ -134,4 +136,15 @@ int addresses_given(struct addresses **ret)
 	const char *map = map_given(), *path = map ? map : symbols.elf;
 
 	return path && !symbols.none ? addresses_open(path, ret) : 0;
+}
+
+void addresses_unused_note(const struct addresses *a)
+{
+	uint64_t nr = a ? addresses_without_name(a) : 0;
+	const char *map = map_given();
+
+	if (nr)
+		command_note("%s has names for 0 of %" PRIu64 " addresses: it is of another kernel "
+			     "or program, or was read before the guest was started again",
+			     map ? map : symbols.elf, nr);
 }

@@ -20,6 +20,9 @@ struct frames_options frames_given(void);
  */
 int addresses_given(struct addresses **ret);
 
+/* Notes that the file has no name for any address that was printed. NULL: there is no file. */
+void addresses_unused_note(const struct addresses *a);
+
 /* "--symbols" or "--no-resolve" if one of them was given, or NULL. */
 const char *symbols_option_given(void);
 

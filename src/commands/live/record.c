@@ -19,6 +19,7 @@
 #include "base/process.h"
 #include "base/units.h"
 #include "commands/common/command.h"
+#include "commands/common/output.h"
 #include "commands/live/record.h"
 #include "vm/select.h"
 
@@ -460,7 +461,7 @@ static int cmd_record(int argc, char **argv)
 	r.follow.active = r.follow.started = command_rest && !record_opt.vms.nr && !record_opt.all;
 	if (!record_opt.output)
 		record_opt.output = "hostrace.hrt";
-	if (record_stream_open())
+	if (output_recording_check(record_opt.output) || record_stream_open())
 		return command_failed();
 	if (record_waits() && record_wait_check(&r))
 		return command_failed();
