@@ -22,7 +22,7 @@ status_of() {
 	curl -sS -o page -w '%{http_code}' --max-time 60 --cacert cert.pem "$@" "https://127.0.0.1:${address##*:}/metrics" 2>curl.err
 }
 
-plan 27
+plan 29
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -keyout key.pem -out cert.pem -subj /CN=test \
 	-addext subjectAltName=IP:127.0.0.1 >openssl.out 2>&1 || bail "openssl: $(cat openssl.out)"
 openssl genpkey -algorithm ec -pkeyopt ec_paramgen_curve:prime256v1 -out other.pem 2>openssl.out || bail "openssl: $(cat openssl.out)"
@@ -50,6 +50,13 @@ rejected "line 2: invalid" --password-file colon
 for hash in secret '$9$abc$def' '' 'ab01FAX.bQRSU' '$6$salt'; do
 	printf 'a:%s\n' "$hash" >plain
 	rejected "line 1: unsupported hash" --password-file plain
+done
+
+mkfifo fifo # that nobody writes to
+for option in "--password-file fifo" "--otlp http://127.0.0.1:1 --otlp-headers fifo"; do
+	# shellcheck disable=SC2086 # an option and its value
+	timeout -s INT -k 60 5 "$HOSTRACE" exporter --listen "unix:$PWD/socket" $option 2>err </dev/null
+	is "$? $(find . -name socket)" "124 " "${option% fifo} with a FIFO: ^C ends it, and leaves no socket" err
 done
 
 # ---- TLS and passwords ----

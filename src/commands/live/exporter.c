@@ -465,12 +465,12 @@ static int exporter_start(struct exporter *x)
 				.sends = true};
 	int err = privileges_check();
 
+	if (!err && opt.push.url) /* its file may end the process, so before there is a socket to remove */
+		err = exporter_push_open(&opt.push, &x->push);
 	if (!err)
 		err = exporter_server_start(&opt.server, &x->httpd, x->message);
 	if (!err)
 		err = exporter_socket_note(&opt.server, &x->socket);
-	if (!err && opt.push.url)
-		err = exporter_push_open(&opt.push, &x->push);
 	if (!err)
 		err = top_vms_open_with_pages(&x->vms);
 	if (!err)

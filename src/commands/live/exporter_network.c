@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -15,11 +16,26 @@
 #include "exporter/httpd_messages.h"
 #include "fetch/http.h"
 
+/* The file may be a FIFO that nobody writes to: a signal, which the exporter blocks, ends the process meanwhile. */
+static ssize_t file_or_fifo_read(const char *path, char *text, size_t size)
+{
+	sigset_t none, before;
+	ssize_t len;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, &before);
+
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	len = fd < 0 ? -errno : read_full(fd, text, size);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return len;
+}
+
 /* Reads a text file of less than `size` bytes, terminated. 0 or -errno with the error message set. */
 static int exporter_file_read(const char *path, char *text, size_t size)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t len = fd < 0 ? -errno : read_full(fd, text, size);
+	ssize_t len = file_or_fifo_read(path, text, size);
 
 	if (len < 0)
 		return fail((int)len, "cannot read %s: %s", path, strerror((int)-len));
