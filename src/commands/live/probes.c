@@ -164,7 +164,10 @@ static int probes_watch(struct probe_watch *w)
 	end_wait(w);
 	probe_counts_stop(w->counts);
 	w->end_ns = monotonic_ns();
-	return probes_report(w);
+	watch_writing_begin();
+	err = probes_report(w);
+	watch_writing_end();
+	return err;
 }
 
 static int cmd_probes(int argc, char **argv)
@@ -183,10 +186,12 @@ static int cmd_probes(int argc, char **argv)
 	w.paths = confine_paths_new();
 	w.signals = watch_signals_open();
 	err = probes_watch(&w);
+	watch_writing_begin();
 	if (err)
 		output_cancel(&w.out);
 	else
 		err = output_close(&w.out);
+	watch_writing_end();
 	probe_counts_close(w.counts);
 	confine_paths_free(w.paths);
 	vm_free(&w.vm);

@@ -259,12 +259,16 @@ static int stat_loop(struct watching *w)
 		next = opt.interval_ns ? next + opt.interval_ns : UINT64_MAX;
 		if (wait_until(w, next < end ? next : end, &err) || monotonic_ns() >= end)
 			break;
+		watch_writing_begin();
 		err = report_now(w);
+		watch_writing_end();
 	} while (!err);
 	stat_stop(w->stat);
+	watch_writing_begin();
 	if (!err)
 		err = report_now(w);
 	lines_foot(w);
+	watch_writing_end();
 	return err;
 }
 
@@ -366,10 +370,12 @@ static int cmd_stat(int argc, char **argv)
 	w.paths = confine_paths_new();
 	w.signals = watch_signals_open();
 	err = stat_watch(&w);
+	watch_writing_begin();
 	if (err)
 		output_cancel(&w.out);
 	else
 		err = output_close(&w.out);
+	watch_writing_end();
 	counters_close(&w);
 	confine_paths_free(w.paths);
 	stat_rows_free(&w.before);

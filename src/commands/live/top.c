@@ -21,6 +21,7 @@
 #include "commands/common/output.h"
 #include "commands/common/vm_options.h"
 #include "commands/live/top.h"
+#include "commands/live/watch.h"
 #include "confine/confine.h"
 #include "event/exit_reason.h"
 #include "views/top/causes.h"
@@ -325,7 +326,12 @@ static int interval_end(struct top *t)
 	t->intervals++;
 	if (opt.count && t->intervals >= opt.count)
 		t->quit = true;
-	return err || t->screen ? err : batch_print(t);
+	if (err || t->screen)
+		return err;
+	watch_writing_begin();
+	err = batch_print(t);
+	watch_writing_end();
+	return err;
 }
 
 static uint64_t later(uint64_t next)
@@ -474,10 +480,12 @@ static int cmd_top(int argc, char **argv)
 	t.paths = confine_paths_new();
 	t.signals = signals_open();
 	err = t.signals < 0 ? t.signals : top_watch(&t);
+	watch_writing_begin();
 	if (opt.batch && err)
 		output_cancel(&t.out);
 	else if (opt.batch)
 		err = output_close(&t.out);
+	watch_writing_end();
 	top_view_close(&t.view);
 	top_frame_free(&t.frame);
 	top_model_close(&t.model);
