@@ -27,15 +27,18 @@ tally() {
 
 plan 17
 vmm_seconds=600 # four recorders begin one after another
-cp "$BUILD/minivmm" red
-cp "$BUILD/minivmm" blue
+# The same test may run beside this one: names of its own.
+Red=red$$
+Blue=blue$$
+cp "$BUILD/minivmm" "$Red"
+cp "$BUILD/minivmm" "$Blue"
 mkdir -p other
-cp "$BUILD/minivmm" other/blue
-vmm_start 23 ./red
+cp "$BUILD/minivmm" "other/$Blue"
+vmm_start 23 "./$Red"
 red=$vmm
 red_waiter=$vmm_waiter
 exec 4>&3
-vmm_start 40 ./blue
+vmm_start 40 "./$Blue"
 blue=$vmm
 blue_waiter=$vmm_waiter
 
@@ -57,19 +60,19 @@ wait $churners
 is $failures 0 "a recording of all begins while VMs end" churn.err
 
 timeout 200 "$HOSTRACE" record --vm 'green*' 2>none.err
-is "$? $(grep -c "no VM matches 'green\*'.*red (pid $red).*blue (pid $blue)" none.err)" "1 1" \
+is "$? $(grep -c "no VM matches 'green\*'.*$Red (pid $red).*$Blue (pid $blue)" none.err)" "1 1" \
 	"a glob that matches none: the VMs are listed" none.err
-timeout 200 "$HOSTRACE" record --vm red,green 2>none.err
-is "$? $(grep -c "no VM named 'green'.*red (pid $red)" none.err)" "1 1" "a name of a list that nobody has" none.err
+timeout 200 "$HOSTRACE" record --vm "$Red,green" 2>none.err
+is "$? $(grep -c "no VM named 'green'.*$Red (pid $red)" none.err)" "1 1" "a name of a list that nobody has" none.err
 
 waiters=
-record_as names --vm red,blue
-record_as mixed --vm 'r?d' --vm "$blue"
-record_as one --vm red
+record_as names --vm "$Red,$Blue"
+record_as mixed --vm "r?d$$" --vm "$blue"
+record_as one --vm "$Red"
 timeout -s KILL 600 "$HOSTRACE" record --all -d 590s -o all.hrt 2>all.err &
 all_waiter=$!
 until_line 'recording' all.err || bail "record --all did not start: $(cat all.err)"
-is "$(sed -n "s/.*recording 2 VMs to names.hrt: red (pid $red), blue (pid $blue);.*/both/p" names.err)" both \
+is "$(sed -n "s/.*recording 2 VMs to names.hrt: $Red (pid $red), $Blue (pid $blue);.*/both/p" names.err)" both \
 	"what is recorded is reported" names.err
 echo go >&4
 vmm_go
@@ -88,30 +91,30 @@ kill -s INT "$(pgrep -P "$all_waiter" | head -n 1)" 2>/dev/null
 wait "$all_waiter"
 
 for name in names mixed all; do
-	is "$(tally "$name.hrt" | grep -o 'blue 40 ')$(tally "$name.hrt" | grep -o 'red 23 ')" "blue 40 red 23 " \
+	is "$(tally "$name.hrt" | grep -o "$Blue 40 ")$(tally "$name.hrt" | grep -o "$Red 23 ")" "$Blue 40 $Red 23 " \
 		"$name: the accesses of each VM"
 done
-is "$(tally one.hrt)" "red 23 " "one: only the one"
+is "$(tally one.hrt)" "$Red 23 " "one: only the one"
 is "$("$HOSTRACE" exits -i names.hrt --by =vcpu -f csv | awk -F, 'NR > 1 { print $1 }' | sort | tr '\n' ' ')" \
-	"blue red " "a row for vCPU 0 of each VM"
-is "$("$HOSTRACE" list --wide -i names.hrt --vm red --event kvm_pio 2>list.err | grep -c kvm_pio)" 24 "--vm selects one by name" \
+	"$Blue $Red " "a row for vCPU 0 of each VM"
+is "$("$HOSTRACE" list --wide -i names.hrt --vm "$Red" --event kvm_pio 2>list.err | grep -c kvm_pio)" 24 "--vm selects one by name" \
 	list.err
 
 # two VMs of one name
-vmm_start 5 ./blue
+vmm_start 5 "./$Blue"
 exec 4>&3
 first=$vmm
-vmm_start 7 ./other/blue
-timeout 200 "$HOSTRACE" record --vm blue 2>two.err
-is "$? $(grep -c "'blue' matches 2 VMs.*pid $first.*pid $vmm\|'blue' matches 2 VMs.*pid $vmm.*pid $first" two.err)" "1 1" \
+vmm_start 7 "./other/$Blue"
+timeout 200 "$HOSTRACE" record --vm "$Blue" 2>two.err
+is "$? $(grep -c "'$Blue' matches 2 VMs.*pid $first.*pid $vmm\|'$Blue' matches 2 VMs.*pid $vmm.*pid $first" two.err)" "1 1" \
 	"a name that two have: both are listed" two.err
-record_start --vm 'bl*' -o two.hrt
+record_start --vm "bl*$$" -o two.hrt
 echo go >&4
 vmm_go
 echo end >&4
 exec 4>&-
 vmm_end
 wait "$recorder_waiter"
-is "$(tally two.hrt)" "$(printf '%s\n' "blue ($first) 5" "blue ($vmm) 7" | sort | tr '\n' ' ')" \
+is "$(tally two.hrt)" "$(printf '%s\n' "$Blue ($first) 5" "$Blue ($vmm) 7" | sort | tr '\n' ' ')" \
 	"VMs of one name are shown with their pids"
 finish

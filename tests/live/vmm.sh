@@ -86,7 +86,7 @@ is "$(outs one) $(outs two)" "0 23;1 23;2 23; 0 11;1 11;" "each byte of each vCP
 is "$("$HOSTRACE" info -i t.hrt -f json | jq -r ".result.vms[] | select(.pid == $one) | .vcpu_threads | sort_by(.index)[] |
 	\"\(.index) \(.tid)\"" | tr '\n' ';')" "$(threads one)" "the recording has the threads of vCPUs" one.out
 "$HOSTRACE" info -i t.hrt >info.txt
-is "$(grep -c 'absent' info.txt) $(grep -c '^  *[0-9]* events  *absent  *not a QEMU executable' info.txt) \
+is "$(grep -c 'events  *absent' info.txt) $(grep -c '^  *[0-9]* events  *absent  *not a QEMU executable' info.txt) \
 $(grep -c ' virtqueue_pop' info.txt)" "1 1 1" \
 	"info lists the events of QEMU once, with one reason" info.txt
 is "$(seen_threads "$one") $(seen_threads "$two")" "$(threads one) $(threads two)" "and ps, once they have run" ps.err
