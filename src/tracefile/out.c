@@ -50,7 +50,7 @@ struct trace_out {
 static int out_fail(const struct trace_out *o, int err)
 {
 	static const char hint[] =
-		"a higher limit of file sizes (ulimit -f); below %d KiB there may be no file";
+		"raise the limit of file sizes (ulimit -f); below %d KiB there may be no file";
 
 	fail(err, "%s: %s", o->file.path, strerror(-err));
 	return err == -EFBIG ? fail_hint(err, hint, LIMIT_KIB) : err;
