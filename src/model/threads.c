@@ -88,6 +88,34 @@ static void comm_learn(struct model_thread *t, const char comm[16])
 	record_text(comm, sizeof(t->comm), t->comm, sizeof(t->comm));
 }
 
+/* ---- sleeps in exits ---- */
+
+/* The vCPU has waited halted since then (UINT64_MAX: it has not): timestamps may be truncated to microseconds. */
+static void sleeps_decide(struct model *m, struct model_thread *t, uint64_t halted_since_ns)
+{
+	for (unsigned int i = 0; i < t->nr_sleeps; i++)
+		m->reader.slept(m->reader.arg, t, &t->sleep[i],
+				t->sleep[i].to_ns > halted_since_ns);
+	t->nr_sleeps = 0;
+}
+
+/* Of too many in one exit the oldest are none. */
+static void sleep_keep(struct model *m, struct model_thread *t, uint64_t ns)
+{
+	if (t->nr_sleeps == SLEEPS_OPEN_MAX)
+		sleeps_decide(m, t, UINT64_MAX);
+	t->sleep[t->nr_sleeps++] = (struct thread_sleep){
+		.from_ns = t->since_ns, .to_ns = ns, .in_kvm_run = thread_left_in_kvm_run(t)};
+}
+
+static void period_end(struct model *m, struct model_thread *t, uint64_t ns, enum run_state next,
+		       const struct event *ev)
+{
+	m->reader.period(m->reader.arg, t, ns, next, ev);
+	if (model_sleep_is_open(m, t))
+		sleep_keep(m, t, ns);
+}
+
 /* ---- states ---- */
 
 static void state_change(struct model *m, struct model_thread *t, enum run_state next,
@@ -96,7 +124,7 @@ static void state_change(struct model *m, struct model_thread *t, enum run_state
 	uint64_t ns = ev->time_ns > t->since_ns ? ev->time_ns : t->since_ns;
 
 	wait_ends(m, t, ns, ev);
-	m->reader.period(m->reader.arg, t, ns, next, ev);
+	period_end(m, t, ns, next, ev);
 	t->state = next;
 	t->since_ns = ns;
 	if (thread_waits(t))
@@ -340,6 +368,7 @@ vcpu_event(struct model *m, const struct event *ev, unsigned int id)
 
 	if (!t)
 		return;
+	sleeps_decide(m, t, UINT64_MAX);
 	place_set(m, t, ev, id);
 	if (model_is_blind(m, ev->time_ns))
 		return;
@@ -368,6 +397,17 @@ static void on_userspace(struct model *m, const struct event *ev)
 static void on_run(struct model *m, const struct event *ev)
 {
 	vcpu_event(m, ev, EV_kvm_run);
+}
+
+/* Without a duration it has halted all the same. */
+static void on_vcpu_wakeup(struct model *m, const struct event *ev)
+{
+	struct model_thread *t = model_thread_get(m, ev);
+	RECORD(kvm_vcpu_wakeup, wakeup, ev);
+
+	if (t && t->nr_sleeps && wakeup->waited)
+		sleeps_decide(m, t, !record_has(ev, kvm_vcpu_wakeup, ns) || wakeup->ns > ev->time_ns
+					    ? 0 : ev->time_ns - wakeup->ns);
 }
 
 static void on_loss(struct model *m, const struct event *ev)
@@ -435,6 +475,7 @@ static const HANDLERS(struct model) handlers = {{
 	[EV_kvm_entry] = on_entry,
 	[EV_kvm_userspace_exit] = on_userspace,
 	[EV_kvm_run] = on_run,
+	[EV_kvm_vcpu_wakeup] = on_vcpu_wakeup,
 	[EV_sched_switch] = on_switch,
 	[EV_sched_wakeup] = on_wakeup,
 	[EV_sched_block] = on_own_event,
@@ -451,9 +492,10 @@ void model_event(struct model *m, const struct event *ev)
 	handlers_call(&handlers, m, ev);
 }
 
-bool model_wants(const char *event, bool tasks)
+bool model_wants(const char *event, bool taken, bool slept)
 {
-	return handlers_want(&handlers, event) && (tasks || strcmp(event, "sched_ran") != 0);
+	return handlers_want(&handlers, event) && (taken || strcmp(event, "sched_ran") != 0) &&
+	       (slept || strcmp(event, "kvm_vcpu_wakeup") != 0);
 }
 
 /* ---- begin and end ---- */
@@ -468,7 +510,8 @@ void model_end(struct model *m, uint64_t ns)
 		wait_ends(m, t, end_ns, NULL);
 		if (t->state == THREAD_WOKEN && !m->counts.switches)
 			t->state = THREAD_UNKNOWN; /* nothing would show that it got a CPU */
-		m->reader.period(m->reader.arg, t, end_ns, t->state, NULL);
+		period_end(m, t, end_ns, t->state, NULL);
+		sleeps_decide(m, t, UINT64_MAX);
 		t->since_ns = end_ns;
 	}
 }

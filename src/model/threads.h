@@ -23,6 +23,8 @@
  *	  about to sleep. If that leaves within EARLY_WAKE_NS, it does not sleep: it waits for a CPU.
  *	A wake-up of a thread of which nothing is known: it slept, unless its next event shows that it was running.
  *	sched_block comes right after the switch that it explains: what the thread left its CPU in.
+ *	A vCPU that sleeps in an exit may have halted, whatever the exit is called (guests of SEV-ES and TDX, with
+ *	  Hyper-V's or Xen's interface, PSCI): kvm_vcpu_wakeup tells, which comes when it runs again.
  *	Its first event shows what a thread did since the start of the recording, if nothing was lost (first_state).
  *
  * Events in order of time go in; out come periods: a call for each period that ends, with the thread as it was in the
@@ -44,6 +46,7 @@ enum {
 	SYSCALL_IOCTL = 16, /* x86-64 */
 	SYSCALL_FUTEX = 202,
 	RECENT_CPUS = 64,
+	SLEEPS_OPEN_MAX = 4,
 };
 
 enum run_state {
@@ -62,6 +65,12 @@ struct thread_block {
 	int32_t syscall; /* -1: none */
 	bool is_global;	 /* a futex: that of QEMU's global mutex */
 	uint64_t arg0, arg1;
+};
+
+/* See model_sleep_is_open(). */
+struct thread_sleep {
+	uint64_t from_ns, to_ns;
+	bool in_kvm_run; /* its sched_block says so */
 };
 
 /* Where a vCPU is, from the events of KVM in its thread: in guest mode, if neither in the VMM nor in an exit. */
@@ -106,6 +115,8 @@ struct model_thread {
 	bool is_stateless;  /* it left a CPU, and the recording lacks in which state */
 	struct thread_block block;
 	struct vcpu_place place; /* see model_place_known() */
+	struct thread_sleep sleep[SLEEPS_OPEN_MAX]; /* the newest of its exit that are open */
+	unsigned int nr_sleeps;
 
 	/* An event has shown what it does; the first one at first_ns, and until then it did this since the start. */
 	bool is_seen;
@@ -151,6 +162,9 @@ struct model_reader {
 	void (*taken)(void *arg, struct model_thread *t, uint64_t from_ns, uint64_t to_ns,
 		      const struct runner *who);
 
+	/* This sleep, which was open when its period ended, was a halt or not. NULL: no sleep is open. */
+	void (*slept)(void *arg, struct model_thread *t, const struct thread_sleep *s, bool halted);
+
 	/* After that: events are missing, so that this (LOST_...) is unknown. NULL: of no interest. */
 	void (*lost)(void *arg, unsigned int what, uint64_t ns);
 	void *arg;
@@ -190,8 +204,8 @@ void model_event(struct model *m, const struct event *ev);
 /* All periods end; states stay. */
 void model_end(struct model *m, uint64_t ns);
 
-/* Does the tracker look at this event? `tasks`: its reader has `taken`. */
-bool model_wants(const char *event, bool tasks);
+/* Does the tracker look at this event, if its reader has `taken`, `slept`? */
+bool model_wants(const char *event, bool taken, bool slept);
 
 /* Who has the CPU that the thread waits for. NULL: unknown. */
 const struct runner *model_runner(const struct model *m, const struct model_thread *t);
@@ -266,6 +280,20 @@ static inline bool is_kvm_run(int64_t syscall, uint64_t arg1)
 static inline bool thread_left_in_kvm_run(const struct model_thread *t)
 {
 	return t->block.known && is_kvm_run(t->block.syscall, t->block.arg1);
+}
+
+/*
+ * It is asleep in an exit that is not of HLT, so that signals wake it, as halts do: whether it has halted is known with
+ * its next event of KVM. A reader counts the period when `slept` is called.
+ */
+static inline bool model_sleep_is_open(const struct model *m, const struct model_thread *t)
+{
+	const struct vcpu_place *p = &t->place;
+
+	return m->reader.slept && t->state == THREAD_ASLEEP && t->interruptible && !t->stopped &&
+	       (!t->block.known || thread_left_in_kvm_run(t)) && m->counts.exits &&
+	       p->is_seen && p->in_exit && !p->in_vmm && !p->halts &&
+	       model_place_known(m, t, t->cpu);
 }
 
 #endif

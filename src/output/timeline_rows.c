@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A timeline as rows, one for each slice, in the order in which they ended. They are written as they come, millions of
- * them, each put together in memory.
+ * A timeline as rows, one for each slice, in the order in which they ended; a vCPU's sleep in an exit comes when it is
+ * known whether it was a halt. They are written as they come, millions of them, each put together in memory.
  */
 #include <errno.h>
 

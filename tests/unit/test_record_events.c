@@ -160,8 +160,8 @@ static void assert_for(const char *report, const char *names)
 static void test_for_reports_with_optional_events(void **state)
 {
 	(void)state;
-	assert_for("sched",
-		   "sched_switch sched_wakeup sched_block sched_woken sched_ran sched_stack");
+	assert_for("sched", "kvm_vcpu_wakeup sched_switch sched_wakeup sched_block sched_woken "
+			    "sched_ran sched_stack");
 	assert_for("blame", "kvm_exit kvm_entry kvm_userspace_exit kvm_run kvm_pio kvm_mmio "
 			    "kvm_inj_virq kvm_vcpu_wakeup kvm_page_fault sched_switch sched_block "
 			    "sched_woken sched_ran sched_holder kvm_nested_vmexit");

@@ -360,7 +360,7 @@ static const HANDLERS_OF(struct blame, struct thread) handlers = {{
 bool blame_wants(const char *event, void *arg)
 {
 	(void)arg;
-	return handlers_want(&handlers, event) || model_wants(event, true);
+	return handlers_want(&handlers, event) || model_wants(event, true, false);
 }
 
 /* What was counted until now is not in the window. */

@@ -316,7 +316,7 @@ static const HANDLERS(struct wait_causes) handlers = {{
 static bool wants(const char *event, void *arg)
 {
 	(void)arg;
-	return handlers_want(&handlers, event) || model_wants(event, false);
+	return handlers_want(&handlers, event) || model_wants(event, false, false);
 }
 
 static int pass_vcpus(struct wait_causes *c, const struct event *ev)

@@ -350,7 +350,7 @@ static const HANDLERS(struct path) handlers = {{
 
 bool path_wants(const char *event, void *arg)
 {
-	return handlers_want(&handlers, event) || model_wants(event, true) ||
+	return handlers_want(&handlers, event) || model_wants(event, true, false) ||
 	       elements_wants(event, arg);
 }
 

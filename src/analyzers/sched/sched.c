@@ -168,7 +168,8 @@ static void period_add(void *arg, struct model_thread *m, uint64_t ns, enum run_
 	struct sched *s = arg;
 	enum sched_use use = use_of(s, m);
 
-	account(s, t, use, ns);
+	if (!model_sleep_is_open(&s->model, m))
+		account(s, t, use, ns);
 	wait_over(s, t, ns, ev);
 	if (!ev)
 		return;
@@ -179,6 +180,15 @@ static void period_add(void *arg, struct model_thread *m, uint64_t ns, enum run_
 	t->wakes_poll = next == THREAD_WOKEN && use == SCHED_POLLS && t->t.loop;
 	if (t->wakes_poll)
 		busy_begins(t->t.loop, ns);
+}
+
+static void sleep_add(void *arg, struct model_thread *m, const struct thread_sleep *sleep,
+		      bool halted)
+{
+	struct follow *t = (struct follow *)m;
+	enum sched_use use = halted || sleep->in_kvm_run ? SCHED_HALTED : SCHED_SLEEPS;
+
+	t->t.time[use] += sched_in_window(arg, sleep->from_ns, sleep->to_ns);
 }
 
 /* ---- events ---- */
@@ -249,7 +259,7 @@ static const HANDLERS(struct sched) handlers = {{
 bool sched_wants(const char *event, void *arg)
 {
 	(void)arg;
-	return handlers_want(&handlers, event) || model_wants(event, true);
+	return handlers_want(&handlers, event) || model_wants(event, true, true);
 }
 
 static void window_begin(struct sched *s)
@@ -390,6 +400,7 @@ struct sched *sched_new(uint64_t since_ns, uint64_t until_ns)
 		return NULL;
 	model_init(&s->model,
 		   &(struct model_reader){.period = period_add,
+				       .slept = sleep_add,
 				       .taken = preemptors_charge,
 				       .arg = s,
 				       .thread_size = sizeof(struct follow)}, 0);

@@ -206,7 +206,7 @@ static void runs_check(struct timeline_host *h, struct vcpu *v, const struct hos
 
 	if (!ev || id == EV_guest_task)
 		v->task.on &= !task_is_lost(h, v, ev ? ev->cpu : v->task_mark.cpu);
-	if (id == EV_guest_task)
+	if (id == EV_guest_task || id == EV_kvm_vcpu_wakeup)
 		return;
 	if (!v->exits)
 		v->main.on &= !vmm_lost;
@@ -232,11 +232,21 @@ static void on_run(struct timeline_host *h, struct vcpu *v, const struct event *
 		run_begin_named(h->t, &v->main, ev->time_ns, SLICE_GUEST, "KVM_RUN");
 }
 
+/* The guest has halted, whatever the exit is called. */
+static void on_vcpu_wakeup(struct timeline_host *h, struct vcpu *v, const struct event *ev)
+{
+	(void)h;
+	(void)ev;
+	if (v->main.kind == SLICE_KERNEL)
+		v->main.kind = SLICE_HALTED;
+}
+
 static const HANDLERS_OF(struct timeline_host, struct vcpu) of_vcpus = {{
 	[EV_kvm_exit] = on_exit_event,
 	[EV_kvm_entry] = on_entry,
 	[EV_kvm_userspace_exit] = on_userspace,
 	[EV_kvm_run] = on_run,
+	[EV_kvm_vcpu_wakeup] = on_vcpu_wakeup,
 	[EV_guest_task] = on_task,
 }};
 
@@ -257,14 +267,27 @@ static void vcpu_event(struct timeline_host *h, const struct event *ev)
 
 /* ---- the scheduler ---- */
 
-static void slice_draw(struct timeline_host *h, const struct model_thread *m, uint64_t ns,
-		       uint32_t track, enum slice_kind kind, const char *name)
+static void slice_draw(struct timeline_host *h, uint64_t start_ns, uint64_t ns, uint32_t track,
+		       enum slice_kind kind, const char *name)
 {
 	timeline_slice(h->t, &(struct timeline_slice){.track = track,
 						      .kind = kind,
-						      .start_ns = m->since_ns,
+						      .start_ns = start_ns,
 						      .end_ns = ns,
 						      .name = name});
+}
+
+static void sleep_draw(void *arg, struct model_thread *m, const struct thread_sleep *s, bool halted)
+{
+	struct host_thread *th = (struct host_thread *)m;
+	struct timeline_host *h = arg;
+	struct vcpu *v = th->vcpu ? &h->vcpu[th->vcpu - 1] : NULL;
+
+	if (!v || !timeline_selects(h->t, m->vcpu, m->tid))
+		return;
+	part_track(h, v, &v->off, ORDER_OFF, "off CPU");
+	slice_draw(h, s->from_ns, s->to_ns, v->off, halted ? SLICE_HALTED : SLICE_BLOCKED,
+		   halted ? "halted" : "blocked");
 }
 
 static void off_draw(struct timeline_host *h, struct vcpu *v, const struct host_thread *th,
@@ -277,6 +300,8 @@ static void off_draw(struct timeline_host *h, struct vcpu *v, const struct host_
 	if (m->state == THREAD_PREEMPTED) {
 		kind = SLICE_PREEMPTED;
 		snprintf(name, sizeof(name), "preempted%s%s", *th->other ? " by " : "", th->other);
+	} else if (model_sleep_is_open(&h->model, m)) {
+		return;
 	} else if (m->state == THREAD_ASLEEP) {
 		kind = model_sleeps_halted(&h->model, m) ? SLICE_HALTED : SLICE_BLOCKED;
 		snprintf(name, sizeof(name),
@@ -285,7 +310,7 @@ static void off_draw(struct timeline_host *h, struct vcpu *v, const struct host_
 		return;
 	}
 	part_track(h, v, &v->off, ORDER_OFF, "off CPU");
-	slice_draw(h, m, ns, v->off, kind, name);
+	slice_draw(h, m->since_ns, ns, v->off, kind, name);
 }
 
 /* It is called as when it began to run. */
@@ -315,7 +340,7 @@ static void running_draw(struct timeline_host *h, struct host_thread *th, uint64
 		strcpy(name, "running");
 	else
 		snprintf(name, sizeof(name), "CPU %u", th->model.cpu);
-	slice_draw(h, &th->model, ns, th->track, SLICE_RUNNING, name);
+	slice_draw(h, th->model.since_ns, ns, th->track, SLICE_RUNNING, name);
 }
 
 static void period_draw(void *arg, struct model_thread *m, uint64_t ns, enum run_state next,
@@ -365,7 +390,7 @@ static void lost_handle(struct timeline_host *h, const struct event *ev)
 bool timeline_wants(const char *event, void *arg)
 {
 	return !strncmp(event, "guest:", 6) || handlers_want(&of_vcpus, event) ||
-	       timeline_queues_wants(event, arg) || model_wants(event, false);
+	       timeline_queues_wants(event, arg) || model_wants(event, false, true);
 }
 
 void timeline_host_event(struct timeline_host *h, const struct event *ev, bool selected)
@@ -428,6 +453,7 @@ int timeline_host_new(struct timeline *t, const struct thread_names *names,
 	h->groups = HASH_TABLE(struct group_of_vm, 1, TIMELINE_GROUPS_MAX);
 	model_init(&h->model,
 		   &(struct model_reader){.period = period_draw,
+					  .slept = sleep_draw,
 					  .arg = h,
 					  .thread_size = sizeof(struct host_thread)},
 		   0);
