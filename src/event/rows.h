@@ -36,20 +36,12 @@ struct rows_loss {
 	bool first; /* it precedes all events of its CPU; else it follows those of the same time */
 };
 
-/* Events of this CPU may be missing: what event.h's EV_gap says. It follows the CPU's events of the same time. */
-struct rows_gap {
-	uint64_t time_ns, until_ns;
-	uint16_t cpu;
-};
-
 /* Valid until the reader is closed. */
 struct rows_source {
 	const struct rows_piece *piece; /* sorted by first_ns; of one CPU in its order */
 	size_t nr_pieces;
 	const struct rows_loss *loss;
 	size_t nr_losses;
-	const struct rows_gap *gap; /* sorted by CPU, then by time; runs end at them */
-	size_t nr_gaps;
 };
 
 /* Types of ours (event_type_ours()) and fields of theirs. */

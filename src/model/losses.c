@@ -13,6 +13,34 @@
 void loss_state_deinit(struct loss_state *l)
 {
 	free(l->gap_ns);
+	hash_deinit(&l->threads);
+}
+
+struct seen_thread {
+	uint64_t key; /* source, tid */
+	uint16_t cpu; /* the first */
+	bool moves;
+};
+
+bool loss_thread_moves(struct loss_state *l, const struct event *ev)
+{
+	struct seen_thread *t = NULL;
+	bool first;
+
+	if (ev->tid && ev->cpu != RECORD_CPU_UNKNOWN)
+		t = hash_add_u64(&l->threads, (uint64_t)ev->source << 32 | ev->tid, &first);
+	if (!t)
+		return false;
+	if (first)
+		t->cpu = ev->cpu;
+	t->moves |= t->cpu != ev->cpu;
+	return t->moves;
+}
+
+static void gaps_begin(struct loss_state *l)
+{
+	l->gap_ns = calloc(UINT16_MAX + 1u, sizeof(*l->gap_ns));
+	l->threads = HASH_TABLE(struct seen_thread, 1, MOVING_THREADS_MAX);
 }
 
 static void any_cpu_add(struct loss_state *l, const struct event *ev)
@@ -34,7 +62,7 @@ static void gap_add(struct loss_state *l, const struct event *ev)
 	RECORD(gap, gap, ev);
 
 	if (!l->gap_ns && record_has(ev, gap, gap_cpu))
-		l->gap_ns = calloc(UINT16_MAX + 1u, sizeof(*l->gap_ns));
+		gaps_begin(l);
 	if (!l->gap_ns || !record_has(ev, gap, gap_cpu) || gap->gap_cpu == RECORD_CPU_UNKNOWN) {
 		any_cpu_add(l, ev);
 		return;

@@ -290,17 +290,17 @@ static bool is_halt(const struct event *ev)
 }
 
 static inline bool phase_is_lost(const struct model *m, const struct phase *p,
-				 const struct loss_state *of, uint16_t end_cpu)
+				 const struct loss_state *of, uint16_t end_cpu, uint64_t end_ns)
 {
 	return !p->has_begun || lost_since(of, &p->mark) ||
-	       gap_since(&m->losses.exits, &p->mark, end_cpu);
+	       gap_since(&m->losses.exits, &p->mark, end_cpu, end_ns);
 }
 
-static inline void phase_next(const struct model *m, struct phase *p, const struct loss_state *of,
+static inline void phase_next(struct model *m, struct phase *p, const struct loss_state *of,
 			      const struct event *ev)
 {
-	p->is_lost = phase_is_lost(m, p, of, ev->cpu);
-	p->mark = loss_mark_of(of, ev);
+	p->is_lost = phase_is_lost(m, p, of, ev->cpu, ev->time_ns);
+	p->mark = loss_mark_in(of, &m->losses.exits, ev);
 	p->has_begun = true;
 }
 
@@ -308,14 +308,14 @@ bool model_exit_lost(const struct model *m, const struct model_thread *t)
 {
 	const struct phase *p = &t->place.exit;
 
-	return phase_is_lost(m, p, &m->losses.exits, p->mark.cpu);
+	return phase_is_lost(m, p, &m->losses.exits, p->mark.cpu, UINT64_MAX);
 }
 
 bool model_vmm_lost(const struct model *m, const struct model_thread *t)
 {
 	const struct phase *p = &t->place.vmm;
 
-	return phase_is_lost(m, p, &m->losses.places, p->mark.cpu);
+	return phase_is_lost(m, p, &m->losses.places, p->mark.cpu, UINT64_MAX);
 }
 
 /* `id`: the event's, a constant. */
@@ -331,13 +331,14 @@ place_set(struct model *m, struct model_thread *t, const struct event *ev, unsig
 		phase_next(m, &p->vmm, &m->losses.places, ev);
 	if (losses_hide_place(&m->losses, ev))
 		return;
-	if (!model_place_known(m, t, ev->cpu)) { /* within KVM_RUN, or the VMM: before an entry, if there are any */
+	if (!model_place_known(m, t, ev->cpu, ev->time_ns)) {
+		/* within KVM_RUN, or the VMM: before an entry, if there are any */
 		p->nr_losses = m->counts.exit_losses;
 		p->in_exit = m->counts.exits;
 		p->in_vmm = p->halts = false;
 		p->exit_ns = 0;
 	}
-	p->mark = loss_mark_of(&m->losses.places, ev);
+	p->mark = loss_mark_in(&m->losses.places, &m->losses.exits, ev);
 	p->is_seen = true;
 	if (id == EV_kvm_entry || id == EV_kvm_run)
 		p->exit_ns = 0;

@@ -244,12 +244,12 @@ static inline bool model_is_blind(const struct model *m, uint64_t ns)
 	return losses_cover(&m->losses, LOST_RUNS, ns);
 }
 
-/* Can no event of KVM be missing between the newest one of this vCPU's and now, when it is on this CPU? */
+/* Can no event of KVM be missing between the newest one of this vCPU's and this time, when it is on this CPU? */
 static inline bool model_place_known(const struct model *m, const struct model_thread *t,
-				     uint16_t cpu)
+				     uint16_t cpu, uint64_t ns)
 {
 	return t->place.nr_losses == m->counts.exit_losses &&
-	       !gap_since(&m->losses.exits, &t->place.mark, cpu);
+	       !gap_since(&m->losses.exits, &t->place.mark, cpu, ns);
 }
 
 /* What has begun with the vCPU's newest event of this kind: may it have ended, as events are missing? */
@@ -267,7 +267,7 @@ static inline bool thread_waits(const struct model_thread *t)
  */
 static inline bool model_sleeps_halted(const struct model *m, const struct model_thread *t)
 {
-	return !t->stopped && model_place_known(m, t, t->cpu) && t->place.is_seen &&
+	return !t->stopped && model_place_known(m, t, t->cpu, t->since_ns) && t->place.is_seen &&
 	       !t->place.in_vmm && (t->place.halts || !m->counts.exits);
 }
 
@@ -293,7 +293,7 @@ static inline bool model_sleep_is_open(const struct model *m, const struct model
 	return m->reader.slept && t->state == THREAD_ASLEEP && t->interruptible && !t->stopped &&
 	       (!t->block.known || thread_left_in_kvm_run(t)) && m->counts.exits &&
 	       p->is_seen && p->in_exit && !p->in_vmm && !p->halts &&
-	       model_place_known(m, t, t->cpu);
+	       model_place_known(m, t, t->cpu, t->since_ns);
 }
 
 #endif

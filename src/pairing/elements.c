@@ -161,7 +161,7 @@ static void watch_left(const struct elements *e, const struct open_element *o, e
 			     .address = o->address,
 			     .popped_ns = o->popped_ns,
 			     .data = o->data,
-			     .unknown = end_is_unknown(&e->losses, &o->mark, ev->cpu),
+			     .unknown = end_is_unknown(&e->losses, &o->mark, ev),
 			     .device = "", .kind = ""};
 
 	if (e->watch && e->watch->left)

@@ -80,7 +80,6 @@ struct fast_loss {
 struct fast_open {
 	uint64_t start_ns, weight, bytes, label[LABELS_MAX];
 	uint64_t losses; /* reports before it began; one less if it began within a window of loss */
-	uint32_t cpu;
 	bool marked;
 };
 
@@ -212,7 +211,7 @@ struct fast_worker {
 	} out;
 	uint64_t same[LABELS_MAX][SPANS_BATCH]; /* labels that are constant within a slice */
 	uint64_t ends[SPANS_BATCH];
-	uint64_t spans, before, begins, unmatched_begin, unmatched_end, unknown, gaps,
+	uint64_t spans, before, begins, unmatched_begin, unmatched_end, unknown,
 		lost_records;
 	struct {
 		uint64_t after_ns, before_ns; /* between them, both excluded, ... */
@@ -231,9 +230,6 @@ void fast_plan_free(struct fast_plan *plan);
 
 /* The number of reports of lost events before an event of this time on CPU w->cpu; sets w->now. */
 uint64_t fast_losses(struct fast_worker *w, uint64_t time_ns);
-
-/* May events be missing within the span that ends now, on CPU w->cpu? As crosses_gap() in pair.c. */
-bool fast_crosses_gap(struct fast_worker *w, const struct fast_open *o, uint64_t end_ns);
 
 /* ---- fast_load.c ---- */
 

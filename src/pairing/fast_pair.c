@@ -131,7 +131,6 @@ static inline void begin_read(const struct fast_worker *w, const struct fast_sli
 	const struct fast_chunk *c = s->chunk;
 
 	o->start_ns = time;
-	o->cpu = c->cpu;
 	o->marked = false;
 	o->weight = c->weight ? c->weight[row] : 1;
 	o->bytes = c->bytes ? c->bytes[row] : 0;
@@ -145,8 +144,6 @@ static inline int end_step(struct fast_worker *w, struct fast_border *b, uint64_
 		b->state = FAST_CLOSED;
 		if (b->open.losses != fast_losses_now(w, time))
 			w->unknown += fast_in_window(w, time);
-		else if (fast_crosses_gap(w, &b->open, time))
-			w->gaps += fast_in_window(w, time);
 		else
 			return fast_emit(w, &b->open, time);
 		return 0;

@@ -323,8 +323,6 @@ static int border_join(struct fast_worker *w, struct fast_border *now, const str
 		w->unknown += counts;
 	else if (b->first == FAST_BEGIN)
 		w->unmatched_begin += open && counts;
-	else if (b->first == FAST_END && open && fast_crosses_gap(w, &now->open, b->first_ns))
-		w->gaps += counts;
 	else if (b->first == FAST_END && (!open || b->first_ns < now->open.start_ns))
 		w->unmatched_end += counts;
 	else if (b->first == FAST_END)
@@ -398,7 +396,6 @@ static int segments_join(struct fast_worker **w, struct fast_plan *plan, struct 
 		all.unmatched_begin += w[i]->unmatched_begin;
 		all.unmatched_end += w[i]->unmatched_end;
 		all.unknown += w[i]->unknown;
-		all.gaps += w[i]->gaps;
 		lost_records += w[i]->lost_records;
 		begins += w[i]->begins;
 	}

@@ -2,7 +2,7 @@
 /*
  * First stage of the fast path, the plan: is it certain that it gives the result of the slow path, by the analyzer, by
  * the event types that occur and by the input? Then what the workers do: which columns they read, in which rounds, and
- * which rounds are one piece of work (a segment). At the end what workers ask of the plan: losses and gaps.
+ * which rounds are one piece of work (a segment). At the end what workers ask of the plan: losses.
  *
  * Of a .hrt file the chunk headers are checked before any chunk is read: no record may be older than an earlier
  * watermark, and no round may be so large that the slow path would deliver a part of it early.
@@ -91,7 +91,7 @@ static bool fast_type_plan(struct fast_plan *plan, struct pairing *p, const stru
 
 	if (!b && !(b = pair_bind(p, type)))
 		return fast_unsuited("out of memory");
-	if (b->roles & (ROLE_FED | ROLE_ELEMENTS) || (b->roles & ROLE_GAP && !plan->rows))
+	if (b->roles & (ROLE_FED | ROLE_ELEMENTS | ROLE_GAP))
 		return fast_unsuited("the analyzer needs other events");
 	if (b->roles & (ROLE_NESTED | ROLE_REFLECTED))
 		return fast_unsuited("exits of nested guests are told apart");
@@ -446,36 +446,6 @@ void fast_plan_free(struct fast_plan *plan)
 }
 
 /* ---- losses, as workers ask for them ---- */
-
-/* The end of the newest gap of this CPU before the event; 0: none. */
-static uint64_t newest_gap(struct fast_worker *w, uint32_t cpu, uint64_t time_ns)
-{
-	const struct rows_source *s = &w->plan->rows_source;
-	size_t lo = array_prefix(s->nr_gaps, i,
-				 s->gap[i].cpu < cpu ||
-					 (s->gap[i].cpu == cpu && s->gap[i].time_ns < time_ns));
-
-	if (lo < s->nr_gaps && s->gap[lo].cpu == cpu && s->gap[lo].time_ns == time_ns &&
-	    cpu != w->cpu)
-		w->doubt = true; /* the order is only known within one CPU */
-	return lo && s->gap[lo - 1].cpu == cpu ? s->gap[lo - 1].until_ns : 0;
-}
-
-bool fast_crosses_gap(struct fast_worker *w, const struct fast_open *o, uint64_t end_ns)
-{
-	const struct rows_source *s = &w->plan->rows_source;
-
-	if (o->cpu == w->cpu)
-		return s->nr_gaps && newest_gap(w, w->cpu, end_ns) > o->start_ns;
-	for (size_t i = 0; i < s->nr_gaps;) { /* gaps are sorted by CPU */
-		uint32_t cpu = s->gap[i].cpu;
-
-		if (newest_gap(w, cpu, end_ns) > o->start_ns)
-			return true;
-		i = array_prefix(s->nr_gaps, k, s->gap[k].cpu <= cpu);
-	}
-	return false;
-}
 
 /* Does a report of the event's own time come before it? The order is only known within one CPU. */
 static bool loss_is_before(struct fast_worker *w, size_t i)

@@ -261,7 +261,7 @@ bool pairing_finish(struct pairing *p, const struct event *ev, struct pair_key k
 	}
 	struct span s = o->span;
 	bool unknown = lost_since(&p->losses, &o->mark),
-	     gap = gap_since(&p->losses, &o->mark, ev->cpu);
+	     gap = gap_since(&p->losses, &o->mark, ev->cpu, ev->time_ns);
 
 	open_remove(&p->open, o);
 	if (unknown) {

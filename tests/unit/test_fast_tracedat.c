@@ -182,9 +182,6 @@ static void lossy_recordings(void **state)
 		{.events = 5000, .lost = 20, .moves = 10, .odd = 20, .write = "-6"},
 		{.events = 5000, .lost = 3, .moves = 5, .left = true, .write = "-7 -z zstd"},
 		{.events = 5000, .lost = 3, .ticks = true, .left = true, .write = "-7 -z zlib"},
-		{.events = 5000, .unplaced = true, .moves = 50, .odd = 20, .write = "-7"},
-		{.events = 5000, .unplaced = true, .lost = 2, .left = true, .others = 30,
-		 .moves = 5, .write = "-6"},
 	};
 
 	(void)state;
@@ -199,7 +196,9 @@ static void troubled_recordings(void **state)
 		{.events = 4000, .tie = 300, .moves = 50, .lost = 10, .write = "-7"},
 		{.events = 4000, .tie = 50, .lost = 20, .left = true, .write = "-6"},
 		{.events = 4000, .swaps = true, .others = 20, .write = "-7"},
-		{.events = 4000, .unplaced = true, .moves = 10, .others = 20, .write = "-7"},
+		{.events = 4000, .unplaced = true, .moves = 50, .odd = 20, .write = "-7"},
+		{.events = 4000, .unplaced = true, .lost = 2, .left = true, .others = 30,
+		 .moves = 5, .write = "-6"},
 	};
 
 	(void)state;

@@ -260,20 +260,21 @@ static void places(void **state)
 	put(&f, 10, EV_kvm_userspace_exit, T, &(struct rec_kvm_userspace_exit){.reason = 2});
 	assert_true(t->place.in_exit && t->place.in_vmm);
 	lost(&f, 10, EV_sched_switch, 1);
-	assert_true(model_place_known(&f.model, t, 0));
+	assert_true(model_place_known(&f.model, t, 0, f.ns));
 	lost(&f, 10, EV_kvm_entry, 1);
-	assert_false(model_place_known(&f.model, t, 0));
+	assert_false(model_place_known(&f.model, t, 0, f.ns));
 	enters(&f, 1);
-	assert_false(model_place_known(&f.model, t, 0));
+	assert_false(model_place_known(&f.model, t, 0, f.ns));
 	put(&f, 1, EV_kvm_run, T, &(struct rec_kvm_run){{0}});
-	assert_true(model_place_known(&f.model, t, 0) && t->place.in_exit && !t->place.in_vmm);
+	assert_true(model_place_known(&f.model, t, 0, f.ns));
+	assert_true(t->place.in_exit && !t->place.in_vmm);
 	enters(&f, 1);
 	assert_true(!t->place.in_exit && !t->place.exit_ns);
 	put(&f, 1, EV_gap, 99, &(struct rec_gap){.gap_cpu = 1, .until = f.ns + 10});
-	assert_true(model_place_known(&f.model, t, 0)); /* where no event is missing */
-	assert_false(model_place_known(&f.model, t, 1));
+	assert_true(model_place_known(&f.model, t, 0, f.ns)); /* where no event is missing */
+	assert_false(model_place_known(&f.model, t, 1, f.ns));
 	exits(&f, 1);
-	assert_true(model_place_known(&f.model, t, 0) && t->place.in_exit);
+	assert_true(model_place_known(&f.model, t, 0, f.ns) && t->place.in_exit);
 	model_deinit(&f.model);
 }
 

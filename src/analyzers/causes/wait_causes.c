@@ -153,7 +153,7 @@ static enum wait_cause cause_of(const struct wait_causes *c, const struct vcpu *
 		return CAUSE_RUNQUEUE;
 	if (v->state == THREAD_ASLEEP && v->thread->stopped)
 		return CAUSE_STOPPED;
-	if (!model_place_known(&c->model, v->thread, v->cpu))
+	if (!model_place_known(&c->model, v->thread, v->cpu, v->thread->since_ns))
 		return CAUSE_UNKNOWN;
 	if (place->in_vmm)
 		return CAUSE_VMM;

@@ -112,7 +112,7 @@ static void lost_check(struct downtime *d, uint32_t stop, const struct event *ev
 {
 	struct vm_stop *s = &d->stops[stop];
 
-	s->lost |= end_is_unknown(&d->losses, &s->mark, ev->cpu);
+	s->lost |= end_is_unknown(&d->losses, &s->mark, ev);
 }
 
 static void point_add(struct downtime *d, uint32_t stop, enum stop_point point,

@@ -226,7 +226,7 @@ static enum irq_source source_of(struct interrupts *x, const struct event *ev, s
 {
 	struct raised *r = hash_find_u64(&x->raised, key_of(ev, ev->tid));
 
-	if (!r || end_is_unknown(&x->lost[LOST_RAISED], &r->mark, ev->cpu) ||
+	if (!r || end_is_unknown(&x->lost[LOST_RAISED], &r->mark, ev) ||
 	    (r->vector != v->vector && r->vector != VECTOR_ANY))
 		return source_guess(x, ev, v);
 	r->vector = v->vector; /* a line has one */
@@ -246,7 +246,7 @@ uint64_t irq_from(const struct irq_vector *v, enum irq_source source)
 
 /* ---- accept, injection, EOI ---- */
 
-static struct loss_mark begin_of(const struct interrupts *x, const struct event *ev)
+static struct loss_mark begin_of(struct interrupts *x, const struct event *ev)
 {
 	return loss_mark_of(&x->lost[LOST_VECTORS], ev);
 }
@@ -254,7 +254,7 @@ static struct loss_mark begin_of(const struct interrupts *x, const struct event 
 /* Is it in the stage? Not if its end may be missing, so that the end which is seen may be another one's. */
 static bool is_in(const struct interrupts *x, const struct loss_mark *stage, const struct event *ev)
 {
-	return stage->ns && !end_is_unknown(&x->lost[LOST_VECTORS], stage, ev->cpu);
+	return stage->ns && !end_is_unknown(&x->lost[LOST_VECTORS], stage, ev);
 }
 
 static void stage_end(struct interrupts *x, struct irq_vector *v, enum irq_stage stage,
@@ -425,7 +425,7 @@ static void on_entry(struct interrupts *x, const struct event *ev)
 	x->counts.entries = true;
 	if (!t || !t->deadline_ns || !t->injected)
 		return;
-	if (!end_is_unknown(&x->lost[LOST_TIMERS], &t->mark, ev->cpu))
+	if (!end_is_unknown(&x->lost[LOST_TIMERS], &t->mark, ev))
 		value_add(x, &t->entry, t->deadline_ns, ev->time_ns);
 	t->deadline_ns = 0;
 }

@@ -106,14 +106,14 @@ static inline uint32_t path_queue_pid(const struct path_queue *q)
 struct path_queue *path_queue_of(struct path *p, const struct event *ev);
 struct path_queue *path_queue_get(struct path *p, uint32_t pid, uint64_t vdev, uint32_t index,
 				  uint64_t vq, const struct event *ev);
-struct path_queue *path_queue_find(const struct path *p, const uint64_t key[2],
+struct path_queue *path_queue_find(struct path *p, const uint64_t key[2],
 				   const struct event *ev);
 
 /* Does the thread's event still belong to what it did there? */
 static inline bool path_goes_on(const struct path *p, const struct loss_mark *mark,
 				const struct event *ev)
 {
-	return mark->ns && !end_is_unknown(&p->losses, mark, ev->cpu);
+	return mark->ns && !end_is_unknown(&p->losses, mark, ev);
 }
 
 /* interrupts.c */

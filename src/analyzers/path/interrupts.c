@@ -13,7 +13,7 @@
 /* ---- queues ---- */
 
 /* Losses: which interrupt is for what is no longer known. What a reset cuts has no end. */
-static struct path_queue *queue_fresh(const struct path *p, struct path_queue *q,
+static struct path_queue *queue_fresh(struct path *p, struct path_queue *q,
 				      const struct event *ev)
 {
 	const struct path_cleared *c =
@@ -32,7 +32,7 @@ static struct path_queue *queue_fresh(const struct path *p, struct path_queue *q
 	return q;
 }
 
-struct path_queue *path_queue_find(const struct path *p, const uint64_t key[2],
+struct path_queue *path_queue_find(struct path *p, const uint64_t key[2],
 				   const struct event *ev)
 {
 	return queue_fresh(p, hash_find_words(&p->queues, key), ev);

@@ -91,7 +91,7 @@ static void kick_find(const struct path *p, struct path_queue *q, const struct e
 	q->kick_ns = q->kick_tid = 0;
 	if (!own)
 		return;
-	q->kick_ns = thread_exit_ns(&p->threads, own, ev->cpu);
+	q->kick_ns = thread_exit_ns(&p->threads, own, ev);
 	if (!q->kick_ns) {
 		vcpu = own->woken_ns ? threads_find(&p->threads, ev->source, own->waker_tid) : NULL;
 		if (!vcpu || !thread_is_vcpu(vcpu) || vcpu->model.pid != ev->pid)

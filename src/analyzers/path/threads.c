@@ -90,9 +90,11 @@ static void other_log(void *arg, struct model_thread *m, uint64_t from_ns, uint6
 
 /* ---- events ---- */
 
-uint64_t thread_exit_ns(const struct threads *t, const struct thread_log *log, uint16_t cpu)
+uint64_t thread_exit_ns(const struct threads *t, const struct thread_log *log,
+			const struct event *ev)
 {
-	return model_place_known(&t->model, &log->model, cpu) ? log->model.place.exit_ns : 0;
+	return model_place_known(&t->model, &log->model, ev->cpu, ev->time_ns)
+		       ? log->model.place.exit_ns : 0;
 }
 
 static void on_wake(struct threads *t, const struct event *ev, uint32_t tid, uint32_t waker_tid)
@@ -109,7 +111,7 @@ static void on_wake(struct threads *t, const struct event *ev, uint32_t tid, uin
 	waker = threads_find(t, ev->source, waker_tid);
 	log->woken_ns = ev->time_ns;
 	log->waker_tid = waker_tid;
-	log->woken_exit_ns = waker ? thread_exit_ns(t, waker, ev->cpu) : 0;
+	log->woken_exit_ns = waker ? thread_exit_ns(t, waker, ev) : 0;
 }
 
 int threads_event(struct threads *t, const struct event *ev)

@@ -61,8 +61,9 @@ static inline bool thread_is_vcpu(const struct thread_log *log)
 	return log->model.place.is_seen;
 }
 
-/* When the exit began that the vCPU, which is on this CPU, is in; 0: in none, it is none, or not known. */
-uint64_t thread_exit_ns(const struct threads *t, const struct thread_log *log, uint16_t cpu);
+/* When the exit began that the vCPU, which is on this event's CPU, is in; 0: in none, it is none, or not known. */
+uint64_t thread_exit_ns(const struct threads *t, const struct thread_log *log,
+			const struct event *ev);
 
 /* The change that is in force at `ns`: its index, or -1: none is known. */
 ptrdiff_t thread_at(const struct thread_log *log, uint64_t ns);

@@ -330,7 +330,7 @@ static void exit_begin(struct host_profile *p, const struct event *ev)
 /* An exit without a following entry still counts. Its time is unknown where events are missing in it. */
 static int exit_end(struct host_profile *p, struct pending *x, const struct event *ev)
 {
-	bool unknown = ev ? end_is_unknown(&p->losses, &x->mark, ev->cpu)
+	bool unknown = ev ? end_is_unknown(&p->losses, &x->mark, ev)
 			  : end_may_be_missing(&p->losses, &x->mark);
 	int err;
 	struct hit h = {.ev = &x->ev,

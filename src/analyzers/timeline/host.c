@@ -177,7 +177,7 @@ static void on_task(struct timeline_host *h, struct vcpu *v, const struct event 
 	char text[sizeof(r->guest_comm)], name[48];
 
 	run_end(h->t, &v->task, ev->time_ns);
-	v->task_mark = loss_mark_of(&h->tasks, ev);
+	v->task_mark = loss_mark_in(&h->tasks, &h->model.losses.exits, ev);
 	if (!r->task || !r->guest_tid)
 		return;
 	snprintf(name, sizeof(name), "%s %d", RECORD_TEXT(r, guest_comm, text), r->guest_tid);
@@ -185,10 +185,11 @@ static void on_task(struct timeline_host *h, struct vcpu *v, const struct event 
 	run_begin(h->t, &v->task, ev->time_ns, SLICE_TASK, "%s", name);
 }
 
-static bool task_is_lost(const struct timeline_host *h, const struct vcpu *v, uint16_t end_cpu)
+static bool task_is_lost(const struct timeline_host *h, const struct vcpu *v, uint16_t end_cpu,
+			 uint64_t end_ns)
 {
 	return lost_since(&h->tasks, &v->task_mark) ||
-	       gap_since(&h->model.losses.exits, &v->task_mark, end_cpu);
+	       gap_since(&h->model.losses.exits, &v->task_mark, end_cpu, end_ns);
 }
 
 /*
@@ -205,7 +206,8 @@ static void runs_check(struct timeline_host *h, struct vcpu *v, const struct hos
 						: model_vmm_lost(&h->model, &th->model);
 
 	if (!ev || id == EV_guest_task)
-		v->task.on &= !task_is_lost(h, v, ev ? ev->cpu : v->task_mark.cpu);
+		v->task.on &= !task_is_lost(h, v, ev ? ev->cpu : v->task_mark.cpu,
+					    ev ? ev->time_ns : UINT64_MAX);
 	if (id == EV_guest_task || id == EV_kvm_vcpu_wakeup)
 		return;
 	if (!v->exits)

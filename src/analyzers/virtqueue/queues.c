@@ -277,7 +277,7 @@ static void unknown_count(struct queues *q, uint64_t ns)
 static void kick_end(struct queues *q, struct queue *n, const struct event *pop)
 {
 	n->kicked = false;
-	if (end_is_unknown(&q->losses, &n->kick, pop->cpu))
+	if (end_is_unknown(&q->losses, &n->kick, pop))
 		unknown_count(q, pop->time_ns);
 	else
 		stage_add(q, n, STAGE_KICK_POP, n->kick.ns, pop->time_ns);

@@ -92,13 +92,6 @@ struct loss_found {
 	bool has_from;
 };
 
-/* A page that may follow a gap. */
-struct border_found {
-	uint64_t from, page, next; /* as in struct loss_found */
-	uint32_t piece;
-	bool has_from;
-};
-
 struct thread_found {
 	uint64_t key; /* tid << 16 | vCPU; RECORD_NO_VCPU: only its name may tell */
 	size_t piece;
@@ -122,9 +115,6 @@ struct scan_worker {
 	uint64_t newest_key;
 	struct loss_found *loss;
 	size_t nr_losses, max_losses;
-	struct border_found *border;
-	size_t nr_borders, max_borders;
-	bool borders_unlisted;
 	int err;
 };
 

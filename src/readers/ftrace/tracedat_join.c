@@ -26,28 +26,6 @@ static int found_loss_join(struct tracedat *t, const struct loss_found *l,
 	return 0;
 }
 
-static int gap_add(struct tracedat_scan *s, uint64_t time, uint64_t until, unsigned int cpu)
-{
-	if (array_reserve(s->gap, s->nr_listed + 1, s->max_listed))
-		return -ENOMEM;
-	s->gap[s->nr_listed++] =
-		(struct scanned_loss){.time = time, .until = until, .cpu = (uint16_t)cpu};
-	return 0;
-}
-
-/* Of all CPUs: which of them have losses without a place is known only at the end. */
-static int border_join(struct tracedat_scan *s, const struct border_found *b,
-		       const struct cpu_totals *total, unsigned int cpu)
-{
-	uint64_t from = b->has_from ? b->from : total->last;
-
-	if (!from)
-		return 0;
-	if (b->next <= from) /* its time as if later than all: found by gaps_select() */
-		return gap_add(s, UINT64_MAX, b->page, cpu);
-	return gap_add(s, from, b->page, cpu);
-}
-
 static void piece_join(struct tracedat *t, const struct tracedat_piece *at,
 		       const struct piece_found *found, uint64_t *borders)
 {
@@ -89,37 +67,14 @@ static int losses_gather(struct scan_worker *w, unsigned int jobs, struct loss_f
 	return 0;
 }
 
-ORDER_BY(by_border, struct border_found, piece, page)
-
-static int borders_gather(struct scan_worker *w, unsigned int jobs, struct border_found **ret,
-			  size_t *ret_nr)
-{
-	size_t nr = 0;
-
-	for (unsigned int i = 0; i < jobs; i++)
-		nr += w[i].nr_borders;
-	*ret = calloc(nr + 1, sizeof(**ret));
-	if (!*ret)
-		return fail(-ENOMEM, "out of memory");
-	for (unsigned int i = 0; i < jobs; *ret_nr += w[i++].nr_borders)
-		if (w[i].nr_borders)
-			memcpy(*ret + *ret_nr, w[i].border, w[i].nr_borders * sizeof(**ret));
-	qsort(*ret, nr, sizeof(**ret), by_border);
-	return 0;
-}
-
 /* Pieces of a CPU after one that is cut are not read by anyone. */
 static int pieces_join(struct scan_job *job, struct scan_worker *w, unsigned int jobs,
 		       uint64_t *borders)
 {
 	struct tracedat *t = job->t;
 	_cleanup_free_ struct loss_found *losses = NULL;
-	_cleanup_free_ struct border_found *pages = NULL;
-	size_t nr = 0, loss = 0, nr_pages = 0, page = 0;
+	size_t nr = 0, loss = 0;
 	int err = losses_gather(w, jobs, &losses, &nr);
-
-	if (!err)
-		err = borders_gather(w, jobs, &pages, &nr_pages);
 
 	t->scan->piece = calloc(job->pieces->nr + 1, sizeof(*t->scan->piece));
 	if (!err && !t->scan->piece)
@@ -131,8 +86,6 @@ static int pieces_join(struct scan_job *job, struct scan_worker *w, unsigned int
 
 		for (; loss < nr && losses[loss].piece == i && !err; loss++)
 			err = beyond ? 0 : found_loss_join(t, &losses[loss], total, at->cpu);
-		for (; page < nr_pages && pages[page].piece == i && !err; page++)
-			err = beyond ? 0 : border_join(t->scan, &pages[page], total, at->cpu);
 		if (!beyond && !err)
 			piece_join(t, at, &job->found[i], &borders[at->cpu]);
 	}
@@ -180,40 +133,18 @@ static int threads_join(struct tracedat *t, struct scan_worker *w, unsigned int 
 	return 0;
 }
 
-static void gaps_select(struct tracedat *t)
-{
-	struct tracedat_scan *s = t->scan;
-	size_t nr = 0;
-
-	for (size_t i = 0; i < s->nr_listed; i++) {
-		if (!t->cpu[s->gap[i].cpu].unplaced)
-			continue;
-		s->gaps_unlisted |= s->gap[i].time == UINT64_MAX;
-		s->gap[nr++] = s->gap[i];
-	}
-	s->nr_listed = nr;
-}
-
 /* What the statistics add, which is complete only now. */
-static int ends_join(struct tracedat *t, const uint64_t *borders)
+static void ends_join(struct tracedat *t, const uint64_t *borders)
 {
 	struct tracedat_scan *s = t->scan;
-	int err = 0;
 
 	for (unsigned int i = 0; i < t->file.nr_cpus; i++) {
 		const struct tracedat_cpu *cpu = &t->file.cpu[i];
 
 		t->cpu[i].unplaced = cpu_unplaced(cpu, &s->total[i]) > 0;
-		if (!t->cpu[i].unplaced)
-			continue;
-		s->nr_gaps += borders[i];
-		if (cpu_left(cpu, &s->total[i]))
-			continue;
-		s->nr_gaps++;
-		err = err ? err : gap_add(s, s->total[i].last, INT64_MAX, i);
+		if (t->cpu[i].unplaced)
+			s->nr_gaps += borders[i] + !cpu_left(cpu, &s->total[i]);
 	}
-	gaps_select(t);
-	return err;
 }
 
 static void ids_join(struct tracedat_scan *s, const struct scan_worker *w)
@@ -239,12 +170,11 @@ int tracedat_scan_join(struct scan_job *job, struct scan_worker *w, unsigned int
 		err = pieces_join(job, w, jobs, borders);
 	for (unsigned int i = 0; i < jobs && !err; i++) {
 		s->unknown += w[i].no_id;
-		s->gaps_unlisted |= w[i].borders_unlisted;
 		ids_join(s, &w[i]);
 	}
 	if (!err)
 		err = threads_join(job->t, w, jobs);
 	if (!err)
-		err = ends_join(job->t, borders);
+		ends_join(job->t, borders);
 	return err;
 }

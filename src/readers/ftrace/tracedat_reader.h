@@ -71,12 +71,8 @@ struct tracedat_scan {
 	uint64_t *nr, *first_time; /* by slot (ftrace_events_slots()): events, time of the first */
 	uint64_t nr_gaps;	   /* see CPU_STREAM_GAP */
 	uint64_t unknown;	  /* events without a usable format */
-	struct scanned_loss *gap; /* of CPUs with losses without a place; lost 0 */
-	size_t nr_listed, max_listed;
-	bool gaps_unlisted; /* there are too many, or the order of one and an event is not known */
 	struct rows_piece *row_piece; /* of tracedat_rows.c, owned; piece[] is then in its order */
 	struct rows_loss *row_loss;
-	struct rows_gap *row_gap;
 	bool unordered; /* a CPU's clock went backwards, or the order of a loss and an event is not known */
 };
 

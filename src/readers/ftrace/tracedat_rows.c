@@ -196,10 +196,8 @@ static bool is_plain(const struct tracedat *t)
 		return unsuited("losses are events");
 	for (unsigned int i = 0; i < t->file.nr_cpus; i++) {
 		const struct cpu_totals *total = &s->total[i];
-		bool misses = cpu_left(&t->file.cpu[i], total) || t->cpu[i].unplaced;
-
-		if (total->cut || total->damaged || t->file.cpu[i].frame ||
-		    (misses && !total->last) || (t->cpu[i].unplaced && s->gaps_unlisted))
+		if (total->cut || total->damaged || t->file.cpu[i].frame || t->cpu[i].unplaced ||
+		    (cpu_left(&t->file.cpu[i], total) && !total->last))
 			return unsuited("data is damaged, or missing in an unknown order");
 	}
 	for (size_t i = 0; i < s->nr_pieces; i++)
@@ -279,31 +277,11 @@ static bool losses_list(struct tracedat *t, struct rows_source *ret)
 	return true;
 }
 
-ORDER_BY(by_cpu, struct rows_gap, cpu, time_ns, until_ns)
-
-static bool gaps_list(struct tracedat *t, struct rows_source *ret)
-{
-	struct tracedat_scan *s = t->scan;
-	struct rows_gap *all = calloc(s->nr_listed + 1, sizeof(*all));
-
-	if (!all)
-		return unsuited("out of memory");
-	for (size_t i = 0; i < s->nr_listed; i++)
-		all[i] = (struct rows_gap){.time_ns = tracedat_time(t, s->gap[i].time),
-					   .until_ns = until_ns(t, s->gap[i].until),
-					   .cpu = (uint16_t)t->file.cpu[s->gap[i].cpu].cpu};
-	qsort(all, s->nr_listed, sizeof(*all), by_cpu);
-	s->row_gap = all;
-	ret->gap = all;
-	ret->nr_gaps = s->nr_listed;
-	return true;
-}
-
 static bool rows_open(struct reader *r, struct rows_source *ret)
 {
 	struct tracedat *t = (struct tracedat *)r;
 
-	if (!is_plain(t) || !pieces_sort(t) || !losses_list(t, ret) || !gaps_list(t, ret))
+	if (!is_plain(t) || !pieces_sort(t) || !losses_list(t, ret))
 		return false;
 	ret->piece = t->scan->row_piece;
 	ret->nr_pieces = t->scan->nr_pieces;
@@ -445,8 +423,6 @@ static bool rows_read(struct rows_cursor *c, const struct rows_plan *plan, size_
 	while (fine && (more = tracedat_pages_next(&c->pages, &data)) > 0) {
 		struct ftrace_page page;
 
-		if (t->cpu[piece->at.cpu].unplaced)
-			f.run = NULL;
 		fine = !ftrace_page_open(&page, data, t->file.page_size, t->file.commit_size) &&
 		       page_fill(t, &page, &f, piece->nr_events, &nr);
 	}
@@ -461,7 +437,7 @@ static void rows_finish(struct reader *r)
 	struct tracedat *t = (struct tracedat *)r;
 	struct trace_info *info = &r->info;
 
-	info->nr_events += nr_losses(t) + t->scan->nr_gaps;
+	info->nr_events += nr_losses(t);
 	for (unsigned int i = 0; i < t->file.nr_cpus; i++) {
 		struct cpu_totals *total = &t->cpu[i].total;
 		uint64_t end_ns = tracedat_time(t, t->scan->total[i].last);

@@ -15,7 +15,6 @@
 enum {
 	JOBS_MAX = 16,
 	PIECES_PER_JOB = 16, /* at least: below, starting a thread costs too much */
-	BORDERS_MAX = 1 << 18, /* of pages, found by one worker; beyond, gaps are read in batches only */
 };
 
 /* ---- a piece ---- */
@@ -106,28 +105,6 @@ static int missed_note(struct scan_worker *w, const struct ftrace_page *p,
 	return loss_add(w, loss);
 }
 
-static void border_note(struct scan_worker *w, const struct ftrace_page *p,
-			struct piece_found *found, size_t piece)
-{
-	struct ftrace_page ahead = *p;
-	uint64_t next = UINT64_MAX;
-	const uint8_t *entry;
-	size_t len;
-
-	++*(found->last ? &found->borders : &found->early);
-	if (w->nr_borders == BORDERS_MAX ||
-	    array_reserve(w->border, w->nr_borders + 1, w->max_borders)) {
-		w->borders_unlisted = true;
-		return;
-	}
-	ftrace_page_next(&ahead, &entry, &len, &next);
-	w->border[w->nr_borders++] = (struct border_found){.from = found->last,
-							   .page = p->time,
-							   .next = next,
-							   .piece = (uint32_t)piece,
-							   .has_from = found->last > 0};
-}
-
 static int piece_scan(struct scan_worker *w, size_t i)
 {
 	const struct tracedat_file *f = &w->job->t->file;
@@ -147,7 +124,7 @@ static int piece_scan(struct scan_worker *w, size_t i)
 		if (page.missed)
 			err = missed_note(w, &page, found, i);
 		else
-			border_note(w, &page, found, i);
+			++*(found->last ? &found->borders : &found->early);
 		page_scan(w, &page, found, i);
 	}
 	if (!err && !more)
@@ -196,7 +173,6 @@ static void worker_deinit(struct scan_worker *w)
 	tracedat_pages_deinit(&w->pages);
 	hash_deinit(&w->threads);
 	free(w->loss);
-	free(w->border);
 	free(w->nr);
 	free(w->first_time);
 }
@@ -274,8 +250,6 @@ void tracedat_scan_free(struct tracedat *t)
 	free(t->scan->total);
 	free(t->scan->row_piece);
 	free(t->scan->row_loss);
-	free(t->scan->row_gap);
-	free(t->scan->gap);
 	free(t->scan->nr);
 	free(t->scan->first_time);
 	free(t->scan);
