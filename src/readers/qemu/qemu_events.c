@@ -5,7 +5,8 @@
  *
  * QEMU names a queue by its address only; virtio_queue_notify and virtio_notify also name the device. Until one of them
  * was seen, the device and the number of a queue are not recorded. Nor are an element's descriptor head, which its
- * address stands for while it is in flight, and whether a notification came through an eventfd.
+ * address stands for while it is in flight, whether a notification came through an eventfd, and what the log's author
+ * has masked ("vq <redacted>", "0xXXXX", "cpu_index xx").
  */
 
 #include <ctype.h>
@@ -300,12 +301,11 @@ static const char *value_find(struct text_slice text, const char *word)
 	size_t len = strlen(word);
 	const char *p = text.at, *end = p + text.len;
 
-	for (; (p = memmem(p, (size_t)(end - p), word, len)); p++) {
+	for (; (p = memmem(p, (size_t)(end - p), word, len)); p++)
 		if (*word == '(')
 			return p + 1;
-		if ((p == text.at || p[-1] == ' ') && (p[len] == ' ' || p[len] == '='))
+		else if ((p == text.at || p[-1] == ' ') && (p[len] == ' ' || p[len] == '='))
 			return p + len + 1;
-	}
 	return NULL;
 }
 
@@ -318,17 +318,22 @@ static const char *arg_find(const struct arg *a, struct text_slice text)
 		p = value_find(text, a->log);
 	if (!p || p >= end || *p == ' ')
 		return NULL;
-	if (end - p >= 2 && (!memcmp(p, "0x", 2) || !memcmp(p, "0X", 2)))
-		return end - p > 2 && isxdigit((unsigned char)p[2]) ? p : NULL;
-	return p;
+	return end - p == 2 && (!memcmp(p, "0x", 2) || !memcmp(p, "0X", 2)) ? NULL : p;
+}
+
+static bool is_masked(const struct arg *a, const char *p, const char *end)
+{
+	if (a->kind == WIDTH && !text_is_digit(*p))
+		return *p != 'b' && *p != 'w' && *p != 'l';
+	return text_number_is_masked(p, end);
 }
 
 void qemu_tid_learn(struct qemu_events *e, uint32_t tid, struct text_slice args)
 {
 	const char *p = tid ? value_find(args, "cpu_index") : NULL;
-	bool is_new = false;
-	struct tid_vcpu *t = p ? hash_add_u64(&e->tids, tid, &is_new) : NULL;
-	uint16_t vcpu = p ? (uint16_t)text_number(&p) : 0;
+	bool is_new = false, known = p && !text_number_is_masked(p, args.at + args.len);
+	struct tid_vcpu *t = known ? hash_add_u64(&e->tids, tid, &is_new) : NULL;
+	uint16_t vcpu = known ? (uint16_t)text_number(&p) : 0;
 
 	if (t && is_new)
 		t->vcpu = vcpu;
@@ -362,9 +367,11 @@ static uint64_t args_of_text(const struct qemu_event *known, struct text_slice t
 		const struct arg *a = &known->arg[i];
 		const char *p = arg_find(a, text);
 
-		if (p && a->kind == WIDTH && !text_is_digit(*p))
+		if (!p || is_masked(a, p, text.at + text.len))
+			continue;
+		if (a->kind == WIDTH && !text_is_digit(*p))
 			present |= arg_put(a, (unsigned char)*p, record, vcpu);
-		else if (p)
+		else
 			present |= arg_put(a, text_number(&p), record, vcpu);
 	}
 	return present;
@@ -403,10 +410,9 @@ static void queue_learn(struct qemu_events *e, uint64_t vq, uint64_t vdev, const
 {
 	struct queue *q = vq ? hash_add_u64(&e->queues, vq, NULL) : NULL;
 
-	if (!q)
-		return;
-	q->vdev = vdev;
-	if (!queue)
+	if (q)
+		q->vdev = vdev;
+	if (!q || !queue)
 		return;
 	q->queue = *queue;
 	q->has_queue = true;
@@ -419,13 +425,15 @@ static struct queue queue_of(const struct qemu_events *e, uint64_t vq)
 	return q ? *q : (struct queue){.vq = vq};
 }
 
-#define QUEUE_OF_VQ(event)                                                                         \
-	((q.vdev ? HAS(event, vdev) : 0) | (q.has_queue ? HAS(event, queue) : 0))
+#define QUEUE_OF_VQ(record, event)                                                                 \
+	(q = queue_of(e, (record)->vq), (record)->vdev = q.vdev, (record)->queue = q.queue,        \
+	 (q.vdev ? HAS(event, vdev) : 0) | (q.has_queue ? HAS(event, queue) : 0))
 
-/* What QEMU leaves out, as far as it is known. Returns which fields that are, RECORD_BIT(). */
+/* What QEMU leaves out, as far as it is known from what it has. Returns which fields that are, both RECORD_BIT(). */
 static uint64_t record_complete(struct qemu_events *e, const struct qemu_event *known,
-				uint8_t *record)
+				uint8_t *record, uint64_t has)
 {
+	const uint64_t nums = HAS(virtqueue_pop, in_num) | HAS(virtqueue_pop, out_num);
 	struct rec_virtqueue_pop *pop = (void *)record;
 	struct rec_virtqueue_fill *fill = (void *)record;
 	struct rec_virtqueue_flush *flush = (void *)record;
@@ -436,7 +444,8 @@ static uint64_t record_complete(struct qemu_events *e, const struct qemu_event *
 
 	switch (known->id) {
 	case EV_virtio_queue_notify:
-		queue_learn(e, kick->vq, kick->vdev, &kick->queue);
+		queue_learn(e, kick->vq, kick->vdev,
+			    has & HAS(virtio_queue_notify, queue) ? &kick->queue : NULL);
 		return 0;
 	case EV_virtio_notify:
 		queue_learn(e, notify->vq, notify->vdev, NULL);
@@ -444,21 +453,13 @@ static uint64_t record_complete(struct qemu_events *e, const struct qemu_event *
 		notify->queue = q.queue;
 		return q.has_queue ? HAS(virtio_notify, queue) : 0;
 	case EV_virtqueue_pop:
-		q = queue_of(e, pop->vq);
-		pop->vdev = q.vdev;
-		pop->queue = q.queue;
 		pop->ndescs = pop->in_num + pop->out_num;
-		return QUEUE_OF_VQ(virtqueue_pop) | HAS(virtqueue_pop, ndescs);
+		return QUEUE_OF_VQ(pop, virtqueue_pop) |
+		       ((has & nums) == nums ? HAS(virtqueue_pop, ndescs) : 0);
 	case EV_virtqueue_fill:
-		q = queue_of(e, fill->vq);
-		fill->vdev = q.vdev;
-		fill->queue = q.queue;
-		return QUEUE_OF_VQ(virtqueue_fill);
+		return QUEUE_OF_VQ(fill, virtqueue_fill);
 	case EV_virtqueue_flush:
-		q = queue_of(e, flush->vq);
-		flush->vdev = q.vdev;
-		flush->queue = q.queue;
-		return QUEUE_OF_VQ(virtqueue_flush);
+		return QUEUE_OF_VQ(flush, virtqueue_flush);
 	case EV_qemu_pio:
 		pio->count = 1;
 		return HAS(qemu_pio, count);
@@ -509,10 +510,9 @@ static uint16_t special_make(const struct qemu_events *e, const struct qemu_name
 
 		if (!word_is(args, p->name))
 			continue;
-		if (p->step) {
-			step->step = p->step;
+		step->step = p->step;
+		if (p->step)
 			return EV_migrate_step;
-		}
 		state->running = p->running;
 		state->state = p->state;
 		return EV_vm_state;
@@ -568,7 +568,7 @@ static const struct event_type *known_make(struct qemu_events *e, struct qemu_na
 		present |= args_of_text(n->known, args, to, vcpu);
 	if (n->known->one_size)
 		memcpy(to + n->known->one_offset, &one, n->known->one_size);
-	present |= record_complete(e, n->known, to);
+	present |= record_complete(e, n->known, to, present);
 	return event_shape_type(&n->shapes, n->type, present);
 }
 

@@ -45,11 +45,24 @@ static bool event_parse(struct qemu_line *l, const char *s, const char *end)
 	return l->name.len;
 }
 
+/* "<pid>@", "xxxx@", "****@": a number that a person has masked. Returns the end of the mask. */
+static const char *mask_skip(const char *s)
+{
+	const char *p = s + strspn(s, "xX*#?");
+
+	if (*s == '<' && (p = s + 1 + strspn(s + 1, "abcdefghijklmnopqrstuvwxyz-_")) > s + 1)
+		p += *p == '>';
+	return *p == '@' ? p : s;
+}
+
 /* "TID@SEC.USEC:NAME ARGS", "PID@NS NAME ARGS" */
 static enum qemu_form stamped_parse(struct qemu_line *l, const char *s, const char *end)
 {
 	const char *p = s, *digits;
 	uint64_t id = text_decimal(&p), time, us;
+
+	if (p == s)
+		p = mask_skip(s);
 
 	if (p == s || *p != '@' || id > UINT32_MAX)
 		return QEMU_NO_EVENT;

@@ -247,6 +247,17 @@ void text_line_unread(struct text_lines *t, char *at, char *end)
 	t->number--;
 }
 
+bool text_number_is_masked(const char *p, const char *end)
+{
+	p += *p == '-';
+	if (!strncmp(p, "(nil)", 5) || !strncmp(p, "(null)", 6))
+		return false;
+	if (!text_is_digit(*p))
+		return true;
+	text_number(&p);
+	return p < end && (!text_number_ends(p) || strchr("<[", *p));
+}
+
 uint64_t text_hex(const char **p)
 {
 	const char *s = *p;

@@ -203,6 +203,12 @@ static inline uint64_t text_number(const char **p)
 	return minus ? -value : value;
 }
 
+/*
+ * Is the value that begins here no number, but what a person has put in its place, as of "0x55XXXX", "<redacted>",
+ * "xx", "***"? NULL as printf() has it is a number.
+ */
+bool text_number_is_masked(const char *p, const char *end);
+
 /* May a number end here? Not if letters, digits or signs follow that no tool prints after one. */
 static inline bool text_number_ends(const char *p)
 {
