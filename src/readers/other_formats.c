@@ -3,9 +3,11 @@
  * What other tools write and no reader reads, recognized to say what it is and how to get what is read: tables of
  * counts, which have no times and no threads (tool_table.h), and traces that another program prints as text.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -14,6 +16,11 @@
 #include "readers/perf/perfdata.h"
 #include "readers/readers.h"
 #include "readers/text/tool_table.h"
+
+enum {
+	BASE64_WIDTH_MIN = 60, /* of base64, uuencode -m, OpenSSL, and mails: 60 to 76 */
+	HEX_BYTES_MIN = 16,
+};
 
 struct other_format {
 	const char *mark; /* in the first bytes of the file */
@@ -33,6 +40,10 @@ static const char perf_trace_instead[] =
 	"record the events: perf record -a -e 'kvm:*', and give perf.data or the text of perf "
 	"script; or hostrace record --vm PID";
 
+static const char strace_instead[] =
+	"record the exits: hostrace record --vm PID, or trace-cmd record -e kvm; system calls "
+	"alone: perf trace -s -p PID, whose table 'hostrace exits' shows";
+
 static const struct other_format formats[] = {
 	{" kvm:kvm_exit(", "text of perf trace", perf_trace_instead},
 	{" kvm:kvm_entry(", "text of perf trace", perf_trace_instead},
@@ -49,6 +60,18 @@ static const struct other_format formats[] = {
 	 babeltrace_instead},
 	{"|512n8u  131u2m", "a heat map of stap/exitheatmap.stp", stap_instead},
 	{"queue verdict       device", "a table of stap/virtqueueleaks.stp", stap_instead},
+};
+
+/* Files that were made text for a mail: what makes them again, before the file's name. */
+static const struct encoded {
+	const char *mark; /* in a line that begins with it */
+	const char *what, *instead;
+} encodings[] = {
+	{"begin-base64 ", "uuencoded", "decode it: uudecode -o trace.dat"},
+	{"begin 644 ", "uuencoded", "decode it: uudecode -o trace.dat"},
+	{"begin 600 ", "uuencoded", "decode it: uudecode -o trace.dat"},
+	{"Content-Transfer-Encoding: base64", "a mail with an attachment in base64",
+	 "save the attachment with the mail program, or: munpack"},
 };
 
 static int refuse(const char *path, const char *what, const char *instead)
@@ -104,6 +127,144 @@ static bool is_perf_trace(const char *text, size_t len)
 	return false;
 }
 
+/* ---- files as text ---- */
+
+static const char *line_end(const char *p, const char *end)
+{
+	const char *newline = memchr(p, '\n', (size_t)(end - p));
+
+	return newline ? newline : end;
+}
+
+static const struct encoded *encoded_find(const char *text, size_t len)
+{
+	const char *end = text + len;
+
+	for (const char *p = text; p < end; p = line_end(p, end) + 1)
+		for (size_t i = 0; i < sizeof(encodings) / sizeof(*encodings); i++)
+			if ((size_t)(end - p) > strlen(encodings[i].mark) &&
+			    !strncasecmp(p, encodings[i].mark, strlen(encodings[i].mark)))
+				return &encodings[i];
+	return NULL;
+}
+
+static const char hex_digits[] = "0123456789abcdefABCDEF";
+
+static bool is_base64_digit(char c)
+{
+	return isalnum((unsigned char)c) || c == '+' || c == '/' || c == '=' || c == '\r';
+}
+
+/* Lines of one length, but for the last, or a single one, with nothing but digits of base64. */
+static bool is_base64(const char *text, size_t len)
+{
+	const char *end = text + len;
+	size_t width = 0, size;
+
+	for (const char *p = text; p < end; p += size + 1) {
+		size = (size_t)(line_end(p, end) - p);
+		width = p == text ? size : width;
+		if (size > width || (size < width && p + size + 1 < end))
+			return false;
+		for (size_t i = 0; i < size; i++)
+			if (!is_base64_digit(p[i]))
+				return false;
+	}
+	return width >= BASE64_WIDTH_MIN && isalnum((unsigned char)*text);
+}
+
+/* "00000010: 6e67 3600" of xxd, "00000010  17 08 44" of hexdump -C, "000010 17 08" of od -A x -t x1 */
+static bool is_hex_line(const char *s, const char *end, bool *ret_xxd)
+{
+	size_t len = (size_t)(end - s), digits, bytes = 0, word;
+	char line[64] = "";
+	const char *p = line;
+
+	memcpy(line, s, len < sizeof(line) - 1 ? len : sizeof(line) - 1);
+	digits = strspn(p, hex_digits);
+	p += digits;
+	*ret_xxd = *p == ':';
+	p += *ret_xxd;
+	for (; *p == ' '; p += word) {
+		p += strspn(p, " ");
+		word = strspn(p, hex_digits);
+		if (word % 2 || !word)
+			break;
+		bytes += word / 2;
+	}
+	return digits >= 6 && digits <= 16 && bytes >= HEX_BYTES_MIN;
+}
+
+static bool is_hex_dump(const char *text, size_t len, bool *ret_xxd)
+{
+	const char *end = text + len, *first = line_end(text, end), *second;
+
+	if (first == end)
+		return false;
+	second = line_end(first + 1, end);
+	return is_hex_line(text, first, ret_xxd) && is_hex_line(first + 1, second, ret_xxd);
+}
+
+/* "[pid  4325] ioctl(23, KVM_RUN, 0) = 0", "4325  12:00:00.1 <... ioctl resumed>", "% time  seconds  usecs/call" */
+static bool is_strace_line(const char *p, const char *end)
+{
+	static const char heading[] = "% time     seconds  usecs/call     calls";
+	char line[256] = "";
+	size_t n, len = (size_t)(end - p);
+	const char *call;
+
+	memcpy(line, p, len < sizeof(line) - 1 ? len : sizeof(line) - 1);
+	if (!strncmp(line, heading, sizeof(heading) - 1))
+		return true;
+	p = line + strspn(line, " ");
+	if (!strncmp(p, "[pid ", 5))
+		p += strcspn(p, "]") + (strchr(p, ']') != NULL);
+	p += strspn(p, " 0123456789.:");
+	if (!strncmp(p, "<... ", 5))
+		return strstr(p, " resumed>");
+	call = p;
+	n = strspn(p, "abcdefghijklmnopqrstuvwxyz_0123456789");
+	p += n;
+	return n && isalpha((unsigned char)*call) && *p == '(' &&
+	       (strstr(p, ") = ") || strstr(p, ")     = ") || strstr(p, "<unfinished ...>") ||
+		strstr(p, ", KVM_"));
+}
+
+static bool is_strace(const char *text, size_t len)
+{
+	const char *end = text + len;
+
+	for (const char *p = text; p < end; p = line_end(p, end) + 1)
+		if (is_strace_line(p, line_end(p, end)))
+			return true;
+	return false;
+}
+
+/* Some of their lines look like those of tables. */
+static int dump_refuse(const char *path, const char *text, size_t len)
+{
+	bool xxd;
+
+	if (is_base64(text, len))
+		return fail_hint(fail(-EINVAL, "%s is base64, not a trace", path),
+				 "decode it: base64 -d %s >trace.dat", path);
+	if (!is_hex_dump(text, len, &xxd))
+		return 0;
+	fail(-EINVAL, "%s is a dump in hexadecimal, not a trace", path);
+	if (xxd)
+		return fail_hint(-EINVAL, "restore the file: xxd -r %s >trace.dat", path);
+	return fail_hint(-EINVAL, "give the file itself: hexdump and od leave out repeated lines");
+}
+
+static int encoded_refuse(const char *path, const char *text, size_t len)
+{
+	const struct encoded *e = encoded_find(text, len);
+
+	return e ? fail_hint(fail(-EINVAL, "%s is %s, not a trace", path, e->what), "%s %s",
+			     e->instead, path)
+		 : 0;
+}
+
 /* Counts and events in forms that nobody foresaw: what their rows and lines should be like. */
 static bool names_exits(const char *text, size_t len)
 {
@@ -121,8 +282,11 @@ static bool names_exits(const char *text, size_t len)
 
 int other_format_refuse(const char *path, struct open_files *files, const uint8_t *head, size_t len)
 {
-	const char *tool = tool_table_probe((const char *)head, len);
+	int err = dump_refuse(path, (const char *)head, len);
+	const char *tool = err ? NULL : tool_table_probe((const char *)head, len);
 
+	if (err)
+		return err;
 	if (!tool && len == READER_PROBE_BYTES && !memchr(head, '\0', len))
 		tool = tool_table_find(path, files);
 	if (tool)
@@ -142,6 +306,11 @@ int other_format_refuse(const char *path, struct open_files *files, const uint8_
 	}
 	if (is_perf_trace((const char *)head, len))
 		return refuse(path, "text of perf trace", perf_trace_instead);
+	err = encoded_refuse(path, (const char *)head, len);
+	if (err)
+		return err;
+	if (is_strace((const char *)head, len))
+		return refuse(path, "text of strace", strace_instead);
 	if (names_exits((const char *)head, len))
 		return fail_hint(fail(-EINVAL,
 				      "%s names KVM's events or exit reasons, but not in a form "

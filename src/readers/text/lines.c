@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Fills the buffer from a file or a source, converts UTF-16, and returns line after line. */
+/* Fills the buffer from a file or a source, converts UTF-16 and UTF-32, and returns line after line. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -64,54 +64,76 @@ int text_lines_rewind(struct text_lines *t)
 	return 0;
 }
 
-/* Is every other byte from `first` on a character of ASCII, and the others 0? */
-static bool is_wide_ascii(const uint8_t *head, unsigned int first)
+/* Is every byte of its character's width, from the place `first` on, a character of ASCII, and the others 0? */
+static bool is_wide_ascii(const uint8_t *head, unsigned int width, unsigned int first)
 {
 	for (unsigned int i = 0; i < TEXT_MARK_BYTES; i++) {
 		bool is_text = isprint(head[i]) || isspace(head[i]);
 
-		if (i % 2 == first ? !is_text : head[i] != 0)
+		if (i % width == first ? !is_text : head[i] != 0)
 			return false;
 	}
 	return true;
 }
 
+static bool is_marked(const uint8_t *head, size_t len, const char *mark, size_t size)
+{
+	return len >= size && !memcmp(head, mark, size);
+}
+
 enum text_encoding text_encoding_of(const uint8_t *head, size_t len)
 {
-	if (len < 2)
-		return ENCODING_BYTES;
-	if (len >= TEXT_MARK_BYTES && (is_wide_ascii(head, 0) || is_wide_ascii(head, 1)))
-		return head[0] ? ENCODING_UTF16_LE : ENCODING_UTF16_BE;
-	return head[0] == 0xff && head[1] == 0xfe   ? ENCODING_UTF16_LE
-	       : head[0] == 0xfe && head[1] == 0xff ? ENCODING_UTF16_BE
-						    : ENCODING_BYTES;
+	static const struct {
+		const char *mark;
+		uint8_t width, first; /* of a character; its lowest byte */
+		enum text_encoding encoding;
+	} known[] = {
+		{"\xff\xfe\0\0", 4, 0, ENCODING_UTF32_LE},
+		{"\0\0\xfe\xff", 4, 3, ENCODING_UTF32_BE},
+		{"\xff\xfe", 2, 0, ENCODING_UTF16_LE},
+		{"\xfe\xff", 2, 1, ENCODING_UTF16_BE},
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (is_marked(head, len, known[i].mark, known[i].width) ||
+		    (len >= TEXT_MARK_BYTES &&
+		     is_wide_ascii(head, known[i].width, known[i].first)))
+			return known[i].encoding;
+	return ENCODING_BYTES;
+}
+
+static size_t encoding_width(enum text_encoding encoding)
+{
+	return encoding >= ENCODING_UTF32_LE ? 4 : encoding >= ENCODING_UTF16_LE ? 2 : 1;
 }
 
 void text_decode(enum text_encoding encoding, uint8_t *bytes, size_t *len)
 {
+	bool big = encoding == ENCODING_UTF16_BE || encoding == ENCODING_UTF32_BE;
+	size_t width = encoding_width(encoding);
 	uint8_t *to = bytes;
 
 	if (encoding == ENCODING_BYTES)
 		return;
-	for (size_t i = 0; i + 1 < *len; i += 2) {
-		unsigned int low = encoding == ENCODING_UTF16_LE ? bytes[i] : bytes[i + 1],
-			     c = (unsigned int)(encoding == ENCODING_UTF16_LE ? bytes[i + 1]
-									      : bytes[i])
-					 << 8 |
-				 low;
+	for (size_t i = 0; i + width <= *len; i += width) {
+		uint32_t c = 0;
 
+		for (size_t k = 0; k < width; k++)
+			c |= (uint32_t)bytes[i + k] << 8 * (big ? width - 1 - k : k);
 		if (c != 0xfeff)
 			*to++ = (uint8_t)(c < 0x80 ? c : c == 0xa0 ? ' ' : '?');
 	}
 	*len = (size_t)(to - bytes);
 }
 
-/* Decodes what was read to t->end; half a character at its end is read again. */
-static size_t utf16_read(struct text_lines *t, size_t len)
+/* Decodes what was read to t->end; a part of a character at its end is read again. */
+static size_t wide_read(struct text_lines *t, size_t len)
 {
-	if (len % 2 && len > 1)
-		t->offset--;
-	len -= len % 2;
+	size_t width = encoding_width(t->encoding), part = len % width;
+
+	if (len >= width)
+		t->offset -= part;
+	len -= part;
 	text_decode(t->encoding, (uint8_t *)t->end, &len);
 	return len;
 }
@@ -171,7 +193,7 @@ static void lines_refill(struct text_lines *t)
 
 		progress_read(len);
 		if (t->encoding)
-			len = utf16_read(t, len);
+			len = wide_read(t, len);
 		t->end += len;
 		text_returns_replace(t->at, t->end);
 	} else {

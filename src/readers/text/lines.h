@@ -26,7 +26,13 @@ struct text_source; /* text_source.h */
 struct text_lines {
 	struct text_source *source; /* owned; NULL: fd is read */
 	struct paste *paste; /* paste.h; owned; NULL: lines are as they are in the file */
-	enum text_encoding { ENCODING_BYTES, ENCODING_UTF16_LE, ENCODING_UTF16_BE } encoding;
+	enum text_encoding {
+		ENCODING_BYTES,
+		ENCODING_UTF16_LE,
+		ENCODING_UTF16_BE,
+		ENCODING_UTF32_LE,
+		ENCODING_UTF32_BE,
+	} encoding;
 	bool babeltrace; /* lines are rewritten: babeltrace.h */
 	int fd;
 	uint64_t offset; /* what is read next of it, whose own position others share */
@@ -66,8 +72,9 @@ void text_lines_close(struct text_lines *t);
 int text_lines_rewind(struct text_lines *t);
 
 /*
- * UTF-16, of Windows, to bytes: NBSP becomes a blank, and other characters beyond ASCII '?'. The head decides by its
- * byte order mark or, of iconv -t UTF-16LE, by zeros between characters of ASCII; *len is in bytes, before and after.
+ * UTF-16, of Windows, and UTF-32 to bytes: NBSP becomes a blank, and other characters beyond ASCII '?'. The head
+ * decides by its byte order mark or, of iconv -t UTF-16LE, by zeros between characters of ASCII; *len is in bytes,
+ * before and after.
  */
 enum { TEXT_MARK_BYTES = 16 };
 enum text_encoding text_encoding_of(const uint8_t *head, size_t len);
