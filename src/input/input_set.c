@@ -398,6 +398,7 @@ static int qemu_logs_check(const struct input_set *set)
 
 	for (unsigned int i = 0; i < set->nr_hosts; i++) {
 		const struct trace_info *info = &set->input[i].reader->info;
+		bool earlier = first && info->start_ns < first->start_ns;
 
 		if (!info->kind || strcmp(info->kind, "QEMU log") != 0)
 			continue;
@@ -406,8 +407,11 @@ static int qemu_logs_check(const struct input_set *set)
 			     "%s and %s: the logs of two QEMUs would be shown as of one VM",
 			     first->file, info->file);
 			return fail_hint(-EINVAL,
-					 "read each alone; parts of one log in one file: cat %s %s",
-					 first->file, info->file);
+					 "read each alone; parts of one log, and for downtime "
+					 "the logs of a migration's source and destination, in one "
+					 "file: cat %s %s >both.log",
+					 earlier ? info->file : first->file,
+					 earlier ? first->file : info->file);
 		}
 		first = info;
 	}

@@ -35,13 +35,17 @@ json_t *downtime_report_caveats(const struct downtime_report *r)
 		no_step += end == STOP_MIGRATED && !n->steps;
 	}
 	caveat_count(list,
-		  "sent: migrations whose destination is not in this trace; add its recording with "
-		  "-i",
+		  r->is_log ? "sent: migrations whose destination is not in this log; put its log "
+			      "behind this one: cat source.log destination.log >both.log"
+			    : "sent: migrations whose destination is not in this trace; add its "
+			      "recording with -i",
 		  ends[STOP_SENT]);
-	caveat_count(
-		list,
-		"arrived: migrations whose source is not in this trace; add its recording with -i",
-		ends[STOP_ARRIVED]);
+	caveat_count(list,
+		  r->is_log ? "arrived: migrations whose source is not in this log; put its log "
+			      "before this one: cat source.log destination.log >both.log"
+			    : "arrived: migrations whose source is not in this trace; add its "
+			      "recording with -i",
+		  ends[STOP_ARRIVED]);
 	caveat_count(list,
 		  "arrivals for which more than one VM was waiting: they are rows of their own",
 		  n->ambiguous);

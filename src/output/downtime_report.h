@@ -12,6 +12,7 @@ struct downtime_report {
 	const struct vm_names *vms;	 /* borrowed */
 	uint64_t start_ns;		 /* of the trace: seconds in text count from it */
 	uint64_t since_ns, until_ns;	 /* the time window, or all of the recording */
+	bool is_log; /* a log of QEMU's was read */
 };
 
 /* What limits these figures: an array; new reference. */

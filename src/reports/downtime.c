@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The times for which VMs were stopped, by phase (analyzers/downtime). */
 #include <errno.h>
+#include <string.h>
 
 #include "analyzers/downtime/downtime.h"
 #include "base/error.h"
@@ -32,6 +33,13 @@ static int downtime_feed(void *state, const struct event *ev)
 }
 
 
+static bool is_log(const struct input_set *in)
+{
+	const char *kind = in->input[0].reader->info.kind;
+
+	return kind && !strcmp(kind, "QEMU log");
+}
+
 static int downtime_write(struct result *result, const struct output *out)
 {
 	const struct stops *s = result->state;
@@ -39,7 +47,8 @@ static int downtime_write(struct result *result, const struct output *out)
 				    .vms = result->in->vms,
 				    .start_ns = result->in->reader->info.start_ns,
 				    .since_ns = input_set_host_start_ns(result->in),
-				    .until_ns = input_set_host_end_ns(result->in)};
+				    .until_ns = input_set_host_end_ns(result->in),
+				    .is_log = is_log(result->in)};
 	struct report report = result_report(result, out);
 	struct table t = {0};
 	int err = downtime_report_rows(&r, &t);

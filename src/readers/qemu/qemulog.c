@@ -126,8 +126,8 @@ static int qemu_two_end(const struct qemu_two *t, struct trace_info *info)
 		trace_info_caveat(info,
 				  "%s: line %" PRIu64
 				  " is of a migration's destination, lines before it are of its "
-				  "source: the logs of two QEMUs are shown as of one VM (put each "
-				  "in a file of its own)",
+				  "source: the logs of two QEMUs are shown as of one VM (but for "
+				  "downtime, put each in a file of its own)",
 				  info->file, t->destination_line);
 	return t->behind >= BEHIND_MIN_WORDS && t->words ? back_fail(t, info->file) : 0;
 }
