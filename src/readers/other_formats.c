@@ -40,6 +40,11 @@ static const char perf_trace_instead[] =
 	"record the events: perf record -a -e 'kvm:*', and give perf.data or the text of perf "
 	"script; or hostrace record --vm PID";
 
+static const char histogram_instead[] =
+	"it has no exits and no reasons: record the events (hostrace record --vm PID, trace-cmd "
+	"record -e kvm), of which 'hostrace histogram exit-latency' shows the same; without a "
+	"recording: hostrace stat --vm PID";
+
 static const char strace_instead[] =
 	"record the exits: hostrace record --vm PID, or trace-cmd record -e kvm; system calls "
 	"alone: perf trace -s -p PID, whose table 'hostrace exits' shows";
@@ -56,6 +61,9 @@ static const struct other_format formats[] = {
 	{", name = sched_", babeltrace, babeltrace_instead},
 	{" kvm_x86_exit: { ", babeltrace, babeltrace_instead},
 	{" kvm_x86_entry: { ", babeltrace, babeltrace_instead},
+	{" : count     distribution", "a histogram of bcc (funclatency, runqlat)",
+	 histogram_instead},
+	{"#   DURATION     |      COUNT", "a histogram of perf ftrace latency", histogram_instead},
 	{"{Trace 0, Stream class ID ", "text of babeltrace2's sink.text.details",
 	 babeltrace_instead},
 	{"|512n8u  131u2m", "a heat map of stap/exitheatmap.stp", stap_instead},
