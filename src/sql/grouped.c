@@ -52,13 +52,14 @@ struct text_entry {
 
 struct grouped {
 	struct grouping of;
-	unsigned int nr_keys, nr_others;
-	uint8_t key[GROUP_KEYS_MAX], other[GROUP_COLUMNS_MAX]; /* columns */
+	unsigned int nr_others;
+	uint8_t other[GROUP_COLUMNS_MAX]; /* columns that are no keys */
 	uint64_t bytes, bytes_max;
 	struct hash_table groups, texts;
 	char **text; /* by number */
 	uint64_t nr_texts;
 	struct group *first, *last;
+	size_t nr_groups;
 
 	enum tag tag[GROUP_COLUMNS_MAX]; /* of the row that is added, by column */
 	uint64_t code[GROUP_COLUMNS_MAX];
@@ -90,21 +91,43 @@ static bool groups_only(sqlite3_index_info *info)
 }
 #endif
 
-bool grouping_plan(sqlite3_index_info *info, uint64_t not_keys, uint64_t never,
-		   struct grouping *ret)
+static uint64_t column_bit(int column)
 {
-	*ret = (struct grouping){.used = info->colUsed};
-	if (!groups_only(info))
-		return false;
+	return UINT64_C(1) << column;
+}
+
+static uint64_t keys_mask(const struct grouping *g)
+{
+	uint64_t mask = 0;
+
+	for (unsigned int i = 0; i < g->nr_keys; i++)
+		mask |= column_bit(g->key[i].column);
+	return mask;
+}
+
+/* The columns of GROUP BY, each once. False: one that cannot be a key. */
+static bool keys_plan(const sqlite3_index_info *info, struct grouping *ret)
+{
 	for (int i = 0; i < info->nOrderBy; i++) {
 		int column = info->aOrderBy[i].iColumn;
 
 		if (column < 0 || column >= GROUP_COLUMNS_MAX)
 			return false;
-		ret->keys |= UINT64_C(1) << column;
+		if (!(keys_mask(ret) & column_bit(column)))
+			ret->key[ret->nr_keys++] =
+				(struct group_key){(uint8_t)column, info->aOrderBy[i].desc};
 	}
-	ret->used |= ret->keys;
-	if (ret->used >> GROUP_COLUMNS_MAX || ret->keys & not_keys || ret->used & never)
+	return true;
+}
+
+bool grouping_plan(sqlite3_index_info *info, uint64_t not_keys, uint64_t never,
+		   struct grouping *ret)
+{
+	*ret = (struct grouping){.used = info->colUsed};
+	if (!groups_only(info) || !keys_plan(info, ret))
+		return false;
+	ret->used |= keys_mask(ret);
+	if (ret->used >> GROUP_COLUMNS_MAX || keys_mask(ret) & not_keys || ret->used & never)
 		return false;
 	info->orderByConsumed = 1;
 	return true;
@@ -112,15 +135,26 @@ bool grouping_plan(sqlite3_index_info *info, uint64_t not_keys, uint64_t never,
 
 void grouping_print(sqlite3_str *to, const struct grouping *g)
 {
-	sqlite3_str_appendf(to, "#%llx,%llx", (unsigned long long)g->used,
-			    (unsigned long long)g->keys);
+	sqlite3_str_appendf(to, "#%llx", (unsigned long long)g->used);
+	for (unsigned int i = 0; i < g->nr_keys; i++)
+		sqlite3_str_appendf(to, "%c%d", g->key[i].descending ? '-' : '+', g->key[i].column);
 }
 
 bool grouping_parse(const char *text, struct grouping *ret)
 {
-	const char *at = text ? strchr(text, '#') : NULL;
+	const char *hash = text ? strchr(text, '#') : NULL;
+	char *at;
 
-	return at && sscanf(at + 1, "%" SCNx64 ",%" SCNx64, &ret->used, &ret->keys) == 2;
+	if (!hash)
+		return false;
+	*ret = (struct grouping){.used = strtoull(hash + 1, &at, 16)};
+	while (*at) {
+		bool descending = *at == '-';
+
+		ret->key[ret->nr_keys++] =
+			(struct group_key){(uint8_t)strtoul(at + 1, &at, 10), descending};
+	}
+	return true;
 }
 
 /* ---- memory ---- */
@@ -149,9 +183,7 @@ static struct grouped *grouped_new(const struct grouping *of, uint64_t bytes_max
 		.groups = HASH_TABLE(struct group_entry, 1 + GROUP_KEYS_MAX, GROUPS_MAX),
 		.texts = HASH_TABLE_OF_TEXTS(struct text_entry, TEXTS_MAX)};
 	for (unsigned int i = 0; i < GROUP_COLUMNS_MAX; i++) {
-		if (of->keys >> i & 1)
-			g->key[g->nr_keys++] = (uint8_t)i;
-		else if (of->used >> i & 1)
+		if ((of->used & ~keys_mask(of)) >> i & 1)
 			g->other[g->nr_others++] = (uint8_t)i;
 	}
 	return g;
@@ -231,6 +263,7 @@ static struct group *group_new(struct grouped *g, const uint64_t *key)
 		g->last->next = group;
 	else
 		g->first = group;
+	g->nr_groups++;
 	return g->last = group;
 }
 
@@ -240,9 +273,11 @@ static struct group *group_of(struct grouped *g)
 	struct group_entry *e;
 	bool is_new;
 
-	for (unsigned int i = 0; i < g->nr_keys; i++) {
-		key[0] |= (uint64_t)g->tag[g->key[i]] << (TAG_BITS * i);
-		key[1 + i] = g->code[g->key[i]];
+	for (unsigned int i = 0; i < g->of.nr_keys; i++) {
+		unsigned int column = g->of.key[i].column;
+
+		key[0] |= (uint64_t)g->tag[column] << (TAG_BITS * i);
+		key[1 + i] = g->code[column];
 	}
 	e = hash_add_words(&g->groups, key, &is_new);
 	if (!e) {
@@ -327,6 +362,66 @@ static int grouped_add(struct grouped *g)
 	return 0;
 }
 
+/* ---- the order of groups ---- */
+
+static struct sql_value value_make(const struct grouped *g, enum tag tag, uint64_t code)
+{
+	if (tag == TAG_NULL)
+		return (struct sql_value){SQL_NULL};
+	if (tag == TAG_TEXT)
+		return (struct sql_value){.kind = SQL_TEXT, .text = g->text[code]};
+	return (struct sql_value){.kind = SQL_INTEGER, .integer = (int64_t)code};
+}
+
+static struct sql_value key_value(const struct grouped *g, const struct group *group,
+				  unsigned int i)
+{
+	return value_make(g, group->key[0] >> (TAG_BITS * i) & ((1 << TAG_BITS) - 1),
+			  group->key[1 + i]);
+}
+
+/* As SQLite's: NULL, numbers, texts by their bytes. */
+static int value_order(const struct sql_value *a, const struct sql_value *b)
+{
+	if (a->kind != b->kind)
+		return a->kind < b->kind ? -1 : 1;
+	if (a->kind == SQL_TEXT)
+		return strcmp(a->text, b->text);
+	return a->kind == SQL_NULL ? 0 : (a->integer > b->integer) - (a->integer < b->integer);
+}
+
+static int group_order(const void *a, const void *b, void *arg)
+{
+	const struct group *x = *(struct group *const *)a, *y = *(struct group *const *)b;
+	const struct grouped *g = arg;
+	int order = 0;
+
+	for (unsigned int i = 0; i < g->of.nr_keys && !order; i++) {
+		struct sql_value of_x = key_value(g, x, i), of_y = key_value(g, y, i);
+
+		order = value_order(&of_x, &of_y);
+		order = g->of.key[i].descending ? -order : order;
+	}
+	return order;
+}
+
+static int groups_sort(struct grouped *g)
+{
+	_cleanup_free_ struct group **sorted =
+		grouped_alloc(g, (g->nr_groups + 1) * sizeof(*sorted));
+	size_t nr = 0;
+
+	if (!sorted)
+		return -ENOMEM;
+	for (struct group *group = g->first; group; group = group->next)
+		sorted[nr++] = group;
+	qsort_r(sorted, nr, sizeof(*sorted), group_order, g);
+	for (size_t i = 0; i < nr; i++)
+		sorted[i]->next = sorted[i + 1]; /* the last one is NULL */
+	g->first = *sorted;
+	return 0;
+}
+
 int rows_group(sqlite3_vtab_cursor *cursor, const struct grouping *of, uint64_t bytes_max,
 	       int (*next)(sqlite3_vtab_cursor *cursor),
 	       void (*value)(sqlite3_vtab_cursor *cursor, int column, struct table_value *v),
@@ -349,7 +444,9 @@ int rows_group(sqlite3_vtab_cursor *cursor, const struct grouping *of, uint64_t 
 		if (!err)
 			err = grouped_add(g);
 	}
-	return err ? err : more;
+	if (!err)
+		err = more ?: groups_sort(g);
+	return err;
 }
 
 /* ---- reading ---- */
@@ -365,15 +462,6 @@ static uint64_t get_varint(const uint8_t **from)
 		if (byte < 0x80)
 			return v;
 	}
-}
-
-static struct sql_value value_make(const struct grouped *g, enum tag tag, uint64_t code)
-{
-	if (tag == TAG_NULL)
-		return (struct sql_value){SQL_NULL};
-	if (tag == TAG_TEXT)
-		return (struct sql_value){.kind = SQL_TEXT, .text = g->text[code]};
-	return (struct sql_value){.kind = SQL_INTEGER, .integer = (int64_t)code};
 }
 
 static void value_read(struct grouped *g, const uint8_t **from, unsigned int i)
@@ -402,10 +490,8 @@ static bool group_begin(struct grouped *g)
 	g->block = g->now->first;
 	g->at = 0;
 	memset(g->now->before, 0, g->nr_others * sizeof(int64_t));
-	for (unsigned int i = 0; i < g->nr_keys; i++)
-		g->value[g->key[i]] =
-			value_make(g, g->now->key[0] >> (TAG_BITS * i) & ((1 << TAG_BITS) - 1),
-				   g->now->key[1 + i]);
+	for (unsigned int i = 0; i < g->of.nr_keys; i++)
+		g->value[g->of.key[i].column] = key_value(g, g->now, i);
 	return true;
 }
 

@@ -3,6 +3,7 @@
  * Rows brought together by the values of some columns. SQLite groups by sorting all rows, which takes time and 30 to 50
  * bytes a row. Where a query groups by columns of one table, the table itself hands out its rows group by group: it
  * keeps of each only the columns that the query uses, as differences to the row before in its group, 1 to 5 bytes each.
+ * Groups are in the order of their keys: with GROUP BY x ORDER BY x, SQLite relies on it.
  */
 #ifndef HOSTRACE_SQL_GROUPED_H
 #define HOSTRACE_SQL_GROUPED_H
@@ -11,9 +12,15 @@
 
 enum { GROUP_KEYS_MAX = 8, GROUP_COLUMNS_MAX = 63 };
 
-/* Columns by number, a bit for each: those that the query uses; those that it groups by, which are among them. */
+struct group_key {
+	uint8_t column;
+	bool descending;
+};
+
 struct grouping {
-	uint64_t used, keys;
+	uint64_t used; /* columns that the query uses, a bit for each: the keys are among them */
+	struct group_key key[GROUP_KEYS_MAX]; /* the first counts most */
+	unsigned int nr_keys;
 };
 
 /*
