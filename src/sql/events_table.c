@@ -505,31 +505,89 @@ static int events_table_add(struct sql *s, const char *name, const char *type)
 }
 
 /* A type of an input must not take the place of a table of SQLite. */
-static bool name_is_free(const char *name)
+static bool name_is_free(const struct sql *s, const char *name)
 {
 	return sqlite3_strnicmp(name, "sqlite_", 7) && sqlite3_strnicmp(name, "pragma_", 7) &&
-	       sqlite3_strnicmp(name, "json_", 5);
+	       sqlite3_strnicmp(name, "json_", 5) && !table_is_taken(s, name);
 }
 
-/* All types that occur, and ours, whose tables may be empty. */
+/* "event:NAME", or more of the prefix. False: such names are taken as well. */
+static bool name_prefix(const struct sql *s, char *name, size_t size)
+{
+	static const char prefix[] = "event:";
+	const size_t len = sizeof(prefix) - 1;
+
+	for (int i = 0; i < 8 && !name_is_free(s, name); i++) {
+		memmove(name + len, name, size - len);
+		memcpy(name, prefix, len);
+		name[size - 1] = 0;
+	}
+	return name_is_free(s, name);
+}
+
+/* Whether a type still needs a table, by the index of the first type of its name, whose table is that of all. */
+enum need { NEED_NONE, NEED_EMPTY, NEED_ROWS };
+
+static uint8_t *needs_make(const struct sql *s)
+{
+	uint8_t *need = calloc(EVENT_TYPES_MAX, sizeof(*need));
+
+	for (unsigned int i = 0; need && i < event_types_count(); i++) {
+		const struct event_type *type = event_type_named(event_type_at(i)->name);
+
+		if (s->counts[i])
+			need[type->index] = NEED_ROWS;
+		else if (event_type_at(i)->id && !need[type->index])
+			need[type->index] = NEED_EMPTY;
+	}
+	return need;
+}
+
+static int type_table_add(struct sql *s, const struct event_type *type, uint8_t *need, bool prefixed)
+{
+	char name[TABLE_NAME_BYTES];
+
+	snprintf(name, sizeof(name), "%s", type->name);
+	if (!*need || (prefixed ? !name_prefix(s, name, sizeof(name)) : !name_is_free(s, name)))
+		return 0;
+	if (*need == NEED_ROWS)
+		json_array_append_new(s->tables, json_text(name));
+	*need = NEED_NONE;
+	return events_table_add(s, name, type->name);
+}
+
+/* Types have their own names as far as these are free; then come those that need another one. */
+static int type_tables_add(struct sql *s)
+{
+	_cleanup_free_ uint8_t *need = needs_make(s);
+	unsigned int taken = 0;
+	int err = need ? 0 : fail(-ENOMEM, "out of memory");
+
+	for (unsigned int i = 0; i < event_types_count() && !err; i++)
+		err = type_table_add(s, event_type_at(i), &need[i], false);
+	for (unsigned int i = 0; i < event_types_count() && !err; i++) {
+		taken += need[i] == NEED_ROWS;
+		err = type_table_add(s, event_type_at(i), &need[i], true);
+	}
+	if (taken)
+		note_add(s, "types of events with the name of another table: %u; their own tables "
+			    "are \"event:NAME\", see --schema", taken);
+	return err;
+}
+
+/* All types that occur, and ours, whose tables may be empty; they are listed before the other tables. */
 int events_tables_add(struct sql *s)
 {
-	int err = 0;
+	json_t *others = s->tables;
+	int err = events_table_add(s, "events", "");
 
-	for (unsigned int i = 0; i < event_types_count() && !err; i++) {
-		const char *name = event_type_at(i)->name;
-
-		if ((!s->counts[i] && !event_type_at(i)->id) || !name_is_free(name))
-			continue;
-		err = events_table_add(s, name, name);
-		if (s->counts[i])
-			json_array_append_new(s->tables, json_text(name));
-	}
+	s->tables = json_pack("[s]", "events");
 	if (!err)
 		err = events_table_add(s, "losses", event_type_ours(EV_lost)->name);
 	if (!err)
-		err = events_table_add(s, "events", "");
-	json_array_insert_new(s->tables, 0, json_string("events"));
+		err = type_tables_add(s);
 	json_array_append_new(s->tables, json_string("losses"));
+	json_array_extend(s->tables, others);
+	json_decref(others);
 	return err;
 }

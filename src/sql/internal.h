@@ -7,6 +7,7 @@
 
 #include "sql/sql.h"
 
+enum { TABLE_NAME_BYTES = EVENT_NAME_MAX + 64 };
 enum { COLUMNS_MAX = 256 }; /* of a table of one type of events: its fields in all inputs, and those that all have */
 
 struct sql {
@@ -16,6 +17,7 @@ struct sql {
 	uint64_t *counts; /* of events, by registry index */
 	json_t *notes;
 	json_t *tables; /* names, in order; of types of events those that occur */
+	json_t *taken;	/* names of all tables, in small letters, as members of an object */
 	uint64_t memory_bytes;
 	bool declares; /* the columns of a table */
 	int err; /* of reading an input within a query: its message is the answer's */
@@ -60,6 +62,9 @@ void value_vm(struct table_value *v, const struct input_set *in, uint32_t pid);
 
 /* As the result of xColumn; a text is copied. */
 void value_result(sqlite3_context *to, const struct sql_value *v);
+
+/* Is there a table of this name? SQLite does not distinguish capital letters of ASCII. */
+bool table_is_taken(const struct sql *s, const char *name);
 
 /* Adds a table; `aux` is freed by `aux_free` with it, and if this fails. 0 or -ENOMEM with the error message set. */
 int table_add_module(struct sql *s, const char *name, const sqlite3_module *module, void *aux,

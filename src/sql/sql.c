@@ -86,16 +86,17 @@ int sql_open(const struct query *query, struct input_set *in, uint64_t memory_by
 			  .in = in,
 			  .notes = json_array(),
 			  .tables = json_array(),
+			  .taken = json_object(),
 			  .memory_bytes = memory_bytes};
 	err = sqlite_open(s);
 	if (!err)
 		err = events_count(s);
 	if (!err)
-		err = events_tables_add(s);
-	if (!err)
 		err = spans_tables_add(s);
 	if (!err)
 		err = reports_tables_add(s);
+	if (!err) /* whose names may be any */
+		err = events_tables_add(s);
 	if (!err)
 		err = functions_add(s);
 	if (!err) /* from now on */
@@ -115,6 +116,7 @@ void sql_close(struct sql *s)
 	sqlite3_hard_heap_limit64(0);
 	json_decref(s->notes);
 	json_decref(s->tables);
+	json_decref(s->taken);
 	free(s->counts);
 	free(s);
 }

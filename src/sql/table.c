@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "event/vm_names.h"
+#include "output/report.h"
 #include "sql/internal.h"
 
 void columns_add(struct sql_columns *c, const char *name, const char *type)
@@ -42,7 +43,7 @@ void note_add(struct sql *s, const char *fmt, ...)
 	size_t i;
 
 	va_start(args, fmt);
-	text = json_vsprintf(fmt, args);
+	text = json_sanitized(json_vsprintf(fmt, args));
 	va_end(args);
 	json_array_foreach (s->notes, i, known)
 		if (json_equal(text, known)) {
@@ -62,9 +63,28 @@ int table_failed(sqlite3_vtab *table, int err)
 	return err == -ENOMEM ? SQLITE_NOMEM : SQLITE_ERROR;
 }
 
+/* Returns buf. */
+static const char *name_fold(const char *name, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s", name);
+	for (char *p = buf; *p; p++)
+		*p = (char)(*p >= 'A' && *p <= 'Z' ? *p - 'A' + 'a' : *p);
+	return buf;
+}
+
+bool table_is_taken(const struct sql *s, const char *name)
+{
+	char buf[TABLE_NAME_BYTES];
+
+	return json_object_get(s->taken, name_fold(name, buf, sizeof(buf)));
+}
+
 int table_add_module(struct sql *s, const char *name, const sqlite3_module *module, void *aux,
 		     void (*aux_free)(void *aux))
 {
+	char buf[TABLE_NAME_BYTES];
+
+	json_object_set_new_nocheck(s->taken, name_fold(name, buf, sizeof(buf)), json_true());
 	if (!aux || sqlite3_create_module_v2(s->db, name, module, aux, aux_free) != SQLITE_OK)
 		return fail(-ENOMEM, "out of memory");
 	return 0;

@@ -119,6 +119,29 @@ f="-i requests/host.txt --guest requests/guest.trace"
 same "the file of a guest's events" "SELECT source, file FROM events GROUP BY 1, 2" \
 	'echo host,requests/host.txt; echo guest,requests/guest.trace'
 
+# ---- types of events that have the names of tables ----
+
+{
+	echo '# hostrace text 1'
+	for name in exits Exits events event:events json_each causes KVM_EXIT; do
+		echo "# type {\"name\":\"$name\",\"size\":40,\"doc\":\"\",\"fields\":[{\"name\":\"id\",\"kind\":\"uint\",\"offset\":32,\"size\":8,\"fmt\":\"dec\",\"doc\":\"\"}]}"
+		echo "1.000000000 $name tid=11 id=7"
+	done
+	echo '2.000000000 kvm_exit pid=10 tid=11 vcpu=0 reason=10'
+	echo '2.000001000 kvm_entry pid=10 tid=11 vcpu=0'
+} >"$work/names.txt"
+f=$work/names.txt
+for table in event:exits event:event:Exits event:event:events event:events event:json_each event:causes event:KVM_EXIT; do
+	same "the type whose table is $table" "SELECT id FROM \"$table\"" 'echo 7'
+done
+same "spans keep the name of their table" "SELECT duration_ns FROM exits" 'echo 1000'
+same "all events keep theirs" "SELECT count(*) FROM events" 'echo 9'
+same "SQLite's function keeps its name" "SELECT value FROM json_each('[3]')" 'echo 3'
+same "types differ by capital letters" "SELECT count(*) FROM kvm_exit" 'echo 1'
+notes=$(h sql $f 'SELECT 1' -f json | jq -r '.caveats[]')
+[[ $notes == *'name of another table: 6; '* ]]
+result "types of such names are noted" $? /dev/fd/3 3<<<"$notes"
+
 # ---- formats ----
 
 f=exits/trace.txt
