@@ -61,7 +61,7 @@ static int open_temporary(struct new_file *f)
 	}
 	safe_path_unlink(f->temporary); /* of an earlier process with this pid */
 	temporary_add(f->temporary);
-	fd = safe_path_open(f->temporary, O_WRONLY | O_CREAT | O_EXCL, MODE);
+	fd = safe_path_open(f->temporary, O_RDWR | O_CREAT | O_EXCL, MODE);
 	f->file = fd < 0 ? NULL : fdopen(fd, "w");
 	if (f->file)
 		return 0;

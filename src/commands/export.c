@@ -30,7 +30,7 @@ static const struct option_row export_options[] = {
 
 static const struct option_row *const options[] = {input_rows, where_rows, export_options, NULL};
 
-static const char formats[] = "text json jsonl csv ctf trace.dat clickhouse";
+static const char formats[] = "text json jsonl csv ctf trace.dat clickhouse sqlite";
 
 static bool format_known(const char *name)
 {
@@ -144,7 +144,7 @@ static int write_text(const struct input_set *in, FILE *f)
 /* Where the trace is written to: a file, or for CTF a directory. */
 struct destination {
 	const char *format;
-	bool is_ctf, is_clickhouse;
+	bool is_ctf, is_clickhouse, is_sqlite;
 	struct new_file file;
 	struct export_ctf ctf;
 };
@@ -156,10 +156,10 @@ static int destination_open(struct destination *to)
 	if (err || !output_path)
 		return err;
 	return to->is_ctf ? export_ctf_open(output_path, &to->ctf)
-			  : new_file_open(&to->file, output_path, true);
+			  : new_file_open(&to->file, output_path, !to->is_sqlite);
 }
 
-static int destination_write(struct destination *to, const struct input_set *in)
+static int destination_write(struct destination *to, struct input_set *in)
 {
 	struct output out = {.file = output_path ? to->file.file : stdout,
 			     .format = to->format,
@@ -169,6 +169,8 @@ static int destination_write(struct destination *to, const struct input_set *in)
 		return export_ctf_write(in, &to->ctf);
 	if (to->is_clickhouse)
 		return export_clickhouse_write(&clickhouse, in, output_path ? out.file : NULL);
+	if (to->is_sqlite)
+		return export_sqlite_write(in, &to->file);
 	if (!strcmp(to->format, "trace.dat"))
 		return export_tracedat_write(in, out.file);
 	if (!strcmp(to->format, "text"))
@@ -242,6 +244,12 @@ static int cmd_export(int argc, char **argv)
 	to.is_ctf = !strcmp(to.format, "ctf");
 	if (to.is_ctf && !output_path)
 		return command_usage("a CTF trace is a directory; name it with -o DIR");
+	to.is_sqlite = !strcmp(to.format, "sqlite");
+	if (to.is_sqlite && !output_path)
+		return command_usage("a database is a file; name it with -o FILE");
+	if (to.is_sqlite &&
+	    options_unused_check("where", "on format 'sqlite': spans and reports need all events"))
+		return command_failed();
 	if (!strcmp(to.format, "trace.dat") && !output_path && isatty(STDOUT_FILENO))
 		return command_usage("a trace.dat is binary; name a file with -o FILE");
 	if (input_add_args(argc - 1, argv + 1, OPTION_LIST_MAX))
@@ -276,7 +284,7 @@ static int cmd_export(int argc, char **argv)
 const struct command export_command = {
 	.name = "export",
 	.args = "FORMAT [FILE...]",
-	.summary = "Convert traces: text, json, csv, ctf, trace.dat, clickhouse.",
+	.summary = "Convert traces: text, json, csv, ctf, trace.dat, SQLite, ...",
 	.group = "Convert",
 	.details =
 		"text is a lossless text form of the trace: one event per line, readable by every\n"
@@ -284,13 +292,15 @@ const struct command export_command = {
 		"directory\n"
 		"(-o DIR) that babeltrace2 and Trace Compass read; trace.dat is for trace-cmd\n"
 		"report and KernelShark. clickhouse inserts the events into a ClickHouse server's\n"
-		"tables (--url), each once, however often it is called. perfetto, chrome, svg,\n"
-		"html, folded, pprof, pcap and pcapng run the report that writes them: export\n"
-		"perfetto is timeline -f perfetto.",
+		"tables (--url), each once, however often it is called. sqlite is a database file\n"
+		"(-o FILE) with the tables of 'hostrace sql'. perfetto, chrome, svg, html,\n"
+		"folded, pprof, pcap and pcapng run the report that writes them: export perfetto\n"
+		"is timeline -f perfetto.",
 	.examples = "  hostrace export text -i vm.hrt | grep kvm_pio\n"
 		    "  hostrace export csv vm.hrt -o vm.csv\n"
 		    "  hostrace export ctf vm.hrt -o vm.ctf; babeltrace2 vm.ctf\n"
-		    "  hostrace export clickhouse vm.hrt -o vm.rows",
+		    "  hostrace export clickhouse vm.hrt -o vm.rows\n"
+		    "  hostrace export sqlite vm.hrt -o vm.db; sqlite3 vm.db .tables",
 	.options = options,
 	.run = cmd_export,
 	.instead = command_of,

@@ -25,6 +25,9 @@ int export_ctf_close(struct export_ctf *to, int err);
 /* -EINVAL if the events are of several machines. */
 int export_tracedat_write(const struct input_set *in, FILE *out);
 
+/* A database of SQLite with the tables of hostrace sql: to->file, which is new and a regular file. */
+int export_sqlite_write(struct input_set *in, const struct new_file *to);
+
 /* What the options give, and the server. */
 struct export_clickhouse {
 	const char *url, *database;

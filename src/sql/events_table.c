@@ -543,7 +543,8 @@ static uint8_t *needs_make(const struct sql *s)
 	return need;
 }
 
-static int type_table_add(struct sql *s, const struct event_type *type, uint8_t *need, bool prefixed)
+static int type_table_add(struct sql *s, const struct event_type *type, uint8_t *need,
+			  bool prefixed)
 {
 	char name[TABLE_NAME_BYTES];
 
@@ -581,6 +582,7 @@ int events_tables_add(struct sql *s)
 	json_t *others = s->tables;
 	int err = events_table_add(s, "events", "");
 
+	json_object_set_new(s->taken, "notes", json_true()); /* of an exported database */
 	s->tables = json_pack("[s]", "events");
 	if (!err)
 		err = events_table_add(s, "losses", event_type_ours(EV_lost)->name);

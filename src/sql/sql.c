@@ -56,7 +56,8 @@ static int events_count(struct sql *s)
 
 static int sqlite_open(struct sql *s)
 {
-	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX;
+	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX |
+			  SQLITE_OPEN_URI;
 	int status = sqlite3_open_v2(":memory:", &s->db, flags, NULL);
 
 	if (status == SQLITE_OK)

@@ -55,6 +55,12 @@ DEFINE_CLEANUP(sql, struct sql *, sql_close);
  */
 int sql_run(struct sql *s, const char *text, const struct sql_sink *sink);
 
+/*
+ * Writes all tables, and one of notes, to `fd` as a database of SQLite: an empty file that is open for reading and
+ * writing; `path` is for messages. 0 or -errno with the error message set. Then s is only to be closed.
+ */
+int sql_export(struct sql *s, int fd, const char *path);
+
 /* What the answers so far are to say besides the inputs' notes: texts. Borrowed. */
 const json_t *sql_notes(const struct sql *s);
 

@@ -24,7 +24,7 @@ cd "$work" || exit 1
 
 # System calls, and the errors that they are made to return
 calls="openat:EMFILE read:EIO pread64:EIO write:ENOSPC writev:ENOSPC newfstatat:EIO mmap:ENOMEM
-lseek:EIO close:EIO rename:EIO fdatasync:EIO ftruncate:EIO flock:EIO getrandom:EAGAIN readlink:EIO getdents64:EIO
+pwrite64:ENOSPC lseek:EIO close:EIO rename:EIO fdatasync:EIO ftruncate:EIO flock:EIO getrandom:EAGAIN readlink:EIO getdents64:EIO
 fcntl:EINVAL unlink:EIO write:EINTR openat:EINTR clone:EAGAIN socketpair:EMFILE prctl:EPERM seccomp:ENOMEM
 landlock_restrict_self:EPERM setresuid:EAGAIN capset:EPERM"
 declare -A outcomes=([same]=0 [error]=0 [lacks]=0 [wrong]=0)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
 'hostrace sql' answers generated queries as SQLite does over ordinary tables of the same rows: what the tables of
-hostrace take over from SQLite (grouping, conditions on time, thread and type) changes no answer. The rows of the
-ordinary tables are those of SELECT *, which takes nothing over; that they are the reports' is in run.sh.
+hostrace take over from SQLite (grouping, conditions on time, thread and type) changes no answer. The ordinary tables are
+those of 'export sqlite', each of which has the rows of SELECT *; that these are the reports' is in run.sh.
 
 	tests/sql/differ.py [SEED [QUERIES]]	HOSTRACE: the program
 """
@@ -13,6 +13,7 @@ import random
 import sqlite3
 import subprocess
 import sys
+import tempfile
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 HOSTRACE = os.path.abspath(os.environ.get("HOSTRACE", os.path.join(ROOT, "build", "hostrace")))
@@ -36,16 +37,28 @@ def ask(trace, query):
 class Tables:
 	"""Ordinary tables of a recording, and queries over those that have rows."""
 
-	def __init__(self, trace, rng):
-		self.trace, self.rng, self.db, self.columns, self.values = trace, rng, sqlite3.connect(":memory:"), {}, {}
+	def __init__(self, trace, folder, rng):
+		self.trace, self.rng, self.columns, self.values = trace, rng, {}, {}
+		path = os.path.join(folder, "tables")
+		run = subprocess.run([HOSTRACE, "export", "sqlite", trace, "-o", path], capture_output=True, text=True, check=False)
+		if run.returncode:
+			raise SystemExit(run.stderr)
+		self.db = sqlite3.connect(path)
 		for table in TABLES:
-			columns, rows = ask(trace, f"SELECT * FROM {table}")
-			if not rows:
-				continue
-			self.db.execute(f"CREATE TABLE {table}({', '.join(columns)})")
-			self.db.executemany(f"INSERT INTO {table} VALUES({', '.join('?' * len(columns))})", rows)
-			self.columns[table] = columns
-			self.values[table] = rows
+			rows = self.rows(table) if table in self.tables() else []
+			if rows:
+				self.columns[table] = [column[1] for column in self.db.execute(f"PRAGMA table_info({table})")]
+				self.values[table] = rows
+
+	def rows(self, table):
+		return self.db.execute(f'SELECT * FROM "{table}"').fetchall()
+
+	def tables(self):
+		return [name for name, in self.db.execute("SELECT name FROM sqlite_schema WHERE name <> 'notes'")]
+
+	def wrong_tables(self):
+		return [f"{self.trace}\ntable {table}" for table in self.tables()
+			if ask(self.trace, f'SELECT * FROM "{table}"')[1] != self.rows(table)]
 
 	def names(self, table, most):
 		return self.rng.sample(TABLES[table], self.rng.randint(1, most))
@@ -108,16 +121,26 @@ class Tables:
 		return None if want == have else f"{self.trace}\n{query}\n\tSQLite:   {want[:5]}\n\thostrace: {have[:5]}"
 
 
-def main():
-	seed, nr = (int(arg) for arg in (sys.argv[1:] + ["1", "300"][len(sys.argv) - 1:])[:2])
-	rng = random.Random(seed)
-	every = [Tables(os.path.join(ROOT, "tests", "cases", name, "trace.txt"), rng) for name in TRACES]
-	wrong = [text for text in (every[i % len(every)].compare() for i in range(nr)) if text]
-	print("1..1")
-	print(f"{'not ok' if wrong else 'ok'} 1 - {nr} queries of seed {seed}: {len(wrong)} answered otherwise than by SQLite")
+def result(nr, name, wrong):
+	print(f"{'not ok' if wrong else 'ok'} {nr} - {name}: {len(wrong)} answered otherwise than by SQLite")
 	for text in wrong[:5]:
 		print("# " + text.replace("\n", "\n# "))
 	return bool(wrong)
+
+
+def main():
+	seed, nr = (int(arg) for arg in (sys.argv[1:] + ["1", "300"][len(sys.argv) - 1:])[:2])
+	rng = random.Random(seed)
+	with tempfile.TemporaryDirectory() as folder:
+		every = []
+		for name in TRACES:
+			os.makedirs(os.path.join(folder, name))
+			every.append(Tables(os.path.join(ROOT, "tests", "cases", name, "trace.txt"), os.path.join(folder, name), rng))
+		print("1..2")
+		failed = result(1, "all rows of all tables", [text for tables in every for text in tables.wrong_tables()])
+		wrong = [text for text in (every[i % len(every)].compare() for i in range(nr)) if text]
+		failed |= result(2, f"{nr} queries of seed {seed}", wrong)
+	return failed
 
 
 if __name__ == "__main__":

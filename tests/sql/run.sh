@@ -189,6 +189,49 @@ h sql missing.txt "SELECT 1" >"$work/out"
 [ $? = 1 ] && grep -q "missing.txt" "$work/err"
 result "a missing input is an error" $? "$work/err"
 
+# ---- export sqlite (all rows of all tables: differ.py) ----
+
+export_fails() { # NAME STATUS MESSAGE ARGUMENT...
+	local name=$1 status=$2 message=$3
+	shift 3
+	h export sqlite exits/trace.txt "$@" >"$work/out"
+	[ $? = "$status" ] && grep -qF -- "$message" "$work/err" && [ -z "$(ls "$work/db")" ]
+	result "export sqlite: $name" $? "$work/err"
+}
+
+read_db() { # FILE QUERY
+	python3 -c 'import sqlite3, sys
+for row in sqlite3.connect(sys.argv[1]).execute(sys.argv[2]): print(*row, sep=",")' "$1" "$2"
+}
+
+mkdir "$work/db"
+export_fails "a file is needed" 2 "name it with -o FILE"
+export_fails "no device" 1 "/dev/full exists and is not a regular file" -o /dev/full
+export_fails "no selection of events only" 2 "--where has no effect on format 'sqlite'" --where 'cpu == 0' -o "$work/db/x"
+export_fails "an input is not overwritten" 1 "exits/trace.txt" -o exits/trace.txt
+(ulimit -f 64 && h export sqlite exits/trace.txt -o "$work/db/x")
+[ $? = 1 ] && grep -q "db/x: File too large" "$work/err" && [ -z "$(ls "$work/db")" ]
+result "export sqlite: a write that fails leaves no file" $? "$work/err"
+ln -s target "$work/db/link"
+h export sqlite exits-lost/trace.txt -o "$work/db/link"
+[ "$(stat -c %a "$work/db/target")" = 600 ] && [ -L "$work/db/link" ] && [ "$(ls "$work/db")" = $'link\ntarget' ]
+result "export sqlite: the link stays, its target has mode 0600, and there is no journal" $? "$work/err"
+read_db "$work/db/target" "PRAGMA integrity_check" >"$work/out"
+read_db "$work/db/target" "SELECT count, lost_event FROM losses" >>"$work/out"
+(echo ok && h list exits-lost/trace.txt --event lost --columns count,lost_event -f csv | rows) | diff - "$work/out" >"$work/diff"
+result "export sqlite: losses are a table of a sound database" $? "$work/diff"
+read_db "$work/db/target" "SELECT note FROM notes WHERE about IS NULL" | grep lost >/dev/null
+result "export sqlite: what the inputs lost is a note" $? "$work/err"
+h export sqlite exits-fallback/trace.txt -o "$work/db/target"
+[ "$(read_db "$work/db/target" "SELECT about FROM notes WHERE note LIKE 'no kvm_exit in this trace%' LIMIT 2")" = $'exit_latency\nexits' ]
+result "export sqlite: each table has its notes" $? "$work/err"
+h export sqlite "$work/names.txt" -o "$work/db/target"
+read_db "$work/db/target" 'SELECT count(*), (SELECT count(*) FROM "event:exits") FROM events' | grep -qx '9,1'
+result "export sqlite: types that have the name of a table" $? "$work/err"
+h export sqlite exits/trace.txt --since 50ms --until 1s -o "$work/db/target"
+read_db "$work/db/target" "SELECT min(time_ns), max(time_ns) FROM events" | grep -qx '1050000000,1090100000'
+result "export sqlite: of a time window" $? "$work/err"
+
 # ---- doc/sql.md ----
 
 awk '/^```sql/ { on = 1; next } /^```/ { if (on) print ";;"; on = 0 } on' "$top/doc/sql.md" >"$work/queries"
