@@ -16,6 +16,8 @@ endif
 PKGS	= jansson libzstd libelf libdw libtraceevent libpcap zlib libseccomp libprotobuf-c sqlite3
 HTTP_PKGS = libcurl libseccomp
 LIVE_PKGS = libbpf ncursesw
+# Edits lines of the prompt of `hostrace sql`, where it is.
+READLINE ?= $(if $(shell pkg-config --exists readline 2>/dev/null && echo 1),1,0)
 V	?= 0
 Q	= $(if $(filter 1,$(V)),,@)
 say	= @printf '  %-7s %s\n' $(1) $(2)
@@ -37,6 +39,10 @@ SRCS	+= $(call sources,$(LIVE_DIRS:%=src/%/*.c))
 PKGS	+= $(LIVE_PKGS)
 CPPFLAGS += -DHOSTRACE_LIVE
 BPF_SRCS := $(call sources,bpf/*.bpf.c)
+endif
+ifeq ($(READLINE),1)
+PKGS	+= readline
+$(BUILD)/src/commands/prompt.o: CPPFLAGS += -DHOSTRACE_READLINE
 endif
 PROTOS	:= prometheus opentelemetry perfetto profile ftrace_packets
 OBJS	:= $(SRCS:%.c=$(BUILD)/%.o) $(PROTOS:%=$(BUILD)/%.pb-c.o)
@@ -265,6 +271,7 @@ make compile_commands.json    write compiler commands for editors
 BUILD=build        build directory
 JOBS=2             number of tests to run at once (default: one per CPU)
 LIVE=0             build without libbpf: read traces, do not record
+READLINE=0         build without libreadline: the prompt of hostrace sql does not edit lines
 WERROR=1           treat warnings as errors
 V=1                show commands
 endef

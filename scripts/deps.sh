@@ -35,6 +35,7 @@ packages() {
 	build libjansson-dev     jansson-devel
 	build libseccomp-dev     libseccomp-devel
 	build libsqlite3-dev     sqlite-devel
+	build libreadline-dev    readline-devel
 	build libcapstone-dev    capstone-devel
 	build libncurses-dev     ncurses-devel
 	build libmicrohttpd-dev  libmicrohttpd-devel

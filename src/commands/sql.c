@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * hostrace sql: a question in SQL. Rows of JSON and CSV are written as they come; those of text are kept, as the widths
- * of columns depend on all of them.
+ * hostrace sql: questions in SQL, of the command line, of standard input or of a prompt. Rows of JSON and CSV are
+ * written as they come; those of text are kept, as the widths of columns depend on all of them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -9,9 +9,13 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/new_file.h"
+#include "base/read_full.h"
 #include "commands/common/command.h"
+#include "commands/common/confined.h"
 #include "commands/common/input.h"
 #include "commands/common/output.h"
+#include "commands/prompt.h"
 #include "output/escape.h"
 #include "output/json_rows.h"
 #include "output/report.h"
@@ -233,45 +237,209 @@ static int table_print_schema(void *arg, const char *table, const char *columns)
 	return 0;
 }
 
+/* The queries that one text has. */
+struct question {
+	const struct input_set *in;
+	const struct output *out;
+	struct sql *sql;
+};
+
+static int answer_end(struct answer *a, int err, const json_t *notes)
+{
+	if (!err && is_format(a, "text"))
+		err = text_end(a, notes);
+	else if (!err)
+		rows_end(a, notes);
+	else
+		table_free(&a->table);
+	for (unsigned int i = 0; i < a->nr; i++)
+		free(a->name[i]);
+	free(a->name);
+	free(a->is_number);
+	return err;
+}
+
+static int query_answer(const struct question *q, const char *text, const char **at)
+{
+	struct answer a = {.in = q->in, .out = q->out};
+	const struct sql_sink sink = {&a, answer_columns, answer_row};
+	int err = sql_run(q->sql, text, at, &sink);
+
+	return answer_end(&a, err, sql_notes(q->sql));
+}
+
+static int queries_answer(const struct question *q, const char *text)
+{
+	bool json = !strcmp(q->out->format, "json"), lines = !strcmp(q->out->format, "jsonl");
+	const char *at = text;
+	int err = json ? sql_check_single(q->sql, text) : 0;
+
+	if (!err)
+		err = query_answer(q, text, &at);
+	while (!err && sql_has_more(q->sql, at)) {
+		fputs(lines ? "" : "\n", q->out->file);
+		err = query_answer(q, text, &at);
+	}
+	return err;
+}
+
+/* ---- queries on standard input ---- */
+
+/* To its end, owned by the caller; NULL with the error message set. */
+static char *script_read(void)
+{
+	char *text = malloc(SQL_TEXT_MAX);
+	ssize_t len = text ? read_full(STDIN_FILENO, text, SQL_TEXT_MAX) : -ENOMEM;
+
+	if (len < 0)
+		fail((int)len, "standard input: %s", strerror((int)-len));
+	else if (len == SQL_TEXT_MAX)
+		fail_usage(-E2BIG, "the queries have more than %d bytes", SQL_TEXT_MAX - 1);
+	else if (memchr(text, 0, (size_t)len))
+		fail_usage(-EINVAL, "standard input is not a text");
+	else if (!len)
+		fail_usage(-EINVAL, "no query; for the tables: hostrace sql --schema");
+	else
+		return text[len] = 0, text;
+	free(text);
+	return NULL;
+}
+
+/* An error ends nothing but the query. Returns whether nothing can be written any more. */
+static bool prompt_statement(const struct question *q, const char *text)
+{
+	int err = sql_has_more(q->sql, text) ? queries_answer(q, text) : 0;
+
+	prompt_remember(text);
+	if (err)
+		command_failed();
+	return stream_flush(q->out->file);
+}
+
+/* What is typed up to a query's end. */
+struct typed {
+	char *text; /* owned; NULL: nothing */
+	size_t len;
+};
+
+/* Steals the line. False: it is too long. */
+static bool typed_add(struct typed *t, char *line)
+{
+	size_t nr = strlen(line);
+	char *more = t->len + nr < SQL_TEXT_MAX - 2 ? realloc(t->text, t->len + nr + 2) : NULL;
+
+	if (more) {
+		t->text = more;
+		t->len += (size_t)sprintf(more + t->len, "%s%s", t->len ? "\n" : "", line);
+	}
+	free(line);
+	return more;
+}
+
+/* Returns whether the prompt ends. */
+static bool typed_answer(const struct question *q, const char *text)
+{
+	if (!strcmp(text, ".quit") || !strcmp(text, ".exit"))
+		return true;
+	if (strcmp(text, ".schema"))
+		return prompt_statement(q, text);
+	sql_tables(q->sql, table_print_schema, q->out->file);
+	return stream_flush(q->out->file);
+}
+
+static bool typed_is_complete(const char *text)
+{
+	return !*text || *text == '.' || sql_is_complete(text);
+}
+
+/* Until the end of standard input, or .quit. */
+static int prompt(const struct question *q)
+{
+	struct typed t = {0};
+	bool end = false;
+	char *line;
+
+	while (!end && (line = prompt_line(t.len ? "     ...> " : "hostrace> "))) {
+		if (!typed_add(&t, line)) {
+			command_note("the query has more than %d bytes", SQL_TEXT_MAX);
+			break;
+		}
+		if (!typed_is_complete(t.text))
+			continue;
+		end = typed_answer(q, t.text);
+		t.len = 0;
+	}
+	if (!end)
+		puts("");
+	free(t.text);
+	return 0;
+}
+
+/* ---- the command ---- */
+
+static bool prompts(void)
+{
+	return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+}
+
+/* `text`: NULL: on standard input. */
 static int question_answer(const struct query *query, struct input_set *in, const char *text,
 			   const struct output *out)
 {
 	_cleanup_(sql_cleanup_) struct sql *s = NULL;
-	struct answer a = {.in = in, .out = out};
-	int err = sql_open(query, in, memory_bytes, &s);
+	_cleanup_free_ char *script = NULL;
+	struct question q = {in, out};
+	int err;
 
-	if (!err && schema)
-		return sql_tables(s, table_print_schema, out->file);
-	if (!err)
-		err = sql_run(s, text, &(const struct sql_sink){&a, answer_columns, answer_row});
-	if (!err && is_format(&a, "text"))
-		err = text_end(&a, sql_notes(s));
-	else if (!err)
-		rows_end(&a, sql_notes(s));
-	else
-		table_free(&a.table);
-	for (unsigned int i = 0; i < a.nr; i++)
-		free(a.name[i]);
-	free(a.name);
-	free(a.is_number);
-	return err;
+	if (!text && !schema && !prompts()) {
+		text = script = script_read();
+		if (!text)
+			return error_code();
+	}
+	err = sql_open(query, in, memory_bytes, &s);
+	q.sql = s;
+	if (err)
+		return err;
+	return schema ? sql_tables(s, table_print_schema, out->file)
+	       : text ? queries_answer(&q, text)
+		      : prompt(&q);
 }
 
-/* The last argument is the query, those before it are files. */
+/* The last argument, if it is not a file. What is no file has blanks or parentheses, or is a mistyped name. */
+static bool is_query(const char *arg)
+{
+	return access(arg, F_OK) && (!*arg || strpbrk(arg, " \t\n(;*,"));
+}
+
+static int terminal_begin(void)
+{
+	for (unsigned int i = 0; i < input_given.files.nr; i++)
+		if (!strcmp(input_given.files.item[i], "-") ||
+		    !strcmp(input_given.files.item[i], "/dev/stdin"))
+			return command_usage("standard input is a trace; give the query as "
+					     "argument");
+	if (!prompts())
+		return 0;
+	common.no_pager = true;
+	command_confine_terminal();
+	prompt_begin();
+	return 0;
+}
+
 static int cmd_sql(int argc, char **argv)
 {
 	_cleanup_input_set_ struct input_set *in = NULL;
 	struct query query = {.command = "sql", .input = &input_given, .inputs = input_make};
-	const char *text = schema ? "" : argc ? argv[argc - 1] : NULL;
+	const char *text = !schema && argc && is_query(argv[argc - 1]) ? argv[argc - 1] : NULL;
 	struct output out;
 	int err;
 
-	if (!text)
-		return command_usage("no query; for the tables: hostrace sql --schema");
 	if (memory_bytes < SQL_MEMORY_MIN)
 		return command_usage("--memory: at least %d MiB", SQL_MEMORY_MIN >> 20);
-	if (input_add_args(argc - !schema, argv, OPTION_LIST_MAX))
+	if (input_add_args(argc - (text != NULL), argv, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
+	if (!text && !schema && terminal_begin())
+		return EXIT_USAGE;
 	input_given.allow_ticks = true;
 	if (output_open("text json jsonl csv", &out))
 		return command_failed();
@@ -286,19 +454,22 @@ static int cmd_sql(int argc, char **argv)
 
 const struct command sql_command = {
 	.name = "sql",
-	.args = "[FILE...] QUERY",
+	.args = "[FILE...] [QUERY]",
 	.summary = "Answer a question in SQL: events, spans and reports as tables.",
 	.group = "Report",
 	.details =
-		"The query is one SELECT of SQLite. Tables: events, one for each type of event\n"
-		"(kvm_exit, sched_switch, ...), exits and the other spans, and the reports' rows\n"
-		"(causes, thread_states, interrupts, queues, ...); --schema lists them. Times are\n"
-		"integer nanoseconds, what was not recorded is NULL. Functions besides SQLite's:\n"
-		"quantile(NS, FRACTION), hist(NS), ns('1.5ms').",
+		"Queries are SELECTs of SQLite, separated by semicolons; without QUERY they are\n"
+		"read from standard input, on a terminal with a prompt. Tables: events, one for\n"
+		"each type of event (kvm_exit, sched_switch, ...), exits and the other spans, and\n"
+		"the reports' rows (causes, thread_states, interrupts, queues, ...); --schema\n"
+		"lists them. Times are integer nanoseconds, what was not recorded is NULL.\n"
+		"Functions besides SQLite's: quantile(NS, FRACTION), hist(NS), ns('1.5ms').",
 	.examples =
 		"  hostrace sql vm.hrt 'SELECT reason, count(*), quantile(duration_ns, .99) p99\n"
 		"                       FROM exits GROUP BY reason ORDER BY p99 DESC'\n"
 		"  hostrace sql -i vm.hrt 'SELECT * FROM causes LIMIT 5' -f json\n"
+		"  hostrace sql vm.hrt\n"
+		"  hostrace sql vm.hrt <queries.sql\n"
 		"  hostrace sql -i vm.hrt --schema",
 	.options = options,
 	.run = cmd_sql,

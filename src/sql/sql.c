@@ -198,8 +198,8 @@ static int table_try(void *arg, const char *table, const char *columns)
 	return 0;
 }
 
-/* "no such table: exit": with the name that was meant, or how to list them. */
-static int table_unknown(struct sql *s, const char *name)
+/* "no such table: exit": with the name that was meant, or how to list them. `where`: a part of the message. */
+static int table_unknown(struct sql *s, const char *name, const char *where)
 {
 	struct {
 		struct suggestion best;
@@ -207,7 +207,7 @@ static int table_unknown(struct sql *s, const char *name)
 	} found = {.word = name};
 
 	sql_tables(s, table_try, &found);
-	fail_usage(-EINVAL, "no such table: %s", name);
+	fail_usage(-EINVAL, "no such table: %s%s", name, where);
 	if (found.best.name)
 		return suggest_hint(-EINVAL, &found.best);
 	return fail_hint(-EINVAL, "hostrace sql --schema lists the tables");
@@ -219,24 +219,78 @@ static int table_unknown(struct sql *s, const char *name)
 #define error_offset(db) ((void)(db), -1)
 #endif
 
+/* "character 8 of the query"; of a text of several lines "line 3, character 8". Returns buf. */
+static const char *place_print(const char *text, const char *at, char *buf, size_t size)
+{
+	const char *line = text, *newline = strchr(text, '\n');
+	unsigned int nr = 1;
+
+	if (!newline || !newline[1]) {
+		snprintf(buf, size, "character %zu of the query", (size_t)(at - text) + 1);
+		return buf;
+	}
+	for (; newline && newline < at; newline = strchr(line, '\n')) {
+		line = newline + 1;
+		nr++;
+	}
+	snprintf(buf, size, "line %u, character %zu", nr, (size_t)(at - line) + 1);
+	return buf;
+}
+
+/* What begins there, up to the end of the line. */
+static int excerpt_len(const char *at)
+{
+	size_t len = strcspn(at, "\n");
+
+	return len > 40 ? 40 : (int)len;
+}
+
+/* A statement of a text, which SQLite finds the place of an error in, or does not. */
+struct statement {
+	const char *text, *begin;
+};
+
+static const char *statement_first(const struct statement *st)
+{
+	return st->begin + strspn(st->begin, " \t\r\n;");
+}
+
+/* Where SQLite found an error, or at least in which of several queries; else "". Returns buf. */
+static const char *error_where(struct sql *s, const struct statement *st, char *buf, size_t size)
+{
+	const char *first = statement_first(st), *at = st->begin;
+	int offset = error_offset(s->db);
+	char place[64];
+
+	*buf = 0;
+	if (offset >= 0 && (size_t)offset < strlen(at))
+		snprintf(buf, size, ", at %s: %.*s",
+			 place_print(st->text, at + offset, place, sizeof(place)),
+			 excerpt_len(at + offset), at + offset);
+	else if (first != st->text)
+		snprintf(buf, size, ", in the query at %s",
+			 place_print(st->text, first, place, sizeof(place)));
+	return buf;
+}
+
 /* The message of SQLite, with the place in the query. */
-static int query_failed(struct sql *s, const char *text)
+static int query_failed(struct sql *s, const struct statement *st)
 {
 	static const char no_table[] = "no such table: ";
 	const char *why = sqlite3_errmsg(s->db);
-	int at = error_offset(s->db);
+	char where[128];
 
+	if (s->err == -ENOMEM || sqlite3_errcode(s->db) == SQLITE_NOMEM)
+		return fail(-ENOMEM, "out of memory");
+	error_where(s, st, where, sizeof(where));
 	if (!strncmp(why, no_table, strlen(no_table)))
-		return table_unknown(s, why + strlen(no_table));
+		return table_unknown(s, why + strlen(no_table), where);
 	if (sqlite3_errcode(s->db) == SQLITE_AUTH)
-		return fail_usage(-EINVAL, "only SELECT is possible: %s", why);
-	if (at < 0 || (size_t)at >= strlen(text))
-		return fail_usage(-EINVAL, "%s", why);
-	return fail_usage(-EINVAL, "%s, at character %d of the query: %.40s", why, at + 1,
-			  text + at);
+		return fail_usage(-EINVAL, "only SELECT is possible: %s%s", why, where);
+	return fail_usage(-EINVAL, "%s%s", why, where);
 }
 
-static int step_failed(struct sql *s, int status, const char *text)
+static int step_failed(struct sql *s, int status, const struct statement *st)
 {
 	if (s->err && s->err != -ENOMEM)
 		return fail(s->err, "%s", sqlite3_errmsg(s->db));
@@ -245,7 +299,7 @@ static int step_failed(struct sql *s, int status, const char *text)
 					       " MiB of memory for what it sorts or groups",
 				      s->memory_bytes >> 20),
 				 "--memory SIZE, or fewer rows (WHERE, --since, --period)");
-	return query_failed(s, text);
+	return query_failed(s, st);
 }
 
 /* ---- answers ---- */
@@ -315,7 +369,7 @@ static int columns_deliver(sqlite3_stmt *stmt, unsigned int nr, const struct sql
 	return name ? sink->columns(sink->arg, nr, name) : fail(-ENOMEM, "out of memory");
 }
 
-static int rows_deliver(struct sql *s, sqlite3_stmt *stmt, const char *text,
+static int rows_deliver(struct sql *s, sqlite3_stmt *stmt, const struct statement *st,
 			const struct sql_sink *sink)
 {
 	unsigned int nr = (unsigned int)sqlite3_column_count(stmt);
@@ -330,38 +384,68 @@ static int rows_deliver(struct sql *s, sqlite3_stmt *stmt, const char *text,
 		err = row_deliver(stmt, nr, value, owned, sink);
 	if (err)
 		return err > 0 ? 0 : err;
-	return status == SQLITE_DONE ? 0 : step_failed(s, status, text);
+	return status == SQLITE_DONE ? 0 : step_failed(s, status, st);
 }
 
-/* Is there anything but blanks, semicolons and comments? */
-static bool is_statement(struct sql *s, const char *text)
+/* The next statement, where `st` then begins; NULL: only blanks and comments are left. 0 or -errno. */
+static int statement_compile(struct sql *s, struct statement *st, sqlite3_stmt **stmt,
+			     const char **rest)
 {
-	sqlite3_stmt *stmt = NULL;
-	bool is = sqlite3_prepare_v2(s->db, text, -1, &stmt, NULL) != SQLITE_OK || stmt;
+	int status;
+
+	*stmt = NULL;
+	*rest = st->begin;
+	do { /* a semicolon alone ends what SQLite compiles at once */
+		st->begin = *rest;
+		status = sqlite3_prepare_v2(s->db, st->begin, -1, stmt, rest);
+	} while (status == SQLITE_OK && !*stmt && **rest);
+	return status == SQLITE_OK ? 0 : step_failed(s, status, st);
+}
+
+bool sql_has_more(struct sql *s, const char *at)
+{
+	sqlite3_stmt *stmt;
+	const char *rest;
+	bool has = statement_compile(s, &(struct statement){at, at}, &stmt, &rest) || stmt;
 
 	sqlite3_finalize(stmt);
-	return is;
+	return has;
 }
 
-int sql_run(struct sql *s, const char *text, const struct sql_sink *sink)
+int sql_check_single(struct sql *s, const char *text)
 {
-	sqlite3_stmt *stmt = NULL;
-	const char *rest = "";
-	int status, err;
+	struct statement st = {text, text};
+	sqlite3_stmt *stmt;
+	const char *rest;
+	char place[64];
+	int err = statement_compile(s, &st, &stmt, &rest);
+
+	sqlite3_finalize(stmt);
+	if (err || !sql_has_more(s, rest))
+		return err;
+	rest = statement_first(&(struct statement){text, rest});
+	return fail_usage(-EINVAL, "one query at a time; a second one begins at %s: %.*s",
+			  place_print(text, rest, place, sizeof(place)), excerpt_len(rest), rest);
+}
+
+bool sql_is_complete(const char *text)
+{
+	return sqlite3_complete(text);
+}
+
+int sql_run(struct sql *s, const char *text, const char **at, const struct sql_sink *sink)
+{
+	struct statement st = {text, *at};
+	sqlite3_stmt *stmt;
+	int err;
 
 	if (strlen(text) >= SQL_TEXT_MAX)
 		return fail_usage(-E2BIG, "the query has more than %d bytes", SQL_TEXT_MAX);
 	s->err = 0;
-	status = sqlite3_prepare_v2(s->db, text, -1, &stmt, &rest);
-	if (status != SQLITE_OK)
-		err = step_failed(s, status, text);
-	else if (!stmt)
-		err = fail_usage(-EINVAL, "the query is empty");
-	else if (is_statement(s, rest))
-		err = fail_usage(-EINVAL, "one query at a time; a second one begins at: %.40s",
-				 rest);
-	else
-		err = rows_deliver(s, stmt, text, sink);
+	err = statement_compile(s, &st, &stmt, at);
+	if (!err)
+		err = stmt ? rows_deliver(s, stmt, &st, sink)
+			   : fail_usage(-EINVAL, "the query is empty");
 	sqlite3_finalize(stmt);
 	return err;
 }

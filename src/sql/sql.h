@@ -50,10 +50,20 @@ void sql_close(struct sql *s);
 DEFINE_CLEANUP(sql, struct sql *, sql_close);
 
 /*
- * Answers one SELECT. Errors: as a usage error, the query is not right (the message has the place); -ENOMEM: it needs
- * more memory; or what reading the inputs or the sink returned.
+ * Answers the SELECT that begins at *at, in `text`, and sets *at to where it ends. Errors: as a usage error, the query
+ * is not right (the message has the place in the text); -ENOMEM: it needs more memory; or what reading the inputs or
+ * the sink returned.
  */
-int sql_run(struct sql *s, const char *text, const struct sql_sink *sink);
+int sql_run(struct sql *s, const char *text, const char **at, const struct sql_sink *sink);
+
+/* Is there anything but blanks, semicolons and comments? */
+bool sql_has_more(struct sql *s, const char *at);
+
+/* Is there no second SELECT? Else a usage error. */
+int sql_check_single(struct sql *s, const char *text);
+
+/* Does the text end with a semicolon that ends a SELECT, not a part of it? */
+bool sql_is_complete(const char *text);
 
 /*
  * Writes all tables, and one of notes, to `fd` as a database of SQLite: an empty file that is open for reading and

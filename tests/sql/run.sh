@@ -158,6 +158,39 @@ h sql $f --schema >"$work/out"
 grep -q '^exits(time_ns, duration_ns, file, vm' "$work/out" && grep -q '^kvm_exit(' "$work/out" && grep -q '^causes(' "$work/out"
 result "--schema lists tables and columns" $? "$work/out"
 
+# ---- several queries ----
+
+f=exits/trace.txt
+printf 'SELECT 1 a; -- a note;\n;SELECT ";" b\nFROM (SELECT 2 ";");\n\n' >"$work/script"
+h sql $f "$(cat "$work/script")" -f csv >"$work/out"
+[ $? = 0 ] && [ "$(cat "$work/out")" = $'a\n1\n\nb\n2' ]
+result "two queries of one argument" $? "$work/out"
+h sql $f -f csv <"$work/script" | cmp -s - "$work/out"
+result "the same on standard input" $? "$work/err"
+h sql $f -f jsonl <"$work/script" | jq -c 'del(.inputs, .clock, .caveats, .hostrace.version)' >"$work/out"
+[ "$(cat "$work/out")" = $'{"a":1}\n{"hostrace":{"command":"sql"}}\n{"b":2}\n{"hostrace":{"command":"sql"}}' ]
+result "each answer of JSON lines has its head" $? "$work/out"
+
+script_wrong() { # OPTIONS SCRIPT STATUS MESSAGE ANSWERED
+	printf "$2" | h sql $1 >"$work/out"
+	local status=$?
+	[ $status = "$3" ] && grep -qF -- "$4" "$work/err" && [ "$(head -n 2 "$work/out")" = "$5" ]
+	result "wrong script: $2 $1" $? "$work/err"
+}
+
+script_wrong "$f -f csv" 'SELECT 1 a;\n\nSELECT foo\nFROM exits;' 2 'no such column: foo, at line 3, character 8: foo;' $'a\n1'
+script_wrong "$f -f csv" 'SELECT 1 a;\n SELECT quantile(tid, 2) FROM exits' 2 'is 0 to 1, in the query at line 2, character 2' $'a\n1'
+script_wrong "$f -f csv" 'SELECT 1 a;\nSELECT * FROM exit' 2 "no such table: exit, in the query at line 2, character 1; did you mean 'exits'?" $'a\n1'
+script_wrong "$f -f json" 'SELECT 1;\nSELECT 2' 2 'one query at a time; a second one begins at line 2, character 1: SELECT 2' ''
+script_wrong "$f" '' 2 'no query; for the tables' ''
+script_wrong "$f" ' -- nothing\n;' 2 'the query is empty' ''
+script_wrong "$f" 'SELECT 1\0' 2 'standard input is not a text' ''
+script_wrong "missing.hrt" 'SELECT 1' 1 'missing.hrt: No such file' ''
+script_wrong "-i -" 'SELECT 1' 2 'standard input is a trace;' ''
+yes 'SELECT 1;' | h sql $f >"$work/out"
+[ $? = 2 ] && grep -qF 'the queries have more than 1048575 bytes' "$work/err"
+result "a script without end is an error" $? "$work/err"
+
 # ---- wrong queries ----
 
 wrong() { # QUERY MESSAGE
@@ -171,7 +204,7 @@ wrong "SELECT foo FROM exits" "no such column: foo, at character 8 of the query:
 wrong "SELECT * FROM exit" "no such table: exit; did you mean 'exits'?"
 wrong "SELECT * FROM nothing_alike" "hostrace sql --schema"
 wrong "SELECT * FRM exits" "syntax error, at character 10"
-wrong "SELECT 1; SELECT 2" "one query at a time"
+wrong $'SELECT 1 AS a,\n  foo\nFROM exits' "no such column: foo, at line 2, character 3: foo"
 wrong " -- nothing" "the query is empty"
 wrong 'SELECT "misspelt" FROM exits' "no such column: misspelt"
 wrong "SELECT quantile(duration_ns, 2) FROM exits" "the fraction is 0 to 1"

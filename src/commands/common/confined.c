@@ -14,7 +14,7 @@
 #include "readers/osv/osv.h"
 #include "symbols/module_names.h"
 
-static bool done, starts_programs, sends;
+static bool done, starts_programs, sends, terminal;
 
 void command_confine_starts_programs(void)
 {
@@ -24,6 +24,11 @@ void command_confine_starts_programs(void)
 void command_confine_sends(void)
 {
 	sends = true;
+}
+
+void command_confine_terminal(void)
+{
+	terminal = true;
 }
 
 /* Separate debug information of an ELF file may be in its folder's .debug. */
@@ -97,6 +102,7 @@ int command_confine_two(const char *output, const char *other, const char *made)
 	_cleanup_confine_paths_ struct confine_paths *p = done ? NULL : confine_paths_new();
 	struct confinement c = {.phase = starts_programs ? CONFINE_EXECUTE : CONFINE_READ,
 				.sends = sends,
+				.terminal = terminal,
 				.paths = p};
 	int err;
 

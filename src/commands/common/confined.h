@@ -18,4 +18,7 @@ void command_confine_starts_programs(void);
 /* This command sends what it reads to a helper (base/helper.h), which it has started. */
 void command_confine_sends(void);
 
+/* This command edits lines of a terminal. */
+void command_confine_terminal(void);
+
 #endif
