@@ -80,8 +80,10 @@ static const struct option_row state_options[] = {
 };
 /* clang-format on */
 
-static const struct option_row *const options[] = {input_rows, output_file_options, state_options,
-						   vm_user_options, vm_tcg_options, NULL};
+static const struct option_row *const options[] = {input_rows,	   where_rows,
+						   output_file_options, state_options,
+						   vm_user_options,	   vm_tcg_options,
+						   NULL};
 
 static int cmd_virtio(int argc, char **argv)
 {
@@ -106,6 +108,7 @@ static const struct option_rule rules[] = {
 	{"period", .unless = "state"}, {"vcpu", .unless = "state"},
 	{"tid", .unless = "state"},    {"event", .unless = "state"},
 	{"reason", .unless = "state"}, {"strict", .unless = "state"},
+	{"where", .unless = "state"},
 	{0},
 };
 

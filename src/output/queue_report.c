@@ -12,20 +12,6 @@
 #include "output/queue_report.h"
 #include "output/report.h"
 
-void queue_report_make(struct queue_report *a, uint64_t limit)
-{
-	a->nr = queues_end(a->queues, a->end_ns, &a->list, &a->column_ns, &a->columns);
-	if (limit && a->nr > limit) {
-		a->left_out = a->nr - (unsigned int)limit;
-		a->nr = (unsigned int)limit;
-	}
-	for (unsigned int i = 0; i < a->nr; i++) {
-		a->pids |= !a->vms && a->list[i]->pid != a->list[0]->pid;
-		for (unsigned int s = 0; s < QUEUE_STAGES; s++)
-			a->estimated |= a->list[i]->stage[s].bucketed;
-	}
-}
-
 static void caveats_stages(json_t *list, const struct queue_report *a)
 {
 	bool any = false;
@@ -64,7 +50,7 @@ json_t *queue_report_caveats(const struct queue_report *a, const struct trace_in
 
 	if (a->left_out)
 		caveat_add(list, "%u more queues (--limit)", a->left_out);
-	if (!a->nr && !nr)
+	if (!a->all && !nr)
 		element_caveat_none(list, info);
 	else if (a->nr)
 		caveats_stages(list, a);
@@ -250,6 +236,10 @@ static const struct column_def queue_columns[] = {
 	 .doc = "kicks by the guest"},
 	{"notifications", NULL, COL_COUNT, MEMBER(struct queue_figures, interrupts),
 	 .doc = "interrupts that QEMU asked for"},
+	{0},
+};
+
+static const struct column_def nested_columns[] = {
 	{"stages", NULL, COL_OBJECT, offsetof(struct queue_figures, stage), get_stages,
 	 .objects = duration_columns, .doc = "by name: kick-pop, pop-push, push-notify, ..."},
 	{"in_flight", NULL, COL_OBJECT, .get = get_in_flight, .nested = in_flight_columns,
@@ -258,7 +248,7 @@ static const struct column_def queue_columns[] = {
 };
 
 const struct table_def queues_table = {
-	"virtio", "", "a queue", {queue_keys, name_columns, queue_columns}};
+	"virtio", "", "a queue", {queue_keys, name_columns, queue_columns, nested_columns}};
 
 json_t *queue_report_json(const struct queue_report *a)
 {
@@ -268,10 +258,64 @@ json_t *queue_report_json(const struct queue_report *a)
 
 	table_open(&t, &queues_table, a, a->vms);
 	for (unsigned int i = 0; i < a->nr && !err; i++)
-		err = table_add(&t, a->list[i], a->list[i], a->list[i]);
+		err = table_add(&t, a->list[i], a->list[i], a->list[i], a->list[i]);
 	rows = table_json(&t);
 	table_free(&t);
 	return rows;
+}
+
+/* ---- which queues ---- */
+
+static const struct table_def selected_table = {
+	"virtio", "", "a queue", {queue_keys, name_columns, queue_columns}};
+
+/* Does the condition hold for the queue's columns? NULL: they are only looked up. */
+static int queue_select(const struct queue_report *a, const struct queue_figures *q, bool *selected)
+{
+	struct table t = {.tree = true};
+	int err = 0;
+
+	table_open(&t, &selected_table, a, a->vms);
+	if (q)
+		err = table_add(&t, q, q, q);
+	if (!err)
+		err = table_where(&t, a->where);
+	*selected = t.nr_rows;
+	table_free(&t);
+	return err;
+}
+
+static int queues_select(struct queue_report *a)
+{
+	unsigned int kept = 0;
+	bool selected;
+	int err = queue_select(a, NULL, &selected); /* whether there are queues or not */
+
+	for (unsigned int i = 0; i < a->nr && !err; i++) {
+		err = queue_select(a, a->list[i], &selected);
+		if (selected)
+			a->list[kept++] = a->list[i];
+	}
+	a->nr = kept;
+	return err;
+}
+
+int queue_report_make(struct queue_report *a, uint64_t limit)
+{
+	a->all = a->nr = queues_end(a->queues, a->end_ns, &a->list, &a->column_ns, &a->columns);
+
+	int err = a->where ? queues_select(a) : 0;
+
+	if (limit && a->nr > limit) {
+		a->left_out = a->nr - (unsigned int)limit;
+		a->nr = (unsigned int)limit;
+	}
+	for (unsigned int i = 0; i < a->nr; i++) {
+		a->pids |= !a->vms && a->list[i]->pid != a->list[0]->pid;
+		for (unsigned int s = 0; s < QUEUE_STAGES; s++)
+			a->estimated |= a->list[i]->stage[s].bucketed;
+	}
+	return err;
 }
 
 /* ---- below the text ---- */

@@ -6,6 +6,7 @@
 #include "analyzers/virtqueue/queues.h"
 #include "output/table.h"
 
+struct condition;
 struct trace_info;
 
 struct queue_report {
@@ -15,17 +16,19 @@ struct queue_report {
 	uint64_t start_ns, end_ns;
 	const struct vm_names *vms; /* borrowed; NULL: there is one VM */
 	bool explains;		    /* notes tell what exactly is measured */
+	const struct condition *where; /* borrowed; NULL: all queues */
 
 	struct queue_figures **list; /* owned by the queues */
 	unsigned int nr, columns;
+	unsigned int all;      /* queues, whatever `where` selects */
 	unsigned int left_out; /* queues above the limit */
 	uint64_t column_ns;
 	bool estimated; /* percentiles: from buckets */
 	bool pids;	/* several VMs without names */
 };
 
-/* limit: of queues, 0: all. */
-void queue_report_make(struct queue_report *a, uint64_t limit);
+/* limit: of queues, 0: all. 0, or -errno with the error message set: of `where`, or -ENOMEM. */
+int queue_report_make(struct queue_report *a, uint64_t limit);
 
 /* What limits these figures. An array; new reference. */
 json_t *queue_report_caveats(const struct queue_report *a, const struct trace_info *info);

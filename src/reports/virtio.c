@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "analyzers/virtqueue/queues.h"
+#include "base/condition.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "output/queue_report.h"
@@ -74,16 +75,26 @@ static int write_table(struct report *report, const struct queue_report *a)
 
 static int virtio_write(struct result *r, const struct output *out)
 {
+	const char *where = r->query->input->where;
+	_cleanup_condition_ struct condition *condition = NULL;
 	struct queue_report a = {.queues = ((struct virtio *)r->state)->queues,
 				 .start_ns = input_set_host_start_ns(r->in),
 				 .end_ns = input_set_host_end_ns(r->in),
 				 .vms = result_vms(r),
 				 .explains = output_explains(out)};
 	struct report report = result_report(r, out);
-	int err;
+	char none[320];
+	int err = where ? condition_parse("--where", where, &condition) : 0;
 
-	queue_report_make(&a, out->limit);
+	a.where = condition;
+	if (!err)
+		err = queue_report_make(&a, out->limit);
+	if (err)
+		return err;
 	report.caveats = queue_report_caveats(&a, &r->in->reader->info);
+	if (a.all && !a.nr)
+		report_answer_none(&report, where_none_print(condition, a.all, "queue", none,
+							     sizeof(none)));
 	err = report_is_json(&report) ? write_json(&report, &a) : write_table(&report, &a);
 	json_decref(report.caveats);
 	return err;

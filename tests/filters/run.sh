@@ -43,6 +43,8 @@ same "exits of a reason" "exits $f" 'reason == "hlt"' '.reason == "hlt"'
 same "ports" "ports ports/trace.txt" 'port == 0x70 || size > 1' '.port == 112 or .size > 1'
 same "rows" "sched sched/trace.txt" 'run_ns > 1ms' '.run_ns > 1000000'
 same "rows by a text" "interrupts interrupts/trace.txt" 'vcpu == 0 && accepted' '.vcpu == 0 and .accepted > 0'
+same "queues" "virtio virtio-in-flight/trace.txt" 'count > 1 && queue == 0' '.count > 1 and .queue == 0'
+same "queues by the name of their device" "virtio virtio-in-flight/trace.txt" 'device == "disk"' '.device | test("/disk/")'
 same "kept exits of blame" "blame blame-causes/trace.txt" 'latency_ns > 1' 'true'
 
 # rows NAME OTHER COMMAND...: with OTHER, a filter that selects the same, they are not empty and as with the rest
@@ -62,6 +64,14 @@ rows "samples of perf" "--event perf:cycles*" "profile --host text-perf-chains/f
 rows "stacks" "-t sched_wakeup" "prof-flame tracedat-stacks/trace.dat" 'event == "sched_wakeup"'
 rows "samples of the guest's code" "--tid 11" "profile --host -x profile-host/clock.txt" 'tid == 11'
 rows "exits by cause, up to their entries" "--reason io" "profile --host -x --causes-exits profile-host-events/trace.txt" 'reason == "io"'
+for wrong in 'in_flight > 1' 'coun > 1'; do
+	"$hostrace" virtio exits/trace.txt --where "$wrong" >"$work/out" 2>"$work/err"
+	[ $? = 2 ] && grep -q "(fields: pid, device, queue, kind, queue_name, count, .*, notifications)" "$work/err"
+	result "a queue has no such field: $wrong" $? "$work/err"
+done
+"$hostrace" virtio virtio-in-flight/trace.txt --where 'count > 100' >"$work/out"
+grep -qxF "no queue matches --where 'count > 100' (of 3)" "$work/out"
+result "no queue is selected" $? "$work/out"
 
 lost=$("$hostrace" exits exits-lost/trace.txt --where 'ns > 1ns' -f json | jq -r '.caveats[] | select(test("lost"))')
 all=$("$hostrace" exits exits-lost/trace.txt -f json | jq -r '.caveats[] | select(test("lost"))')
