@@ -62,6 +62,17 @@ struct sched_info {
 	unsigned long long run_delay;
 };
 
+struct file;
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
 struct task_struct {
 	struct sched_info sched_info;
 	struct thread_info thread_info;
@@ -73,6 +84,8 @@ struct task_struct {
 	unsigned int flags; /* PF_* */
 	char comm[16];
 	struct hlist_head preempt_notifiers;
+	struct files_struct *files;
+	unsigned frozen : 1; /* by the freezer of its cgroup (version 2) */
 };
 
 /* While a vCPU runs or may run, it is in its thread's list of preempt notifiers. */

@@ -8,6 +8,7 @@
  */
 #include "stat_ready.bpf.h"
 #include "stat_slots.bpf.h"
+#include "stat_still.bpf.h"
 #include "stat_task.bpf.h"
 #include "stat_vcpu.bpf.h"
 
@@ -212,13 +213,18 @@ int BPF_PROG(stat_kvm_entry, struct kvm_vcpu *vcpu)
 }
 
 SEC("tp_btf/kvm_userspace_exit")
-int BPF_PROG(stat_kvm_exit_user)
+int BPF_PROG(stat_kvm_exit_user, hr_u32 reason, int error)
 {
+	struct stat_thread *thread;
 	struct stat_vcpu *v;
+	struct stat_vm vm;
 
-	if (!stat_traced(bpf_get_current_pid_tgid()))
+	if (!stat_vm_find(bpf_get_current_pid_tgid() >> 32, &vm))
 		return 0;
-	v = stat_vcpu_of(stat_thread(false));
+	thread = stat_thread(stat_details);
+	if (stat_details && thread)
+		still_left(&vm, thread, userspace_reason(reason, error));
+	v = stat_vcpu_of(thread);
 	if (!v)
 		return 0;
 	v->userspace = 1;
@@ -259,6 +265,8 @@ int BPF_PROG(stat_userspace_exit, hr_u32 reason, int error)
 	thread->reason = userspace_reason(reason, error);
 	thread->open = 1;
 	thread->left_ns = bpf_ktime_get_ns();
+	if (stat_details)
+		still_left(&vm, thread, thread->reason);
 	v = stat_details ? stat_vcpu_of(thread) : NULL;
 	if (v && stat_tasks)
 		task_note(v, &thread->guest, NULL);
@@ -300,14 +308,20 @@ int BPF_PROG(stat_run, int load)
 
 /* ---- details that have an event of their own ---- */
 
-static __always_inline void switched_out(struct task_struct *task, bool runnable)
+/* state: 0 if it is runnable */
+static __always_inline void switched_out(struct task_struct *task, unsigned int state)
 {
-	struct stat_vcpu *v = stat_vcpu_of(stat_thread_of(task, false));
+	struct stat_thread *thread = stat_thread_of(task, false);
+	struct stat_vcpu *v = stat_vcpu_of(thread);
 
-	if (!v || !v->open)
+	if (!v)
+		return;
+	if (state)
+		still_begin(v, thread, task, state);
+	if (!v->open)
 		return;
 	v->resumes = v->phase;
-	phase_change(v, runnable		  ? STAT_PREEMPTED
+	phase_change(v, !state			  ? STAT_PREEMPTED
 			: v->phase == STAT_IN_VMM ? STAT_ASLEEP_IN_VMM
 						  : STAT_ASLEEP_IN_KERNEL);
 }
@@ -316,6 +330,8 @@ static __always_inline void switched_in(struct task_struct *task)
 {
 	struct stat_vcpu *v = stat_vcpu_of(stat_thread_of(task, false));
 
+	if (v)
+		still_end(v);
 	/* not if the exit, or the watching, began while it was out */
 	if (v && v->open && v->phase >= STAT_ASLEEP_IN_KERNEL)
 		phase_change(v, v->resumes);
@@ -328,7 +344,7 @@ int BPF_PROG(stat_switch, bool preempt, struct task_struct *prev, struct task_st
 	struct stat_vm vm;
 
 	if (stat_vm_find(prev->tgid, &vm))
-		switched_out(prev, preempt || !prev_state);
+		switched_out(prev, preempt ? 0 : prev_state);
 	if (stat_vm_find(next->tgid, &vm))
 		switched_in(next);
 	return 0;

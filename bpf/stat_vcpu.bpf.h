@@ -41,6 +41,7 @@ struct stat_thread {
 	hr_u32 slot; /* in stat_vcpus, + 1 */
 	hr_u8 open;
 	hr_u8 delay_known;
+	hr_u8 halts_in_vmm; /* KVM_RUN has returned for a halt */
 	hr_u64 delay_ns; /* how long it has waited for CPUs, as far as that is counted */
 	hr_u64 thief;	 /* the cgroup of the task that ran on its CPU until it did */
 	struct guest_look guest;

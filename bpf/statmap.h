@@ -58,6 +58,14 @@ enum stat_cause {
 	STAT_CAUSES,
 };
 
+/* Whether a vCPU's thread can go on by itself. */
+enum stat_still {
+	STAT_MOVES,
+	STAT_STOPPED, /* by a signal, a debugger or a freezer */
+	STAT_PAUSED,  /* it waits in the VMM until it may enter KVM_RUN again */
+	STAT_STILLS,
+};
+
 struct stat_cell {
 	hr_u64 count, total_ns, min_ns, max_ns;
 	hr_u64 userspace; /* exits handled by the VMM */
@@ -146,6 +154,10 @@ struct stat_vcpu {
 	struct stat_port port[STAT_PORTS];
 	struct stat_page page[STAT_PAGES];
 	struct stat_steal steal[STAT_STEALS];
+	hr_u64 still_ns[STAT_STILLS];  /* up to still_since_ns; STAT_MOVES: not counted */
+	hr_u64 still_since_ns;	       /* written before `still` */
+	hr_u8 still;		       /* enum stat_still */
+	hr_u8 pad3[7];
 	hr_u64 ready_ns; /* since when the thread waits for a CPU; 0: it does not */
 	struct stat_preemptor preemptor[STAT_PREEMPTOR_SLOTS];
 	struct stat_task task[STAT_TASKS];

@@ -23,7 +23,9 @@ DEFINE_CLEANUP(vm_waits, struct vm_waits *, vm_waits_close);
 
 /*
  * {"threads": [{"vcpu", "tid", "ready_ns", "waits": how often}], "limits": as vm_limits_json() has them}, since the
- * last reading. A vCPU whose thread has ended, or is not known, has no row. A new reference.
+ * last reading. A vCPU whose thread has ended, or is not known, has no row. One that was stopped by a signal, a
+ * debugger or a freezer at the first reading and has not run since has "stopped_ns", one that waited in the VMM until
+ * it may enter KVM_RUN "paused_ns": all of the time. A new reference.
  */
 json_t *vm_waits_next(struct vm_waits *w);
 

@@ -129,6 +129,39 @@ static void test_outside(void **state)
 }
 
 /* What had the CPU: the process says it, or the name does. */
+/* A VM is stopped while no vCPU may run; what a vCPU's thread sleeps meanwhile is no exit's. */
+static void test_still(void **state)
+{
+	struct fixture *f = *state;
+	json_t *list;
+
+	begin(f);
+	lost(f, 0, IO, STAT_ASLEEP_IN_VMM, S / 2);
+	lost(f, 1, IO, STAT_ASLEEP_IN_VMM, S / 2);
+	interval(f, S);
+	list = causes_of(f, json_pack("{s:[{s:i,s:i,s:i},{s:i,s:i,s:i}]}", "threads", "vcpu", 0,
+				      "tid", 55, "paused_ns", S / 2, "vcpu", 1, "tid", 56,
+				      "paused_ns", S / 4));
+	assert_string_equal(id_of(list, 0), "vmm-asleep");
+	assert_int_equal(lost_of(list, 0), S / 4);
+	assert_string_equal(id_of(list, 1), "vm-stopped");
+	assert_int_equal(lost_of(list, 1), S / 4);
+	assert_string_equal(
+		text_of(json_array_get(list, 1), "text"),
+		"The VM was stopped for 25.0 % of the interval (250ms): no vCPU may run; "
+		"QEMU's monitor has the reason (info status).");
+	json_decref(list);
+
+	lost(f, 0, IO, STAT_ASLEEP_IN_VMM, S / 2);
+	interval(f, S);
+	list = causes_of(f, json_pack("{s:[{s:i,s:i,s:i},{s:i,s:i}]}", "threads", "vcpu", 0, "tid",
+				      55, "stopped_ns", S / 2, "vcpu", 1, "tid", 56));
+	assert_int_equal(json_array_size(list), 1);
+	assert_string_equal(id_of(list, 0), "vmm-stopped");
+	assert_int_equal(lost_of(list, 0), S / 2);
+	json_decref(list);
+}
+
 static void test_tasks(void **state)
 {
 	static const struct {
@@ -196,8 +229,9 @@ static void test_no_latencies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_healthy), TEST(test_since_start), TEST(test_exits),
-		TEST(test_outside), TEST(test_tasks),	    TEST(test_no_latencies),
+		TEST(test_healthy),	 TEST(test_since_start), TEST(test_exits),
+		TEST(test_outside),	 TEST(test_tasks),	 TEST(test_still),
+		TEST(test_no_latencies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the counters of VMs do not have, for the causes of `top` and `exporter` (views/top/causes.h): the time for which
- * vCPUs were ready without a CPU and what had it meanwhile, and what limits the VM.
+ * What the rows of VMs do not have, for the causes of `top` and `exporter` (views/top/causes.h): the time for which
+ * vCPUs were ready without a CPU and what had it meanwhile, that for which they stood still, and what limits the VM.
  */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "commands/live/top.h"
 #include "event/event.h"
@@ -21,6 +22,9 @@ struct followed {
 	struct vm_waits *waits;
 	unsigned int nr; /* vCPUs */
 	struct stat_preemptor (*before)[STAT_PREEMPTOR_SLOTS];
+	struct still {
+		uint64_t ns[STAT_STILLS];
+	} * still; /* of each vCPU, at the last reading */
 };
 
 struct top_causes {
@@ -34,6 +38,7 @@ static void followed_free(struct followed *f)
 {
 	vm_waits_close(f->waits);
 	free(f->before);
+	free(f->still);
 }
 
 /* One VM is read without the right to open files; of many, there are not enough descriptors for all of theirs. */
@@ -48,8 +53,9 @@ static int followed_add(struct top_causes *c, const struct top_watched *w, bool 
 			       .pid = w->vm.pid,
 			       .nr = w->at.nr,
 			       .waits = vm_waits_open(&w->vm, only),
-			       .before = calloc(w->at.nr + 1, sizeof(*f->before))};
-	if (!f->waits || !f->before) {
+			       .before = calloc(w->at.nr + 1, sizeof(*f->before)),
+			       .still = calloc(w->at.nr + 1, sizeof(*f->still))};
+	if (!f->waits || !f->before || !f->still) {
 		followed_free(f);
 		return fail(-ENOMEM, "out of memory");
 	}
@@ -146,7 +152,55 @@ static void tasks_add(const struct top_vms *vms, struct followed *f, const struc
 	}
 }
 
-static json_t *tasks_make(struct followed *f, const struct top_vms *vms,
+/* ---- what stood still ---- */
+
+/* Up to now; *ret_now: what it stands still in. */
+static void still_read(const struct stat_vcpu *v, struct still *ret, enum stat_still *ret_now)
+{
+	uint64_t now_ns = monotonic_ns(), since_ns;
+
+	*ret_now = __atomic_load_n(&v->still, __ATOMIC_ACQUIRE);
+	memcpy(ret->ns, v->still_ns, sizeof(ret->ns));
+	since_ns = v->still_since_ns;
+	if (*ret_now > STAT_MOVES && *ret_now < STAT_STILLS && now_ns > since_ns)
+		ret->ns[*ret_now] += now_ns - since_ns;
+}
+
+/* Since the last reading. One that ended during the last one is not counted twice. */
+static uint64_t still_next(struct still *before, const struct still *now, enum stat_still which)
+{
+	uint64_t ns = now->ns[which] > before->ns[which] ? now->ns[which] - before->ns[which] : 0;
+
+	before->ns[which] += ns;
+	return ns;
+}
+
+static void still_set(json_t *thread, const char *key, uint64_t ns)
+{
+	if (ns)
+		json_object_set_new(thread, key, json_integer((json_int_t)ns));
+}
+
+/* What the kernel has seen of it; else what was so from the beginning (vm/waits.h). */
+static void still_add(struct followed *f, const struct stat_vcpu *v, unsigned int vcpu,
+		      json_t *thread)
+{
+	enum stat_still is;
+	struct still now;
+
+	still_read(v, &now, &is);
+	if (is != STAT_MOVES) {
+		json_object_del(thread, "stopped_ns");
+		json_object_del(thread, "paused_ns");
+	}
+	still_set(thread, "stopped_ns", still_next(&f->still[vcpu], &now, STAT_STOPPED));
+	still_set(thread, "paused_ns", still_next(&f->still[vcpu], &now, STAT_PAUSED));
+}
+
+/* ---- readings ---- */
+
+/* Adds to each vCPU's row what its counters have; returns what had the CPU. */
+static json_t *vcpus_read(struct followed *f, const struct top_vms *vms,
 			  const struct top_watched *w, const json_t *threads)
 {
 	json_t *tasks = json_array(), *thread;
@@ -155,15 +209,16 @@ static json_t *tasks_make(struct followed *f, const struct top_vms *vms,
 	json_array_foreach (threads, i, thread) {
 		json_int_t vcpu = json_integer_value(json_object_get(thread, "vcpu")),
 			   tid = json_integer_value(json_object_get(thread, "tid"));
+		const struct stat_vcpu *v;
 
-		if (vcpu < (json_int_t)f->nr)
-			tasks_add(vms, f, stat_vcpu(vms->stat, w->at.first + (unsigned int)vcpu),
-				  (unsigned int)vcpu, (int)tid, tasks);
+		if (vcpu >= (json_int_t)f->nr)
+			continue;
+		v = stat_vcpu(vms->stat, w->at.first + (unsigned int)vcpu);
+		tasks_add(vms, f, v, (unsigned int)vcpu, (int)tid, tasks);
+		still_add(f, v, (unsigned int)vcpu, thread);
 	}
 	return tasks;
 }
-
-/* ---- readings ---- */
 
 static void vm_read(struct top_causes *c, const struct top_vms *vms, const struct top_watched *w,
 		    const struct top_model *m, struct top_node *node)
@@ -176,7 +231,7 @@ static void vm_read(struct top_causes *c, const struct top_vms *vms, const struc
 	if (!outside)
 		return;
 	json_object_set_new(outside, "tasks",
-			    tasks_make(f, vms, w, json_object_get(outside, "threads")));
+			    vcpus_read(f, vms, w, json_object_get(outside, "threads")));
 	json_object_set_new(outside, "vms",
 			    json_pack("[{s:s*,s:i}]", "exe", w->vm.exe, "pid", (int)w->vm.pid));
 	json_object_set_new(outside, "recorder", json_pack("{s:i}", "pid", (int)getpid()));

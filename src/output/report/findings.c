@@ -181,6 +181,11 @@ static uint64_t stopped_ns(const struct found *f, const char *vm)
 	return sum;
 }
 
+static bool sleeps_while_stopped(const char *cause)
+{
+	return !strcmp(cause, "lock") || !strcmp(cause, "unknown") || !strcmp(cause, "asleep");
+}
+
 static void from_group(struct found *f, const json_t *largest, const json_t *group, bool has_sched)
 {
 	const json_t *of = json_object_get(group, "causes");
@@ -196,7 +201,7 @@ static void from_group(struct found *f, const json_t *largest, const json_t *gro
 		one = json_object_get(largest, cause_key(group, w->cause, who, sizeof(who)));
 		if (!w->id && !w->by_vmm && ns > kernel_most_ns(f))
 			ns = kernel_most_ns(f);
-		if (!strcmp(w->cause, "lock") || !strcmp(w->cause, "unknown")) {
+		if (sleeps_while_stopped(w->cause)) {
 			uint64_t stopped = stopped_ns(f, text_of(group, "vm"));
 
 			ns -= stopped < ns ? stopped : ns;
@@ -364,12 +369,28 @@ static void from_halts(struct found *f)
 	}
 }
 
+/* ", at most 1.2s at a time (paused)"; counters have the sum only. */
+static const char *stops_print(const struct found *f, const json_t *longest, char *buf, size_t size)
+{
+	char time[16];
+
+	if (f->is_interval)
+		snprintf(buf, size,
+			 ": no vCPU may run; QEMU's monitor has the reason (info status)");
+	else
+		snprintf(buf, size, ", at most %s at a time (%s)",
+			 duration_print(number(longest, "window_ns"), time, sizeof(time)),
+			 text_of(longest, "state"));
+	return buf;
+}
+
 /* Times for which a VM was stopped, in sum: of the one with the longest. Nothing is known of its vCPUs meanwhile. */
 static void from_downtime(struct found *f)
 {
-	struct found whole = {.list = f->list, .span_ns = info_span(f->sections)};
+	struct found whole = {
+		.list = f->list, .span_ns = info_span(f->sections), .is_interval = f->is_interval};
 	const json_t *row, *longest = NULL;
-	char time[16], share[SHARE_BYTES];
+	char share[SHARE_BYTES], stops[96];
 	uint64_t sum;
 	size_t i;
 
@@ -380,11 +401,10 @@ static void from_downtime(struct found *f)
 		return;
 	sum = stopped_ns(f, text_of(longest, "vm"));
 	finding_add(&whole, "stopped", "vm-stopped", "downtime", share_of(&whole, sum),
-		    json_sprintf("%s was stopped for %s, at most %s at a time (%s).",
+		    json_sprintf("%s was stopped for %s%s.",
 				 *text_of(longest, "vm") ? text_of(longest, "vm") : "The VM",
 				 share_print(&whole, sum, share, sizeof(share)),
-				 duration_print(number(longest, "window_ns"), time, sizeof(time)),
-				 text_of(longest, "state")));
+				 stops_print(f, longest, stops, sizeof(stops))));
 }
 
 /* ---- what events alone say ---- */

@@ -106,7 +106,24 @@ static void largest_add(json_t *largest, const struct top_node *vcpu)
 					(json_int_t)cause_ns(most, STAT_IN_VMM)));
 }
 
-static json_t *group_make(const struct top_node *vcpu)
+/* A thread that stands still sleeps in the VMM, which is then no time of the exit's own. */
+static void stopped_remove(json_t *of, const json_t *outside, uint64_t vcpu)
+{
+	const json_t *thread;
+	size_t i;
+
+	json_array_foreach (json_object_get(outside, "threads"), i, thread) {
+		uint64_t asleep = number(of, "asleep"), stopped = number(thread, "stopped_ns");
+
+		if (number(thread, "vcpu") == vcpu)
+			json_object_set_new(
+				of, "asleep",
+				json_integer(
+					(json_int_t)(asleep > stopped ? asleep - stopped : 0)));
+	}
+}
+
+static json_t *group_make(const struct top_node *vcpu, const json_t *outside)
 {
 	json_t *of = json_object();
 
@@ -120,15 +137,17 @@ static json_t *group_make(const struct top_node *vcpu)
 						    json_integer((json_int_t)(number(of, name) +
 									      cause_ns(n, c))));
 		}
+	stopped_remove(of, outside, vcpu->key);
 	return json_pack("{s:I,s:s,s:o}", "vcpu", (json_int_t)vcpu->key, "vm", "", "causes", of);
 }
 
-static json_t *blame_make(const struct top_model *m, const struct top_node *vm)
+static json_t *blame_make(const struct top_model *m, const struct top_node *vm,
+			  const json_t *outside)
 {
 	json_t *groups = json_array(), *largest = json_array();
 
 	for (unsigned int i = 0; m->has_causes && i < vm->list[TOP_VCPUS].nr; i++) {
-		json_array_append_new(groups, group_make(vm->list[TOP_VCPUS].node[i]));
+		json_array_append_new(groups, group_make(vm->list[TOP_VCPUS].node[i], outside));
 		largest_add(largest, vm->list[TOP_VCPUS].node[i]);
 	}
 	return json_pack("{s:o,s:o}", "groups", groups, "causes", largest);
@@ -149,6 +168,25 @@ static json_t *sched_rows(const json_t *outside, uint64_t span_ns)
 		json_object_set_new(row, "time_ns", json_integer((json_int_t)span_ns));
 		json_array_append_new(rows, row);
 	}
+	return rows;
+}
+
+/* ---- downtime ---- */
+
+/* A VM is stopped while all of its vCPUs wait until they may enter KVM_RUN. */
+static json_t *downtime_rows(const json_t *outside)
+{
+	const json_t *threads = json_object_get(outside, "threads"), *thread;
+	json_t *rows = json_array();
+	uint64_t least = UINT64_MAX;
+	size_t i;
+
+	json_array_foreach (threads, i, thread)
+		if (number(thread, "paused_ns") < least)
+			least = number(thread, "paused_ns");
+	if (least && least != UINT64_MAX)
+		json_array_append_new(
+			rows, json_pack("{s:s,s:I}", "vm", "", "window_ns", (json_int_t)least));
 	return rows;
 }
 
@@ -173,8 +211,9 @@ static json_t *sections_make(const struct top_model *m, const struct top_node *v
 			      json_object_get(outside, "recorder")));
 	section_add(sections, "exits", json_pack("{s:o}", "rows", exits_rows(m, vm)));
 	section_add(sections, "exits_by_vcpu", json_pack("{s:o}", "rows", vcpus_rows(vm)));
-	section_add(sections, "blame_by_vcpu", blame_make(m, vm));
+	section_add(sections, "blame_by_vcpu", blame_make(m, vm, outside));
 	section_add(sections, "sched", json_pack("{s:o}", "rows", sched_rows(outside, span_ns)));
+	section_add(sections, "downtime", json_pack("{s:o}", "rows", downtime_rows(outside)));
 	section_add(sections, "sched_tasks",
 		    json_pack("{s:O*}", "rows", json_object_get(outside, "tasks")));
 	return sections;
