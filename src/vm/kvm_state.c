@@ -144,17 +144,18 @@ bool kvm_memory_describe(const struct kvm_vm *vm, const struct memory *m, char *
 enum { MEM_GUEST_MEMFD = 1 << 2 };
 enum { TYPE_SEV = 2, TYPE_SEV_ES, TYPE_SNP, TYPE_TDX };
 
-#define EFER_LMA (UINT64_C(1) << 10)
+#define EFER_LMA  (UINT64_C(1) << 10)
 #define EFER_SVME (UINT64_C(1) << 12)
-#define CR4_LA57 (UINT64_C(1) << 12)
-#define CR4_VMXE (UINT64_C(1) << 13)
+#define CR4_LA57  (UINT64_C(1) << 12)
+#define CR4_VMXE  (UINT64_C(1) << 13)
 
 /* Slots are reported before their VM. */
 struct parse {
 	struct kvm_state *state;
 	struct guest_slot *slot;
 	size_t nr_slots;
-	bool private_memory;
+	bool private_memory, dirty_log;
+	uint64_t largest; /* slot's size */
 };
 
 static struct kvm_vm *vm_search(const struct kvm_state *s, const struct kvm_record *r)
@@ -184,6 +185,9 @@ static int slot_parse(struct parse *p, const struct kvm_record *r)
 	    r->slot.size > UINT64_MAX - r->slot.guest ||
 	    r->slot.size > UINT64_MAX - r->slot.process)
 		return 0;
+	if (r->slot.size >= p->largest)
+		p->dirty_log = r->slot.flags & KVM_MEM_LOG_DIRTY_PAGES;
+	p->largest = r->slot.size > p->largest ? r->slot.size : p->largest;
 	err = array_room(p->slot, p->nr_slots);
 	if (!err)
 		p->slot[p->nr_slots++] = (struct guest_slot){
@@ -220,6 +224,7 @@ static int vm_parse(struct parse *p, const struct kvm_record *r)
 	if (slots_overlap(p->slot, p->nr_slots))
 		vm->state |= KVM_STATE_CHANGED;
 	vm->private_memory = p->private_memory;
+	vm->dirty_log = p->dirty_log;
 	free(vm->slot);
 	vm->slot = p->slot;
 	vm->nr_slots = p->nr_slots;
@@ -398,6 +403,7 @@ static void vm_complete(const struct kvm_vm *kvm, struct vm *vm)
 		vm->memory_bytes = kvm_memory_bytes(kvm);
 	vm->encryption = kvm_encryption(kvm);
 	vm->hypervisor = kvm->hypervisor;
+	vm->dirty_log = kvm->dirty_log;
 	if (!nr || nr > VM_VCPUS_MAX)
 		return;
 	if (vm->is_qemu && vm->nr_vcpus > nr)

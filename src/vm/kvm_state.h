@@ -32,6 +32,7 @@ struct kvm_vm {
 	struct guest_slot *slot; /* sorted by guest address, without overlap */
 	size_t nr_slots;
 	bool hypervisor;     /* a vCPU has enabled SVM or VMX: the guest runs guests of its own, or may at any time */
+	bool dirty_log;	     /* of its largest slot: a display's memory is always logged */
 	bool private_memory; /* of a slot: in a guest_memfd, which is not mapped in the VMM */
 	struct kvm_vcpu_state *vcpu; /* sorted by index */
 	size_t nr_vcpus;

@@ -254,8 +254,7 @@ bool vm_is_of_user(const struct vm *vm, const struct vm_scope *scope)
 
 static bool is_listed(const struct vm *vm, const struct vm_scope *scope)
 {
-	return (vm->has_kvm || scope->tcg) &&
-	       (!scope->nr_users || vm_is_of_user(vm, scope));
+	return (vm->has_kvm || scope->tcg) && (!scope->nr_users || vm_is_of_user(vm, scope));
 }
 
 /* nr: those of others, without and with KVM. */
@@ -318,8 +317,7 @@ int vm_by_pid(pid_t pid, struct vm *ret)
 	if (!proc_exists(pid, &leader))
 		return leader ? fail(-EINVAL, "%d is a thread of process %d; try: --vm %d", pid,
 				     leader, leader)
-			      : fail(-ESRCH, "no process %d; 'hostrace ps' lists the VMs",
-				     pid);
+			      : fail(-ESRCH, "no process %d; 'hostrace ps' lists the VMs", pid);
 	err = vm_look(pid, ret);
 	if (err)
 		return err < 0 ? err : 0;
@@ -368,16 +366,18 @@ json_t *vm_json(const struct vm *vm)
 						"tid", (int)vm->vcpus[i].tid));
 	for (unsigned int i = 0; i < vm->nr_devices; i++)
 		json_array_append_new(devices, json_string(vm->devices[i]));
-	return json_pack(
-		"{s:i,s:s,s:o*,s:s*,s:s*,s:s,s:s,s:s,s:s,s:s,s:I,s:i,s:s,s:o,s:o,s:s*,s:o*,s:o*}",
-		"pid", (int)vm->pid, "name", vm->name, "uid",
-		vm->user ? json_integer((json_int_t)vm->uid) : NULL, "user", vm->user, "uuid",
-		vm->uuid && *vm->uuid ? vm->uuid : NULL, "exe", vm->exe, "build_id", vm->build_id,
-		"version", vm->version, "accel", vm->accel, "machine", vm->machine, "memory_bytes",
-		(json_int_t)vm->memory_bytes, "isa", (int)vm_host_isa(), "cmdline", vm->cmdline,
-		"vcpus", vcpus, "devices", devices, "encryption", vm->encryption, "hypervisor",
-		vm->hypervisor ? json_true() : NULL, "clock_ahead_ns",
-		vm->clock_ahead_ns ? json_integer(vm->clock_ahead_ns) : NULL);
+	return json_pack("{s:i,s:s,s:o*,s:s*,s:s*,s:s,s:s,s:s,s:s,s:s,s:I,s:i,s:s,s:o,s:o,s:s*,s:o*"
+			 ",s:o*,s:o*}",
+			 "pid", (int)vm->pid, "name", vm->name, "uid",
+			 vm->user ? json_integer((json_int_t)vm->uid) : NULL, "user", vm->user,
+			 "uuid", vm->uuid && *vm->uuid ? vm->uuid : NULL, "exe", vm->exe,
+			 "build_id", vm->build_id, "version", vm->version, "accel", vm->accel,
+			 "machine", vm->machine, "memory_bytes", (json_int_t)vm->memory_bytes,
+			 "isa", (int)vm_host_isa(), "cmdline", vm->cmdline, "vcpus", vcpus,
+			 "devices", devices, "encryption", vm->encryption, "hypervisor",
+			 vm->hypervisor ? json_true() : NULL, "dirty_log",
+			 vm->dirty_log ? json_true() : NULL, "clock_ahead_ns",
+			 vm->clock_ahead_ns ? json_integer(vm->clock_ahead_ns) : NULL);
 }
 
 static bool text_shorten(json_t *row, const char *key, size_t len)

@@ -19,7 +19,7 @@ until_state() {
 	return 1
 }
 
-plan 12
+plan 13
 guest_start source -smp 2
 source=$vm
 guest_ram target
@@ -54,6 +54,9 @@ is $((there + $(accesses "$target" moved.hrt) + lost)) "$all" "every access is r
 is $((there + lost >= before && there <= before + 2)) 1 "... those before it in the source ($there)"
 is $((lost * 2 <= all)) 1 "... most are recorded ($lost were lost)"
 
+is "$("$HOSTRACE" diagnose --vm "$source" moved.hrt -f json 2>>diagnose.err |
+	jq 'any(.result.causes[]; .id == "migration" and (.text | test("thread (live_migration|mig/src/main)|finish-migrate")))')" true \
+	"diagnose names the migration" diagnose.err
 # QEMU's own figure is in ms, from the request to stop until the state was sent.
 qemu_ms=$(jq -r '.downtime' source/migrated.json)
 downtime() {

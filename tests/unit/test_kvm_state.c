@@ -82,7 +82,9 @@ static void each_descriptor_reports_its_vm(void **state)
 static void of_several_the_one_with_vcpus(void **state)
 {
 	const struct kvm_record r[] = {
-		vm_of(PID, 1, KVM_STATE_OWN, 0), vm_of(PID, 2, KVM_STATE_OWN, 0), vcpu(2, 0, 101),
+		vm_of(PID, 1, KVM_STATE_OWN, 0),
+		vm_of(PID, 2, KVM_STATE_OWN, 0),
+		vcpu(2, 0, 101),
 		vm_of(PID, 3, KVM_STATE_OWN, 0),
 	};
 	struct kvm_state s;
@@ -124,7 +126,8 @@ static void interrupts_pending_at_both_looks(void **state)
 static void slots_that_changed(void **state)
 {
 	const struct kvm_record r[] = {
-		slot(0, MIB(2), 0x70000000, 0), slot(MIB(1), MIB(2), 0x90000000, 0),
+		slot(0, MIB(2), 0x70000000, 0),
+		slot(MIB(1), MIB(2), 0x90000000, 0),
 		slot(MIB(8), UINT64_MAX, 0x1000, 0), /* no address is so high */
 		vm_of(PID, 1, KVM_STATE_SLOTS | KVM_STATE_OWN, 0),
 	};
@@ -139,8 +142,8 @@ static void slots_that_changed(void **state)
 
 static void broken_records(void **state)
 {
-	const struct kvm_record r[] = {slot(0, MIB(2), 0x70000000, 0), vm_of(PID, 1, 0, 0),
-				       {.kind = 77}};
+	const struct kvm_record r[] = {
+		slot(0, MIB(2), 0x70000000, 0), vm_of(PID, 1, 0, 0), {.kind = 77}};
 	struct kvm_state s;
 
 	(void)state;
@@ -246,6 +249,30 @@ static void a_guest_with_guests(void **state)
 	}
 }
 
+/* A display's memory is always logged: the largest slot decides. */
+static void a_log_of_pages(void **state)
+{
+	static const struct {
+		uint32_t ram, display;
+	} rows[] = {{0, KVM_MEM_LOG_DIRTY_PAGES}, {KVM_MEM_LOG_DIRTY_PAGES, 0}};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		const struct kvm_record r[] = {
+			slot(0, KIB(640), 0x90000000, 0),
+			slot(MIB(1), MIB(32), 0x70000000, rows[i].ram),
+			slot(0xfd000000, MIB(16), 0x50000000, rows[i].display),
+			vm_of(PID, 1, KVM_STATE_OWN, 0)};
+		struct vm vm = {.pid = PID};
+		struct kvm_state s;
+
+		parse(r, sizeof(r), &s);
+		kvm_state_complete(&s, &vm, 1);
+		kvm_state_free(&s);
+		assert_int_equal(vm.dirty_log, i == 1);
+	}
+}
+
 /* Slots anywhere in the process: the way from the guest's address to the process's, and by offsets, and back. */
 static void ram_by_slots(void **state)
 {
@@ -289,6 +316,7 @@ int main(void)
 		cmocka_unit_test(broken_records),
 		cmocka_unit_test(what_cannot_be_read),
 		cmocka_unit_test(a_guest_with_guests),
+		cmocka_unit_test(a_log_of_pages),
 		cmocka_unit_test(encryption_of_a_vm),
 		cmocka_unit_test(ram_by_slots),
 	};

@@ -44,6 +44,11 @@ const struct cause causes[] = {
 	{"vm-stopped", "", "a VM that was stopped",
 	 "see hostrace downtime for which phase it was; whoever stopped it has to go on with it"},
 
+	{"migration", "exits", "a migration or a snapshot that goes on",
+	 "let it end, or cancel it (migrate_cancel); more bandwidth, or multifd, ends it sooner; "
+	 "auto-converge slows vCPUs on purpose; a log of dirty pages that is left on ends with the "
+	 "next migration"},
+
 	{"cpu-quota", "cpu", "a CPU quota",
 	 "raise cpu.max of the VM's cgroup, or give the VM fewer vCPUs"},
 	{"cpu-wakeup", "cpu", "CPUs that take long to leave their idle states",

@@ -31,6 +31,12 @@ static json_t *command_make(const struct diagnosis_query *q, const char *section
 			    reads && *q->filters ? " " : "", reads ? q->filters : "");
 }
 
+/* It is said, and is not wrong. */
+static bool is_note(const json_t *finding)
+{
+	return json_is_true(json_object_get(finding, "note"));
+}
+
 /*
  * An event has no share of the time, nor has what stands still, unless that was measured. A VM that is paused was so
  * all the time, unless it ran.
@@ -39,7 +45,7 @@ static bool has_share(const json_t *sections, const struct cause *c, const json_
 {
 	double share = json_number_value(json_object_get(finding, "share"));
 
-	if (!strcmp(c->id, "event"))
+	if (!strcmp(c->id, "event") || is_note(finding))
 		return false;
 	if (!json_is_true(json_object_get(finding, "stands")) || share < 1)
 		return true;
@@ -53,7 +59,7 @@ static json_t *cause_make(const struct diagnosis_query *q, const json_t *finding
 	double share = json_number_value(json_object_get(finding, "share"));
 	bool has = has_share(q->sections, c, finding),
 	     stands = json_is_true(json_object_get(finding, "stands")),
-	     wrong = c->cure && (!has || stands || share >= q->threshold);
+	     wrong = c->cure && !is_note(finding) && (!has || stands || share >= q->threshold);
 	json_t *o =
 		json_pack("{s:s,s:b,s:o,s:o,s:O,s:o,s:s*}", "id", c->id, "wrong", wrong, "share",
 			  has ? json_real(share) : json_null(), "lost_ns",
@@ -336,7 +342,7 @@ static void others_print(const json_t *result, FILE *f)
 	json_array_foreach (json_object_get(result, "causes"), i, one) {
 		const json_t *share = json_object_get(one, "share");
 
-		if (!diagnosis_cause_is_wrong(one) && !json_object_get(one, "cure") &&
+		if (!diagnosis_cause_is_wrong(one) &&
 		    (json_is_null(share) || json_number_value(share) >= threshold))
 			fprintf(f, "\nAlso: %s\n", text_of(one, "text"));
 	}

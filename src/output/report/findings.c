@@ -145,6 +145,26 @@ static void huge_split_print(const struct found *f, char *buf, size_t size)
 		snprintf(buf, size, "; the host split %.0f huge pages meanwhile", nr);
 }
 
+/* In buf what is known from outside the recording's events; returns the cause. */
+static const char *why_memory(const struct found *f, const struct cause_words *w, const char *id,
+			      const char *vm, char *buf, size_t size)
+{
+	if (!strcmp(w->cause, "lock"))
+		return migration_print(f, vm, MIGRATION_THROTTLES, buf, size) ? "migration" : id;
+	if (!strcmp(w->cause, "fault"))
+		return migration_print(f, vm, MIGRATION_FETCHES, buf, size)
+			       ? "migration"
+			       : memory_cause(f, vm, buf, size);
+	if (strcmp(id, "exits-memory") != 0)
+		return id;
+	if (migration_print(f, vm, MIGRATION_LOGS, buf, size))
+		return "migration";
+	if (balloon_print(f, vm, buf, size))
+		return "balloon-thrash";
+	huge_split_print(f, buf, size);
+	return id;
+}
+
 /* What a vCPU did for so long. Why pages of its memory were not there is known from outside the recording's events. */
 static void words_add(struct found *f, const struct cause_words *w, const char *id,
 		      const char *section, const json_t *vcpu, uint64_t ns, const char *most)
@@ -153,13 +173,7 @@ static void words_add(struct found *f, const struct cause_words *w, const char *
 
 	if (!finding_counts(f, share_of(f, ns)))
 		return;
-	if (!strcmp(w->cause, "fault"))
-		id = memory_cause(f, text_of(vcpu, "vm"), memory, sizeof(memory));
-	else if (!strcmp(id, "exits-memory") &&
-		 balloon_print(f, text_of(vcpu, "vm"), memory, sizeof(memory)))
-		id = "balloon-thrash";
-	else if (!strcmp(id, "exits-memory"))
-		huge_split_print(f, memory, sizeof(memory));
+	id = why_memory(f, w, id, text_of(vcpu, "vm"), memory, sizeof(memory));
 	finding_add(f, w->cause, id, section, share_of(f, ns),
 		    json_sprintf("%s %s%s%s for %s%s%s.", vcpu_print(vcpu, who, sizeof(who)),
 				 w->did, w->by_vmm ? " " : "", w->by_vmm ? f->vmm : "",
@@ -484,6 +498,7 @@ json_t *findings_make(const json_t *sections)
 	from_downtime(&f);
 	findings_host(&f);
 	findings_stopped_join(&f);
+	findings_migration(&f);
 	from_events(&f);
 
 	json_t *result = findings_sorted(f.list);

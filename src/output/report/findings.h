@@ -8,6 +8,7 @@
  *	findings_disks.c ... disks that are not virtio
  *	findings_limits.c what limited the VM from outside
  *	findings_host.c	 what the host itself takes of the CPUs
+ *	findings_migration.c a migration or a snapshot that goes on
  *	findings_stuck.c what stood still when the VM was looked at
  *	findings_cause.c which cause (causes.h) that is
  *	findings_rows.c	 what they read of the rows of more than one section
@@ -165,6 +166,9 @@ void findings_limits_free(struct found *f);
 /* Of the VM with this name, or of the only one; 0: unknown. */
 uint64_t vm_pid(const struct found *f, const char *vm_name);
 
+/* Its metadata; NULL: unknown. */
+const json_t *vm_meta(const struct found *f, const char *vm_name);
+
 /* Its name in the rows of reports: "" if it is the only VM. */
 const char *vm_name_of(const struct found *f, uint64_t pid);
 
@@ -197,6 +201,21 @@ const char *place_print(const struct found *f, uint64_t tid, char *buf, size_t s
 
 /* CPU time that the host did not get, or that its interrupts took. */
 void findings_host(struct found *f);
+
+/* ---- migration ---- */
+
+enum migration_cost {
+	MIGRATION_LOGS,	     /* exits of writes to pages that are logged */
+	MIGRATION_FETCHES,   /* pages that are not there yet */
+	MIGRATION_THROTTLES, /* sleep of vCPUs in QEMU */
+};
+
+/* "; QEMU migrates it, or saves a snapshot (thread live_migration)"; false: nothing that costs this is known. */
+bool migration_print(const struct found *f, const char *vm, enum migration_cost cost, char *buf,
+		     size_t size);
+
+/* One that goes on and is in no finding yet. After all others. */
+void findings_migration(struct found *f);
 
 /* ---- what stood still ---- */
 

@@ -223,13 +223,18 @@ void findings_limits_free(struct found *f)
 	json_decref(f->by.limited);
 }
 
-uint64_t vm_pid(const struct found *f, const char *vm_name)
+const json_t *vm_meta(const struct found *f, const char *vm_name)
 {
 	const json_t *vms = vms_of(f);
 
 	if (json_array_size(vms) != 1)
 		vms = json_object_get(f->by.vms, vm_name);
-	return number(json_array_get(vms, json_array_size(vms) - 1), "pid");
+	return json_array_get(vms, json_array_size(vms) - 1);
+}
+
+uint64_t vm_pid(const struct found *f, const char *vm_name)
+{
+	return number(vm_meta(f, vm_name), "pid");
 }
 
 const char *vm_name_of(const struct found *f, uint64_t pid)

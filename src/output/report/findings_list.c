@@ -127,7 +127,7 @@ static void more_print(json_t *finding)
 
 json_t *findings_sorted(const json_t *list)
 {
-	size_t nr = json_array_size(list), i;
+	size_t nr = json_array_size(list), i, kept[2] = {0}; /* causes, notes */
 	json_t **all = calloc(nr + 1, sizeof(*all)), *result = json_array(), *first;
 
 	for (i = 0; all && i < nr; i++)
@@ -137,7 +137,7 @@ json_t *findings_sorted(const json_t *list)
 	for (i = 0; all && i < nr; i++)
 		if ((first = same_kind(result, all[i])))
 			more_add(first, all[i]);
-		else if (json_array_size(result) < FINDINGS_MAX)
+		else if (kept[json_object_get(all[i], "note") != NULL]++ < FINDINGS_MAX)
 			json_array_append(result, all[i]);
 	free(all);
 	json_array_foreach (result, i, first) {
