@@ -23,6 +23,7 @@ enum {
 	MEMORY_DEFAULT_MIB = 128, /* QEMU's, unless the machine has another */
 	KEYS_MAX = 64,		  /* keys of one option; the rest is skipped */
 	CPUS_MAX = 65536,
+	OPTION_DEPTH = 8, /* of JSON */
 };
 
 /* What only makes sense once all options are read. */
@@ -131,6 +132,64 @@ static void device_add(struct parse *p, const char *text)
 	c->devices[c->nr_devices] = NULL;
 	text_set(&c->devices[c->nr_devices], text);
 	c->nr_devices += !!c->devices[c->nr_devices];
+}
+
+/* ---- an option on its own ---- */
+
+static void flat_add(json_t *flat, const char *key, const json_t *value, unsigned int depth);
+
+static void flat_members(json_t *flat, const char *prefix, const json_t *of, unsigned int depth)
+{
+	const char *key;
+	json_t *value;
+	char whole[128];
+	size_t i;
+
+	json_object_foreach ((json_t *)of, key, value) {
+		snprintf(whole, sizeof(whole), "%.63s%s%.63s", prefix, *prefix ? "." : "", key);
+		flat_add(flat, whole, value, depth);
+	}
+	json_array_foreach (of, i, value) {
+		snprintf(whole, sizeof(whole), "%.63s.%zu", prefix, i);
+		flat_add(flat, whole, value, depth);
+	}
+}
+
+static void flat_add(json_t *flat, const char *key, const json_t *value, unsigned int depth)
+{
+	char text[CMDLINE_TEXT_MAX];
+
+	if (json_object_size(flat) >= KEYS_MAX)
+		return;
+	if (json_is_object(value) || json_is_array(value)) {
+		if (depth)
+			flat_members(flat, key, value, depth - 1);
+		return;
+	}
+	if (json_is_string(value))
+		snprintf(text, sizeof(text), "%s", json_string_value(value));
+	else
+		snprintf(text, sizeof(text), "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+	text_sanitize(text);
+	json_object_set_new(flat, key, json_string(text));
+}
+
+json_t *vm_option_values(const char *value, const char *implied)
+{
+	json_t *flat = json_object(), *json;
+	struct pair pairs[KEYS_MAX];
+	unsigned int nr;
+
+	if (*value == '{') {
+		json = json_loads(value, 0, NULL);
+		flat_members(flat, "", json, OPTION_DEPTH);
+		json_decref(json);
+		return flat;
+	}
+	nr = pairs_split(value, implied, pairs);
+	for (unsigned int i = 0; i < nr; i++)
+		json_object_set_new(flat, pairs[i].key, json_string(pairs[i].value));
+	return flat;
 }
 
 /* ---- the options ---- */

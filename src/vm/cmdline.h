@@ -7,6 +7,7 @@
 #ifndef HOSTRACE_VM_CMDLINE_H
 #define HOSTRACE_VM_CMDLINE_H
 
+#include <jansson.h>
 #include <stdint.h>
 
 enum {
@@ -30,6 +31,12 @@ struct vm_cmdline {
 /* words: argv, words[0] is the program. 0 or -ENOMEM. What is not understood is skipped. */
 int vm_cmdline_parse(char *const *words, unsigned int nr, struct vm_cmdline *ret);
 void vm_cmdline_free(struct vm_cmdline *c);
+
+/*
+ * {"KEY": "VALUE"} of an option's value: of a list, whose first value may be of the key `implied` (NULL: of none), or
+ * of JSON, whose members of members are "KEY.KEY" and "KEY.0". A new reference.
+ */
+json_t *vm_option_values(const char *value, const char *implied);
 
 /* One line that a shell would read back to the same words; control bytes replaced. Allocated; NULL: no memory. */
 char *vm_cmdline_quote(char *const *words, unsigned int nr);

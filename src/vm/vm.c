@@ -353,12 +353,14 @@ void vm_free(struct vm *vm)
 	free(vm->accel);
 	free(vm->version);
 	free(vm->build_id);
+	json_decref(vm->disk_servers);
 	*vm = (struct vm){0};
 }
 
 json_t *vm_json(const struct vm *vm)
 {
-	json_t *vcpus = json_array(), *devices = json_array();
+	json_t *vcpus = json_array(), *devices = json_array(),
+	       *servers = json_array_size(vm->disk_servers) ? vm->disk_servers : NULL;
 
 	for (unsigned int i = 0; i < vm->nr_vcpus; i++)
 		json_array_append_new(vcpus,
@@ -367,7 +369,7 @@ json_t *vm_json(const struct vm *vm)
 	for (unsigned int i = 0; i < vm->nr_devices; i++)
 		json_array_append_new(devices, json_string(vm->devices[i]));
 	return json_pack("{s:i,s:s,s:o*,s:s*,s:s*,s:s,s:s,s:s,s:s,s:s,s:I,s:i,s:s,s:o,s:o,s:s*,s:o*"
-			 ",s:o*,s:o*}",
+			 ",s:o*,s:o*,s:O*}",
 			 "pid", (int)vm->pid, "name", vm->name, "uid",
 			 vm->user ? json_integer((json_int_t)vm->uid) : NULL, "user", vm->user,
 			 "uuid", vm->uuid && *vm->uuid ? vm->uuid : NULL, "exe", vm->exe,
@@ -377,7 +379,8 @@ json_t *vm_json(const struct vm *vm)
 			 "devices", devices, "encryption", vm->encryption, "hypervisor",
 			 vm->hypervisor ? json_true() : NULL, "dirty_log",
 			 vm->dirty_log ? json_true() : NULL, "clock_ahead_ns",
-			 vm->clock_ahead_ns ? json_integer(vm->clock_ahead_ns) : NULL);
+			 vm->clock_ahead_ns ? json_integer(vm->clock_ahead_ns) : NULL,
+			 "disk_servers", servers);
 }
 
 static bool text_shorten(json_t *row, const char *key, size_t len)
@@ -401,7 +404,7 @@ static size_t row_size(const json_t *row)
 
 static void row_cut(json_t *row)
 {
-	static const char *const lists[] = {"cmdline", "devices", "vcpu_threads"};
+	static const char *const lists[] = {"cmdline", "devices", "disk_servers", "vcpu_threads"};
 	static const char *const texts[] = {"name",	   "uuid",    "machine", "accel",
 					    "accelerator", "version", "exe"};
 

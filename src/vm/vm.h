@@ -65,6 +65,7 @@ struct vm {
 	unsigned int nr_devices;
 	const char *encryption; /* kvm_encryption(); NULL: none is known */
 	bool hypervisor;	/* it runs guests of its own, as far as KVM knows */
+	json_t *disk_servers;	/* disk_servers_read(), which `record` sets; NULL: unknown */
 	bool dirty_log;		/* KVM logs which pages it writes, when it was looked at */
 	unsigned int turn;	/* of vm_list_share() */
 };
@@ -102,8 +103,8 @@ int vm_pidfd(const struct vm *vm);
 
 /*
  * {"pid","name","uid","user","uuid" (if known),"exe","build_id","version","accel","machine","memory_bytes","isa",
- *  "cmdline","vcpus":[{"index","tid"}],"devices":[..],"encryption" (if any),"hypervisor" and
- *  "dirty_log" (if they are true), "clock_ahead_ns" (of the host's, in a time namespace)}
+ *  "cmdline","vcpus":[{"index","tid"}],"devices":[..],"encryption" (if any),"hypervisor" and "dirty_log" (if they are
+ *  true), "disk_servers" (if any: vm/disk_server.h), "clock_ahead_ns" (of the host's, in a time namespace)}
  */
 json_t *vm_json(const struct vm *vm);
 

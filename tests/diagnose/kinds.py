@@ -376,6 +376,15 @@ def nbd_server_stopped(bench, v):
     return vm, None
 
 
+@kind("nbd-server-slow", "disk-slow")
+def nbd_server_slow(bench, v):
+    path = bench.path("nbd.sock")
+    bench.run(["qemu-nbd", "-k", path, "-t", "--image-opts",
+               f"driver=null-co,size=16777216,latency-ns={choose(v, 20, 40, 100) * 1000000}"])
+    until(lambda: os.path.exists(path), "qemu-nbd did not start")
+    return DiskVm(bench, "web", drive=f"driver=nbd,server.type=unix,server.path={path}"), 1
+
+
 # ---- two at once: either may come first, the other second ----
 
 @kind("quota-and-throttle", "cpu-quota", "disk-throttled")

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "vm/cmdline.h"
+#include "vm/disk_server.h"
 #include "vm/disks.h"
 #include "vm/guest_ram.h"
 #include "vm/qmp.h"
@@ -15,7 +16,7 @@ enum { BASE = 0x10000000, ADDRESSES = 16 };
 
 static void cmdline_walk(char *text, size_t size)
 {
-	char *words[64], *quoted, path[32];
+	char *words[64] = {NULL}, *quoted, path[32];
 	struct vm_cmdline c;
 	unsigned int nr = 0;
 
@@ -27,6 +28,7 @@ static void cmdline_walk(char *text, size_t size)
 		vm_cmdline_free(&c);
 	}
 	disks_monitor_find(words, nr, path, sizeof(path));
+	json_decref(disk_servers_parse(words, nr, nr ? words[nr - 1] : ""));
 	quoted = vm_cmdline_quote(words, nr);
 	for (const char *q = quoted; q && *q; q++)
 		if ((unsigned char)*q < ' ')

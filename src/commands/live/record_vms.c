@@ -7,6 +7,7 @@
 #include "commands/common/command.h"
 #include "commands/common/vm_options.h"
 #include "commands/live/record.h"
+#include "vm/disk_server.h"
 #include "vm/select.h"
 
 static int vms_choose(struct recording *r)
@@ -35,7 +36,8 @@ static int vms_choose(struct recording *r)
 	left = vm_list_share(r->vms, &r->nr_vms, COLLECTOR_VMS_MAX);
 	if (left)
 		command_note("warning: %u VMs are not recorded: at most %d are at once, of other "
-			     "users in turn; --vm selects VMs", left, COLLECTOR_VMS_MAX);
+			     "users in turn; --vm selects VMs",
+			     left, COLLECTOR_VMS_MAX);
 	if (r->nr_vms == 1 || record_opt.all)
 		return 0;
 	vm_list_print(r->vms, r->nr_vms, list, sizeof(list));
@@ -48,9 +50,13 @@ int record_vms_choose(struct recording *r)
 {
 	int err = vms_choose(r);
 
-	if (!err && (record_opt.vms.nr || record_opt.all || !r->argv))
-		kvm_look_complete(r->vms, r->nr_vms);
-	return err;
+	if (err || (!record_opt.vms.nr && !record_opt.all && r->argv))
+		return err;
+	kvm_look_complete(r->vms, r->nr_vms);
+	for (unsigned int i = 0; i < r->nr_vms; i++)
+		r->vms[i].disk_servers =
+			r->vms[i].is_qemu ? disk_servers_read(r->vms[i].pid) : NULL;
+	return 0;
 }
 
 static bool watch_ended(const struct vm_watch *w)

@@ -237,8 +237,12 @@ void findings_stuck_since(const json_t *sections, json_t *notes, json_t *doubts)
 /* Did QEMU's I/O throttling hold requests of this device? */
 bool is_throttled(const struct found *f, const char *device);
 
-/* The driver, "nbd", by which a server has this disk's data; NULL: none is known, as what stuck saw has it. */
-const char *disk_server(const struct found *f, const char *device);
+/*
+ * "; a server has its data (nbd 10.0.0.1:10809)": of the disk with this device's path, or drive's name, by the VM's
+ * command line and mounts; without its address, as what stuck saw has it. "": none is known.
+ */
+const char *disk_server_print(const struct found *f, const char *vm, const char *device, char *buf,
+			      size_t size);
 
 /* ---- the list ---- */
 

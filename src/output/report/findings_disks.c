@@ -154,13 +154,15 @@ static void slow_add(struct found *f, const json_t *disk, const char *vm, uint64
 	       part = lost ? served * (double)lost / (double)each : 1,
 	       share = share_of(f, (uint64_t)((double)ns * part));
 	const char *limits = io_limits_of(f, vm);
-	char took[2 * WHO_BYTES], of[SHARE_BYTES];
+	char took[2 * WHO_BYTES], of[SHARE_BYTES], server[WHO_BYTES];
 
 	finding_add(f, "disk", lost ? "disk-slow" : "disk-busy", "info",
 		    share < asleep ? share : asleep,
-		    json_sprintf("%s; of that, the disk had up to %s%s%s%s.",
+		    json_sprintf("%s; of that, the disk had up to %s%s%s%s%s.",
 				 took_print(disk, number(disk, "time_ns"), took, sizeof(took)),
 				 share_print(f, ns, of, sizeof(of)),
+				 disk_server_print(f, vm, text_of(disk, "device"), server,
+						   sizeof(server)),
 				 *limits ? "; its cgroup limits I/O (" : "", limits,
 				 *limits ? ")" : ""));
 }

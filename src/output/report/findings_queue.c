@@ -32,14 +32,14 @@ static const char *queue_more_print(const struct found *f, const json_t *row, ch
 	uint64_t p99;
 	const char *stage = slowest_stage(json_object_get(row, "stages"), &p99),
 		   *limits = io_limits_of(f, text_of(row, "vm"));
-	const char *server = disk_server(f, text_of(row, "device"));
 	bool elsewhere = *stage && strcmp(stage, "pop-push") != 0;
-	char worst[16];
+	char worst[16], server[WHO_BYTES];
 
-	snprintf(buf, size, "%s%s%s%s%s%s%s%s%s%s",
-		 server ? "; a server has its data (" : "", server ? server : "", server ? ")" : "",
-		 elsewhere ? "; the slowest stage is " : "",
-		 elsewhere ? stage : "", elsewhere ? " with " : "",
+	snprintf(buf, size, "%s%s%s%s%s%s%s%s",
+		 disk_server_print(f, text_of(row, "vm"), text_of(row, "device"), server,
+				   sizeof(server)),
+		 elsewhere ? "; the slowest stage is " : "", elsewhere ? stage : "",
+		 elsewhere ? " with " : "",
 		 elsewhere ? duration_print(p99, worst, sizeof(worst)) : "",
 		 *limits ? "; its cgroup limits I/O (" : "", limits, *limits ? ")" : "");
 	return buf;

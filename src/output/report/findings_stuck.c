@@ -240,14 +240,29 @@ static bool counts(const struct found *f, const json_t *finding)
 	       !returned(f, text_of(finding, "device"), number(finding, "queue"));
 }
 
+/* "; the VM's disk is on nbd 10.0.0.1:10809": if the VM has one only. */
+static const char *server_gone_print(const struct found *f, const json_t *finding, char *buf,
+				     size_t size)
+{
+	const json_t *list = json_object_get(vm_meta(f, ""), "disk_servers"),
+		     *one = json_array_get(list, 0);
+
+	*buf = '\0';
+	if (is_of_server(finding) && json_array_size(list) == 1 && *text_of(one, "address"))
+		snprintf(buf, size, "; the VM's disk is on %.31s %.200s", text_of(one, "driver"),
+			 text_of(one, "address"));
+	return buf;
+}
+
 static json_t *text_make(const struct found *f, const json_t *finding)
 {
 	const char *device = text_of(finding, "device"), *text = text_of(finding, "text"),
 		   *when = is_of_start(f->sections) ? "When the recording started: " : "";
-	char path[128];
+	char path[128], server[WHO_BYTES];
 
 	if (!*device)
-		return json_sprintf("%s%s.", when, text);
+		return json_sprintf("%s%s%s.", when, text,
+				    server_gone_print(f, finding, server, sizeof(server)));
 	return json_sprintf("%s%s, queue %llu: %s.", when, path_print(device, path, sizeof(path)),
 			    (unsigned long long)number(finding, "queue"), text);
 }
@@ -353,7 +368,21 @@ bool is_throttled(const struct found *f, const char *device)
 	return false;
 }
 
-const char *disk_server(const struct found *f, const char *device)
+/* By the recording's metadata; a device without an id, if there is no other disk of a server. */
+static const json_t *disk_server_meta(const struct found *f, const char *vm, const char *device)
+{
+	const json_t *list = json_object_get(vm_meta(f, vm), "disk_servers"), *one;
+	size_t i;
+
+	json_array_foreach (list, i, one)
+		if (is_same_device(text_of(one, "drive"), device) ||
+		    (*text_of(one, "device") && is_same_device(text_of(one, "device"), device)))
+			return one;
+	one = json_array_get(list, 0);
+	return json_array_size(list) == 1 && !*text_of(one, "device") ? one : NULL;
+}
+
+static const char *disk_server_seen(const struct found *f, const char *device)
 {
 	const json_t *queue;
 	const char *server = NULL;
@@ -363,4 +392,18 @@ const char *disk_server(const struct found *f, const char *device)
 		if (!server && is_same_device(text_of(queue, "device"), device))
 			server = stuck_backend_server(json_object_get(queue, "backend"));
 	return server;
+}
+
+const char *disk_server_print(const struct found *f, const char *vm, const char *device, char *buf,
+			      size_t size)
+{
+	const json_t *meta = disk_server_meta(f, vm, device);
+	const char *driver = meta ? text_of(meta, "driver") : disk_server_seen(f, device),
+		   *address = text_of(meta, "address");
+
+	*buf = '\0';
+	if (driver && *driver)
+		snprintf(buf, size, "; a server has its data (%.31s%s%.200s)", driver,
+			 *address ? " " : "", address);
+	return buf;
 }
