@@ -57,7 +57,7 @@ doctor() {
 	tr -s ' \n' ' ' <"doctor-$1" >"doctor-$1.line"
 }
 
-plan 16
+plan 17
 slotvmm one vcpus=3 outb=23 || bail "slotvmm did not start: $(cat one.err)"
 slotvmm two vcpus=2 outb=11 close strange || bail "slotvmm did not start: $(cat two.err)"
 is "$(seen "$one" .vcpus) $(seen_threads "$one")" "3 0 0;1 0;2 0;" \
@@ -93,6 +93,9 @@ is "$(seen_threads "$one") $(seen_threads "$two")" "$(threads one) $(threads two
 timeout 200 "$HOSTRACE" stuck --vm "$one" --interval 100ms -f json >stuck.json 2>stuck.err
 is "$? $(jq -r '.vcpus[] | "\(.vcpu) \(.tid)"' stuck.json | tr '\n' ';')" \
 	"0 $(threads one)" "stuck knows which thread is which vCPU" stuck.json
+timeout 200 "$HOSTRACE" record --vm "$one" -e virtqueue_pop,sched_switch -d 100ms -o absent.hrt 2>absent.err
+is "$? $(grep -c "warning: virtqueue_pop is not recorded.*: not a QEMU executable" absent.err) $(grep -c warning absent.err)" "0 1 1" \
+	"an event that is asked for by its name, and absent, is reported" absent.err
 doctor two
 is "$(grep -c '; 64 KiB are not mapped in the VMM' doctor-two.line)" 1 "memory that is not mapped" doctor-two
 if slotvmm three secret 2>/dev/null; then

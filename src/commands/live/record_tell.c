@@ -33,6 +33,39 @@ static const char *stop_print(const struct recording *r, char *buf, size_t size)
 	return buf;
 }
 
+/* By its name, not by a set or a glob, which may have more than there is. */
+static bool is_named(const char *event)
+{
+	size_t len = strlen(event);
+
+	for (const char *p = record_opt.events; p && *p; p += strcspn(p, ","), p += *p == ',')
+		if (strcspn(p, ",") == len && !strncmp(p, event, len))
+			return true;
+	return false;
+}
+
+/* An event that was asked for is never missing silently; one note for all VMs. */
+static void absent_tell(const struct recording *r)
+{
+	json_t *all = collector_probes(r->collector), *told = json_object(), *one;
+	size_t i;
+
+	json_array_foreach (all, i, one) {
+		const char *event = json_string_value(json_object_get(one, "event"));
+		json_int_t pid = json_integer_value(json_object_get(one, "pid"));
+
+		if (strcmp("absent", json_string_value(json_object_get(one, "how"))) ||
+		    !is_named(event) || json_object_get(told, event))
+			continue;
+		command_note("warning: %s is not recorded%s%.0d: %s", event,
+			     pid ? ", in process " : "", (int)pid,
+			     json_string_value(json_object_get(one, "reason")));
+		json_object_set_new(told, event, json_true());
+	}
+	json_decref(told);
+	json_decref(all);
+}
+
 void record_tell_start(const struct recording *r)
 {
 	char label[VM_LABEL_TEXT], list[VM_NAMES_TEXT], stop[96];
@@ -48,6 +81,7 @@ void record_tell_start(const struct recording *r)
 	else
 		command_note("recording %u VMs to %s: %s; %s", r->nr_vms, record_opt.output, list,
 			     stop_print(r, stop, sizeof(stop)));
+	absent_tell(r);
 }
 
 static int by_count(const void *a, const void *b, void *arg)
