@@ -59,7 +59,7 @@ static const struct section sections[] = {
 	{"exits_by_vcpu", "exits --by =vcpu --limit 1000", &spans_report, &exits_by_vcpu, 1000,
 	 NULL, 100 << 10, .costs = true},
 	{"heatmap", "heatmap exit-latency", VIEW(heatmap, "exit-latency"), 0, NULL, 300 << 10},
-	{"virtio", "virtio", &virtio_report, NULL, 0, NULL, 300 << 10, QUEUES, .costs = true},
+	{"virtio", "virtio", &virtio_lost_report, NULL, 0, NULL, 300 << 10, QUEUES, .costs = true},
 	{"queue_heatmap", "heatmap virtqueue", VIEW(heatmap, "virtqueue"), 0, NULL, 200 << 10,
 	 QUEUES},
 	{"leaks", "leaks --limit 1000", &leaks_report, NULL, 1000, NULL, 100 << 10, QUEUES,

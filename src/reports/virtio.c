@@ -10,9 +10,8 @@
 #include "reports/empty.h"
 #include "reports/reports.h"
 
-static const struct report_needs virtio_needs = {.events = "virtqueue_pop,virtqueue_fill",
-						 .record_for = "virtio",
-						 .others = "vhost_start"};
+static const struct report_needs virtio_needs = {
+	.events = "virtqueue_pop,virtqueue_fill", .record_for = "virtio", .others = "vhost_start"};
 
 struct virtio {
 	struct queues *queues;
@@ -105,14 +104,17 @@ static void virtio_close(struct result *r)
 	queues_free(((struct virtio *)r->state)->queues);
 }
 
-const struct report_ops virtio_report = {
-	.reads = READ_BEFORE,
-	.state_bytes = sizeof(struct virtio),
-	.wants = queues_wants,
-	.needs = &virtio_needs,
-	.optional = "vblk_done",
-	.open = virtio_open,
-	.event = virtio_feed,
-	.write = virtio_write,
-	.close = virtio_close,
-};
+static bool lost_wants(const char *event, void *arg)
+{
+	return queues_wants(event, arg) || queues_stops_show(event);
+}
+
+#define VIRTIO_OPS(which)                                                                          \
+	{                                                                                          \
+		.reads = READ_BEFORE, .state_bytes = sizeof(struct virtio), .wants = (which),      \
+		.needs = &virtio_needs, .optional = "vblk_done", .open = virtio_open,              \
+		.event = virtio_feed, .write = virtio_write, .close = virtio_close,                \
+	}
+
+const struct report_ops virtio_report = VIRTIO_OPS(queues_wants);
+const struct report_ops virtio_lost_report = VIRTIO_OPS(lost_wants);

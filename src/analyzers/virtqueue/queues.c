@@ -224,13 +224,16 @@ void queues_flight_until(struct queues *q, struct queue *n, uint64_t ns)
 /*
  * Several may be slow at the same time. As none ends before those that were added, only the newest disjoint times
  * can be within a further one. A request that is out for longer than SLOW_TIMES_MAX of them counts from the last that
- * was dropped.
+ * was dropped. All of them are times for which the VM ran (queues_ran_ns()).
  */
 void queues_slow_add(struct queues *q, struct queue *n, uint64_t popped_ns, uint64_t ns)
 {
-	uint64_t start = ns > popped_ns ? ns - queues_lost_ns(ns - popped_ns) : ns;
+	uint64_t first_ns = queues_ran_ns(q, n->f.pid, q->start_ns), start;
 
-	start = start > q->start_ns ? start : q->start_ns;
+	ns = queues_ran_ns(q, n->f.pid, ns);
+	popped_ns = queues_ran_ns(q, n->f.pid, popped_ns);
+	start = ns > popped_ns ? ns - queues_lost_ns(ns - popped_ns) : ns;
+	start = start > first_ns ? start : first_ns;
 	start = start > n->slow_dropped_ns ? start : n->slow_dropped_ns;
 	if (ns <= start)
 		return;
@@ -309,8 +312,7 @@ static unsigned int *nr_pushed(const struct queues *q, struct queue *n)
 
 static void pushed(struct queues *q, struct queue *n, const struct element *el, uint64_t ns)
 {
-	struct completed *c =
-		hash_find_words(&q->completed, (uint64_t[]){el->pid, el->address});
+	struct completed *c = hash_find_words(&q->completed, (uint64_t[]){el->pid, el->address});
 
 	n->f.returned += ns >= q->start_ns;
 	if (el->unknown) {
@@ -325,7 +327,8 @@ static void pushed(struct queues *q, struct queue *n, const struct element *el, 
 	}
 	if (c)
 		hash_remove(&q->completed, c);
-	if (*nr_pushed(q, n) == QUEUES_PENDING_MAX) /* interrupts are off: the oldest will have none */
+	if (*nr_pushed(q, n) ==
+	    QUEUES_PENDING_MAX) /* interrupts are off: the oldest will have none */
 		memmove(n->pushed_ns, n->pushed_ns + 1, --n->nr_pushed * sizeof(*n->pushed_ns));
 	if (array_reserve(n->pushed_ns, n->nr_pushed + 1, n->max_pushed)) {
 		q->err = error_code();
@@ -385,8 +388,7 @@ static void on_kick(struct queues *q, const struct event *ev)
 static void on_complete(struct queues *q, const struct event *ev)
 {
 	RECORD(vblk_done, r, ev); /* a VirtIOBlockReq begins with its element */
-	struct completed *c =
-		hash_add_words(&q->completed, (uint64_t[]){ev->pid, r->req}, NULL);
+	struct completed *c = hash_add_words(&q->completed, (uint64_t[]){ev->pid, r->req}, NULL);
 
 	q->saw[STAGE_POP_COMPLETE] = q->saw[STAGE_COMPLETE_PUSH] = true;
 	if (c)
@@ -535,6 +537,7 @@ bool queues_wants(const char *event, void *arg)
 int queues_event(struct queues *q, const struct event *ev)
 {
 	handlers_call(&handlers, q, ev);
+	queues_stops_event(q, ev);
 	if (elements_take(ev)) {
 		notify_over(q, ev);
 		elements_event(q->elements, ev);
@@ -556,6 +559,7 @@ struct queues *queues_new(uint64_t start_ns)
 	q->by_name = HASH_INDEX(QUEUES_MAX);
 	q->completed = HASH_TABLE(struct completed, 2, COMPLETED_MAX);
 	q->notifying = HASH_TABLE(struct notifying, 1, NOTIFYING_MAX);
+	queues_stops_init(q);
 	q->start_ns = start_ns;
 	q->column_ns = FIRST_COLUMN_NS;
 	q->watch = (struct element_watch){.popped = queue_element_popped,
@@ -589,5 +593,6 @@ void queues_free(struct queues *q)
 	hash_index_deinit(&q->by_name);
 	hash_deinit(&q->completed);
 	hash_deinit(&q->notifying);
+	queues_stops_free(q);
 	free(q);
 }

@@ -14,6 +14,8 @@ enum {
 	NOTIFYING_MAX = 1 << 16, /* threads that are about to raise an interrupt */
 	RAISED_MAX = 256,	 /* messages not yet injected */
 	SLOW_TIMES_MAX = 1024,
+	STOPS_VMS_MAX = 1 << 14,
+	STOPS_MAX = 1 << 16, /* of a VM; of further ones the time counts as if it ran */
 	FIRST_COLUMN_NS = 1 << 20,
 };
 
@@ -68,7 +70,7 @@ struct queues {
 	void *watcher_arg;
 	struct loss_state losses; /* that matter to kicks and interrupts; the elements have their own */
 	uint64_t unknown;     /* values of stages that are not counted, as events may be missing */
-	struct hash_table devices, places, completed, notifying;
+	struct hash_table devices, places, completed, notifying, stops;
 	struct queue *queue[QUEUES_MAX];
 	struct hash_index by_name; /* of queue[] */
 	uint64_t forgets; /* how often what was pushed without an interrupt was forgotten */
@@ -94,6 +96,15 @@ struct queue *queues_of_element(struct queues *q, const struct element *el);
 
 /* Accounts for what is in flight until then. */
 void queues_flight_until(struct queues *q, struct queue *n, uint64_t ns);
+
+/* ---- queues_stops.c ---- */
+
+void queues_stops_init(struct queues *q);
+void queues_stops_free(struct queues *q);
+void queues_stops_event(struct queues *q, const struct event *ev);
+
+/* The time without those for which the VM was stopped before it; not to be compared with other times. */
+uint64_t queues_ran_ns(const struct queues *q, uint32_t pid, uint64_t ns);
 
 /* A request was with the device for that time. To be called in the order of ends. */
 void queues_slow_add(struct queues *q, struct queue *n, uint64_t popped_ns, uint64_t ns);

@@ -180,21 +180,6 @@ static void words_add(struct found *f, const struct cause_words *w, const char *
 				 share_print(f, ns, share, sizeof(share)), most, memory));
 }
 
-/*
- * For which the VM was stopped: its vCPUs wait in the VMM then, on a futex, as if for a lock, or for what is not
- * recorded.
- */
-static uint64_t stopped_ns(const struct found *f, const char *vm)
-{
-	const json_t *row;
-	uint64_t sum = 0;
-	size_t i;
-
-	json_array_foreach (rows_of(f, "downtime"), i, row)
-		sum += *vm && strcmp(text_of(row, "vm"), vm) ? 0 : number(row, "window_ns");
-	return sum;
-}
-
 static bool sleeps_while_stopped(const char *cause)
 {
 	return !strcmp(cause, "lock") || !strcmp(cause, "unknown") || !strcmp(cause, "asleep");
@@ -216,7 +201,7 @@ static void from_group(struct found *f, const json_t *largest, const json_t *gro
 		if (!w->id && !w->by_vmm && ns > kernel_most_ns(f))
 			ns = kernel_most_ns(f);
 		if (sleeps_while_stopped(w->cause)) {
-			uint64_t stopped = stopped_ns(f, text_of(group, "vm"));
+			uint64_t stopped = vm_stopped_ns(f, text_of(group, "vm"));
 
 			ns -= stopped < ns ? stopped : ns;
 		}
@@ -413,7 +398,7 @@ static void from_downtime(struct found *f)
 			longest = row;
 	if (!longest)
 		return;
-	sum = stopped_ns(f, text_of(longest, "vm"));
+	sum = vm_stopped_ns(f, text_of(longest, "vm"));
 	finding_add(&whole, "stopped", "vm-stopped", "downtime", share_of(&whole, sum),
 		    json_sprintf("%s was stopped for %s%s.",
 				 *text_of(longest, "vm") ? text_of(longest, "vm") : "The VM",
@@ -495,6 +480,7 @@ json_t *findings_make(const json_t *sections)
 	from_halts(&f);
 	findings_queues(&f);
 	findings_disks(&f);
+	findings_devices_limit(&f);
 	from_downtime(&f);
 	findings_host(&f);
 	findings_stopped_join(&f);

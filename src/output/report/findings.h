@@ -106,6 +106,12 @@ bool findings_cpu(struct found *f);
 
 void findings_queues(struct found *f);
 
+/*
+ * Several devices may be waited for at the same time: the shares of all causes that are devices of a VM together are no
+ * more than the time for which its vCPUs can have waited. Not in a recording of several VMs. After all are found.
+ */
+void findings_devices_limit(struct found *f);
+
 /* ---- other disks ---- */
 
 void findings_disks(struct found *f);
@@ -148,7 +154,16 @@ bool thread_is_server(const json_t *row);
 /* For how long the threads of this VM that serve devices waited for a CPU: of the one that did so most. */
 uint64_t servers_ready_ns(const struct found *f, const char *vm);
 
-/* The share of time in which the VM's vCPUs were asleep. */
+/*
+ * For which the VM was stopped by QEMU: its vCPUs wait in the VMM then, on a futex, as if for a lock, or for what is
+ * not recorded.
+ */
+uint64_t vm_stopped_ns(const struct found *f, const char *vm);
+
+/*
+ * The share of time in which the VM's vCPUs were asleep, without sleep that has a cause of its own: while they were
+ * stopped, in system calls and page faults of the VMM, and, without with_mutex, in waits for QEMU's global mutex.
+ */
 double asleep_most(const struct found *f, const char *vm, bool with_mutex);
 
 /* ---- limits ---- */

@@ -171,7 +171,7 @@ static void disk_add(struct found *f, const json_t *disk, const char *vm)
 {
 	uint64_t all = number(disks_of(f), "ns"), time = number(disk, "time_ns"),
 		 busy = time < all ? time : all;
-	double asleep = asleep_most(f, vm, true), part, needed;
+	double asleep = asleep_most(f, vm, !finding_is_there(f, "qemu-mutex")), part, needed;
 	const struct requests sum = requests_of(f, disk);
 	const char *limit = "";
 

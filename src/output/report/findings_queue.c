@@ -97,7 +97,8 @@ static const char *open_print(const struct found *f, const json_t *queue, char *
 static void queue_add(struct found *f, const json_t *row, const char *cause, uint64_t ns)
 {
 	const json_t *device = json_object_get(json_object_get(row, "stages"), "pop-push");
-	double share = share_of(f, ns), asleep = asleep_most(f, text_of(row, "vm"), true);
+	double share = share_of(f, ns),
+	       asleep = asleep_most(f, text_of(row, "vm"), !finding_is_there(f, "qemu-mutex"));
 	uint64_t busy = number(json_object_get(row, "in_flight"), "busy_ns"),
 		 unserved = strcmp(cause, "disk-busy") ? unserved_ns(f, row, ns) : 0;
 	char who[WHO_BYTES], of[SHARE_BYTES], p50[16], p99[16], more[WHO_BYTES], without[96],
@@ -154,4 +155,49 @@ void findings_queues(struct found *f)
 
 	json_array_foreach (rows_of(f, "virtio"), i, row)
 		from_queue(f, row);
+}
+
+/* A share of the time for which something of a device was waited for. */
+static bool is_of_device(const json_t *finding)
+{
+	const char *kind = text_of(finding, "kind");
+	double share = json_real_value(json_object_get(finding, "share"));
+
+	return (!strcmp(kind, "queue") || !strcmp(kind, "disk") || !strcmp(kind, "server")) &&
+	       strcmp(text_of(finding, "cause"), "disk-busy") != 0 && share <= 1;
+}
+
+/* Is there a larger one that becomes the same cause (findings_list.c)? */
+static bool is_merged(const struct found *f, const json_t *finding, size_t at)
+{
+	double share = json_real_value(json_object_get(finding, "share")), other;
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach (f->list, i, one) {
+		other = json_real_value(json_object_get(one, "share"));
+		if (i != at && is_of_device(one) && (other > share || (other >= share && i < at)) &&
+		    !strcmp(text_of(one, "kind"), text_of(finding, "kind")) &&
+		    !strcmp(text_of(one, "cause"), text_of(finding, "cause")))
+			return true;
+	}
+	return false;
+}
+
+void findings_devices_limit(struct found *f)
+{
+	const json_t *info = json_object_get(data_of(f->sections, "info"), "result");
+	double most = asleep_most(f, "", !finding_is_there(f, "qemu-mutex")), sum = 0;
+	json_t *one;
+	size_t i;
+
+	if (json_array_size(json_object_get(info, "vms")) > 1)
+		return;
+	json_array_foreach (f->list, i, one)
+		if (is_of_device(one) && !is_merged(f, one, i))
+			sum += json_real_value(json_object_get(one, "share"));
+	json_array_foreach (f->list, i, one)
+		if (sum > most && is_of_device(one))
+			json_real_set(json_object_get(one, "share"),
+				      json_real_value(json_object_get(one, "share")) * most / sum);
 }

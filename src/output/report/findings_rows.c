@@ -126,6 +126,17 @@ uint64_t servers_ready_ns(const struct found *f, const char *vm)
 	return most;
 }
 
+uint64_t vm_stopped_ns(const struct found *f, const char *vm)
+{
+	const json_t *row;
+	uint64_t sum = 0;
+	size_t i;
+
+	json_array_foreach (rows_of(f, "downtime"), i, row)
+		sum += *vm && strcmp(text_of(row, "vm"), vm) ? 0 : number(row, "window_ns");
+	return sum;
+}
+
 /* Halts of all vCPUs, as a share of the time of one; 1 if exits are not recorded. */
 static double halted(const struct found *f)
 {
@@ -141,13 +152,26 @@ static double halted(const struct found *f)
 
 /*
  * While a vCPU waits for a CPU, it is not known whether the guest would have run on it, or slept but for a tick: as
- * much of that time is taken to be sleep as of the rest.
+ * much of that time is taken to be sleep as of the rest, but not more than of the rest: waiting has causes of its own.
  */
 static double with_ready(const struct found *f, const json_t *row, double asleep)
 {
 	double rest = 1 - share_of(f, number(row, "ready_ns"));
 
-	return rest > READY_REST_MIN && asleep < rest ? asleep / rest : asleep;
+	asleep = rest > READY_REST_MIN && asleep < rest ? asleep / rest : asleep;
+	return asleep < rest ? asleep : rest;
+}
+
+/* Asleep, and not for a reason that has a cause of its own. */
+static double asleep_of(const struct found *f, const json_t *row, const char *vm, bool with_mutex)
+{
+	uint64_t other = number(row, "stopped_ns") + number(row, "syscall_ns") +
+			 number(row, "fault_ns") + vm_stopped_ns(f, vm) +
+			 (with_mutex ? 0 : number(row, "mutex_ns"));
+	double asleep =
+		json_number_value(json_object_get(row, "asleep")) / 100 - share_of(f, other);
+
+	return asleep > 0 ? asleep : 0;
 }
 
 /*
@@ -167,9 +191,7 @@ double asleep_most(const struct found *f, const char *vm, bool with_mutex)
 		    strcmp(text_of(row, "vm"), vm) != 0)
 			continue;
 		any = true;
-		share = with_ready(f, row,
-				   json_number_value(asleep) / 100 -
-					   (with_mutex ? 0 : share_of(f, number(row, "mutex_ns"))));
+		share = with_ready(f, row, asleep_of(f, row, vm, with_mutex));
 		most = share > most ? share : most;
 	}
 	return any ? most : halted(f);
