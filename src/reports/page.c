@@ -44,6 +44,8 @@ struct section {
 
 static const struct spans_query exits_by_vcpu = {
 	.view = &summary_view, .analyzer = "exit-latency", .by = "=vcpu"};
+static const struct spans_query exits_of_vcpus = {
+	.view = &summary_view, .analyzer = "exit-latency", .by = "vcpu"};
 static const struct path_query slowest = {.waterfall = true};
 static const struct sched_query by_tid = {.by_tid = true},
 				by_task = {.by_task = true, .by_tid = true};
@@ -58,6 +60,8 @@ static const struct section sections[] = {
 	 .costs = true},
 	{"exits_by_vcpu", "exits --by =vcpu --limit 1000", &spans_report, &exits_by_vcpu, 1000,
 	 NULL, 100 << 10, .costs = true},
+	{"exits_of_vcpus", "exits --by vcpu --limit 4000", &spans_report, &exits_of_vcpus, 4000,
+	 NULL, 0, .costs = true, .is_inner = true},
 	{"heatmap", "heatmap exit-latency", VIEW(heatmap, "exit-latency"), 0, NULL, 300 << 10},
 	{"virtio", "virtio", &virtio_lost_report, NULL, 0, NULL, 300 << 10, QUEUES, .costs = true},
 	{"queue_heatmap", "heatmap virtqueue", VIEW(heatmap, "virtqueue"), 0, NULL, 200 << 10,

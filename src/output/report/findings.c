@@ -113,8 +113,8 @@ static json_t *largest_index(const json_t *causes)
 }
 
 /* "; most of it: port 0x70 (RTC), 1.2s"; "; the VM's most expensive exits: MSR_WRITE"; "" if unknown. */
-static const char *most_print(const struct found *f, const struct cause_words *w, const json_t *one,
-			      char *buf, size_t size)
+static const char *most_print(const struct found *f, const struct cause_words *w,
+			      const json_t *vcpu, const json_t *one, char *buf, size_t size)
 {
 	const char *what = text_of(one, "what"), *reason = NULL;
 	char time[16];
@@ -123,17 +123,18 @@ static const char *most_print(const struct found *f, const struct cause_words *w
 	if (*what)
 		snprintf(buf, size, "; most of it: %s, %s", what,
 			 duration_print(number(one, "time_ns"), time, sizeof(time)));
-	else if (!w->id && !w->by_vmm && (reason = kernel_reason(f)))
-		snprintf(buf, size, "; most of the VM's are for %s", reason);
+	else if (!w->id && !w->by_vmm && (reason = kernel_reason(f, vcpu)))
+		snprintf(buf, size, "; most of %s are for %s",
+			 exits_are_apart(f, vcpu) ? "these" : "the VM's", reason);
 	return buf;
 }
 
 static const char *group_cause(const struct found *f, const struct cause_words *w,
-			       const json_t *one)
+			       const json_t *vcpu, const json_t *one)
 {
 	if (w->id)
 		return w->id;
-	return w->by_vmm ? device_cause(text_of(one, "what")) : kernel_cause(f);
+	return w->by_vmm ? device_cause(text_of(one, "what")) : kernel_cause(f, vcpu);
 }
 
 /* "; the host split 120 huge pages meanwhile": whoever they belonged to. */
@@ -198,15 +199,15 @@ static void from_group(struct found *f, const json_t *largest, const json_t *gro
 		if ((w->is_steal && has_sched) || !finding_counts(f, share_of(f, ns)))
 			continue;
 		one = json_object_get(largest, cause_key(group, w->cause, who, sizeof(who)));
-		if (!w->id && !w->by_vmm && ns > kernel_most_ns(f))
-			ns = kernel_most_ns(f);
+		if (!w->id && !w->by_vmm && ns > kernel_most_ns(f, group))
+			ns = kernel_most_ns(f, group);
 		if (sleeps_while_stopped(w->cause)) {
 			uint64_t stopped = vm_stopped_ns(f, text_of(group, "vm"));
 
 			ns -= stopped < ns ? stopped : ns;
 		}
-		words_add(f, w, group_cause(f, w, one), "blame", group, ns,
-			  most_print(f, w, one, most, sizeof(most)));
+		words_add(f, w, group_cause(f, w, group, one), "blame", group, ns,
+			  most_print(f, w, group, one, most, sizeof(most)));
 	}
 }
 
@@ -302,28 +303,37 @@ static void from_sched(struct found *f)
 	json_decref(blamed);
 }
 
-/* The reason with the longest total. */
-static void from_exits(struct found *f, bool explained)
+/* The reason with the longest total: of one vCPU, if that is known. */
+static const json_t *exits_longest(const struct found *f, bool apart)
 {
 	const json_t *row, *most = NULL;
-	char share[SHARE_BYTES], p50[16], p99[16];
 	size_t i;
 
-	json_array_foreach (rows_of(f, "exits"), i, row)
+	json_array_foreach (rows_of(f, apart ? "exits_of_vcpus" : "exits"), i, row)
 		if (!exit_reason_is_idle(text_of(row, "reason")) &&
 		    number(row, "total_ns") > number(most, "total_ns"))
 			most = row;
-	if (!most || explained)
+	return most;
+}
+
+static void from_exits(struct found *f, bool explained)
+{
+	bool apart = json_array_size(rows_of(f, "exits_of_vcpus"));
+	const json_t *most = explained ? NULL : exits_longest(f, apart);
+	char share[SHARE_BYTES], p50[16], p99[16], who[WHO_BYTES] = "";
+
+	if (!most)
 		return;
+	if (apart)
+		vcpu_print(most, who, sizeof(who));
 	finding_add(
 		f, "exits", reason_cause(f, text_of(most, "reason")), "exits",
 		share_of(f, number(most, "total_ns")),
 		json_sprintf(
-			"Exits for %s took %s of all vCPUs: %llu exits, median %s, 99th percentile "
-			"%s.",
-			text_of(most, "reason"),
+			"Exits%s%s for %s took %s%s: %llu exits, median %s, 99th percentile %s.",
+			apart ? " of " : "", who, text_of(most, "reason"),
 			share_print(f, number(most, "total_ns"), share, sizeof(share)),
-			(unsigned long long)number(most, "count"),
+			apart ? "" : " of all vCPUs", (unsigned long long)number(most, "count"),
 			duration_print(number(most, "p50_ns"), p50, sizeof(p50)),
 			duration_print(number(most, "p99_ns"), p99, sizeof(p99))));
 }
@@ -338,33 +348,57 @@ static uint64_t middle_of(const json_t *row)
 	return n ? number(row, "total_ns") / n : 0;
 }
 
-/*
- * Halts that are too short for a vCPU to sleep, and many: at least 10,000 a second. Their share is that of as many of
- * the median: the sum may have others, which are idle.
- */
+/* As many as there are of the median: the sum may have others, which are idle. */
+static uint64_t halts_ns(const json_t *row)
+{
+	return number(row, "count") * middle_of(row);
+}
+
+/* Of the vCPU that has most of them; NULL: they are only known of all. */
+static const json_t *halts_most(const struct found *f, const char *reason)
+{
+	const json_t *row, *most = NULL;
+	size_t i;
+
+	json_array_foreach (rows_of(f, "exits_of_vcpus"), i, row)
+		if (!strcmp(text_of(row, "reason"), reason) && middle_of(row) < EXIT_IDLE_MIN_NS &&
+		    halts_ns(row) > halts_ns(most))
+			most = row;
+	return most;
+}
+
+static void halts_add(struct found *f, const json_t *row, size_t vcpus)
+{
+	const json_t *most = halts_most(f, text_of(row, "reason"));
+	uint64_t ns = most ? halts_ns(most) : halts_ns(row) / (vcpus ? vcpus : 1);
+	char p50[16], who[WHO_BYTES] = "vCPUs";
+
+	row = most ? most : row;
+	if (most)
+		vcpu_print(most, who, sizeof(who));
+	finding_add(f, "halt-storm", "halts-not-idle", "exits", share_of(f, ns),
+		    json_sprintf("%s halted %.0f times a second (%s), half of these for at most "
+				 "%s: a vCPU that halts so briefly is busy, not idle; something is "
+				 "pending at each halt, as a page of an async page fault, or halt "
+				 "polling finds it.",
+				 who, (double)number(row, "count") * 1e9 / (double)f->span_ns,
+				 text_of(row, "reason"),
+				 duration_print(middle_of(row), p50, sizeof(p50))));
+}
+
+/* Halts that are too short for a vCPU to sleep, and many: at least 10,000 a second, of all vCPUs. */
 static void from_halts(struct found *f)
 {
 	size_t vcpus = json_array_size(rows_of(f, "exits_by_vcpu")), i;
 	const json_t *row;
-	char p50[16];
 
 	json_array_foreach (rows_of(f, "exits"), i, row) {
-		uint64_t n = number(row, "count"), median = middle_of(row);
+		uint64_t n = number(row, "count");
 		double rate = f->span_ns ? (double)n * 1e9 / (double)f->span_ns : 0;
 
-		if (!exit_reason_is_idle(text_of(row, "reason")) || rate < EXIT_HALT_STORM ||
-		    median >= EXIT_IDLE_MIN_NS)
-			continue;
-		finding_add(
-			f, "halt-storm", "halts-not-idle", "exits",
-			share_of(f, n * median / (vcpus ? vcpus : 1)),
-			json_sprintf(
-				"vCPUs halted %.0f times a second (%s), half of these for at most "
-				"%s: a vCPU that halts so briefly is busy, not idle; something is "
-				"pending at each halt, as a page of an async page fault, or halt "
-				"polling finds it.",
-				rate, text_of(row, "reason"),
-				duration_print(median, p50, sizeof(p50))));
+		if (exit_reason_is_idle(text_of(row, "reason")) && rate >= EXIT_HALT_STORM &&
+		    (middle_of(row) < EXIT_IDLE_MIN_NS || halts_most(f, text_of(row, "reason"))))
+			halts_add(f, row, vcpus);
 	}
 }
 

@@ -66,11 +66,17 @@ const char *reason_cause(const struct found *f, const char *reason);
 const char *device_cause(const char *what);
 
 /* The reason on which KVM itself spent more than half of its time, halts apart, and its cause. NULL: there is none. */
-const char *kernel_reason(const struct found *f);
-const char *kernel_cause(const struct found *f);
+const char *kernel_reason(const struct found *f, const json_t *vcpu);
+const char *kernel_cause(const struct found *f, const json_t *vcpu);
 
 /* All of that time, of all vCPUs. */
-uint64_t kernel_most_ns(const struct found *f);
+uint64_t kernel_most_ns(const struct found *f, const json_t *vcpu);
+
+/* Two rows with "vcpu", and "vm" if there are several. */
+bool is_of_vcpu(const json_t *row, const json_t *vcpu);
+
+/* Are the exits of this vCPU known, or only those of all? */
+bool exits_are_apart(const struct found *f, const json_t *vcpu);
 
 /* A queue, by its row of virtio: why requests of it take so long. */
 const char *slow_cause(const struct found *f, const json_t *row);

@@ -91,6 +91,12 @@ const char *device_cause(const char *what)
 									      : "exits-vmm";
 }
 
+bool is_of_vcpu(const json_t *row, const json_t *vcpu)
+{
+	return json_equal(json_object_get(row, "vcpu"), json_object_get(vcpu, "vcpu")) &&
+	       !strcmp(text_of(row, "vm"), text_of(vcpu, "vm"));
+}
+
 /* Time of the exits that did not go on to the VMM: as if all took the same. */
 static double kernel_ns(const json_t *row)
 {
@@ -100,35 +106,53 @@ static double kernel_ns(const json_t *row)
 			   : 0;
 }
 
-/* Halts are no work of KVM: what it polls or sleeps in them is not for the guest's other exits. */
-uint64_t kernel_most_ns(const struct found *f)
+/* Of this vCPU, if its exits are known apart from others'; else of the VM. Halts are no work of KVM. */
+static bool exit_counts(const json_t *row, const json_t *vcpu, bool apart)
 {
+	return !exit_reason_is_idle(text_of(row, "reason")) && (!apart || is_of_vcpu(row, vcpu));
+}
+
+bool exits_are_apart(const struct found *f, const json_t *vcpu)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach (rows_of(f, "exits_of_vcpus"), i, row)
+		if (is_of_vcpu(row, vcpu))
+			return true;
+	return false;
+}
+
+/* What KVM polls or sleeps in halts is not for the guest's other exits. */
+uint64_t kernel_most_ns(const struct found *f, const json_t *vcpu)
+{
+	bool apart = exits_are_apart(f, vcpu);
 	const json_t *row;
 	double sum = 0;
 	size_t i;
 
-	json_array_foreach (rows_of(f, "exits"), i, row)
-		if (!exit_reason_is_idle(text_of(row, "reason")))
-			sum += kernel_ns(row);
+	json_array_foreach (rows_of(f, apart ? "exits_of_vcpus" : "exits"), i, row)
+		sum += exit_counts(row, vcpu, apart) ? kernel_ns(row) : 0;
 	return (uint64_t)sum;
 }
 
-const char *kernel_reason(const struct found *f)
+const char *kernel_reason(const struct found *f, const json_t *vcpu)
 {
+	bool apart = exits_are_apart(f, vcpu);
 	const json_t *row, *most = NULL;
 	size_t i;
 
-	json_array_foreach (rows_of(f, "exits"), i, row)
-		if (!exit_reason_is_idle(text_of(row, "reason")) &&
-		    kernel_ns(row) > kernel_ns(most))
+	json_array_foreach (rows_of(f, apart ? "exits_of_vcpus" : "exits"), i, row)
+		if (exit_counts(row, vcpu, apart) && kernel_ns(row) > kernel_ns(most))
 			most = row;
-	return most && kernel_ns(most) * 2 > (double)kernel_most_ns(f) ? text_of(most, "reason")
-								       : NULL;
+	return most && kernel_ns(most) * 2 > (double)kernel_most_ns(f, vcpu)
+		       ? text_of(most, "reason")
+		       : NULL;
 }
 
-const char *kernel_cause(const struct found *f)
+const char *kernel_cause(const struct found *f, const json_t *vcpu)
 {
-	const char *reason = kernel_reason(f), *cause = reason ? reason_cause(f, reason) : "";
+	const char *reason = kernel_reason(f, vcpu), *cause = reason ? reason_cause(f, reason) : "";
 
 	/* A port or a page that KVM emulates itself: its own interrupt controllers and timers, an ioeventfd. */
 	return *cause && strcmp(cause, "exits-port") && strcmp(cause, "exits-mmio") ? cause

@@ -39,6 +39,23 @@ static json_t *exits_rows(const struct top_model *m, const struct top_node *of)
 	return rows;
 }
 
+/* ... and of each vCPU. */
+static json_t *exits_of_vcpus(const struct top_model *m, const struct top_node *vm)
+{
+	json_t *rows = json_array(), *row;
+
+	for (unsigned int v = 0; v < vm->list[TOP_VCPUS].nr; v++) {
+		const struct top_node *vcpu = vm->list[TOP_VCPUS].node[v];
+
+		for (unsigned int i = 0; i < vcpu->list[TOP_REASONS].nr; i++) {
+			row = exits_row(m, vcpu->list[TOP_REASONS].node[i]);
+			json_object_set_new(row, "vcpu", json_integer((json_int_t)vcpu->key));
+			json_array_append_new(rows, row);
+		}
+	}
+	return rows;
+}
+
 static json_t *vcpus_rows(const struct top_node *vm)
 {
 	json_t *rows = json_array();
@@ -210,6 +227,7 @@ static json_t *sections_make(const struct top_model *m, const struct top_node *v
 			      json_object_get(outside, "vms"), "recorder",
 			      json_object_get(outside, "recorder")));
 	section_add(sections, "exits", json_pack("{s:o}", "rows", exits_rows(m, vm)));
+	section_add(sections, "exits_of_vcpus", json_pack("{s:o}", "rows", exits_of_vcpus(m, vm)));
 	section_add(sections, "exits_by_vcpu", json_pack("{s:o}", "rows", vcpus_rows(vm)));
 	section_add(sections, "blame_by_vcpu", blame_make(m, vm, outside));
 	section_add(sections, "sched", json_pack("{s:o}", "rows", sched_rows(outside, span_ns)));
