@@ -159,7 +159,6 @@ static int events_best(sqlite3_vtab *table, sqlite3_index_info *info)
 	struct grouping grouping;
 	int args = 0;
 
-	info->estimatedCost = 1e9;
 	for (int i = 0; i < info->nConstraint; i++) {
 		char letter = constraint_letter(info->aConstraint[i].iColumn,
 						info->aConstraint[i].op, !*t->of->name);
@@ -168,8 +167,8 @@ static int events_best(sqlite3_vtab *table, sqlite3_index_info *info)
 			continue;
 		sqlite3_str_appendchar(letters, 1, letter);
 		info->aConstraintUsage[i].argvIndex = ++args;
-		info->estimatedCost /= 4;
 	}
+	info->estimatedCost = table_cost(args);
 	if (grouping_plan(info, 1 << TIME, *t->of->name ? 0 : 1 << FIELDS, &grouping))
 		grouping_print(letters, &grouping);
 	info->idxStr = sqlite3_str_finish(letters);

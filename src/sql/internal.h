@@ -37,6 +37,16 @@ struct sql_columns {
 void columns_add(struct sql_columns *c, const char *name, const char *type);
 int columns_declare(struct sql *s, const struct sql_columns *c);
 
+/*
+ * The cost of reading a table with so many of the conditions in WHERE. Always more than half of the whole: SQLite then
+ * never reads a table for each side of an OR, and drops what has a row number for the second time. Rows are numbered as
+ * they are read, so that these are other rows.
+ */
+static inline double table_cost(int conditions)
+{
+	return 1e9 * (conditions > 3 ? .6 : 1 - .12 * conditions);
+}
+
 /* Adds a note to the answer, once. */
 void note_add(struct sql *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -173,15 +173,14 @@ static int spans_best(sqlite3_vtab *table, sqlite3_index_info *info)
 	const struct spans_table *t = (const struct spans_table *)table;
 	struct grouping grouping;
 
-	info->estimatedCost = 1e9;
 	for (int i = 0; i < info->nConstraint && !t->of->analyzer && !info->idxNum; i++) {
 		if (info->aConstraint[i].iColumn != ANALYZER || !info->aConstraint[i].usable ||
 		    info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ)
 			continue;
 		info->aConstraintUsage[i].argvIndex = 1;
 		info->idxNum = 1;
-		info->estimatedCost = 1e8;
 	}
+	info->estimatedCost = table_cost(info->idxNum);
 	if (grouping_plan(info, 1 << START | 1 << DURATION, t->of->analyzer ? 0 : 1 << LABELS,
 			  &grouping)) {
 		sqlite3_str *text = sqlite3_str_new(t->table.sql->db);

@@ -103,6 +103,12 @@ notes=$(h sql $f 'SELECT count(*) FROM exits' -f json | jq -r '.caveats[]')
 [[ $notes == *"no kvm_exit in this trace: "* ]]
 result "a fallback is noted" $? /dev/fd/3 3<<<"$notes"
 
+f=exits/trace.txt
+same "a row that both sides of OR select is one" \
+	"SELECT count(*) FROM events WHERE time_ns IN (1000000000, 1050000000) OR time_ns < 1060000000" \
+	"echo \$(h sql $f 'SELECT count(*) FROM events WHERE +time_ns < 1060000000' -f csv | rows)"
+same "rows of each side of OR" "SELECT count(*) FROM events WHERE time_ns = 1000000000 OR (time_ns >= 2040000000 AND tid > 0)" 'echo 3'
+
 # ---- several files ----
 
 sed 's/\([pt]id=\)/\12/g' exits/trace.txt >"$work/other.txt" # threads of other ids
