@@ -241,6 +241,7 @@ static void on_switch(struct model *m, const struct event *ev)
 	}
 	cpu_switches(m, ev);
 	m->counts.switches = true;
+	m->counts.cpuless += ev->cpu == RECORD_CPU_UNKNOWN;
 	if (sw->prev_tid && sw->prev_tid == ev->tid && (t = model_thread_get(m, ev)))
 		sched_out(m, t, ev, sw);
 	if (sw->next_tid == ev->tid)

@@ -141,6 +141,7 @@ struct model_thread {
 struct model_counts {
 	uint64_t nameless; /* switches and wake-ups without a thread's id: what threads do is unknown from then on */
 	uint64_t stateless; /* switches without prev_state: what the thread did until it came back is unknown */
+	uint64_t cpuless; /* switches without the CPU: who ran while threads waited is unknown */
 	uint64_t missing; /* switches that are missing though no event was lost there */
 	uint64_t losses;  /* times from which on nothing was known */
 	uint64_t exit_losses; /* ... of where vCPUs are, but for gaps */

@@ -2,7 +2,8 @@
 /*
  * Who runs on a CPU while threads wait for it. An event that switches the CPU shows who ran up to there and who runs
  * from there on; switches between tasks that are not of the VM are in sched_ran, if that was recorded. Where another
- * task than the one that had got the CPU leaves it, others ran in between, unseen: who they were is unknown.
+ * task than the one that had got the CPU leaves it, others ran in between, unseen: who they were is unknown. Where
+ * events do not say of which CPU they are, the task that leaves by a switch may have begun long after the wait.
  */
 #include <stdlib.h>
 
@@ -177,7 +178,7 @@ static void wait_is_over(struct model *m, struct model_thread *t, uint64_t ns,
 		unknown_until(m, t, ns);
 	} else if (now) {
 		taken_until(m, t, ns, now);
-	} else if (ev && ev->type->id == EV_sched_switch) {
+	} else if (ev && ev->type->id == EV_sched_switch && ev->cpu != RECORD_CPU_UNKNOWN) {
 		RECORD(sched_switch, sw, ev);
 		struct runner prev = runner_of(ev->cpu, sw->prev_tid, sw->prev_comm);
 

@@ -86,6 +86,10 @@ json_t *blame_report_caveats(const struct blame_report *r)
 		     "wait for it",
 		     n->ready);
 	caveat_count(list,
+		     "sched_switch without the CPU in this trace: which task ran while a thread "
+		     "waited for a CPU is not recorded",
+		     n->cpuless);
+	caveat_count(list,
 		     "waits for the global mutex whose owner is unknown, as too many vCPUs wait",
 		     n->crowded);
 	caveat_count(list, "events dropped: thread table full", n->refused);

@@ -57,6 +57,10 @@ json_t *sched_report_caveats(const struct sched_report *r)
 		  "this trace, which are not counted",
 		  n->nameless);
 	caveat_count(list,
+		  "sched_switch without the CPU in this trace: which task ran while a thread "
+		  "waited for a CPU is not recorded",
+		  n->cpuless);
+	caveat_count(list,
 		  "sched_switch without prev_state in this trace: whether a thread waited for a "
 		  "CPU or slept is unknown",
 		  n->stateless);

@@ -374,6 +374,7 @@ static void window_begin(struct blame *b)
 	b->has_begun = true;
 	b->counts = (struct blame_counts){.refused = before.refused,
 					  .ready = 0 - b->model.counts.unnamed,
+					  .cpuless = 0 - b->model.counts.cpuless,
 					  .switches = before.switches,
 					  .blocks = before.blocks,
 					  .user_exits = before.user_exits,
@@ -423,6 +424,7 @@ int blame_end(struct blame *b)
 	}
 	b->counts.refused += b->model.counts.refused;
 	b->counts.ready += b->model.counts.unnamed;
+	b->counts.cpuless += b->model.counts.cpuless;
 	return b->err;
 }
 

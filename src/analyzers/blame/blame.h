@@ -128,6 +128,7 @@ struct blame_counts {
 	uint64_t busy_halts; /* ... or nothing of it, as it was too short to sleep */
 	uint64_t unnamed;   /* ... and more than BLAME_SUMS_MAX sums */
 	uint64_t ready;     /* waits for a CPU for which it is unknown who ran: too many waited (model/waits.c) */
+	uint64_t cpuless;   /* sched_switch without the CPU: who ran while a thread waited for one is unknown */
 	uint64_t crowded;   /* waits for the global mutex beyond BLAME_WAITERS_MAX: who has it is unknown */
 	uint64_t refused;   /* events of threads beyond the limit */
 	bool switches, blocks; /* the trace has sched_switch, sched_block */

@@ -331,6 +331,7 @@ int sched_end(struct sched *s, uint64_t ns)
 	hash_deinit(&s->charges); /* the report needs memory, too */
 	s->counts.missing = s->model.counts.missing - s->before.missing;
 	s->counts.nameless = s->model.counts.nameless - s->before.nameless;
+	s->counts.cpuless = s->model.counts.cpuless - s->before.cpuless;
 	s->counts.stateless = s->model.counts.stateless - s->before.stateless;
 	s->counts.losses = s->model.counts.losses - s->before.losses;
 	s->counts.refused += s->model.counts.refused;

@@ -101,6 +101,7 @@ struct sched_counts {
 	bool blocks, ran, stacks; /* the trace has sched_block, sched_ran, sched_stack */
 	uint64_t switches;
 	uint64_t nameless; /* switches and wake-ups without a thread's id, which are not counted */
+	uint64_t cpuless;   /* switches without the CPU, so that who ran instead is unknown */
 	uint64_t stateless; /* switches without the state of the thread that leaves */
 	uint64_t missing; /* switches that were not reported: the thread's time is unknown since its previous event */
 	uint64_t losses;  /* times at which events were lost: what threads did then is unknown */
