@@ -145,6 +145,28 @@ static bool totals_go_back(struct tool_lines *l)
 	return false;
 }
 
+void tool_block_sum(struct tool_lines *l, const struct tool_row *row, uint64_t count)
+{
+	struct total *sum = row ? hash_add_u64(&l->totals, hash_of(row), NULL) : NULL;
+
+	l->has_sums = true;
+	l->table->others |= !row;
+	if (sum && count != TOOL_TABLE_UNKNOWN)
+		sum->count += count;
+}
+
+static bool sums_differ(struct tool_lines *l)
+{
+	for (size_t i = 0; i < l->table->nr; i++) {
+		const struct tool_row *row = &l->table->row[i];
+		const struct total *sum = hash_find_u64(&l->totals, hash_of(row));
+
+		if (sum && !row->uncounted && sum->count != row->count)
+			return true;
+	}
+	return false;
+}
+
 void tool_block_again(struct tool_lines *l)
 {
 	l->table->others |= totals_go_back(l) || (l->text_since && l->table->nr);
@@ -155,5 +177,5 @@ void tool_block_again(struct tool_lines *l)
 
 void tool_blocks_end(struct tool_lines *l)
 {
-	l->table->others |= totals_go_back(l);
+	l->table->others |= l->has_sums ? sums_differ(l) : totals_go_back(l);
 }

@@ -68,6 +68,7 @@ struct tool_lines {
 	unsigned int stats; /* headings of perf stat */
 	bool intervals;	 /* perf stat -I printed rows */
 	char cgroup[128]; /* of perf stat's first row; "": none */
+	bool has_sums;	 /* ... and their sums (tool_block_sum()) */
 	bool summary;	 /* rows that follow are sums of those: perf stat --summary */
 	bool live;	 /* there are times of day: screens of perf kvm stat live follow one another */
 	bool seen;	 /* a heading */
@@ -133,6 +134,8 @@ void tool_block_row(struct tool_lines *l, struct tool_row *row, bool is_new);
 /* Running totals come again: all, or that of one row. */
 void tool_block_again(struct tool_lines *l);
 void tool_block_total(struct tool_lines *l, const struct tool_row *row);
+/* A part of the sum that follows this row's counts, which is checked at the end. NULL: there is no such row. */
+void tool_block_sum(struct tool_lines *l, const struct tool_row *row, uint64_t count);
 void tool_blocks_end(struct tool_lines *l);
 
 struct tool_words;

@@ -147,6 +147,13 @@ void tool_elapsed_parse(struct tool_lines *l, const char *text)
 		l->table->span_ns += uint64_of_double(s * 1e9 + 0.5);
 }
 
+/* A row without a time below those of intervals is of their sum. Returns 1. */
+static int sum_seen(struct tool_lines *l, const char *event, uint64_t count)
+{
+	tool_block_sum(l, tool_row_find(l->table, ROW_OF_EVENT, event, strlen(event)), count);
+	return 1;
+}
+
 enum { FIELDS_MAX = 24, FIELD_BYTES = 128 };
 
 /* Cuts the text of CSV into fields. Returns their number. */
@@ -179,9 +186,12 @@ static int perf_csv_fields(struct tool_lines *l, char field[FIELDS_MAX][FIELD_BY
 	if (l->intervals && strstr(field[0], "summary"))
 		return 1;
 	count = end ? uint64_of_double(v + 0.5) : TOOL_TABLE_UNKNOWN;
-	if (event > 2 && strpbrk(field[0], ".,") &&
-	    (end = tool_number_parse(field[0], &v, &(uint64_t){0})) && !*end)
+	end = event > 2 && strpbrk(field[0], ".,")
+		      ? tool_number_parse(field[0], &v, &(uint64_t){0}) : NULL;
+	if (end && !*end)
 		span_seen(l, v);
+	else if (l->intervals)
+		return sum_seen(l, field[event], count);
 	for (unsigned int i = 0; i < event - 2; i++)
 		part_add(identity, field[i]);
 	part_add(identity, field[event]);
@@ -225,7 +235,7 @@ static int perf_json_row(struct tool_lines *l, const char *text)
 	char name[128], identity[IDENTITY_BYTES];
 	size_t len = event ? strcspn(event, "\"") : 0;
 	double v;
-	uint64_t integer;
+	uint64_t number;
 
 	if (!count || !tool_is_event(event, len))
 		return 0;
@@ -236,13 +246,15 @@ static int perf_json_row(struct tool_lines *l, const char *text)
 		snprintf(group, sizeof(group), "%.*s", (int)strcspn(cgroup, "\""), cgroup);
 		cgroup_seen(l, group);
 	}
+	number = tool_number_parse(count, &v, &number) ? uint64_of_double(v + 0.5)
+						       : TOOL_TABLE_UNKNOWN;
+	if (!interval && l->intervals)
+		return sum_seen(l, name, number);
 	snprintf(identity, sizeof(identity), "%.*s %s", (int)(count - text), text, name);
 	row_once(l, identity, name);
-	if (interval && tool_number_parse(interval, &v, &integer))
+	if (interval && tool_number_parse(interval, &v, &(uint64_t){0}))
 		span_seen(l, v);
-	integer = tool_number_parse(count, &v, &integer) ? uint64_of_double(v + 0.5)
-							 : TOOL_TABLE_UNKNOWN;
-	int err = tool_count_put(l, "perf stat", ROW_OF_EVENT, name, integer);
+	int err = tool_count_put(l, "perf stat", ROW_OF_EVENT, name, number);
 
 	return err ? err : 1;
 }
