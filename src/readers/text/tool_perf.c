@@ -5,6 +5,7 @@
  *	# Samples: 3K of event 'kvm:kvm_pio'
  *	# Event count (approx.): 3707
  */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,6 +93,58 @@ static void words_once(struct tool_lines *l, const struct tool_words *w, unsigne
 	row_once(l, identity, w->word[event]);
 }
 
+/* ---- rows of events that are no tracepoints (cs, cycles, task-clock), which are not read ---- */
+
+static bool is_of_stat(const struct tool_lines *l)
+{
+	return l->table->tool && !strcmp(l->table->tool, "perf stat");
+}
+
+/* "cpu-cycles", "cpu/cycles/u" */
+static bool is_event_name(const char *s)
+{
+	size_t len = strlen(s);
+
+	return isalpha((unsigned char)*s) && !s[strcspn(s, " #()<>;|\"")] && s[len - 1] != ':' &&
+	       !tool_is_event(s, len);
+}
+
+static bool is_value(const char *s)
+{
+	double v;
+	const char *end = tool_number_parse(s, &v, &(uint64_t){0});
+
+	return (end && !*end) || !strcmp(s, "<not") || !strcmp(s, "counted>") ||
+	       !strcmp(s, "supported>");
+}
+
+/* "CPU1", "S0-D0-C1", "N0", "qemu-system-x86-4711" */
+static bool is_place(const char *s)
+{
+	const char *dash = strrchr(s, '-');
+	size_t upper = strspn(s, "CPUSDN");
+
+	return (upper && text_is_digit(s[upper])) ||
+	       (dash && dash[1] && strspn(dash + 1, "0123456789") == strlen(dash + 1));
+}
+
+/* [time] [place [CPUs]] count [unit] event */
+static bool is_other_event(const struct tool_lines *l, const struct tool_words *w)
+{
+	unsigned int at = 0;
+
+	if (!is_of_stat(l))
+		return false;
+	while (at < w->nr && (is_value(w->word[at]) || is_place(w->word[at])))
+		at++;
+	if (!at || !is_value(w->word[at - 1]))
+		return false;
+	if (at + 1 < w->nr && is_event_name(w->word[at + 1])) /* "msec" */
+		at++;
+	return at < w->nr && is_event_name(w->word[at]) &&
+	       (at + 1 == w->nr || strchr("#(<", *w->word[at + 1]));
+}
+
 /* 1: it is a row of perf stat. */
 int tool_perf_stat_row(struct tool_lines *l, const struct tool_words *w)
 {
@@ -125,7 +178,7 @@ int tool_perf_stat_row(struct tool_lines *l, const struct tool_words *w)
 		words_once(l, w, done ? 0 : first, i);
 		done = tool_count_put(l, "perf stat", ROW_OF_EVENT, w->word[i], count) ?: 1;
 	}
-	return done;
+	return done ? done : is_other_event(l, w);
 }
 
 /* "4.012820135 +- 0.002 seconds time elapsed"; several runs follow each other. */
@@ -200,14 +253,28 @@ static int perf_csv_fields(struct tool_lines *l, char field[FIELDS_MAX][FIELD_BY
 	return err ? err : 1;
 }
 
+/* [time,] [place, [CPUs,]] count, unit, event, time that it was counted, part of that, ... */
+static bool is_other_fields(const struct tool_lines *l, char field[FIELDS_MAX][FIELD_BYTES],
+			    unsigned int nr)
+{
+	for (unsigned int event = 2; is_of_stat(l) && event + 2 < nr && event < 6; event++)
+		if (is_event_name(field[event]) &&
+		    (is_value(field[event - 2]) || *field[event - 2] == '<') &&
+		    is_value(field[event + 1]) && is_value(field[event + 2]))
+			return true;
+	return false;
+}
+
 /* perf stat -x, 1: it is such a row. */
 static int perf_csv_row(struct tool_lines *l, const char *text)
 {
 	char field[FIELDS_MAX][FIELD_BYTES];
 
-	for (const char *sep = strchr(text, ':') ? ",;|\t" : ""; *sep; sep++) {
+	for (const char *sep = strchr(text, ':') || is_of_stat(l) ? ",;|\t" : ""; *sep; sep++) {
 		unsigned int nr = fields_split(text, *sep, field);
 
+		if (is_other_fields(l, field, nr))
+			return 1;
 		for (unsigned int i = 2; i < nr; i++)
 			if (tool_is_event(field[i], strlen(field[i]))) {
 				if (i + 1 < nr)
@@ -238,7 +305,7 @@ static int perf_json_row(struct tool_lines *l, const char *text)
 	uint64_t number;
 
 	if (!count || !tool_is_event(event, len))
-		return 0;
+		return count && event && is_of_stat(l);
 	snprintf(name, sizeof(name), "%.*s", (int)len, event);
 	if (cgroup) {
 		char group[128];
