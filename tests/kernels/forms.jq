@@ -12,10 +12,9 @@ def of_event($name; change):
 
 # The events as a form can tell them.
 def told($form):
-	# The kernel prints the errno of a KVM_RUN that failed instead of the reason, libtraceevent the reason always. No form
+	# The kernel prints the errno of a KVM_RUN that failed instead of the reason, which libtraceevent prints always. No form
 	# has the errno of one that did not fail: texts cannot say it.
-	if $form == "tracefs.txt" then of_event("kvm_userspace_exit"; if .error then del(.reason) else . end)
-	elif $form == "trace-cmd.txt" or $form == "perf.txt" then of_event("kvm_userspace_exit"; del(.error))
+	if $form == "trace-cmd.txt" or $form == "perf.txt" then of_event("kvm_userspace_exit"; del(.error))
 	else . end |
 	# trace-cmd's plugin prints 8 bits of prev_state, which had 12 until 4.13.
 	if $form == "trace-cmd.txt" and ($version | test("^4\\.[479]$")) then of_event("sched_switch"; del(.prev_state))

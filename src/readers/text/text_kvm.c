@@ -5,6 +5,8 @@
  * function.
  */
 #include <ctype.h>
+#include <errno.h>
+#include <linux/kvm.h>
 
 #include "event/exit_reason.h"
 #include "event/records.h"
@@ -313,7 +315,8 @@ static const char *reason_parse(struct text_reasons *reasons, const char *p, str
 }
 
 /* "KVM_EXIT_IO (2)" or "2". The number of "restart (4)" and "error (14)" is another one:
- * userspace_rest(). */
+ * userspace_rest(). libtraceevent (perf script, trace-cmd) prints a reason there, too: the one that KVM_RUN began with,
+ * or KVM_EXIT_INTR, which no KVM_RUN returns without -EINTR. */
 static const char *user_reason_parse(const char *p, struct rec_kvm_userspace_exit *rec,
 				     uint64_t *present)
 {
@@ -326,7 +329,12 @@ static const char *user_reason_parse(const char *p, struct rec_kvm_userspace_exi
 	if (!text_is_digit(*number) || !memcmp(p, "restart", 7) || !memcmp(p, "error", 5))
 		return number;
 	rec->reason = (uint32_t)text_number(&number);
-	*present |= RECORD_BIT(kvm_userspace_exit, reason);
+	if (rec->reason == KVM_EXIT_INTR) {
+		rec->error = -EINTR;
+		*present |= RECORD_BIT(kvm_userspace_exit, error);
+	} else if (rec->reason != KVM_EXIT_UNKNOWN) {
+		*present |= RECORD_BIT(kvm_userspace_exit, reason);
+	}
 	return number;
 }
 

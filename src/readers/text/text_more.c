@@ -47,7 +47,7 @@ static bool icr_parse(struct text_slice text, uint64_t *icrh, uint64_t *icrl)
 
 /*
  * "reason restart (4)", "reason error (14)": the number is -errno, and the reason is not printed. libtraceevent (perf
- * script, trace-cmd) compares errno without its sign, and prints the reason of an earlier exit instead.
+ * script, trace-cmd) compares errno without its sign, and prints the reason instead, which is stale.
  */
 static uint64_t userspace_rest(struct text_slice text, uint8_t *record)
 {
