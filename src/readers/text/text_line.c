@@ -199,7 +199,8 @@ static bool perf_parse(struct text_line *l, const char *s, const char *end)
 		p = text_digits_before(s, p - 1);
 		if ((p > s && p[-1] != ' ') || !text_is_digit(*p) || !text_task_parse(l, s, p) ||
 		    l->layout != TEXT_PERF || !time_parse(l, &p) ||
-		    !text_perf_event_parse(l, p + 1, end) || !l->system.len)
+		    !text_perf_event_parse(l, p + 1, end) ||
+		    (!l->system.len && !text_is_record(l)))
 			continue;
 		l->have_cpu = false;
 		l->cpu = RECORD_CPU_UNKNOWN;

@@ -127,6 +127,14 @@ bool text_is_perf_dump(const char *line, const char *end, bool after_one);
 /* A frame of a backtrace, whose function becomes l->text; s is where the line begins after its blanks. */
 bool text_stack_parse(struct text_line *l, const char *line, const char *s, const char *end);
 
+/* Is its name that of a record of perf's that perf script prints between events, "PERF_RECORD_COMM"? */
+static inline bool text_is_record(const struct text_line *l)
+{
+	static const char record[] = "PERF_RECORD_";
+
+	return l->name.len >= sizeof(record) && !memcmp(l->name.at, record, sizeof(record) - 1);
+}
+
 /* Of a line in the form of an event: may be a record of perf script that is none. */
 enum text_line_kind text_record_kind(struct text_line *l);
 

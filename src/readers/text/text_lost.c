@@ -159,11 +159,9 @@ static bool is_named(const struct text_line *l, const char *name)
  */
 enum text_line_kind text_record_kind(struct text_line *l)
 {
-	static const char record[] = "PERF_RECORD_";
 	const char *p;
 
-	if (l->name.len < sizeof(record) - 1 || memcmp(l->name.at, record, sizeof(record) - 1) ||
-	    is_named(l, "PERF_RECORD_LOST"))
+	if (!text_is_record(l) || is_named(l, "PERF_RECORD_LOST"))
 		return TEXT_EVENT;
 	if (!is_named(l, "PERF_RECORD_LOST_SAMPLES") && !is_named(l, "PERF_RECORD_THROTTLE"))
 		return TEXT_EMPTY;

@@ -76,12 +76,20 @@ bool text_ftrace_event_parse(struct text_line *l, const char *s, const char *end
 	return l->name.len && l->name.len < NAME_MAX && !is_system(l->name);
 }
 
+/* "PERF_RECORD_FORK(2:2):(0:0)", "PERF_RECORD_LOST lost 12": perf script --show-task-events, --show-lost-events, ... */
+static bool record_parse(struct text_line *l, const char *s, const char *end)
+{
+	const char *p = s + strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+
+	l->name = text_slice_of(s, p);
+	l->system = text_slice_of(s, s);
+	l->text = text_slice_of(text_skip_blanks(p), end);
+	return text_is_record(l);
+}
+
 /* "      kvm:kvm_exit: vcpu 0"; a sample has its period first: "  250000 cycles:P:  ffffffff8120 schedule+0x1" */
 bool text_perf_event_parse(struct text_line *l, const char *s, const char *end)
 {
-	/* perf script --show-lost-events */
-	static const char record[] = "PERF_RECORD_", lost[] = "LOST", throttle[] = "THROTTLE",
-			  unthrottle[] = "UNTHROTTLE";
 	const char *p, *colon;
 
 	s = text_skip_blanks(s);
@@ -93,15 +101,8 @@ bool text_perf_event_parse(struct text_line *l, const char *s, const char *end)
 		l->period = 0;
 	p = memchr(s, ' ', (size_t)(end - s));
 	p = p ? p : end;
-	if (p[-1] != ':' && !strncmp(s, record, sizeof(record) - 1) &&
-	    (!strncmp(s + sizeof(record) - 1, lost, sizeof(lost) - 1) ||
-	     !strncmp(s + sizeof(record) - 1, throttle, sizeof(throttle) - 1) ||
-	     !strncmp(s + sizeof(record) - 1, unthrottle, sizeof(unthrottle) - 1))) {
-		l->name = text_slice_of(s, p);
-		l->system = text_slice_of(s, s);
-		l->text = text_slice_of(text_skip_blanks(p), end);
+	if (p[-1] != ':' && record_parse(l, s, end))
 		return true;
-	}
 	if (p - s < 2 || p - s >= 2 * NAME_MAX || p[-1] != ':' || memchr(s, '(', (size_t)(p - s)))
 		return false;
 	colon = memchr(s, ':', (size_t)(p - 1 - s));
