@@ -291,6 +291,18 @@ static bool loose_parse(struct text_line *l, const char *s, const char *end)
 	return false;
 }
 
+/* "irq_vectors:local_timer_entry" after a CPU: perf script -F -time */
+static bool is_placed_name(struct text_line *l, const char *s, const char *name, const char *end)
+{
+	const char *colon = memchr(name, ':', (size_t)(end - name));
+
+	for (const char *p = name; p < end; p++)
+		if (!isalnum((unsigned char)*p) && *p != '_' && p != colon)
+			return false;
+	return colon && colon > name && colon + 1 < end && islower((unsigned char)*name) &&
+	       cpu_before(l, s, name);
+}
+
 /* "kvm_entry: vcpu 0", with or without a task and a CPU. */
 static bool timeless_parse(struct text_line *l, const char *line, const char *s, const char *end)
 {
@@ -300,7 +312,8 @@ static bool timeless_parse(struct text_line *l, const char *line, const char *s,
 
 		while (name > s && name[-1] != ' ')
 			name--;
-		if (p[1] != ' ' || !text_is_known_name(name, p))
+		if (p[1] != ' ' ||
+		    (!text_is_known_name(name, p) && !is_placed_name(l, s, name, p)))
 			continue;
 		head_end = text_period_cut(line, s, name);
 		if (!loose_head_parse(l, s, head_end) || !any_event_parse(l, name, end))
