@@ -217,6 +217,8 @@ bool tool_is_kvm_event(const char *s); /* of kvm_stat and KVM's debugfs */
 bool tool_is_lower(const char *s);	 /* as names of the kernel's events */
 bool tool_is_kvm_name(const char *s);	 /* certainly */
 bool tool_is_event(const char *s, size_t len);
+/* Its length without modifiers that leave nothing out: of "kvm:kvm_exit:H" that of "kvm:kvm_exit". */
+size_t tool_event_len(const char *s, size_t len);
 bool tool_is_child(const char *s); /* an exit reason below kvm_exit, as some print those of kvm_stat */
 
 /* ---- kinds of lines. 1: it was one; 0; -ENOMEM. ---- */

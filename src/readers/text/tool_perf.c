@@ -61,10 +61,10 @@ enum { IDENTITY_BYTES = 256 };
 
 static void part_add(char *identity, const char *part)
 {
-	size_t len = strlen(identity);
+	size_t len = strlen(identity), more = tool_event_len(part, strlen(part));
 
-	if (len + strlen(part) + 1 < IDENTITY_BYTES)
-		strcat(strcat(identity, part), " ");
+	if (len + more + 1 < IDENTITY_BYTES)
+		strcat(strncat(identity, part, more), " ");
 }
 
 /*
@@ -317,7 +317,8 @@ static int perf_json_row(struct tool_lines *l, const char *text)
 						       : TOOL_TABLE_UNKNOWN;
 	if (!interval && l->intervals)
 		return sum_seen(l, name, number);
-	snprintf(identity, sizeof(identity), "%.*s %s", (int)(count - text), text, name);
+	snprintf(identity, sizeof(identity), "%.*s", (int)(count - text), text);
+	part_add(identity, name);
 	row_once(l, identity, name);
 	if (interval && tool_number_parse(interval, &v, &(uint64_t){0}))
 		span_seen(l, v);

@@ -41,10 +41,10 @@ static void reason_print(const char *name, size_t len, char *buf, size_t size)
 		snprintf(buf, size, "%.*s", (int)len, name);
 }
 
-/* "kvm:kvm_exit" is kvm_exit; "kvm:kvm_exit:u", which counts fewer, is kvm_exit:u. */
+/* "kvm:kvm_exit", "kvm:kvm_exit:H" are kvm_exit; "kvm:kvm_exit:u", which counts fewer, is kvm_exit:u. */
 static void event_print(const char *name, size_t len, char *buf, size_t size)
 {
-	const char *system = memchr(name, ':', len), *end = name + len;
+	const char *system = memchr(name, ':', len), *end = name + tool_event_len(name, len);
 
 	if (system && system > name && system + 1 < end)
 		name = system + 1;

@@ -216,3 +216,19 @@ bool tool_is_event(const char *s, size_t len)
 	colon = memchr(colon + 1, ':', (size_t)(s - colon - 1));
 	return !colon || (colon + 1 < s && strspn(colon + 1, modifiers) >= (size_t)(s - colon - 1));
 }
+
+/* Do modifiers, as "H", leave nothing out? One level, what is not idle, and guests alone are fewer. */
+static bool modifiers_count_all(const char *s, size_t len)
+{
+	return strcspn(s, "ukhI") >= len && (!memchr(s, 'G', len) || memchr(s, 'H', len));
+}
+
+size_t tool_event_len(const char *s, size_t len)
+{
+	const char *system = memchr(s, ':', len), *colon = NULL;
+
+	if (system && tool_is_event(s, len))
+		colon = memchr(system + 1, ':', (size_t)(s + len - system - 1));
+	return colon && modifiers_count_all(colon + 1, (size_t)(s + len - colon - 1))
+		       ? (size_t)(colon - s) : len;
+}
