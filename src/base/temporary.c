@@ -31,6 +31,7 @@ enum {
 /* Signals belong to the process. */
 struct temporaries {
 	_Atomic(const char *) path[NR_PATHS];
+	_Atomic(void (*)(void)) before_end;
 	pid_t pid, watched; /* watched: where the thread is, which a child of fork() lacks */
 	pthread_t main, watch;
 	sigset_t taken;
@@ -56,9 +57,18 @@ void temporary_delete_all(void)
 	}
 }
 
+static void end_prepare(void)
+{
+	void (*act)(void) = atomic_load(&temporaries()->before_end);
+
+	if (act)
+		act();
+	temporary_delete_all();
+}
+
 static void delete_and_end(int nr)
 {
-	temporary_delete_all();
+	end_prepare();
 	signal(nr, SIG_DFL);
 	raise(nr); /* once the handler has returned */
 }
@@ -76,6 +86,13 @@ static void signals_handle(void)
 		if (!sigaction(ending[i], NULL, &old) && old.sa_handler == SIG_DFL)
 			sigaction(ending[i], &sa, NULL);
 	}
+}
+
+void temporary_before_end(void (*act)(void))
+{
+	atomic_store(&temporaries()->before_end, act);
+	if (act)
+		signals_handle();
 }
 
 /* ---- the thread that takes the signals ---- */
@@ -96,7 +113,7 @@ static void *files_delete(void *arg)
 	pthread_kill(t->main, TO_THREAD);
 	while (sem_wait(&t->stands))
 		;
-	temporary_delete_all();
+	end_prepare();
 	sem_post(&t->deleted);
 	return NULL;
 }
@@ -151,7 +168,7 @@ static void end_by(struct temporaries *t, int nr)
 
 	sigaction(TO_THREAD, &still, NULL);
 	if (thread_start(files_delete, t, &deleting))
-		temporary_delete_all();
+		end_prepare();
 	else if (!are_deleted(t))
 		no_answer_print(t);
 	sigemptyset(&only);

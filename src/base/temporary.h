@@ -14,6 +14,12 @@ void temporary_add(const char *path);
 /* After the file was renamed or deleted. A path that was not added, and NULL, are fine. */
 void temporary_remove(const char *path);
 
+/*
+ * What else is done before one of these signals ends the process: in its handler, or in another thread while the main
+ * thread stands still. NULL: nothing any more.
+ */
+void temporary_before_end(void (*act)(void));
+
 /* Before the process ends in a signal handler. */
 void temporary_delete_all(void);
 

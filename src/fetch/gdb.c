@@ -166,9 +166,10 @@ static int send_all(struct gdb *g, const char *data, size_t len)
 static int byte_get(struct gdb *g, uint64_t until_ns, uint8_t *ret)
 {
 	while (g->in_at == g->in_len) {
-		struct pollfd p = {.fd = g->fd, .events = POLLIN};
+		struct pollfd p[] = {{.fd = g->fd, .events = POLLIN},
+				     {.fd = g->guard.line, .events = POLLIN}};
 		uint64_t now = monotonic_ns();
-		int ready = now < until_ns ? poll(&p, 1, (int)((until_ns - now) / 1000000) + 1) : 0;
+		int ready = now < until_ns ? poll(p, 2, (int)((until_ns - now) / 1000000) + 1) : 0;
 
 		if (ready < 0 && errno == EINTR)
 			continue;
@@ -178,6 +179,10 @@ static int byte_get(struct gdb *g, uint64_t until_ns, uint8_t *ret)
 						: "; is another debugger attached to the VM? It "
 						  "may be paused: 'cont' in QEMU's monitor "
 						  "continues it");
+		if (p[1].revents)
+			return fail(-ECHILD,
+				    "%s: the process that continues the VM was killed; try again",
+				    g->target);
 		ssize_t n = recv(g->fd, g->in, sizeof(g->in), 0);
 
 		if (n < 0 && errno == EINTR)

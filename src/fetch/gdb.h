@@ -102,8 +102,8 @@ int gdb_vcpus(struct gdb *g, struct gdb_vcpu **ret, unsigned int *ret_nr);
 struct gdb_guard_shared;
 
 struct gdb_guard {
-	int pid;
-	int line; /* a socket to it; the guard acts when this end is closed */
+	int pid, process; /* process: this one */
+	int line; /* a socket to it; the guard acts when this end is closed; readable once the guard has ended */
 	int socket;
 	uint64_t timeout_ns;
 	bool keeps_paused;
@@ -128,7 +128,8 @@ int gdb_guard_start(int socket, uint64_t timeout_ns, struct gdb_guard *ret);
 void gdb_guard_tell(struct gdb_guard *g, enum gdb_guard_word word);
 
 /*
- * Lets it act, and waits for its end. If it was killed before it detached, this process does it. True: the VM is in the
+ * Lets it act, and waits for its end. If it was killed before it detached, this process does it; if it is stopped, it
+ * is continued. The same is done if SIGINT, SIGTERM, SIGHUP or SIGQUIT ends this process. True: the VM is in the
  * wanted state, as the stub has confirmed. Twice: false, without effect.
  */
 bool gdb_guard_stop(struct gdb_guard *g);

@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/digits.h"
 #include "base/error.h"
+#include "base/temporary.h"
 #include "fetch/gdb.h"
 #include "vm/proc.h"
 
@@ -353,6 +354,48 @@ static void guard_run(struct gdb_guard *g, int line, pid_t process)
 	_exit(detach(g, blind ? 0 : g->timeout_ns) ? 0 : 1);
 }
 
+/* It announces the request before it sends it. */
+static bool has_detached(const struct gdb_guard *g)
+{
+	char byte;
+
+	return recv(g->line, &byte, 1, MSG_DONTWAIT) == 1;
+}
+
+/* Waits until it has ended: nobody else has reaped it. */
+static void guard_await(const struct gdb_guard *g)
+{
+	siginfo_t info;
+
+	for (;;) {
+		int err = waitid(P_PID, (id_t)g->pid, &info, WEXITED | WSTOPPED | WNOWAIT);
+
+		if (err ? errno != EINTR : info.si_code != CLD_STOPPED)
+			return;
+		if (!err)
+			kill(g->pid, SIGCONT);
+	}
+}
+
+/* Waits until the guard says that it detaches, or has ended. One that was just killed may still be there. */
+static bool guard_answers(const struct gdb_guard *g)
+{
+	struct pollfd line = {.fd = g->line, .events = POLLIN};
+
+	kill(g->pid, SIGCONT);
+	shutdown(g->line, SHUT_WR);
+	return poll(&line, 1, (int)(g->timeout_ns / 1000000)) == 0 || has_detached(g);
+}
+
+/* A signal ends this process, and there may be no guard, or a stopped one. */
+static void guard_at_end(void)
+{
+	struct gdb_guard *g = *guard_of_process();
+
+	if (g && g->pid >= 0 && g->process == getpid() && !guard_answers(g) && !g->keeps_paused)
+		detach(g, g->timeout_ns);
+}
+
 /* From anybody else, it has the effect that it had before. */
 static void guard_acted(int nr)
 {
@@ -381,6 +424,7 @@ static void acted_handle(struct gdb_guard *g)
 	sigset_t only;
 
 	*guard_of_process() = g;
+	temporary_before_end(guard_at_end);
 	sigaction(GUARD_ACTS, &acted, &g->on_acts);
 	sigemptyset(&only);
 	sigaddset(&only, GUARD_ACTS);
@@ -389,6 +433,7 @@ static void acted_handle(struct gdb_guard *g)
 
 static void acted_restore(struct gdb_guard *g)
 {
+	temporary_before_end(NULL);
 	sigprocmask(SIG_SETMASK, &g->mask, NULL);
 	sigaction(GUARD_ACTS, &g->on_acts, NULL);
 	*guard_of_process() = NULL;
@@ -402,24 +447,18 @@ void gdb_guard_tell(struct gdb_guard *g, enum gdb_guard_word word)
 		g->keeps_paused |= word == GUARD_KEEPS_PAUSED;
 }
 
-/* It announces the request before it sends it. */
-static bool has_detached(const struct gdb_guard *g)
-{
-	char byte;
-
-	return recv(g->line, &byte, 1, MSG_DONTWAIT) == 1;
-}
-
 bool gdb_guard_stop(struct gdb_guard *g)
 {
 	int status = 1;
+	sigset_t all;
 
 	if (g->pid < 0)
 		return false;
 	shutdown(g->line, SHUT_WR);
-	while (waitpid(g->pid, &status, 0) < 0 && errno == EINTR)
-		;
-	if (WIFSIGNALED(status) && !has_detached(g))
+	guard_await(g);
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL); /* of two requests, one would be too many */
+	if (waitpid(g->pid, &status, 0) == g->pid && WIFSIGNALED(status) && !has_detached(g))
 		status = g->keeps_paused || detach(g, g->timeout_ns) ? 0 : 1;
 	close(g->line);
 	g->pid = -1;
@@ -439,10 +478,10 @@ static bool is_ready(int line)
 
 int gdb_guard_start(int socket, uint64_t timeout_ns, struct gdb_guard *ret)
 {
-	pid_t process = getpid();
 	int end[2];
 
 	ret->pid = ret->line = -1;
+	ret->process = getpid();
 	ret->socket = socket;
 	ret->timeout_ns = timeout_ns;
 	ret->keeps_paused = false;
@@ -466,7 +505,7 @@ int gdb_guard_start(int socket, uint64_t timeout_ns, struct gdb_guard *ret)
 	}
 	if (!ret->pid) {
 		close(end[1]);
-		guard_run(ret, end[0], process);
+		guard_run(ret, end[0], ret->process);
 	}
 	close(end[0]);
 	ret->line = end[1];

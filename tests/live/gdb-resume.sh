@@ -157,7 +157,7 @@ by_terminal() {
 	rm hold
 }
 
-plan 109
+plan 117
 
 # ---- each command ----
 vm '' unix:gdb.sock
@@ -390,18 +390,71 @@ stopped "after gdb"
 ended_stopped "after gdb"
 ended_queued "after gdb" KILL
 
-# The process that would continue the VM is killed itself: hostrace does it.
-for _ in 1 2 3 4 5 6 7 8 9; do
+# ---- the guard, which would continue the VM, is killed or stopped first ----
+cat >delay.py <<'PYTHON'
+# A proxy in front of the stub: 50 ms before each request.
+import select, socket, time
+listener = socket.socket(socket.AF_UNIX)
+listener.bind("delay.sock")
+listener.listen()
+print("ready", flush=True)
+while True:
+	client = listener.accept()[0]
+	stub = socket.socket(socket.AF_UNIX)
+	stub.connect("gdb.sock")
+	sides = [client, stub]
+	while stub in sides:
+		for side in select.select(sides, [], [])[0]:
+			data = side.recv(65536)
+			if not data:
+				sides.remove(side)
+				stub.shutdown(socket.SHUT_WR)
+			elif side is client:
+				time.sleep(.05)
+				stub.sendall(data)
+			else:
+				try:
+					client.sendall(data)
+				except OSError:
+					pass
+	stub.close()
+	client.close()
+PYTHON
+python3 delay.py >delay.out 2>delay.err &
+delay=$!
+until_line ready delay.out || bail "no proxy: $(cat delay.err)"
+
+# guard_lost SIGNAL [SIGNAL-TO-HOSTRACE]: the guard gets it, and then hostrace; its status is in $code
+guard_lost() {
+	local stops resumes guard
 	stops=$(happened STOP)
-	"$HOSTRACE" guest extract -e "$elf" -r "$gdb" -o t7 >out 2>err &
+	resumes=$(happened RESUME)
+	env --default-signal "$HOSTRACE" guest threads -e "$elf" -r "unix:$PWD/delay.sock" >out 2>err &
 	job=$!
-	until_happened STOP $((stops + 1))
-	kill -KILL $(cat /proc/$job/task/$job/children) 2>kill.err
-	killed=$?
-	wait $job
+	until_happened STOP $((stops + 1)) || bail "the VM was not stopped"
+	guard=$(cat /proc/$job/task/$job/children)
+	kill "-$1" $guard
+	[ -z "${2:-}" ] || kill "-$2" $job
+	wait $job 2>wait.err
 	code=$?
-	[ $killed != 0 ] || break
+	until_happened RESUME $((resumes + 1))
+	state="$? $(status) $(qemu_alive)"
+	kill -CONT $guard 2>kill.err
+	[ "$(status)" = running ] || echo '{"execute":"cont"}' >&4
+}
+for signal in KILL SEGV; do
+	guard_lost $signal
+	is "$code $state $(grep -c 'the process that continues the VM was killed' err)" "1 0 running yes 1" \
+		"the guard ends by SIG$signal: hostrace detaches" err
 done
-is "$killed $code $(status) $(qemu_alive)" "0 0 running yes" "the guard is killed: hostrace detaches" err
+for signal in TERM INT HUP; do
+	guard_lost KILL $signal
+	is "$state" "0 running yes" "... and hostrace by SIG$signal" err
+	guard_lost STOP $signal
+	is "$code $state" "$((128 + $(kill -l $signal))) 0 running yes" "the guard is stopped, and hostrace ended by SIG$signal" err
+done
+guard_lost STOP
+is "$code $state" "0 0 running yes" "the guard is stopped: hostrace continues it" err
+kill $delay
 end_vm
 finish
