@@ -241,14 +241,6 @@ int vm_find(const char *pid_or_name, const struct vm_scope *scope, struct vm *re
 	if (errno || pid <= 0 || pid > INT_MAX)
 		return fail(-ESRCH, "no process %s", pid_or_name);
 	err = vm_by_pid((pid_t)pid, ret);
-	if (!err && scope->nr_users && !vm_is_of_user(ret, scope)) {
-		err = fail(-EACCES,
-			   "process %ld belongs to user %s, who is not one of --vm-user, root or "
-			   "the caller",
-			   pid, ret->user);
-		vm_free(ret);
-		return err;
-	}
 	if (!err)
 		return 0;
 	/* A name may be all digits too; the error about the pid is then dropped. */

@@ -20,7 +20,7 @@ refuses() {
 	is "$(grep -cE "$regexp" record.err)" 1 "$name: the error message" record.err
 }
 
-plan 70
+plan 90
 refuses 1 'no process' "a pid that is not there" "$HOSTRACE" record --vm 999999999
 refuses 1 'not a virtual machine' "a pid that is not a VM" "$HOSTRACE" record --vm $$
 refuses 1 'no VM named' "a name that nobody has" "$HOSTRACE" record --vm no-such-vm-name
@@ -35,8 +35,12 @@ refuses 1 'in PATH' "a command that is not there" "$HOSTRACE" record -- no-such-
 vmm_start 10
 refuses 2 "'kvm_exti'.*default, kvm" "an event that is not there" \
 	"$HOSTRACE" record --vm "$vmm" --events kvm_exti
-for command in record doctor; do
-	refuses 2 "$command: --tcg has no effect.*a PID selects" "$command --tcg of a PID" "$HOSTRACE" $command --vm "$vmm" --tcg
+for command in record doctor stat stuck probes "top --batch" "virtio --state"; do
+	for option in --tcg "--vm-user root"; do
+		case $command$option in stat--tcg | "top --batch--tcg") continue ;; esac # they do not have it
+		refuses 2 "${command% *}: ${option% *} has no effect.*a PID selects" "$command $option of a PID" \
+			"$HOSTRACE" $command --vm "$vmm" $option
+	done
 done
 refuses 2 'record: --tcg has no effect.*a PID selects' "--tcg of several" "$HOSTRACE" record --vm "$vmm,$vmm" --vm "$vmm" --tcg
 refuses 1 'no-such-directory' "a file that cannot be made" \

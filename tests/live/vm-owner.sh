@@ -72,7 +72,7 @@ refused() {
 	is "$? $(grep -c "$says" refused.err)" "1 1" "$what" refused.err
 }
 
-plan 44
+plan 46
 fake_start 65534 none
 plain=$fake
 is "$("$HOSTRACE" ps -f json 2>ps.err | jq "[.rows[] | select(.pid == $plain)] | length")" 0 "ps: QEMU's name alone is no VM" ps.err
@@ -114,10 +114,13 @@ refused "record, of several" "with --vm-user nobody" "$HOSTRACE" record --vm "$n
 refused "record, a glob" "with --vm-user nobody" "$HOSTRACE" record --vm "$name*" -d 100ms
 timeout 100 "$HOSTRACE" stat --vm-user nobody --vm "$name" -d 100ms >stat.out 2>stat.err
 is "$? $(grep -c "watching $name (pid $other, user nobody)" stat.err)" "0 1" "--vm-user selects it" stat.err
-timeout 100 "$HOSTRACE" stat --vm-user 65534 --vm "$other" -d 100ms >stat.out 2>stat.err
+timeout 100 "$HOSTRACE" stat --vm-user 65534 --vm "$name" -d 100ms >stat.out 2>stat.err
 is $? 0 "... also by number" stat.err
-refused "--vm-user of somebody else" "belongs to user nobody, who is not one of --vm-user" \
-	"$HOSTRACE" stat --vm-user daemon --vm "$other" -d 100ms
+for user in nobody daemon root; do
+	timeout 100 "$HOSTRACE" stat --vm-user $user --vm "$other" -d 100ms >stat.out 2>stat.err
+	is "$? $(grep -c -- '--vm-user has no effect: a PID selects its process anyway' stat.err)" "2 1" \
+		"--vm-user $user with a PID is wrong usage" stat.err
+done
 timeout 100 "$HOSTRACE" stat --vm-user no-such-user --vm "$other" -d 100ms >stat.out 2>stat.err
 is "$? $(grep -c "no user 'no-such-user'" stat.err)" "2 1" "an unknown user is wrong usage" stat.err
 setpriv --reuid 65534 --clear-groups "$HOSTRACE" ps --vm-user root >ps.out 2>ps.err

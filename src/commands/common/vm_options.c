@@ -72,16 +72,18 @@ static int pid_find(void *arg, const char *item)
 	return -ESRCH;
 }
 
-/* --tcg is about names, and only what was found shows whether digits are one. */
-static int tcg_check(const struct text_list *items, const struct vm *vm, unsigned int nr)
+/* Both options are about names, and only what was found shows whether digits are one. */
+static int names_check(const struct text_list *items, const struct vm *vm, unsigned int nr)
 {
 	struct found f = {vm, nr};
 
-	for (unsigned int i = 0; tcg && i < items->nr; i++)
+	for (unsigned int i = 0; vm_options_given() && i < items->nr; i++)
 		if (vm_items_each(items->item[i], pid_find, &f))
 			return 0;
-	return tcg ? fail_usage(-EINVAL, "--tcg has no effect: a PID selects its process anyway")
-		   : 0;
+	return vm_options_given() ? fail_usage(-EINVAL,
+					       "%s has no effect: a PID selects its process anyway",
+					       tcg ? "--tcg" : "--vm-user")
+				  : 0;
 }
 
 int vm_find_given(const char *pid_or_name, struct vm *ret)
@@ -93,7 +95,7 @@ int vm_find_given(const char *pid_or_name, struct vm *ret)
 	err = err ? err : vm_find(pid_or_name, &scope, ret);
 	if (err)
 		return err;
-	err = tcg_check(&items, ret, 1);
+	err = names_check(&items, ret, 1);
 	if (err)
 		vm_free(ret);
 	return err;
@@ -107,7 +109,7 @@ int vm_select_given(const struct text_list *items, struct vm **ret, unsigned int
 	err = err ? err : vm_select(items, &scope, ret, ret_nr);
 	if (err)
 		return err;
-	err = tcg_check(items, *ret, *ret_nr);
+	err = names_check(items, *ret, *ret_nr);
 	if (err) {
 		vm_list_free(*ret, *ret_nr);
 		*ret = NULL;
