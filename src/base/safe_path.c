@@ -30,13 +30,24 @@ void safe_path_directory(const char *path, char *dir)
 	snprintf(dir, PATH_MAX, "%.*s", slash ? (int)(slash - path + 1) : 1, slash ? path : ".");
 }
 
+/* Is it the number of who called sudo(8), in this variable of the environment? */
+static bool is_sudo_id(const char *variable, unsigned int id)
+{
+	const char *sudo = file_owner() ? NULL : secure_getenv(variable);
+	char *end;
+	unsigned long caller = sudo ? strtoul(sudo, &end, 10) : 0;
+
+	return caller && !*end && id == caller;
+}
+
 bool is_trusted_owner(uid_t uid)
 {
-	const char *sudo = file_owner() ? NULL : secure_getenv("SUDO_UID");
-	char *end;
-	unsigned long user = sudo ? strtoul(sudo, &end, 10) : 0;
+	return !uid || uid == file_owner() || is_sudo_id("SUDO_UID", uid);
+}
 
-	return !uid || uid == file_owner() || (user && !*end && uid == user);
+static bool is_trusted_group(gid_t gid)
+{
+	return !gid || gid == getegid() || is_sudo_id("SUDO_GID", gid);
 }
 
 /* In another user namespace root is somebody's child, and files of unknown owners are what it has. */
@@ -135,16 +146,22 @@ static int owner_check(const struct walk *w, const char *part, const struct stat
 		    st->st_uid);
 }
 
-/* For root: where anybody may replace any file, whoever owns the directory. It has no sticky bit, as /tmp has. */
+/* For root: where others may replace any file, whoever owns the directory. It has no sticky bit, as /tmp has. */
 static int writers_check(const struct walk *w, const char *part, const struct stat *st)
 {
-	if (!w->strict || !S_ISDIR(st->st_mode) ||
-	    (st->st_mode & (S_IWOTH | S_ISVTX)) != S_IWOTH)
+	if (!w->strict || !S_ISDIR(st->st_mode) || st->st_mode & S_ISVTX)
 		return 0;
-	return fail(-EACCES,
-		    "%s: all users may write to the directory %s/%s, and replace what is in it; "
-		    "chmod o-w or +t",
-		    w->given, w->real, part);
+	if (st->st_mode & S_IWOTH)
+		return fail(-EACCES,
+			    "%s: all users may write to the directory %s/%s, and replace what is "
+			    "in it; chmod o-w or +t",
+			    w->given, w->real, part);
+	if (st->st_mode & S_IWGRP && !is_trusted_group(st->st_gid))
+		return fail(-EACCES,
+			    "%s: group %u may write to the directory %s/%s, and replace what is "
+			    "in it; chmod g-w or +t",
+			    w->given, st->st_gid, w->real, part);
+	return 0;
 }
 
 /* Who owns the directory that is left chooses where it is, and with that its parent. */

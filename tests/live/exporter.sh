@@ -140,7 +140,7 @@ is "$? $(stat -c %F metrics.sock)" "0 regular empty file" "a file of somebody el
 # ---- a socket where another user has the directory, a link on the way, or a socket ----
 chmod 755 .
 mkdir -m 755 theirs ours
-mkdir -m 2775 team
+mkdir -m 3775 team
 chown 65534 theirs
 chgrp 65534 team
 ln -s ours team/link

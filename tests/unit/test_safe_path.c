@@ -200,6 +200,29 @@ static void directories_that_all_may_write_to(void **state)
 	assert_opens(in_dir("open/deep/x"), 0);
 }
 
+/* The caller's group is trusted, as root's and that of the user of sudo are. */
+static void directories_that_a_group_may_write_to(void **state)
+{
+	(void)state;
+	if (geteuid())
+		skip(); /* as before */
+	assert_int_equal(mkdir(in_dir("team"), 0700), 0);
+	assert_int_equal(mkdir(in_dir("team/deep"), 0700), 0);
+	assert_int_equal(chown(in_dir("team"), 0, OTHER_USER), 0);
+	assert_int_equal(chmod(in_dir("team"), 02775), 0);
+	assert_opens(in_dir("team/x"), -EACCES);
+	assert_non_null(strstr(error_text(), "group 65534 may write to the directory"));
+	assert_opens(in_dir("team/deep/x"), -EACCES);
+	setenv("SUDO_GID", "65534", 1);
+	assert_opens(in_dir("team/x"), 0);
+	unsetenv("SUDO_GID");
+	assert_int_equal(setegid(OTHER_USER), 0);
+	assert_opens(in_dir("team/x"), 0);
+	assert_int_equal(setegid(0), 0);
+	assert_int_equal(chmod(in_dir("team"), 03775), 0); /* sticky */
+	assert_opens(in_dir("team/x"), 0);
+}
+
 /* Between the steps another user puts a link in a directory's place. */
 static void exchanged_directories_are_not_entered(void **state)
 {
@@ -238,6 +261,7 @@ int main(void)
 		cmocka_unit_test(modes_are_private),
 		cmocka_unit_test(other_users_directories_and_links),
 		cmocka_unit_test(directories_that_all_may_write_to),
+		cmocka_unit_test(directories_that_a_group_may_write_to),
 		cmocka_unit_test(exchanged_directories_are_not_entered),
 	};
 
