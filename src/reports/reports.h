@@ -16,6 +16,8 @@ struct spans_query {
 	const char *link;     /* of heat maps as SVG; NULL: none */
 	unsigned int jobs;    /* threads; 0: one per CPU */
 	bool all_vms;	      /* groups are not kept apart by VM */
+	const char *sort;     /* --sort and --limit of the output */
+	uint64_t limit;
 };
 extern const struct report_ops spans_report;
 

@@ -357,6 +357,8 @@ static int job_open(const struct result *r, const struct analyzer *a, const stru
 			      .pairing = job->pairing,
 			      .by = by,
 			      .link = q->link,
+			      .sort = q->sort,
+			      .limit = q->limit,
 			      .drop_vm = by != s->by && nr_vms < 2,
 			      .start_ns = in->reader->info.start_ns,
 			      .since_ns = input_set_start_ns(in),

@@ -24,6 +24,8 @@ struct folding {
 	struct addresses *symbols; /* --symbols; NULL: none */
 	struct region_names *regions;	 /* names of ports and MMIO, if there is one VM; NULL: none */
 	const char *link;		 /* pictures: to the page of `hostrace report`; NULL: none */
+	const char *sort;		 /* of the output: the column, NULL: none; rows, 0: all */
+	uint64_t limit;
 	bool drop_vm;		       /* tables: without the column "vm" if all rows are of one VM */
 	void *state;		       /* the view's own */
 };
@@ -77,6 +79,8 @@ struct kept_spans {
 	struct span *span;
 	size_t nr;
 	uint64_t left_out;
+	uint64_t vm; /* of the first one */
+	bool several_vms;
 };
 int kept_spans_add(struct folding *f, const struct span *s);
 void kept_spans_close(struct folding *f);

@@ -33,7 +33,7 @@ JOBS = int(os.environ.get("SCALE_JOBS", "2"))
 SMALL_S = 0.06  # below it, or twice the start, what another process leaves in the caches matters
 LIMIT_S = 60  # of CPU time
 ORDER_MIB = 32  # more for the text form, whose events are put in order (PENDING_BYTES_MAX)
-MEMORY_MIB = dict.fromkeys(["exits", "list", "blame", "sched", "virtio", "info", "downtime"], 64)
+MEMORY_MIB = dict.fromkeys(["exits", "list", "blame", "sched", "virtio", "info", "downtime", "list-spans"], 64)
 MEMORY_MIB |= dict.fromkeys(["profile", "prof", "prof-wait"], 80)
 TEXT_CALLS = {"list", "exits", "sched"}  # what is read ahead of a text, and its order, is the same for all commands
 MEMORY_MIB["report"] = 224  # all of them at once, three profiles among them: 173 of 300,000 open requests
@@ -71,7 +71,8 @@ CALLS = {
     "count": ["count pio --by port"],
     "histogram": ["histogram exit-latency"],
     "heatmap": ["heatmap bql-wait"],
-    "list-spans": ["list-spans virtio-kick"],
+    "list-spans": ["list-spans virtio-kick", "list-spans exit-latency --limit 3",
+                   "list-spans exit-latency --limit 3 --sort duration"],
     "prof": ["prof", "prof -g thread"],
     "prof-wait": ["prof-wait -g thread"],
     "prof-idle": ["prof-idle", "prof-idle -g thread"],

@@ -28,6 +28,8 @@ int view_run(const struct view *view, const char *analyzer, const char *by)
 				.analyzer = analyzer,
 				.by = by,
 				.link = link_to,
+				.sort = output_sort(),
+				.limit = output_limit(),
 				.jobs = (unsigned int)(jobs < 1024 ? jobs : 1024)};
 
 	input_given.allow_ticks = output_is("text") || output_is("json") || output_is("csv");
