@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <zstd.h>
 
@@ -25,8 +26,7 @@
 enum {
 	ZSTD_LEVEL = 1,	    /* the collector must keep up */
 	FEW_BYTES = 4 << 10, /* of records: both packings are tried */
-	LIMIT_KIB = 256,     /* as RLIMIT_FSIZE enough for both ends and a chunk of a recording of few VMs */
-	END_BYTES = 64 << 10 /* kept in reserve, at most a quarter of the limit: counts, metadata */
+	END_BYTES = 64 << 10 /* kept in reserve, at most a quarter of the room: counts, metadata */
 };
 
 struct trace_out {
@@ -35,6 +35,7 @@ struct trace_out {
 	int stream_err; /* of a stream, after which nothing more is written to it */
 	bool zstd, whole, ending;
 	unsigned long memory_failures; /* before the file was created */
+	uint64_t room;	 /* of the file, when it was created: the limit of its size, and what was free */
 	uint64_t offset; /* end of the last whole chunk */
 	uint64_t begin_bytes; /* of the first metadata: those at the end are alike */
 	uint8_t *index;	 /* INDEX_ENTRY_SIZE bytes per chunk written */
@@ -49,11 +50,8 @@ struct trace_out {
 
 static int out_fail(const struct trace_out *o, int err)
 {
-	static const char hint[] =
-		"raise the limit of file sizes (ulimit -f); below %d KiB there may be no file";
-
 	fail(err, "%s: %s", o->file.path, strerror(-err));
-	return err == -EFBIG ? fail_hint(err, hint, LIMIT_KIB) : err;
+	return err == -EFBIG ? fail_hint(err, "raise the limit of file sizes (ulimit -f)") : err;
 }
 
 static bool is_trace(const uint8_t *head, size_t len)
@@ -93,6 +91,7 @@ static struct trace_out *out_new(const char *name, bool zstd, bool whole)
 		return NULL;
 	}
 	o->file.fd = -1;
+	o->room = UINT64_MAX;
 	o->zstd = zstd;
 	o->whole = whole;
 	o->memory_failures = memory_failures();
@@ -112,12 +111,29 @@ static int out_begin(struct trace_out *o, const struct trace_header *h)
 	return 0;
 }
 
+static void room_find(struct trace_out *o)
+{
+	struct rlimit limit;
+	struct statvfs free;
+
+	o->room = getrlimit(RLIMIT_FSIZE, &limit) ? UINT64_MAX : limit.rlim_cur;
+	if (!fstatvfs(o->file.fd, &free) && (uint64_t)free.f_bavail * free.f_frsize < o->room)
+		o->room = (uint64_t)free.f_bavail * free.f_frsize;
+}
+
+uint64_t trace_out_chunk_max(const struct trace_out *o)
+{
+	return o->room / 16 < FEW_BYTES ? FEW_BYTES : o->room / 16;
+}
+
 int trace_out_create(const char *path, const struct trace_header *h, bool zstd, bool whole,
 		     struct trace_out **ret)
 {
 	_cleanup_trace_out_ struct trace_out *o = out_new(path, zstd, whole);
 	int err = o ? growing_file_create(&o->file, path, whole, is_trace) : -ENOMEM;
 
+	if (!err)
+		room_find(o);
 	if (!err)
 		err = out_begin(o, h);
 	if (!err)
@@ -298,7 +314,9 @@ static int end_reserve(struct trace_out *o, uint64_t length)
 	struct rlimit limit;
 	bool limited = !getrlimit(RLIMIT_FSIZE, &limit);
 
-	need += limited && limit.rlim_cur / 4 < END_BYTES ? limit.rlim_cur / 4 : END_BYTES;
+	uint64_t room = limited && limit.rlim_cur < o->room ? limit.rlim_cur : o->room;
+
+	need += room / 4 < END_BYTES ? room / 4 : END_BYTES;
 	if (limited && o->offset + need > limit.rlim_cur)
 		return out_fail(o, -EFBIG);
 	while (fallocate(o->file.fd, FALLOC_FL_KEEP_SIZE, (off_t)o->offset, (off_t)need)) {
@@ -475,6 +493,11 @@ static uint64_t bytes_at_name(const struct trace_out *o)
 									   : (uint64_t)st.st_size;
 }
 
+bool trace_out_replaces_nothing(const struct trace_out *o)
+{
+	return !is_stream(o) && !o->whole && !o->file.temporary && o->nr_index;
+}
+
 int trace_out_finish(struct trace_out *o, bool sync, uint64_t *ret_bytes)
 {
 	int err = write_index(o), last;
@@ -484,11 +507,12 @@ int trace_out_finish(struct trace_out *o, bool sync, uint64_t *ret_bytes)
 		err = out_fail(o, -ENOMEM);
 	if (!err)
 		err = growing_file_check(&o->file, o->offset);
-	if (!err && !o->failed)
+	if (!err && (!o->failed || trace_out_replaces_nothing(o)))
 		err = growing_file_publish(&o->file);
 	if (!err && sync)
 		err = growing_file_sync(&o->file);
-	keep = (o->sum.types_bloom && !o->whole) || (!err && !o->failed);
+	keep = (!o->whole && (o->sum.types_bloom || trace_out_replaces_nothing(o))) ||
+	       (!err && !o->failed);
 	if (ret_bytes)
 		*ret_bytes = keep ? bytes_at_name(o) : 0;
 	last = out_close(o, keep);

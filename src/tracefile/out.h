@@ -39,6 +39,12 @@ struct event_type;
 int trace_out_chunk(struct trace_out *o, struct chunk_header *h, const struct chunk_count *counts,
 		    const struct event_type *const *types, const void *raw, size_t len);
 
+/* Bytes of records, unpacked, of which a chunk should have no more, as the file has little room. */
+uint64_t trace_out_chunk_max(const struct trace_out *o);
+
+/* There was no file of this name: one that only has the counts of what is missing is better than none. */
+bool trace_out_replaces_nothing(const struct trace_out *o);
+
 /* What is written from now on may use the reserve. */
 void trace_out_ending(struct trace_out *o);
 

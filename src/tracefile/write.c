@@ -18,7 +18,7 @@
 #include "tracefile/tracefile.h"
 
 enum {
-	CHUNK_TARGET = 256 << 10, /* bytes; a chunk this large is written at the round's end */
+	CHUNK_TARGET = 256 << 10,
 	RING_CHUNK_MIN =
 		4 << 10, /* a flight recorder's chunks are a sixteenth of it, but no smaller */
 	MISSING_TYPES = 2 * RECORD_DECLARED_FIRST, /* those of higher ids are summed up */
@@ -49,7 +49,7 @@ struct trace_writer {
 	struct missing missing[MISSING_TYPES]; /* by type; 0: other ones */
 	bool any;			       /* the file has records */
 	bool ended;
-	size_t target;
+	size_t target, most; /* bytes: a chunk this large is written at the round's end, or at once */
 
 	struct trace_chunk chunk; /* being filled */
 	uint64_t chunk_since_ns;  /* time of its first record */
@@ -109,13 +109,8 @@ static void chunk_reset(struct trace_writer *w)
 
 static int writer_alloc(struct trace_writer *w, const char *path, uint64_t max_bytes)
 {
-	w->target = CHUNK_TARGET;
-	if (max_bytes) {
+	if (max_bytes)
 		w->ring = trace_ring_new(max_bytes);
-		if (max_bytes / 16 < w->target)
-			w->target =
-				max_bytes / 16 < RING_CHUNK_MIN ? RING_CHUNK_MIN : max_bytes / 16;
-	}
 	w->path = strdup(path);
 	w->chunk.data = malloc(RECORDS_RAW_MAX);
 	w->chunk.counts = calloc(NR_TYPE_IDS, sizeof(*w->chunk.counts));
@@ -125,6 +120,16 @@ static int writer_alloc(struct trace_writer *w, const char *path, uint64_t max_b
 	if (!w->path || !w->chunk.data || !w->chunk.counts || (max_bytes && !w->ring))
 		return fail(-ENOMEM, "%s: out of memory", path);
 	return 0;
+}
+
+static void targets_find(struct trace_writer *w)
+{
+	uint64_t most = trace_out_chunk_max(w->out), ring = w->opt.max_bytes / 16;
+
+	w->most = most < RECORDS_RAW_MAX ? most : RECORDS_RAW_MAX;
+	w->target = w->most < CHUNK_TARGET ? w->most : CHUNK_TARGET;
+	if (w->ring && ring < w->target)
+		w->target = ring < RING_CHUNK_MIN ? RING_CHUNK_MIN : ring;
 }
 
 int trace_writer_open(const char *path, const struct trace_writer_options *opt, json_t *meta,
@@ -146,6 +151,7 @@ int trace_writer_open(const char *path, const struct trace_writer_options *opt, 
 		err = trace_out_json(w->out, CHUNK_META, meta);
 	if (err)
 		return err;
+	targets_find(w);
 	*ret = take_ptr(w);
 	return 0;
 }
@@ -299,7 +305,7 @@ int trace_writer_record(struct trace_writer *w, const struct record_hdr *rec)
 
 	if (err)
 		return err;
-	if (w->chunk.len + rec->size > RECORDS_RAW_MAX)
+	if (w->chunk.len + rec->size > w->most)
 		chunk_flush(w);
 	if (w->err)
 		missing_count(w, rec);
@@ -429,7 +435,8 @@ static int missing_write(struct trace_writer *w)
 					.lost_cpu = RECORD_NOT_WRITTEN,
 					.lost_event = type};
 
-		if (m->count && w->any && !type_check(w, &lost.hdr))
+		if (m->count && (w->any || trace_out_replaces_nothing(w->out)) &&
+		    !type_check(w, &lost.hdr))
 			chunk_add(w, &lost.hdr);
 	}
 	return w->chunk.h.nr_records ? chunk_write(&own, chunk_counted(w)) : 0;

@@ -14,7 +14,7 @@ mkdir disk
 mount -t tmpfs -o size=1M tmpfs disk 2>mount.err || skip_all "kernel: cannot mount a tmpfs: $(cat mount.err)"
 trap 'guests_kill; umount -l disk; rm -rf "$scratch"' EXIT
 
-plan 22
+plan 34
 # What the file of a recording that failed says about itself: FILE
 tells_what_is_missing() {
 	local said
@@ -62,10 +62,21 @@ is "$(grep -c 'File too large' record.err)" 1 "... with the reason" record.err
 tells_what_is_missing limit.hrt
 ( ulimit -f 64
 "$HOSTRACE" record --vm "$vm" -d 1s -o small.hrt ) 2>record.err
-is "$? $(grep -c 'File too large.*ulimit -f.*256 KiB' record.err) $(find . -name 'small*.tmp' | wc -l)" "1 1 0" \
-	"a limit that may be too small for a file: the message says so" record.err
-[ ! -e small.hrt ] || "$HOSTRACE" info -i small.hrt >info.out 2>&1
-is $? 0 "... and a file that is there can be read" info.out
+is "$? $(grep -c 'File too large.*ulimit -f' record.err) $(find . -name 'small*.tmp' | wc -l)" "1 1 0" \
+	"a limit of 64 KiB: the message says what to do" record.err
+tells_what_is_missing small.hrt
+for limit in 8 16; do
+	( ulimit -f $limit
+	"$HOSTRACE" record --vm "$vm" -d 1s -o smaller$limit.hrt ) 2>record.err
+	is $? 1 "a limit of $limit KiB: the recording fails" record.err
+	"$HOSTRACE" info -i smaller$limit.hrt >info.out 2>&1
+	is $? 0 "... and the file can be read" info.out
+done
+umount disk
+mount -t tmpfs -o size=64k tmpfs disk
+"$HOSTRACE" record --vm "$vm" -d 1s -o disk/small.hrt 2>record.err
+is $? 1 "a disk of 64 KiB: the recording fails" record.err
+tells_what_is_missing disk/small.hrt
 guest_stop limit >/dev/null
 head -c 100000 limit.hrt >cut.hrt
 "$HOSTRACE" exits -i cut.hrt --strict >exits.out 2>&1
