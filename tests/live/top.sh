@@ -121,6 +121,13 @@ tm resize-window -x 132 -y 40
 shows '^name.* p50 .* exits/s' "a larger screen has all columns"
 
 # ---- stop and continue ----
+# Often, as one that came while the screen was drawn was lost.
+for _ in $(seq 30); do
+	keys C-z
+	until_screen 'Stopped' || break
+	keys "clear; fg" Enter
+	until_screen '^hostrace top' || break
+done
 keys C-z
 shows 'Stopped' "^Z: stopped, the shell has the terminal"
 keys fg Enter

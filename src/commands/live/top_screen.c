@@ -37,6 +37,11 @@ static int terminal_check(void)
 		    term ? term : "");
 }
 
+static void no_handler(int nr)
+{
+	(void)nr;
+}
+
 int top_screen_open(struct top_screen **ret)
 {
 	struct top_screen *s;
@@ -47,6 +52,8 @@ int top_screen_open(struct top_screen **ret)
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return fail(-ENOMEM, "out of memory");
+	/* Else curses ignores it while it draws, and one that is pending for the signalfd would be lost. */
+	signal(SIGTSTP, no_handler);
 	s->screen = newterm(NULL, stdout, stdin);
 	if (!s->screen) {
 		free(s);
