@@ -99,13 +99,19 @@ static void sleeps_decide(struct model *m, struct model_thread *t, uint64_t halt
 	t->nr_sleeps = 0;
 }
 
-/* Of too many in one exit the oldest are none. */
+/* Of too many in one exit the oldest are none; without memory, each. */
 static void sleep_keep(struct model *m, struct model_thread *t, uint64_t ns)
 {
+	struct thread_sleep s = {
+		.from_ns = t->since_ns, .to_ns = ns, .in_kvm_run = thread_left_in_kvm_run(t)};
+
 	if (t->nr_sleeps == SLEEPS_OPEN_MAX)
 		sleeps_decide(m, t, UINT64_MAX);
-	t->sleep[t->nr_sleeps++] = (struct thread_sleep){
-		.from_ns = t->since_ns, .to_ns = ns, .in_kvm_run = thread_left_in_kvm_run(t)};
+	t->sleep = t->sleep ?: calloc(SLEEPS_OPEN_MAX, sizeof(*t->sleep));
+	if (t->sleep)
+		t->sleep[t->nr_sleeps++] = s;
+	else
+		m->reader.slept(m->reader.arg, t, &s, false);
 }
 
 static void period_end(struct model *m, struct model_thread *t, uint64_t ns, enum run_state next,
@@ -535,8 +541,10 @@ void model_deinit(struct model *m)
 {
 	struct model_thread *t;
 
-	for (uint32_t at = 0; (t = model_thread_next(m, &at));)
+	for (uint32_t at = 0; (t = model_thread_next(m, &at));) {
+		free(t->sleep);
 		free(t);
+	}
 	free(m->thread);
 	losses_deinit(&m->losses);
 	waits_deinit(m);

@@ -115,7 +115,7 @@ struct model_thread {
 	bool is_stateless;  /* it left a CPU, and the recording lacks in which state */
 	struct thread_block block;
 	struct vcpu_place place; /* see model_place_known() */
-	struct thread_sleep sleep[SLEEPS_OPEN_MAX]; /* the newest of its exit that are open */
+	struct thread_sleep *sleep; /* the newest of its exit that are open: SLEEPS_OPEN_MAX; NULL: there was none */
 	unsigned int nr_sleeps;
 
 	/* An event has shown what it does; the first one at first_ns, and until then it did this since the start. */

@@ -15,11 +15,11 @@ enum { TASK_SUMS_MAX = 1 << 16 };
 
 struct thread_sum {
 	uint64_t key[5];
-	struct sched_thread sum;
+	struct sched_thread *sum; /* of one thread: that itself; else owned */
 };
 
 struct task_sum {
-	uint64_t key[5];
+	uint64_t key[4];
 	uint64_t number; /* in the order in which they were found */
 	struct sched_preemptor sum;
 };
@@ -52,9 +52,26 @@ static int thread_add(struct sched_thread *sum, struct sched_thread *t)
 		sum->time[i] += t->time[i];
 	sum->is_stateless |= t->is_stateless;
 	sum->folded++;
-	if (sum->tid != t->tid)
-		sum->tid = SCHED_SEVERAL;
+	sum->tid = SCHED_SEVERAL;
 	return quantiles_merge(&sum->waits, &t->waits) ? fold_failed() : 0;
+}
+
+/* Of a second thread: from now on the sum is none of them. */
+static int sum_own(struct thread_sum *s)
+{
+	struct sched_thread *first = s->sum, *sum = malloc(sizeof(*sum));
+
+	if (!sum)
+		return fold_failed();
+	*sum = *first;
+	sum->waits = (struct quantiles){0};
+	if (quantiles_merge(&sum->waits, &first->waits)) {
+		quantiles_free(&sum->waits);
+		free(sum);
+		return fold_failed();
+	}
+	s->sum = sum;
+	return 0;
 }
 
 static int thread_fold(struct sched_fold *f, struct sched_thread *t)
@@ -68,11 +85,11 @@ static int thread_fold(struct sched_fold *f, struct sched_thread *t)
 	if (!sum)
 		return fold_failed();
 	if (first) {
-		sum->sum = *t;
-		sum->sum.waits = (struct quantiles){0};
-		memset(sum->sum.time, 0, sizeof(sum->sum.time));
+		sum->sum = t;
+		t->folded = 1;
+		return 0;
 	}
-	return thread_add(&sum->sum, t);
+	return (sum->sum->folded > 1 ? 0 : sum_own(sum)) ?: thread_add(sum->sum, t);
 }
 
 static int threads_fold(struct sched_fold *f)
@@ -90,16 +107,16 @@ static int threads_fold(struct sched_fold *f)
 /* ---- tasks that ran instead ---- */
 
 static void task_key(const struct sched_fold *f, const struct sched_preemptor *p,
-		     const struct sched_thread *thread, const char *vm, uint64_t key[5])
+		     const struct sched_thread *thread, const char *vm, uint64_t key[4])
 {
 	bool is_task = p->tid && p->tid != UINT32_MAX;
 
-	memset(key, 0, 5 * sizeof(*key));
-	key[0] = thread->number;
+	memset(key, 0, 4 * sizeof(*key));
+	key[0] = (uint64_t)thread->number << 32;
+	key[0] |= !is_task || f->by_tid ? p->tid : 1; /* init's, which 0 and UINT32_MAX are not */
 	if (is_task)
 		comm_key(p->comm, &key[1]);
 	key[3] = (uintptr_t)vm;
-	key[4] = !is_task || f->by_tid ? p->tid : 1; /* init's, which 0 and UINT32_MAX are not */
 }
 
 /* Into the sum of its thread, if that is selected. */
@@ -108,14 +125,14 @@ static int task_fold(struct sched_fold *f, const struct sched_preemptor *p)
 	const char *vm = vm_of_other(f->names, p->tid, p->thread->pid);
 	struct thread_sum *of;
 	struct task_sum *sum;
-	uint64_t key[5];
+	uint64_t key[4], of_key[5];
 	bool first;
 
-	thread_key(f, p->thread, key);
-	of = f->threads.nr ? hash_find_words(&f->threads, key) : NULL;
+	thread_key(f, p->thread, of_key);
+	of = f->threads.nr ? hash_find_words(&f->threads, of_key) : NULL;
 	if (!of || !f->selects(f->arg, p->thread))
 		return 0;
-	task_key(f, p, &of->sum, vm, key);
+	task_key(f, p, of->sum, vm, key);
 	sum = hash_add_words(&f->tasks, key, &first);
 	if (!sum)
 		return fold_failed();
@@ -123,7 +140,7 @@ static int task_fold(struct sched_fold *f, const struct sched_preemptor *p)
 		sum->number = f->tasks.nr;
 		sum->sum = *p;
 		sum->sum.time_ns = 0;
-		sum->sum.thread = &of->sum;
+		sum->sum.thread = of->sum;
 		sum->sum.vm = vm;
 	}
 	if (sum->sum.tid != p->tid)
@@ -149,7 +166,7 @@ static int first_thread(const void *a, const void *b)
 {
 	const struct thread_sum *const *x = a, *const *y = b;
 
-	return order_u64((*x)->sum.number, (*y)->sum.number);
+	return order_u64((*x)->sum->number, (*y)->sum->number);
 }
 
 static int longest_task(const void *a, const void *b)
@@ -160,15 +177,22 @@ static int longest_task(const void *a, const void *b)
 	       order_u64((*x)->number, (*y)->number);
 }
 
-/* The sums, without their keys. */
-static void *sums_sorted(const struct hash_table *t, int (*order)(const void *, const void *),
-			 size_t offset, size_t *ret_nr)
+static struct sched_thread **threads_sorted(const struct hash_table *t, size_t *ret_nr)
 {
-	char **all = hash_sorted(t, order, ret_nr);
+	void **all = hash_sorted(t, first_thread, ret_nr);
 
 	for (size_t i = 0; i < *ret_nr; i++)
-		all[i] += offset;
-	return all;
+		all[i] = ((struct thread_sum *)all[i])->sum;
+	return (struct sched_thread **)all;
+}
+
+static struct sched_preemptor **tasks_sorted(const struct hash_table *t, size_t *ret_nr)
+{
+	void **all = hash_sorted(t, longest_task, ret_nr);
+
+	for (size_t i = 0; i < *ret_nr; i++)
+		all[i] = &((struct task_sum *)all[i])->sum;
+	return (struct sched_preemptor **)all;
 }
 
 int sched_fold_make(struct sched_fold *f)
@@ -176,14 +200,12 @@ int sched_fold_make(struct sched_fold *f)
 	int err;
 
 	f->threads = HASH_TABLE(struct thread_sum, 5, MODEL_THREADS_MAX);
-	f->tasks = HASH_TABLE(struct task_sum, 5, TASK_SUMS_MAX);
+	f->tasks = HASH_TABLE(struct task_sum, 4, TASK_SUMS_MAX);
 	err = threads_fold(f) ?: tasks_fold(f);
 	if (err)
 		return err;
-	f->thread = sums_sorted(&f->threads, first_thread, offsetof(struct thread_sum, sum),
-				&f->nr_threads);
-	f->task = sums_sorted(&f->tasks, longest_task, offsetof(struct task_sum, sum),
-			      &f->nr_tasks);
+	f->thread = threads_sorted(&f->threads, &f->nr_threads);
+	f->task = tasks_sorted(&f->tasks, &f->nr_tasks);
 	return f->thread && f->task ? 0 : fold_failed();
 }
 
@@ -192,7 +214,10 @@ void sched_fold_free(struct sched_fold *f)
 	struct thread_sum *sum;
 
 	for (uint32_t at = 0; (sum = hash_next(&f->threads, &at));)
-		quantiles_free(&sum->sum.waits);
+		if (sum->sum->folded > 1) {
+			quantiles_free(&sum->sum->waits);
+			free(sum->sum);
+		}
 	hash_deinit(&f->threads);
 	hash_deinit(&f->tasks);
 	free(f->thread);
