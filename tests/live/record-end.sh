@@ -118,7 +118,7 @@ until_line 'recording' record.err
 vmm_go
 vmm_end
 wait "$recorder_waiter"
-is "$? $(ls none.hrt* 2>/dev/null)" "1 " "a limit that the first chunk exceeds: a failure without a file" record.err
-is "$(grep -c ' 0 events in .* no file; ended by' record.err) $(grep -c 'next: ' record.err)" "1 0" \
-	"... and the summary says so" record.err
+is "$? $(ls none.hrt* 2>/dev/null)" "1 none.hrt" "a limit that the first chunk exceeds: a failure, with a file" record.err
+is "$(grep -c ' 0 events in .* lost, .* in none.hrt; ended by' record.err) $(grep -c 'the file counts them as lost' record.err)" "1 1" \
+	"... that counts what was lost" record.err
 finish
