@@ -36,9 +36,10 @@ if "$build/hostrace" --version >&2; then
 else
 	echo "not ok 3 - the program does not run"
 fi
-if HOSTRACE=$build/hostrace tests/sql/prompt.py tests/cases/exits/trace.txt >&2; then
+if answers=$(HOSTRACE=$build/hostrace tests/sql/prompt.py tests/cases/exits/trace.txt 2>&1); then
 	echo "ok 4 - the prompt of sql answers without libreadline"
 else
 	echo "not ok 4 - the prompt of sql does not work without libreadline"
+	echo "# ${answers//$'\n'/$'\n'# }"
 fi
 echo "1..4"

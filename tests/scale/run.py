@@ -78,6 +78,8 @@ CALLS = {
     "prof-idle": ["prof-idle", "prof-idle -g thread"],
     "list-timed": ["list-timed", "list-timed --sort duration"],
     "prof-timed": ["prof-timed -t kvm_exit"],
+    "sql": ["sql FILE SELECT/**/count(*)/**/FROM/**/events",
+            "sql FILE SELECT/**/reason,count(*)/**/FROM/**/exits/**/GROUP/**/BY/**/reason"],
     "import": ["import FILE -o OUT", "import TEXT -o OUT"],
     "export": ["export text", "export trace.dat -o OUT", "export ctf -o OUT"],
 }
