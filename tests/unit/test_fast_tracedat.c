@@ -172,7 +172,7 @@ static void clean_recordings(void **state)
 	};
 
 	(void)state;
-	same(flavours, sizeof(flavours) / sizeof(*flavours), 85);
+	same(flavours, sizeof(flavours) / sizeof(*flavours), 80);
 }
 
 static void lossy_recordings(void **state)
@@ -185,7 +185,7 @@ static void lossy_recordings(void **state)
 	};
 
 	(void)state;
-	same(flavours, sizeof(flavours) / sizeof(*flavours), 65);
+	same(flavours, sizeof(flavours) / sizeof(*flavours), 60);
 }
 
 /* Here the fast path may decline, but must not be wrong. */
