@@ -55,6 +55,7 @@ struct spans_cursor {
 	const struct module_of *of;
 	const struct analyzer *const *next; /* of "spans": those that follow; NULL: none */
 	const struct analyzer *asked;	    /* whose table it is, or that is being read */
+	const struct analyzer *used;	    /* in its place */
 	struct pairing *pairing;
 	struct input_set *set;
 	struct input_events events;
@@ -253,7 +254,7 @@ static bool spans_want(const char *event, void *cursor)
 {
 	const struct spans_cursor *c = cursor;
 
-	return pairing_wants(analyzer_used(c->of->sql, c->asked), c->of->by, event);
+	return pairing_wants(c->used, c->of->by, event);
 }
 
 /* The labels of the analyzer that is used, for the columns of the one that was asked for. */
@@ -289,6 +290,7 @@ static int analyzer_begin(struct spans_cursor *c, const struct analyzer *asked)
 	spans_rewind(c);
 	fallback_note(s, asked, a);
 	c->asked = asked;
+	c->used = a;
 	c->done = false;
 	err = pairing_open(a, a == asked ? c->of->by : NULL, span_keep, c, &c->pairing);
 	if (err)
