@@ -25,6 +25,7 @@ static bool begins_with_one(const char *name, const char *const *list, size_t nr
 	return array_any(nr, i, !strncmp(name, list[i], strlen(list[i])));
 }
 
+/* vm: NULL: of any */
 static const json_t *migration_thread(const struct found *f, const char *vm,
 				      const char *const *names, size_t nr)
 {
@@ -32,7 +33,8 @@ static const json_t *migration_thread(const struct found *f, const char *vm,
 	size_t i;
 
 	json_array_foreach (rows_of(f, "sched"), i, row)
-		if (strcmp(text_of(row, "kind"), "vcpu") != 0 && !strcmp(text_of(row, "vm"), vm) &&
+		if (strcmp(text_of(row, "kind"), "vcpu") != 0 &&
+		    (!vm || !strcmp(text_of(row, "vm"), vm)) &&
 		    begins_with_one(text_of(row, "thread"), names, nr))
 			return row;
 	return NULL;
@@ -115,10 +117,12 @@ static void stop_note(struct found *f, const json_t *stop)
 			     text_of(stop, "state")));
 }
 
-static void migration_add(struct found *f, const char *vm)
+/* rows: there are some of any VM */
+static void migration_add(struct found *f, const char *vm, bool rows)
 {
-	const json_t *out = sending_thread(f, vm), *thread = out ? out : receiving_thread(f, vm),
-		     *stop = thread ? NULL : stop_of_migration(f, vm);
+	const json_t *out = rows ? sending_thread(f, vm) : NULL,
+		     *thread = out || !rows ? out : receiving_thread(f, vm),
+		     *stop = thread || !rows ? NULL : stop_of_migration(f, vm);
 	char share[SHARE_BYTES];
 
 	if (thread)
@@ -139,6 +143,12 @@ static void migration_add(struct found *f, const char *vm)
 					    subject(vm)));
 }
 
+/* Neither thread nor state of any VM: there may be thousands. */
+static bool nothing_migrates(const struct found *f)
+{
+	return !sending_thread(f, NULL) && !receiving_thread(f, NULL) && !stop_of_migration(f, "");
+}
+
 /* With --vm, or of one: then the threads of sched have no VM. */
 static bool one_is_selected(const struct found *f, const json_t *vms)
 {
@@ -157,9 +167,12 @@ void findings_migration(struct found *f)
 	if (finding_is_there(f, "migration"))
 		return;
 	if (one_is_selected(f, vms)) {
-		migration_add(f, "");
+		migration_add(f, "", true);
 		return;
 	}
+
+	bool rows = !nothing_migrates(f);
+
 	json_array_foreach (vms, i, vm)
-		migration_add(f, text_of(vm, "name"));
+		migration_add(f, text_of(vm, "name"), rows);
 }
