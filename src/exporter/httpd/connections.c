@@ -5,7 +5,6 @@
  * is ended, once it has had a moment for it. Those on which a user gave the password have places of their own, which
  * the others cannot take. What is not complete when its time is over is ended, however many bytes of it come. Who sends
  * requests ahead of their answers gets few of them: then the connection is closed, and a new one waits for its turn.
- * With TLS, addresses take turns, as a handshake needs up to 30 ms: one that begins many delays the others by one.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -29,9 +28,8 @@ enum {
 	NR = sizeof(((struct connections *)0)->list) / sizeof(struct connection),
 };
 
-void connections_init(struct connections *c, bool tls)
+void connections_init(struct connections *c)
 {
-	c->tls = tls;
 	for (unsigned int i = 0; i < NR; i++)
 		c->list[i].fd = -1;
 }
@@ -48,7 +46,7 @@ static void peer_of(const struct sockaddr_storage *at, uint8_t *ret)
 
 static bool is_open(const struct connection *e)
 {
-	return e->fd >= 0 && !e->ending && !e->waiting;
+	return e->fd >= 0 && !e->ending;
 }
 
 /* libmicrohttpd reads the end of the stream, and closes it. */
@@ -103,125 +101,28 @@ bool connections_free(struct connections *c)
 	return free_find(c);
 }
 
-static void connection_begin(struct connections *c, struct connection *e, struct MHD_Daemon *daemon)
+bool connections_accept(struct connections *c, int listening, struct MHD_Daemon *daemon)
 {
+	struct connection *e = free_find(c);
+	struct sockaddr_storage at = {0};
+	socklen_t len = sizeof(at);
 	uint64_t now = monotonic_ms();
+	int fd = e ? accept4(listening, (struct sockaddr *)&at, &len, SOCK_NONBLOCK | SOCK_CLOEXEC)
+		   : -1;
 
-	e->waiting = false;
-	e->number = ++c->begun;
-	e->begin_ms = now;
-	e->until_ms = now + REQUEST_SECONDS * 1000;
-	if (MHD_add_connection(daemon, e->fd, (struct sockaddr *)&e->at, e->at_len) != MHD_YES)
+	if (fd < 0)
+		return false;
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &(int){SEND_BYTES}, sizeof(int));
+	*e = (struct connection){.fd = fd,
+				 .number = ++c->begun,
+				 .begin_ms = now,
+				 .until_ms = now + REQUEST_SECONDS * 1000};
+	peer_of(&at, e->peer);
+	if (MHD_add_connection(daemon, fd, (struct sockaddr *)&at, len) != MHD_YES)
 		e->fd = -1; /* which has closed it */
 	else
 		trim(c, e->peer, CONNECTIONS_PER_PEER, now);
-}
-
-static void waiting_close(struct connection *e)
-{
-	close(e->fd);
-	e->fd = -1;
-}
-
-/* What an address begins without end must not take the places of the others. */
-static void connection_wait(struct connections *c, struct connection *e)
-{
-	unsigned int nr = 0;
-
-	e->waiting = true;
-	e->number = ++c->begun;
-	e->until_ms = monotonic_ms() + REQUEST_SECONDS * 1000;
-	for (unsigned int i = 0; i < NR; i++)
-		nr += c->list[i].fd >= 0 && c->list[i].waiting &&
-		      !memcmp(c->list[i].peer, e->peer, sizeof(e->peer));
-	if (nr > WAITING_PER_PEER)
-		waiting_close(e);
-}
-
-bool connections_accept(struct connections *c, int listening, struct MHD_Daemon *daemon)
-{
-	struct connection *e = free_find(c), accepted = {.at_len = sizeof(accepted.at)};
-
-	if (!e)
-		return false;
-	accepted.fd = accept4(listening, (struct sockaddr *)&accepted.at, &accepted.at_len,
-			      SOCK_NONBLOCK | SOCK_CLOEXEC);
-	if (accepted.fd < 0)
-		return false;
-	setsockopt(accepted.fd, SOL_SOCKET, SO_SNDBUF, &(int){SEND_BYTES}, sizeof(int));
-	*e = accepted;
-	peer_of(&e->at, e->peer);
-	if (c->tls)
-		connection_wait(c, e);
-	else
-		connection_begin(c, e, daemon);
 	return true;
-}
-
-/* ---- handshakes ---- */
-
-/* NULL: it had none, or long ago. */
-static struct connection_turn *turn_find(struct connections *c, const uint8_t *peer)
-{
-	for (unsigned int i = 0; i < TURNS_MAX; i++)
-		if (c->turn[i].last && !memcmp(c->turn[i].peer, peer, CONNECTION_PEER))
-			return &c->turn[i];
-	return NULL;
-}
-
-static void turn_count(struct connections *c, const uint8_t *peer, uint64_t moment)
-{
-	struct connection_turn *t = turn_find(c, peer), *oldest = c->turn;
-
-	for (unsigned int i = 1; i < TURNS_MAX && !t; i++)
-		if (c->turn[i].last < oldest->last)
-			oldest = &c->turn[i];
-	t = t ? t : oldest;
-	t->nr = t->moment == moment && !memcmp(t->peer, peer, CONNECTION_PEER) ? t->nr + 1 : 1;
-	t->moment = moment;
-	memcpy(t->peer, peer, CONNECTION_PEER);
-	t->last = ++c->begun;
-}
-
-struct waiting_order {
-	uint64_t last, number; /* turn of its address, connection */
-};
-
-static bool order_is_before(const struct waiting_order *a, const struct waiting_order *b)
-{
-	return a->last != b->last ? a->last < b->last : a->number < b->number;
-}
-
-/* Of the address whose last turn was the longest ago; of one address the oldest. */
-static struct connection *waiting_first(struct connections *c, uint64_t moment)
-{
-	struct waiting_order best = {UINT64_MAX, UINT64_MAX};
-	struct connection *first = NULL;
-
-	for (unsigned int i = 0; i < NR; i++) {
-		struct connection *e = &c->list[i];
-		bool waiting = e->fd >= 0 && e->waiting;
-		struct connection_turn *t = waiting ? turn_find(c, e->peer) : NULL;
-		struct waiting_order order = {t ? t->last : 0, e->number};
-
-		if (!waiting || !order_is_before(&order, &best) ||
-		    (t && t->moment == moment && t->nr >= HANDSHAKES_PER_MOMENT))
-			continue;
-		first = e;
-		best = order;
-	}
-	return first;
-}
-
-void connections_begin(struct connections *c, struct MHD_Daemon *daemon)
-{
-	uint64_t moment = monotonic_ms() / MOMENT_MS;
-	struct connection *e = c->tls ? waiting_first(c, moment) : NULL;
-
-	if (!e)
-		return;
-	turn_count(c, e->peer, moment);
-	connection_begin(c, e, daemon);
 }
 
 int connections_expire(struct connections *c)
@@ -232,16 +133,11 @@ int connections_expire(struct connections *c)
 	for (unsigned int i = 0; i < NR; i++) {
 		struct connection *e = &c->list[i];
 
-		if (e->fd >= 0 && e->waiting && e->until_ms <= now)
-			waiting_close(e);
-		else if (e->fd >= 0 && e->waiting && now + WAITING_LOOK_MS < next)
-			next = now + WAITING_LOOK_MS;
 		if (is_open(e) && e->until_ms <= now)
 			end(e);
 		if (is_open(e))
 			trim(c, e->peer, CONNECTIONS_PER_PEER, now);
-		if (is_open(e) && count(c, false, e->peer, &oldest) > CONNECTIONS_PER_PEER &&
-		    now + MOMENT_MS < next)
+		if (is_open(e) && count(c, false, e->peer, &oldest) > CONNECTIONS_PER_PEER)
 			next = now + MOMENT_MS;
 		if (is_open(e) && e->until_ms < next)
 			next = e->until_ms;

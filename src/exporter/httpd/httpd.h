@@ -20,55 +20,30 @@ enum {
 	ANSWERS_PER_SECOND = 4,	      /* of one connection, then it is closed */
 	SEND_BYTES = 64 << 10,	      /* that the kernel takes for who does not read */
 	CONNECTION_PEER = 8,	      /* bytes of an address that count */
-	WAITING_PER_PEER = 64,	      /* with TLS: that wait for their handshake; more are closed */
-	HANDSHAKES_PER_MOMENT = 16,   /* of one address */
-	WAITING_LOOK_MS = 1,	      /* until the next of those that wait has its turn */
-	TURNS_MAX = 64,		      /* addresses whose last turn is known */
 };
 
 struct connection {
 	int fd; /* libmicrohttpd's; -1: this entry is free */
-	bool waiting; /* libmicrohttpd does not have it yet */
 	bool ending, answered, of_user;
 	uint64_t number, begin_ms, until_ms;
 	uint64_t second; /* of the monotonic clock */
 	unsigned int nr_answers; /* ... in which it had so many */
 	uint8_t peer[CONNECTION_PEER];
-	struct sockaddr_storage at;
-	socklen_t at_len;
-};
-
-struct connection_turn {
-	uint8_t peer[CONNECTION_PEER];
-	uint64_t last;	 /* connections.begun; 0: this entry is free */
-	uint64_t moment; /* of the monotonic clock */
-	unsigned int nr; /* ... in which it had so many turns */
 };
 
 /* Zeroed, then connections_init(). */
 struct connections {
 	struct connection list[CONNECTIONS_MAX + CONNECTIONS_OF_USERS_MAX + CONNECTIONS_MORE_MAX];
-	struct connection_turn turn[TURNS_MAX];
 	uint64_t begun;
-	bool tls;
 };
 
-void connections_init(struct connections *c, bool tls);
+void connections_init(struct connections *c);
 
 /* Is there space for a new one? */
 bool connections_free(struct connections *c);
 
-/*
- * Accepts one that waits on the listening socket, and gives it to the daemon; with TLS, connections_begin() does that.
- * False: there is none.
- */
+/* Accepts one that waits on the listening socket, and gives it to the daemon. False: there is none. */
 bool connections_accept(struct connections *c, int listening, struct MHD_Daemon *daemon);
-
-/*
- * With TLS, gives an accepted one to the daemon: a handshake takes up to 30 ms, so addresses take turns. Call it once
- * before each MHD_run().
- */
-void connections_begin(struct connections *c, struct MHD_Daemon *daemon);
 
 /* Ends those whose time is over, and what is too many. Returns the ms until it is to be called again; -1: none. */
 int connections_expire(struct connections *c);

@@ -21,25 +21,16 @@
 
 enum {
 	ACCEPTED_AT_ONCE = 16,
-	ACCEPTED_AT_ONCE_TLS = 1024,  /* that wait for their handshake, or are closed */
 	CONNECTION_MEMORY = 16 << 10, /* bytes for a request's head */
-	PAGES_SHARE = 4,	      /* hostrace makes pages in a quarter of the time, */
-	PAGES_BEGIN_MS = 256,	      /* ... after the first ones */
-	PAGE_MS_MIN = 16,	      /* that a page counts as: there are 16 a second */
-	PAGE_AGE_MS = 1000,	      /* that a page may have which is sent again, or */
-	PAGE_AGE_TIMES = 8,	      /* ... so often the time that it took */
-};
-
-struct made_page {
-	struct MHD_Response *response; /* NULL: none yet */
-	uint64_t at_ms, took_ms;
+	PAGES_PER_SECOND =
+		16, /* that hostrace makes; further requests get the newest of this second */
 };
 
 struct made_pages {
-	struct made_page newest[METRIC_FORMATS];
-	const char *text; /* of newest[METRIC_TEXT] */
-	uint64_t took_ms,
-		seen_ms; /* what pages took, less a share of the time that has passed since */
+	uint64_t second; /* of the monotonic clock */
+	unsigned int nr;
+	struct MHD_Response *newest[METRIC_FORMATS]; /* NULL: none in this second */
+	const char *text;			     /* of newest[METRIC_TEXT] */
 };
 
 struct server {
@@ -115,32 +106,25 @@ static struct MHD_Response *page_make(struct server *s, enum metric_format forma
 	return r;
 }
 
-/* May the page be sent again? Those who ask without end must not keep hostrace busy: then others would wait for it. */
-static bool page_is_fresh(struct made_pages *made, const struct made_page *p, uint64_t now)
-{
-	uint64_t passed = (now - made->seen_ms) / PAGES_SHARE, age = now - p->at_ms;
-
-	made->took_ms -= passed < made->took_ms ? passed : made->took_ms;
-	made->seen_ms += passed * PAGES_SHARE;
-	return p->response && made->took_ms >= PAGES_BEGIN_MS &&
-	       (age < PAGE_AGE_MS || age < PAGE_AGE_TIMES * p->took_ms);
-}
-
-/* Borrowed, until the next call. */
+/* Borrowed, until the next call. Clients that ask without end must not keep hostrace busy for the others. */
 static struct MHD_Response *page_response(struct server *s, enum metric_format format)
 {
-	struct made_page *p = &s->made.newest[format];
-	uint64_t now = monotonic_ms();
+	struct made_pages *made = &s->made;
+	uint64_t second = monotonic_ms() / 1000;
 
-	if (page_is_fresh(&s->made, p, now))
-		return p->response;
-	if (p->response)
-		MHD_destroy_response(p->response);
-	p->response = page_make(s, format);
-	p->at_ms = monotonic_ms();
-	p->took_ms = p->at_ms - now;
-	s->made.took_ms += p->took_ms < PAGE_MS_MIN ? PAGE_MS_MIN : p->took_ms;
-	return p->response;
+	if (made->second == second && made->nr >= PAGES_PER_SECOND && made->newest[format])
+		return made->newest[format];
+	for (unsigned int i = 0; i < METRIC_FORMATS; i++) {
+		if (made->newest[i] && (i == format || made->second != second)) {
+			MHD_destroy_response(made->newest[i]);
+			made->newest[i] = NULL;
+		}
+	}
+	if (made->second != second)
+		made->nr = 0;
+	made->second = second;
+	made->nr++;
+	return made->newest[format] = page_make(s, format);
 }
 
 /* ---- requests ---- */
@@ -407,7 +391,6 @@ static int serve_start(struct server *s, char *address, size_t size)
 		err = logins_init(&s->logins);
 	if (err)
 		return err;
-	connections_init(&s->connections, s->cert != NULL);
 	local = head.kind == HTTPD_LISTEN && !(s->cert && s->key && s->passwords);
 	s->listening = listen_open((char *)s->message, local, address, size);
 	err = s->listening < 0 ? s->listening : daemon_start(s);
@@ -436,10 +419,9 @@ static int httpd_loop(struct server *s)
 		if (p[1].revents) /* hostrace sends only what was requested: it has ended */
 			break;
 		/* Each is read at once, so that what it has sent is answered before it can be ended. */
-		connections_begin(&s->connections, s->daemon);
 		do
 			MHD_run(s->daemon);
-		while (p[2].revents && nr++ < (s->cert ? ACCEPTED_AT_ONCE_TLS : ACCEPTED_AT_ONCE) &&
+		while (p[2].revents && nr++ < ACCEPTED_AT_ONCE &&
 		       connections_accept(&s->connections, s->listening, s->daemon));
 	}
 	return EXIT_SUCCESS;
@@ -453,6 +435,7 @@ int main(void)
 
 	signal(SIGPIPE, SIG_IGN);
 	helper_ignore_signals();
+	connections_init(&s.connections);
 	if (!s.message)
 		return EXIT_FAILURE;
 	if (serve_start(&s, address, sizeof(address))) {
