@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* hostrace diff: what differs between two recordings. */
+/* hostrace diff: what differs between recordings, or between runs of one state and of another. */
 #include <errno.h>
 #include <math.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "commands/common/command.h"
 #include "commands/common/confined.h"
 #include "commands/common/input.h"
 #include "commands/common/output.h"
+#include "input/baseline.h"
 #include "output/report.h"
 #include "reports/diff.h"
 
@@ -30,6 +32,98 @@ static const struct option_row diff_options[] = {
 static const struct option_row *const options[] = {input_rows, output_file_options, diff_options,
 						   NULL};
 
+/* ---- the sides: files, and baselines by name ---- */
+
+static int file_add(struct diff_side *s, const char *path)
+{
+	if (s->nr == COMPARE_RUNS_MAX || input_given.files.nr == OPTION_LIST_MAX)
+		return fail_usage(-E2BIG, "more than %d runs of a side, or %d recordings in all",
+				  COMPARE_RUNS_MAX, OPTION_LIST_MAX);
+	input_add_file(path);
+	s->nr++;
+	return 0;
+}
+
+static int baseline_add(struct diff_side *s, const char *name, unsigned int runs)
+{
+	char path[PATH_MAX];
+	int err = 0;
+
+	for (unsigned int i = 0; i < runs && !err; i++) {
+		err = baseline_run(name, i + 1, path);
+		if (!err)
+			err = file_add(s, strdup(path)); /* until the process ends, as arguments are */
+	}
+	s->baseline = name;
+	return err;
+}
+
+/* A file has priority over what has a meaning without it. */
+static int operand_add(struct diff_side *s, const char *given)
+{
+	bool is_file = !access(given, F_OK);
+	unsigned int runs = is_file ? 0 : baseline_runs(given);
+
+	if (runs)
+		return baseline_add(s, given, runs);
+	return file_add(s, !is_file && !strcmp(given, "now") ? INPUT_DEFAULT : given);
+}
+
+static bool is_between(const char *given)
+{
+	return !strcmp(given, "vs");
+}
+
+/* Operands up to "vs", or to the end, are one side's runs; without any "vs" each is a side. */
+static int sides_make(struct diff_query *q, const struct text_list *operands)
+{
+	bool runs = array_any(operands->nr, i, is_between(operands->item[i]));
+	struct diff_side *s = q->side;
+	int err = 0;
+
+	*s = (struct diff_side){0};
+	q->nr_sides = 1;
+	for (unsigned int i = 0; i < operands->nr && !err; i++) {
+		bool between = is_between(operands->item[i]);
+
+		if (between ? !s->nr : !runs && s->nr && q->nr_sides == DIFF_SIDES_MAX)
+			return fail_usage(-EINVAL, between ? "no recording before 'vs'"
+							   : "too many recordings");
+		if (between || (!runs && s->nr))
+			*(s = &q->side[q->nr_sides++]) =
+				(struct diff_side){.first = input_given.files.nr};
+		if (!between)
+			err = operand_add(s, operands->item[i]);
+	}
+	/* A baseline alone is compared with what was recorded last. */
+	if (!err && q->nr_sides == 1 && s->baseline) {
+		q->side[q->nr_sides] = (struct diff_side){.first = input_given.files.nr};
+		err = operand_add(&q->side[q->nr_sides++], "now");
+	}
+	return err;
+}
+
+/* The options' inputs, then the arguments. */
+static int operands_split(int argc, char **argv, struct diff_query *q)
+{
+	struct text_list operands = input_given.files;
+
+	input_given.files.nr = 0;
+	for (int i = 0; i < argc; i++) {
+		if (operands.nr == OPTION_LIST_MAX)
+			return fail_usage(-E2BIG, "more than %d operands", OPTION_LIST_MAX);
+		operands.item[operands.nr++] = argv[i];
+	}
+	int err = sides_make(q, &operands);
+
+	if (!err && !q->side[q->nr_sides - 1].nr && q->nr_sides > 1)
+		return fail_usage(-EINVAL, "no recording after 'vs'");
+	if (!err && q->nr_sides < 2)
+		return fail_usage(-EINVAL, "expected two recordings, found %u",
+				  input_given.files.nr);
+	return err ? err : input_add_args(0, NULL, 0);
+}
+
 static int cmd_diff(int argc, char **argv)
 {
 	struct diff_query q = {.command = command_now->name,
@@ -43,10 +137,8 @@ static int cmd_diff(int argc, char **argv)
 	struct diff *d = NULL;
 	struct output out;
 
-	if (input_add_args(argc, argv, OPTION_LIST_MAX))
-		return command_usage("%s", error_text());
-	if (input_given.files.nr != 2)
-		return command_usage("expected two recordings, found %u", input_given.files.nr);
+	if (operands_split(argc, argv, &q))
+		return command_failed();
 	if (percent_parse("--margin", margin, &q.margin) ||
 	    percent_parse("--min-share", min_share, &q.min_share) ||
 	    (fail_over && percent_parse("--fail-over", fail_over + only_up, &limit)) ||
@@ -76,8 +168,8 @@ static const struct option_rule diff_rules[] = {
 
 const struct command diff_command = {
 	.name = "diff",
-	.args = "A B",
-	.summary = "Compare two recordings: rates and latencies that changed.",
+	.args = "A B... | A... vs B...",
+	.summary = "Compare recordings: rates and latencies that changed.",
 	.group = "Report",
 	.details =
 		"Compares rates and mean durations by exit reason, I/O port and virtqueue. Both\n"
@@ -86,10 +178,18 @@ const struct command diff_command = {
 		"compared with those of B by a Mann-Whitney test that accounts for their\n"
 		"autocorrelation, latencies also by a t-test. What changed is printed, the largest "
 		"change first.\n"
+		"With further recordings, each is compared with A. Recordings before and after "
+		"the\n"
+		"word 'vs' are runs of two states: how much runs of one state differ decides what "
+		"is\n"
+		"significant. The name of a baseline stands for its runs, and 'now' for\n"
+		"hostrace.hrt.\n"
 		"A table that perf kvm stat, kvm_stat, perf stat or bpftrace printed can be one of "
 		"them, or\nboth: its counts by exit reason or event are compared, without a test.",
 	.examples = "  hostrace diff before.hrt after.hrt\n"
-		    "  hostrace diff before.hrt after.hrt --by reason --fail-over +10%",
+		    "  hostrace diff before.hrt after.hrt --by reason --fail-over +10%\n"
+		    "  hostrace diff old-*.hrt vs new-*.hrt\n"
+		    "  hostrace baseline save good good-*.hrt; hostrace diff good now",
 	.options = options,
 	.unused = "no-guest",
 	.rules = diff_rules,

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * `hostrace diff`: a row for each figure of two recordings, and which test compared them. Figures and the test are
+ * `hostrace diff`: a row for each figure of two recordings, and which test compared them; with further recordings, a
+ * row for each of them, those of one figure together. Figures and the test are
  * explained in analyzers/compare/compare.h. Text has units, JSON and CSV have numbers.
  */
 #include "output/diff_report.h"
 
+#include <errno.h>
 #include <math.h>
 
+#include "base/array.h"
+#include "base/error.h"
+#include "base/order.h"
 #include "base/rank_test.h"
 #include "base/saturate.h"
 #include "base/units.h"
@@ -88,6 +93,34 @@ static struct cell p_text(struct table *t, const struct figure *f)
 				      : real(t, "%.4f", f->p_adjusted);
 }
 
+static double run_extreme(const struct figure *f, const struct table *t, unsigned int side,
+			  double (*extreme)(double, double))
+{
+	const struct diff_table *d = t->report;
+	double v = NAN; /* fmin() and fmax() ignore it */
+
+	for (unsigned int i = 0; f->run[side] && i < d->comparison[0].runs[side].nr; i++)
+		v = extreme(v, f->run[side][i]);
+	return v;
+}
+
+static struct cell run_value(struct table *t, enum figure_of of, double v)
+{
+	return isfinite(v) ? value_real(t, of, v) : (struct cell){0, "-"};
+}
+
+static struct cell spread_text(struct table *t, const struct figure *f, unsigned int side)
+{
+	double low = run_extreme(f, t, side, fmin), high = run_extreme(f, t, side, fmax);
+	char buf[64];
+
+	if (!isfinite(low))
+		return (struct cell){0, "-"};
+	snprintf(buf, sizeof(buf), "%s..%s", value_text(t, f->of, low).text,
+		 value_text(t, f->of, high).text);
+	return text_of(t, buf);
+}
+
 GET_TEXT(get_by, const struct figure *f, f->by)
 GET_CELL(get_key, const struct figure *f, text_of(t, f->key))
 
@@ -130,6 +163,42 @@ GET_NUMBER_IF(get_p50_b, const struct figure *f, has_quantile(f, f->p50_ns[1]), 
 GET_NUMBER_IF(get_p99_a, const struct figure *f, has_quantile(f, f->p99_ns[0]), f->p99_ns[0])
 GET_NUMBER_IF(get_p99_b, const struct figure *f, has_quantile(f, f->p99_ns[1]), f->p99_ns[1])
 
+GET_CELL(get_spread_a, const struct figure *f, spread_text(t, f, 0))
+GET_CELL(get_spread_b, const struct figure *f, spread_text(t, f, 1))
+GET_CELL(get_low_a, const struct figure *f, run_value(t, f->of, run_extreme(f, t, 0, fmin)))
+GET_CELL(get_high_a, const struct figure *f, run_value(t, f->of, run_extreme(f, t, 0, fmax)))
+GET_CELL(get_low_b, const struct figure *f, run_value(t, f->of, run_extreme(f, t, 1, fmin)))
+GET_CELL(get_high_b, const struct figure *f, run_value(t, f->of, run_extreme(f, t, 1, fmax)))
+
+/* A row, and what is best of all rows of its figure: they stay together. */
+struct diff_row {
+	const struct figure *f;
+	char side[2];
+	bool changed;
+	double change;
+};
+
+GET_CELL(get_side, const struct diff_row *r, text_of(t, r->side))
+
+static bool has_several(const struct table *t)
+{
+	const struct diff_table *d = t->report;
+
+	return d->nr > 1;
+}
+
+static bool has_two(const struct table *t)
+{
+	return !has_several(t);
+}
+
+static bool has_runs(const struct table *t)
+{
+	const struct diff_table *d = t->report;
+
+	return array_any(d->nr, i, comparison_of_runs(&d->comparison[i]));
+}
+
 static const struct column_def figure_columns[] = {
 	{"by", "by", COL_TEXT, .get = get_by, .doc = "what the key is: reason, device, ..."},
 	{"key", NULL, COL_TEXT, .get = get_key, .doc = "what the figure is of"},
@@ -137,14 +206,38 @@ static const struct column_def figure_columns[] = {
 	 .doc = "the same, with the device's name only"},
 	{"figure", "figure", COL_TEXT, .get = get_figure,
 	 .doc = "rate (per second), latency (ns), or share (percent of all)"},
+	{0},
+};
+
+static const struct column_def side_columns[] = {
+	{"side", "side", COL_TEXT, .get = get_side, .when = has_several,
+	 .doc = "which one is compared with A: B, C, ...; only if there are several"},
+	{0},
+};
+
+static const struct column_def value_columns[] = {
 	{NULL, "A", COL_COUNT, .get = get_a_text, .doc = "its value in A"},
-	{NULL, "B", COL_COUNT, .get = get_b_text, .doc = "its value in B"},
+	{NULL, "B", COL_COUNT, .get = get_b_text, .when = has_two, .doc = "its value in B"},
+	{NULL, "value", COL_COUNT, .get = get_b_text, .when = has_several,
+	 .doc = "instead, with several: its value in this one"},
 	{"a", NULL, COL_REAL, .get = get_a, .nullable = true,
 	 .doc = "in A: a rate, ns, or percent"},
-	{"b", NULL, COL_REAL, .get = get_b, .nullable = true, .doc = "in B"},
+	{"b", NULL, COL_REAL, .get = get_b, .nullable = true, .doc = "in B, or in `side`"},
+	{NULL, "runs A", COL_COUNT, .get = get_spread_a, .spare = 2, .when = has_runs,
+	 .doc = "the lowest and the highest of A's runs; only if there are several runs"},
+	{NULL, "runs B", COL_COUNT, .get = get_spread_b, .spare = 2, .when = has_runs,
+	 .doc = "of B's"},
+	{"run_low_a", NULL, COL_REAL, .get = get_low_a, .nullable = true, .when = has_runs,
+	 .doc = "the lowest of A's runs; null: one run"},
+	{"run_high_a", NULL, COL_REAL, .get = get_high_a, .nullable = true, .when = has_runs,
+	 .doc = "the highest"},
+	{"run_low_b", NULL, COL_REAL, .get = get_low_b, .nullable = true, .when = has_runs,
+	 .doc = "the lowest of B's runs"},
+	{"run_high_b", NULL, COL_REAL, .get = get_high_b, .nullable = true, .when = has_runs,
+	 .doc = "the highest"},
 	{NULL, "change", COL_COUNT, .get = get_change_text, .doc = "from A to B"},
 	{NULL, "95% interval", COL_COUNT, .get = get_interval, .spare = 1,
-	 .doc = "of the change, by a block of time that is typical"},
+	 .doc = "of the change, by a block of time that is typical, or by runs"},
 	{NULL, "p", COL_COUNT, .get = get_p, .doc = "corrected for the number of figures"},
 	{"change", NULL, COL_REAL, .get = get_change, .nullable = true,
 	 .doc = "percent; null: A has none"},
@@ -169,21 +262,102 @@ static const struct column_def figure_columns[] = {
 	{0},
 };
 
-const struct table_def diff_table = {"diff", "", "a figure of two recordings", {figure_columns}};
+const struct table_def diff_table = {
+	"diff", "", "a figure of two recordings", {figure_columns, side_columns, value_columns}};
 
-int diff_report_table(const struct comparison *c, bool all, struct table *t)
+static int by_figure(const void *a, const void *b)
 {
+	const struct diff_row *x = a, *y = b;
+	int order = strcmp(x->f->by, y->f->by);
+
+	order = order ? order : strcmp(x->f->key, y->f->key);
+	order = order ? order : order_u64(x->f->of, y->f->of);
+	return order ? order : strcmp(x->side, y->side);
+}
+
+static int by_best(const void *a, const void *b)
+{
+	const struct diff_row *x = a, *y = b;
+
+	if (x->changed != y->changed)
+		return x->changed ? -1 : 1;
+	int order = order_double(y->change, x->change);
+
+	return order ? order : by_figure(a, b);
+}
+
+/* Gives all rows of a figure what is the largest change of one of them, those that changed before others. */
+static void rows_group(struct diff_row *row, size_t nr)
+{
+	for (size_t i = 0, end; i < nr; i = end) {
+		bool changed = false;
+		double change = 0;
+
+		for (end = i;
+		     end < nr && !strcmp(row[end].f->by, row[i].f->by) &&
+		     !strcmp(row[end].f->key, row[i].f->key) && row[end].f->of == row[i].f->of;
+		     end++)
+			changed |= row[end].f->changed;
+		for (size_t k = i; k < end; k++)
+			if (row[k].f->changed || !changed)
+				change = fmax(change, fabs(row[k].f->change));
+		for (size_t k = i; k < end; k++) {
+			row[k].changed = changed;
+			row[k].change = change;
+		}
+	}
+}
+
+int diff_report_table(const struct diff_table *d, struct table *t)
+{
+	_cleanup_free_ struct diff_row *row = NULL;
+	size_t all = 0, nr = 0;
 	int err = 0;
 
-	table_open(t, &diff_table, c, NULL);
-	for (size_t i = 0; i < c->nr && !err; i++)
-		if (all || c->figure[i].changed)
-			err = table_add(t, &c->figure[i]);
+	for (unsigned int i = 0; i < d->nr; i++)
+		all += d->comparison[i].nr;
+	row = calloc(all + 1, sizeof(*row));
+	if (!row)
+		return fail(-ENOMEM, "out of memory");
+	for (unsigned int i = 0; i < d->nr; i++)
+		for (size_t k = 0; k < d->comparison[i].nr; k++)
+			row[nr++] = (struct diff_row){&d->comparison[i].figure[k],
+						      {(char)('B' + i), '\0'},
+						      d->comparison[i].figure[k].changed, 0};
+	if (d->nr > 1) {
+		qsort(row, nr, sizeof(*row), by_figure);
+		rows_group(row, nr);
+		qsort(row, nr, sizeof(*row), by_best);
+	}
+	table_open(t, &diff_table, d, NULL);
+	for (size_t i = 0; i < nr && !err; i++)
+		if (d->all || row[i].changed)
+			err = table_add(t, row[i].f, &row[i], row[i].f);
 	return err;
 }
 
-const char *diff_report_first_line(const struct comparison *c, char *buf, size_t size)
+static struct comparison totals_of(const struct diff_table *d)
 {
+	struct comparison all = *d->comparison;
+
+	for (unsigned int i = 1; i < d->nr; i++) {
+		const struct comparison *c = &d->comparison[i];
+
+		all.nr += c->nr;
+		all.nr_tested += c->nr_tested;
+		all.nr_changed += c->nr_changed;
+		all.nr_small += c->nr_small;
+		all.shares |= c->shares;
+	}
+	return all;
+}
+
+const char *diff_report_first_line(const struct diff_table *d, char *buf, size_t size)
+{
+	const struct comparison all = totals_of(d), *c = &all;
+
+	if (!c->nr)
+		return NULL;
 	if (c->untested)
 		snprintf(buf, size, "%zu figures, not tested: a table has no times", c->nr);
 	else if (!c->nr_tested)
@@ -199,14 +373,31 @@ const char *diff_report_first_line(const struct comparison *c, char *buf, size_t
 	return buf;
 }
 
+/* Of all runs. */
+static unsigned int blocks_of(const struct comparison *c, unsigned int side)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < c->runs[side].nr; i++)
+		nr += c->blocks[side][i];
+	return nr;
+}
+
 json_t *diff_report_totals(const struct comparison *c)
 {
+	json_t *blocks = json_array();
+
+	for (unsigned int i = 0; i < 2; i++)
+		json_array_append_new(blocks, json_integer((json_int_t)blocks_of(c, i)));
 	return json_pack(
-		"{s:{s:[I,I], s:I, s:[i,i], s:s, s:s, s:f, s:f, s:f, s:I, s:I, s:I, s:I}}",
-		"comparison", "span_ns", (json_int_t)c->span_ns[0], (json_int_t)c->span_ns[1],
-		"block_ns", (json_int_t)c->block_ns, "blocks", (int)c->blocks[0], (int)c->blocks[1],
-		"test",
-		"Mann-Whitney, blocks of time, two-sided; latencies: also Welch's t, batches",
+		"{s:[I,I], s:[i,i], s:I, s:o, s:s, s:s, s:f, s:f, s:f, s:I, s:I, s:I, s:I}",
+		"span_ns", (json_int_t)c->span_ns[0], (json_int_t)c->span_ns[1], "runs",
+		(int)c->runs[0].nr, (int)c->runs[1].nr, "block_ns", (json_int_t)c->block_ns,
+		"blocks", blocks, "test",
+		comparison_of_runs(c)
+			? "Welch's t, bootstrap over runs and blocks of time, two-sided"
+			: "Mann-Whitney, blocks of time, two-sided; latencies: also Welch's t, "
+			  "batches",
 		"correction", "Holm", "level", 100 * c->level, "margin", 100 * c->margin,
 		"min_share", 100 * c->min_share, "figures", (json_int_t)c->nr, "tested",
 		(json_int_t)c->nr_tested, "changed", (json_int_t)c->nr_changed, "small",
@@ -227,30 +418,75 @@ static size_t beside_interval(const struct comparison *c, bool all)
 	return nr;
 }
 
-void diff_report_caveats(const struct comparison *c, bool all, bool explains, json_t *list)
+static void table_caveats(const struct comparison *c, json_t *list)
 {
+	for (unsigned int i = 0; i < 2; i++)
+		if (c->stated_rates[i])
+			caveat_add(list,
+				   "rates of %c are those that its table states, of the time right "
+				   "before it was printed",
+				   'A' + i);
+	if (c->shares)
+		caveat_add(list, "it is not known for how long one of them counted: shares of all "
+				 "counts are compared, not rates");
+}
+
+static const char *test_print(const struct comparison *c, char *buf, size_t size)
+{
+	char block[16], of[96];
+
+	duration_print(c->block_ns, block, sizeof(block));
+	if (comparison_of_runs(c))
+		snprintf(of, sizeof(of),
+			 "t-test of %u and %u runs, with a bootstrap over runs and blocks of %s",
+			 c->runs[0].nr, c->runs[1].nr, block);
+	else
+		snprintf(of, sizeof(of),
+			 "Mann-Whitney test of %u and %u blocks of %s (latencies: or t-test)",
+			 c->blocks[0][0], c->blocks[1][0], block);
+	snprintf(buf, size,
+		 "%s; p is Holm-corrected; a figure changed if p < %.3g for a change of more than "
+		 "%.3g %%",
+		 of, c->level, 100 * c->margin);
+	return buf;
+}
+
+/* Once, if all comparisons are made in the same way. */
+static void tests_caveats(const struct diff_table *d, json_t *list)
+{
+	char text[256], first[256];
+	bool single = false;
+
+	test_print(&d->comparison[0], first, sizeof(first));
+	bool same = !array_any(d->nr, i,
+			       strcmp(test_print(&d->comparison[i], text, sizeof(text)), first));
+
+	for (unsigned int i = 0; i < (same ? 1 : d->nr); i++)
+		caveat_add(list, "%.*s%s", same ? 0 : 3,
+			   (const char[]){(char)('B' + i), ':', ' ', '\0'},
+			   test_print(&d->comparison[i], text, sizeof(text)));
+	for (unsigned int i = 0; i < d->nr; i++)
+		single |= comparison_of_runs(&d->comparison[i]) &&
+			  (d->comparison[i].runs[0].nr == 1 || d->comparison[i].runs[1].nr == 1);
+	if (single)
+		caveat_add(list,
+			   "a single run is taken to vary from run to run as those do that it "
+			   "is compared with");
+}
+
+void diff_report_caveats(const struct diff_table *d, bool explains, json_t *list)
+{
+	const struct comparison all = totals_of(d), *c = &all;
 	size_t unshown = c->nr_tested - c->nr_changed - c->nr_small,
-	       untested = c->nr - c->nr_tested, beside = beside_interval(c, all);
-	char block[16];
+	       untested = c->nr - c->nr_tested, beside = 0;
 
 	if (c->untested) {
-		for (unsigned int i = 0; i < 2; i++)
-			if (c->stated_rates[i])
-				caveat_add(list,
-					   "rates of %c are those that its table states, of "
-					   "the time right before it was printed",
-					   'A' + i);
-		if (c->shares)
-			caveat_add(list, "it is not known for how long one of them counted: shares "
-					 "of all counts are compared, not rates");
+		table_caveats(c, list);
 		return;
 	}
-	caveat_add(list,
-		   "Mann-Whitney test of %u and %u blocks of %s (latencies: or t-test); p is "
-		   "Holm-corrected; a figure "
-		   "changed if p < %.3g for a change of more than %.3g %%",
-		   c->blocks[0], c->blocks[1], duration_print(c->block_ns, block, sizeof(block)),
-		   c->level, 100 * c->margin);
+	tests_caveats(d, list);
+	for (unsigned int i = 0; i < d->nr; i++)
+		beside += beside_interval(&d->comparison[i], d->all);
 	if (beside)
 		caveat_add(list,
 			   "changes outside their interval, which is that of a typical block: %zu; "
@@ -261,11 +497,13 @@ void diff_report_caveats(const struct comparison *c, bool all, bool explains, js
 			   "latencies that changed, by less than %.3g %% of the time: %zu (see "
 			   "--min-share)",
 			   100 * c->min_share, c->nr_small);
-	if (untested)
+	if (untested && comparison_of_runs(c))
+		caveat_add(list, "figures with too few measurements, not tested: %zu", untested);
+	else if (untested)
 		caveat_add(list,
 			   "figures with measurements in fewer than %d blocks, not tested: %zu",
 			   RANK_TEST_MIN, untested);
-	if (!all && unshown)
+	if (!d->all && unshown)
 		caveat_add(list, "figures that did not change: %zu; --all shows them", unshown);
 	if (explains)
 		caveat_add(list, "percentiles are nearest-rank, within 0.4 %%");

@@ -21,7 +21,7 @@
 static const double LEVEL = 0.05;
 
 struct recording {
-	char name; /* 'A', 'B' */
+	char name[16]; /* "A"; "A1" if A has several runs */
 	struct input_options options;
 	struct input_set *plain, *merged; /* not open */
 	const struct input_set *in;	  /* that was read */
@@ -34,10 +34,22 @@ struct recording {
 
 struct diff {
 	const struct diff_query *q;
-	struct recording recording[2];
-	struct comparison comparison;
+	struct recording *recording; /* as the input's files */
+	unsigned int nr_recordings;
+	bool tables; /* one of them is a table */
+	struct comparison comparison[DIFF_SIDES_MAX - 1]; /* of each further side with the first */
 	json_t *notes;
 };
+
+static unsigned int nr_comparisons(const struct diff *d)
+{
+	return d->q->nr_sides - 1;
+}
+
+static char side_name(unsigned int side)
+{
+	return (char)('A' + side);
+}
 
 /* ---- the kinds that are compared ---- */
 
@@ -145,6 +157,12 @@ static json_t *recording_head(const struct recording *r, const char *command)
 			 caveats);
 }
 
+static const char *span_print(const struct recording *r, char *buf, size_t size)
+{
+	return r->span_ns || !r->is_table ? duration_print(r->span_ns, buf, size)
+					  : "of unknown length";
+}
+
 /* The notes on one recording, with its letter. */
 static void notes_add(const struct recording *r, const char *command, json_t *list)
 {
@@ -152,32 +170,57 @@ static void notes_add(const struct recording *r, const char *command, json_t *li
 	char span[16];
 	size_t i;
 
-	caveat_add(list, "%c is %s, %s", r->name, r->options.files.item[0],
-		   r->span_ns || !r->is_table ? duration_print(r->span_ns, span, sizeof(span))
-					      : "of unknown length");
+	caveat_add(list, "%s is %s, %s", r->name, r->options.files.item[0],
+		   span_print(r, span, sizeof(span)));
 	json_array_foreach (json_object_get(head, "caveats"), i, text)
-		caveat_add(list, "%c: %s", r->name, json_string_value(text));
+		caveat_add(list, "%s: %s", r->name, json_string_value(text));
 	for (i = 0; i < SERIES_KINDS; i++)
 		if (r->kind[i].set && r->kind[i].set->refused)
 			caveat_add(
 				list,
-				"%c: %llu measurements by %s were not counted: more than %d keys",
+				"%s: %llu measurements by %s were not counted: more than %d keys",
 				r->name, (unsigned long long)r->kind[i].set->refused,
 				series_kinds[i].by, SERIES_MAX);
 	json_decref(head);
+}
+
+static void side_notes(struct diff *d, unsigned int side)
+{
+	const struct diff_side *s = &d->q->side[side];
+
+	if (s->baseline)
+		caveat_add(d->notes, "%c is the baseline %s, %u run%s", side_name(side),
+			   s->baseline, s->nr, s->nr > 1 ? "s" : "");
+	for (unsigned int i = 0; i < s->nr; i++)
+		notes_add(&d->recording[s->first + i], d->q->command, d->notes);
+}
+
+static void recording_name(struct recording *r, const struct diff_query *q, unsigned int number)
+{
+	unsigned int side = 0;
+
+	while (number >= q->side[side].first + q->side[side].nr)
+		side++;
+	if (q->side[side].nr > 1)
+		snprintf(r->name, sizeof(r->name), "%c%u", side_name(side),
+			 number - q->side[side].first + 1);
+	else
+		snprintf(r->name, sizeof(r->name), "%c", side_name(side));
 }
 
 static int recording_read(struct recording *r, const struct diff *d, unsigned int number)
 {
 	int err;
 
-	r->name = (char)('A' + number);
+	recording_name(r, d->q, number);
 	r->options = *d->q->input;
 	r->options.files =
 		(struct text_list){.item = {d->q->input->files.item[number]}, .nr = 1};
 	err = sets_make(r, d->q);
 	if (!err)
 		err = kinds_run(r, d->q, false);
+	if (err == -EMEDIUMTYPE && d->nr_recordings > 2)
+		return fail_hint(err, "a table can be compared with one recording only");
 	return err == -EMEDIUMTYPE ? table_read(r) : err;
 }
 
@@ -237,36 +280,107 @@ static void events_match(struct diff *d, struct series_set *a, struct series_set
 		     series_keep_common(a, b));
 }
 
+/* How many runs of a side have a kind. */
+static unsigned int nr_having(const struct diff *d, unsigned int side, unsigned int kind)
+{
+	const struct diff_side *s = &d->q->side[side];
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < s->nr; i++)
+		nr += d->recording[s->first + i].kind[kind].set != NULL;
+	return nr;
+}
+
+/* Do all runs of both sides have it, or none (which is no note)? */
+static bool both_have(const struct diff *d, unsigned int other, unsigned int kind)
+{
+	const unsigned int side[] = {0, other};
+	unsigned int nr[2];
+
+	for (unsigned int i = 0; i < 2; i++)
+		nr[i] = nr_having(d, side[i], kind);
+	if (nr[0] == d->q->side[0].nr && nr[1] == d->q->side[other].nr)
+		return true;
+	if (nr[0] && nr[1])
+		caveat_add(d->notes,
+			   "by %s: not compared, only %u of %u recordings have these events",
+			   series_kinds[kind].by, nr[0] + nr[1],
+			   d->q->side[0].nr + d->q->side[other].nr);
+	else if (nr[0] || nr[1])
+		caveat_add(d->notes, "by %s: not compared, only %c has these events",
+			   series_kinds[kind].by, side_name(nr[0] ? 0 : other));
+	return false;
+}
+
+/* Two recordings that measured a kind by different events cannot be compared. */
+static bool same_analyzer(const struct diff *d, unsigned int other, unsigned int kind)
+{
+	const struct diff_side *side[] = {&d->q->side[0], &d->q->side[other]};
+	const struct recording *first = NULL;
+
+	for (unsigned int i = 0; i < 2; i++)
+		for (unsigned int k = 0; k < side[i]->nr; k++) {
+			const struct recording *r = &d->recording[side[i]->first + k];
+			const struct series_report *s = &r->kind[kind];
+
+			if (!s->analyzer || !s->set->nr)
+				continue;
+			if (first && strcmp(s->analyzer, first->kind[kind].analyzer) != 0) {
+				caveat_add(d->notes, "by %s: not compared, %s has %s and %s has %s",
+					   series_kinds[kind].by, first->name,
+					   first->kind[kind].analyzer, r->name, s->analyzer);
+				return false;
+			}
+			first = first ? first : r;
+		}
+	return true;
+}
+
+static int kind_compare(struct diff *d, unsigned int other, unsigned int kind)
+{
+	const struct series_kind *k = &series_kinds[kind];
+	struct comparison *c = &d->comparison[other - 1];
+	struct series_set *set[2][COMPARE_RUNS_MAX];
+	const struct diff_side *side[] = {&d->q->side[0], &d->q->side[other]};
+
+	if ((d->tables && !k->tables) || !both_have(d, other, kind))
+		return 0;
+	for (unsigned int i = 0; i < 2; i++)
+		for (unsigned int n = 0; n < side[i]->nr; n++)
+			set[i][n] = d->recording[side[i]->first + n].kind[kind].set;
+	if (d->tables && k->rows == ROW_OF_REASON)
+		reasons_match(d, *set[0], *set[1]);
+	if (d->tables && k->rows == ROW_OF_EVENT)
+		events_match(d, *set[0], *set[1]);
+	if (!same_analyzer(d, other, kind))
+		return 0;
+	return comparison_add(c, k->by, set[0], set[1], k->rate, k->latency);
+}
+
+/* Each further side with the first: by blocks of the same length, and so often that their level is divided. */
 static int diff_compare(struct diff *d)
 {
-	const struct recording *r = d->recording;
+	struct compared_runs runs[DIFF_SIDES_MAX];
 	int err = 0;
 
-	comparison_begin(&d->comparison, r[0].span_ns, r[1].span_ns);
-	for (unsigned int i = 0; i < SERIES_KINDS && !err; i++) {
-		const struct series_kind *k = &series_kinds[i];
-		const struct series_report *a = &r[0].kind[i], *b = &r[1].kind[i];
-
-		if (d->comparison.untested && !k->tables)
-			continue;
-		if (!a->set != !b->set)
-			caveat_add(d->notes, "by %s: not compared, only %c has these events", k->by,
-				   r[b->set != NULL].name);
-		if (!a->set || !b->set)
-			continue;
-		if (d->comparison.untested && k->rows == ROW_OF_REASON)
-			reasons_match(d, a->set, b->set);
-		if (d->comparison.untested && k->rows == ROW_OF_EVENT)
-			events_match(d, a->set, b->set);
-		if (a->analyzer && b->analyzer && strcmp(a->analyzer, b->analyzer) &&
-		    a->set->nr && b->set->nr)
-			caveat_add(d->notes, "by %s: not compared, A has %s and B has %s", k->by,
-				   a->analyzer, b->analyzer);
-		else
-			err = comparison_add(&d->comparison, k->by, a->set, b->set, k->rate,
-					     k->latency);
+	for (unsigned int i = 0; i < d->q->nr_sides; i++) {
+		runs[i].nr = d->q->side[i].nr;
+		for (unsigned int k = 0; k < runs[i].nr; k++)
+			runs[i].span_ns[k] = d->recording[d->q->side[i].first + k].span_ns;
 	}
-	return err ? err : comparison_end(&d->comparison);
+	for (unsigned int i = 1; i < d->q->nr_sides && !err; i++) {
+		struct comparison *c = &d->comparison[i - 1];
+
+		*c = (struct comparison){.level = LEVEL / nr_comparisons(d),
+					 .margin = d->q->margin,
+					 .min_share = d->q->min_share,
+					 .untested = d->tables};
+		comparison_begin(c, &runs[0], &runs[i], comparison_shift(runs, d->q->nr_sides));
+		for (unsigned int k = 0; k < SERIES_KINDS && !err; k++)
+			err = kind_compare(d, i, k);
+		err = err ? err : comparison_end(c);
+	}
+	return err;
 }
 
 int diff_run(const struct diff_query *q, struct diff **ret)
@@ -277,44 +391,52 @@ int diff_run(const struct diff_query *q, struct diff **ret)
 	if (!d)
 		return fail(-ENOMEM, "out of memory");
 	d->q = q;
-	d->comparison = (struct comparison){
-		.level = LEVEL, .margin = q->margin, .min_share = q->min_share};
 	d->notes = json_array();
-	for (unsigned int i = 0; i < 2 && !err; i++) {
+	d->nr_recordings = q->input->files.nr;
+	d->recording = calloc(d->nr_recordings, sizeof(*d->recording));
+	if (!d->recording)
+		return fail(-ENOMEM, "out of memory");
+	for (unsigned int i = 0; i < d->nr_recordings && !err; i++) {
 		err = recording_read(&d->recording[i], d, i);
-		d->comparison.untested |= d->recording[i].is_table;
+		d->tables |= d->recording[i].is_table;
 	}
-	for (unsigned int i = 0; i < 2 && !err; i++) {
-		err = d->comparison.untested ? tables_read(&d->recording[i], q) : 0;
-		if (!err)
-			notes_add(&d->recording[i], q->command, d->notes);
-	}
-	return err ? err : diff_compare(d);
+	for (unsigned int i = 0; d->tables && i < d->nr_recordings && !err; i++)
+		err = tables_read(&d->recording[i], q);
+	if (err)
+		return err;
+	for (unsigned int i = 0; i < q->nr_sides; i++)
+		side_notes(d, i);
+	return diff_compare(d);
 }
 
 void diff_close(struct diff *d)
 {
 	if (!d)
 		return;
-	comparison_free(&d->comparison);
-	recording_close(&d->recording[0]);
-	recording_close(&d->recording[1]);
+	for (unsigned int i = 0; i < nr_comparisons(d); i++)
+		comparison_free(&d->comparison[i]);
+	for (unsigned int i = 0; d->recording && i < d->nr_recordings; i++)
+		recording_close(&d->recording[i]);
+	free(d->recording);
 	json_decref(d->notes);
 	free(d);
 }
 
-bool diff_exceeds(const struct diff *d, double limit, bool only_up)
+static bool exceeds(const struct comparison *c, double limit, bool only_up)
 {
-	const struct comparison *c = &d->comparison;
-
 	return array_any(c->nr, i,
 			 c->figure[i].changed && (only_up ? c->figure[i].change
 							  : fabs(c->figure[i].change)) > limit);
 }
 
+bool diff_exceeds(const struct diff *d, double limit, bool only_up)
+{
+	return array_any(nr_comparisons(d), i, exceeds(&d->comparison[i], limit, only_up));
+}
+
 bool diff_strict_failed(const struct diff *d)
 {
-	return array_any(2, i,
+	return array_any(d->nr_recordings, i,
 			 !d->recording[i].is_table &&
 				 input_set_strict_failed(d->recording[i].in));
 }
@@ -332,48 +454,76 @@ static json_t *diff_head(const struct report *r)
 	return h;
 }
 
+/* "comparison"; of several sides "comparisons". */
 static json_t *extra_make(const struct diff *d)
 {
-	json_t *extra = diff_report_totals(&d->comparison), *inputs = json_array();
+	json_t *extra = json_object(), *inputs = json_array(), *list = json_array();
 
-	for (unsigned int i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < d->nr_recordings; i++) {
 		json_t *h = recording_head(&d->recording[i], d->q->command);
 
 		json_array_extend(inputs, json_object_get(h, "inputs"));
 		json_decref(h);
 	}
+	for (unsigned int i = 0; i < nr_comparisons(d); i++)
+		json_array_append_new(list, diff_report_totals(&d->comparison[i]));
 	json_object_set_new(extra, "inputs", inputs);
+	if (nr_comparisons(d) == 1)
+		json_object_set(extra, "comparison", json_array_get(list, 0));
+	else
+		json_object_set(extra, "comparisons", list);
+	json_decref(list);
 	return extra;
 }
 
 static const struct report_needs diff_needs = {
 	.events = "kvm_exit,kvm_userspace_exit,kvm_pio,virtqueue_pop", .record = "hostrace record"};
 
+int diff_tree(const struct diff *d, json_t **ret)
+{
+	const struct diff_table rows = {
+		.comparison = d->comparison, .nr = nr_comparisons(d), .all = true};
+	struct table t = {0};
+	int err = diff_report_table(&rows, &t);
+
+	*ret = NULL;
+	if (!err) {
+		diff_report_caveats(&rows, false, d->notes);
+		*ret = extra_make(d);
+		json_object_set(*ret, "caveats", d->notes);
+		if (json_object_set_new(*ret, "rows", table_json(&t)))
+			err = fail(-ENOMEM, "out of memory");
+	}
+	table_free(&t);
+	return err;
+}
+
 int diff_write(const struct diff *d, const struct output *out)
 {
-	const struct comparison *c = &d->comparison;
-	const struct recording *of = array_find(d->recording, 2, i, !d->recording[i].is_table);
+	struct diff_table rows = {.comparison = d->comparison, .nr = nr_comparisons(d)};
+	const struct recording *of =
+		array_find(d->recording, d->nr_recordings, i, !d->recording[i].is_table);
 	struct report report = of ? report_of_inputs(of->in, d->q->command, out)
 				  : (struct report){.out = out,
 						    .command = d->q->command,
 						    .wide = out->wide,
 						    .note = out->note};
-	bool all = d->q->all || strcmp(out->format, "text") || c->untested;
 	struct table t = {0};
 	char first[128];
 	int err;
 
-	if (c->nr)
-		diff_report_caveats(c, all, output_explains(out), d->notes);
+	rows.all = d->q->all || strcmp(out->format, "text") || d->tables;
+	report.answers = diff_report_first_line(&rows, first, sizeof(first)) != NULL;
+	if (report.answers) {
+		diff_report_caveats(&rows, output_explains(out), d->notes);
+		report.first_line = first;
+	}
 	report.head = diff_head;
 	report.foot = caveats_print;
 	report.needs = &diff_needs;
 	report.caveats = d->notes;
 	report.extra = extra_make(d);
-	report.answers = c->nr != 0;
-	if (c->nr)
-		report.first_line = diff_report_first_line(c, first, sizeof(first));
-	err = report_table_made(&report, diff_report_table(c, all, &t), &t);
+	err = report_table_made(&report, diff_report_table(&rows, &t), &t);
 	json_decref(report.extra);
 	return err;
 }

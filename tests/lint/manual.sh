@@ -168,7 +168,8 @@ done
 rule "examples run" "$(
 	dir=$(mktemp -d)
 	program=$(realpath "$hostrace")
-	for name in hostrace web1 a; do
+	export XDG_STATE_HOME=$dir/state
+	for name in hostrace web1 a run1 run2 run3 off1 off2 off3 on1 on2 on3; do
 		cp tests/cases/info/trace.txt "$dir/$name.hrt"
 	done
 	cp tests/cases/info/trace.txt "$dir/b.txt"

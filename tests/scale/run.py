@@ -65,7 +65,7 @@ CALLS = {
     "interrupts": ["interrupts", "interrupts --timers"],
     "profile": ["profile -x"],
     "timeline": ["timeline -f json", "timeline -f html"],
-    "diff": ["diff FILE FILE"],
+    "diff": ["diff FILE FILE", "diff FILE FILE vs FILE"],
     "report": ["report -o OUT"],
     "summary": ["summary virtqueue", "summary sched-out", "summary pair:mutex_lock,mutex_locked,mutex"],
     "count": ["count pio --by port"],

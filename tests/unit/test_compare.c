@@ -42,17 +42,19 @@ struct pair {
 
 static void pair_open(struct pair *p, double margin)
 {
+	const struct compared_runs one = {1, {SPAN_NS}};
+
 	*p = (struct pair){.c = {.level = 0.05, .margin = margin}};
 	for (unsigned int i = 0; i < 2; i++)
 		assert_non_null(p->side[i] = series_new(START_NS, 1));
-	comparison_begin(&p->c, SPAN_NS, SPAN_NS);
+	comparison_begin(&p->c, &one, &one, comparison_shift(&one, 1));
 }
 
 static void pair_compare(struct pair *p)
 {
 	for (unsigned int i = 0; i < 2; i++)
 		assert_int_equal(series_name(p->side[i], key_print, NULL), 0);
-	assert_int_equal(comparison_add(&p->c, "key", p->side[0], p->side[1], true, true), 0);
+	assert_int_equal(comparison_add(&p->c, "key", &p->side[0], &p->side[1], true, true), 0);
 	assert_int_equal(comparison_end(&p->c), 0);
 }
 
@@ -231,11 +233,12 @@ static void test_lengths(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct compared_runs side[] = {{1, {rows[i].a}}, {1, {rows[i].b}}};
 		struct comparison c = {0};
 
-		comparison_begin(&c, rows[i].a, rows[i].b);
+		comparison_begin(&c, &side[0], &side[1], comparison_shift(side, 2));
 		assert_int_equal(c.block_ns, rows[i].block);
-		assert_true(c.blocks[0] <= SERIES_BLOCKS && c.blocks[1] <= SERIES_BLOCKS);
+		assert_true(c.blocks[0][0] <= SERIES_BLOCKS && c.blocks[1][0] <= SERIES_BLOCKS);
 	}
 }
 

@@ -11,19 +11,44 @@
 
 enum { SHIFT_MAX = 62 };
 
-void comparison_begin(struct comparison *c, uint64_t a_ns, uint64_t b_ns)
+unsigned int comparison_shift(const struct compared_runs *side, unsigned int nr_sides)
 {
-	uint64_t shorter = a_ns < b_ns ? a_ns : b_ns, longer = a_ns < b_ns ? b_ns : a_ns;
+	uint64_t shortest = UINT64_MAX, longest = 0;
+	unsigned int shift = SERIES_FIRST_SHIFT;
 
-	c->span_ns[0] = a_ns;
-	c->span_ns[1] = b_ns;
-	c->shift = SERIES_FIRST_SHIFT;
-	while (c->shift < SHIFT_MAX &&
-	       (shorter >> (c->shift + 1) >= COMPARE_BLOCKS || longer >> c->shift >= SERIES_BLOCKS))
-		c->shift++;
-	c->block_ns = (uint64_t)1 << c->shift;
-	c->blocks[0] = (unsigned int)(a_ns >> c->shift); /* whole ones: the rest is not compared */
-	c->blocks[1] = (unsigned int)(b_ns >> c->shift);
+	for (unsigned int i = 0; i < nr_sides; i++)
+		for (unsigned int k = 0; k < side[i].nr; k++) {
+			uint64_t ns = side[i].span_ns[k];
+
+			shortest = ns < shortest ? ns : shortest;
+			longest = ns > longest ? ns : longest;
+		}
+	while (shift < SHIFT_MAX &&
+	       (shortest >> (shift + 1) >= COMPARE_BLOCKS || longest >> shift >= SERIES_BLOCKS))
+		shift++;
+	return shift;
+}
+
+void comparison_begin(struct comparison *c, const struct compared_runs *a,
+		      const struct compared_runs *b, unsigned int shift)
+{
+	const struct compared_runs *side[] = {a, b};
+
+	c->shift = shift;
+	c->block_ns = (uint64_t)1 << shift;
+	for (unsigned int i = 0; i < 2; i++) {
+		c->runs[i] = *side[i];
+		for (unsigned int k = 0; k < side[i]->nr; k++) {
+			c->span_ns[i] += side[i]->span_ns[k];
+			/* Whole ones: the rest is not compared. */
+			c->blocks[i][k] = (unsigned int)(side[i]->span_ns[k] >> shift);
+		}
+	}
+}
+
+bool comparison_of_runs(const struct comparison *c)
+{
+	return c->runs[0].nr > 1 || c->runs[1].nr > 1;
 }
 
 /* The values of a series' blocks; NULL: there is nothing of this key. Returns their number. */
@@ -81,19 +106,16 @@ static double with_batches(const double *a, unsigned int nr_a, const double *b, 
 	return fmin(1, 2 * fmin(p, p_ranks));
 }
 
-static int figure_test(const struct comparison *c, struct figure *f, const struct series *a,
+static int blocks_test(const struct comparison *c, struct figure *f, const struct series *a,
 		       const struct series *b)
 {
 	double block_s = (double)c->block_ns / 1e9, value[2][SERIES_BLOCKS];
-	unsigned int nr_a = values_of(a, f->of, c->blocks[0], block_s, value[0]),
-		     nr_b = values_of(b, f->of, c->blocks[1], block_s, value[1]);
+	unsigned int nr_a = values_of(a, f->of, c->blocks[0][0], block_s, value[0]),
+		     nr_b = values_of(b, f->of, c->blocks[1][0], block_s, value[1]);
 	double mean = mean_of(value[0], nr_a);
 	struct rank_test t;
 
-	f->tested = nr_a >= RANK_TEST_MIN && nr_b >= RANK_TEST_MIN;
-	f->low = f->high = NAN;
-	f->p_value = f->p_adjusted = 1;
-	f->tested &= !c->untested;
+	f->tested = nr_a >= RANK_TEST_MIN && nr_b >= RANK_TEST_MIN && !c->untested;
 	if (!f->tested)
 		return 0;
 	int err = rank_test(value[0], nr_a, value[1], nr_b, &t);
@@ -111,45 +133,106 @@ static int figure_test(const struct comparison *c, struct figure *f, const struc
 	return err;
 }
 
-static double mean_ns_of(const struct series *s)
+/* Of all runs: a table has only a mean. */
+static double mean_ns_of(struct series *const *s, unsigned int nr)
 {
-	if (!s || s->mean_ns > 0)
-		return s ? s->mean_ns : 0;
-	return s->ns.count ? (double)s->ns.sum / (double)s->ns.count : 0;
+	double sum = 0;
+	uint64_t count = 0;
+
+	for (unsigned int i = 0; i < nr; i++) {
+		if (s[i] && s[i]->mean_ns > 0)
+			return s[i]->mean_ns;
+		sum += s[i] ? (double)s[i]->ns.sum : 0;
+		count += s[i] ? s[i]->ns.count : 0;
+	}
+	return count ? sum / (double)count : 0;
 }
 
-static uint64_t quantile_of(struct series *s, double fraction)
+static int quantiles_of(struct series *const *s, unsigned int nr, uint64_t *p50, uint64_t *p99)
 {
-	if (!s)
-		return 0;
-	return s->mean_ns > 0 ? SERIES_UNKNOWN_NS : quantiles_at(&s->ns, fraction);
+	struct quantiles all = {0};
+	int err = 0;
+
+	*p50 = *p99 = 0;
+	for (unsigned int i = 0; i < nr && !err; i++) {
+		if (s[i] && s[i]->mean_ns > 0)
+			*p50 = *p99 = SERIES_UNKNOWN_NS;
+		else if (s[i])
+			err = quantiles_merge(&all, &s[i]->ns);
+	}
+	if (all.count) {
+		*p50 = quantiles_at(&all, .5);
+		*p99 = quantiles_at(&all, .99);
+	}
+	quantiles_free(&all);
+	return err ? fail(err, "out of memory") : 0;
 }
 
-static void figure_values(const struct comparison *c, struct figure *f, struct series *const *s)
+static double rate_of(const struct comparison *c, unsigned int side, uint64_t nr,
+		      const struct series *first)
 {
-	for (unsigned int i = 0; i < 2; i++) {
-		f->nr[i] = s[i] ? s[i]->nr : 0;
-		if (f->of == FIGURE_RATE) {
-			f->value[i] = c->span_ns[i] ? (double)f->nr[i] * 1e9 / (double)c->span_ns[i]
-				      : s[i]	    ? s[i]->per_s
-						    : 0;
-			continue;
-		}
-		if (f->of == FIGURE_SHARE) {
+	if (c->span_ns[side])
+		return (double)nr * 1e9 / (double)c->span_ns[side];
+	return first ? first->per_s : 0;
+}
+
+static int figure_values(const struct comparison *c, struct figure *f, struct series *const *s)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < 2; s += c->runs[i++].nr) {
+		for (unsigned int k = 0; k < c->runs[i].nr; k++)
+			f->nr[i] += s[k] ? s[k]->nr : 0;
+		if (f->of == FIGURE_RATE)
+			f->value[i] = rate_of(c, i, f->nr[i], s[0]);
+		else if (f->of == FIGURE_SHARE)
 			f->value[i] = c->all[i] ? 100 * (double)f->nr[i] / (double)c->all[i] : 0;
-			continue;
-		}
-		f->value[i] = mean_ns_of(s[i]);
-		f->p50_ns[i] = quantile_of(s[i], .5);
-		f->p99_ns[i] = quantile_of(s[i], .99);
+		else
+			f->value[i] = mean_ns_of(s, c->runs[i].nr);
+		if (f->of == FIGURE_LATENCY && !err)
+			err = quantiles_of(s, c->runs[i].nr, &f->p50_ns[i], &f->p99_ns[i]);
 	}
 	f->change = f->value[0] > 0   ? f->value[1] / f->value[0] - 1
 		    : f->value[1] > 0 ? INFINITY
 				      : 0;
+	return err;
 }
 
-static int figure_add(struct comparison *c, const char *by, enum figure_of of, struct series *a,
-		      struct series *b)
+static double run_value(enum figure_of of, uint64_t span_ns, struct series *const *s)
+{
+	if (of == FIGURE_LATENCY)
+		return *s && (*s)->ns.count ? mean_ns_of(s, 1) : NAN;
+	return span_ns && *s ? (double)(*s)->nr * 1e9 / (double)span_ns : 0;
+}
+
+/* What each run has, and the test of them. */
+static int runs_compare(const struct comparison *c, struct figure *f, struct series *const *s)
+{
+	struct runs_side side[2];
+	struct runs_test t;
+
+	for (unsigned int i = 0; i < 2; s += c->runs[i++].nr) {
+		side[i] = (struct runs_side){c->runs[i].nr, s, c->blocks[i],
+					     (double)c->block_ns / 1e9};
+		f->run[i] = calloc(c->runs[i].nr, sizeof(*f->run[i]));
+		if (!f->run[i])
+			return fail(-ENOMEM, "out of memory");
+		for (unsigned int k = 0; k < c->runs[i].nr; k++) {
+			f->run[i][k] = run_value(f->of, c->runs[i].span_ns[k], &s[k]);
+		}
+	}
+	int err = runs_test(&side[0], &side[1], f->of, c->margin, &t);
+
+	f->tested = !err && isfinite(t.p_value);
+	f->low = t.low;
+	f->high = t.high;
+	f->p_value = f->tested ? t.p_value : 1;
+	return err;
+}
+
+/* s: the series of all runs of both sides. */
+static int figure_add(struct comparison *c, const char *by, const char *key, enum figure_of of,
+		      struct series *const *s)
 {
 	int err = array_room(c->figure, c->nr);
 
@@ -157,15 +240,18 @@ static int figure_add(struct comparison *c, const char *by, enum figure_of of, s
 		return err;
 	struct figure *f = &c->figure[c->nr++];
 
-	*f = (struct figure){.by = by, .key = a ? a->key : b->key, .of = of};
-	figure_values(c, f, (struct series *const[]){a, b});
-	return figure_test(c, f, a, b);
+	*f = (struct figure){.by = by,
+			     .key = key,
+			     .of = of,
+			     .low = NAN,
+			     .high = NAN,
+			     .p_value = 1,
+			     .p_adjusted = 1};
+	err = figure_values(c, f, s);
+	if (err)
+		return err;
+	return comparison_of_runs(c) ? runs_compare(c, f, s) : blocks_test(c, f, s[0], s[1]);
 }
-
-struct named {
-	const char *key;
-	struct series *series;
-};
 
 /* Is the rate of a series known, also of one that a recording does not have? */
 static bool has_rate(const struct comparison *c, unsigned int i, const struct series *s)
@@ -173,24 +259,25 @@ static bool has_rate(const struct comparison *c, unsigned int i, const struct se
 	return c->span_ns[i] || (s && s->has_per_s);
 }
 
-static int rate_add(struct comparison *c, const char *by, struct series *a, struct series *b)
+static int rate_add(struct comparison *c, const char *by, const char *key, struct series *const *s)
 {
-	bool rate = has_rate(c, 0, a) && has_rate(c, 1, b);
+	bool rate = has_rate(c, 0, s[0]) && has_rate(c, 1, s[c->runs[0].nr]);
 
 	c->shares |= !rate;
 	for (unsigned int i = 0; i < 2; i++)
 		c->stated_rates[i] |= rate && !c->span_ns[i];
-	return figure_add(c, by, rate ? FIGURE_RATE : FIGURE_SHARE, a, b);
+	return figure_add(c, by, key, rate ? FIGURE_RATE : FIGURE_SHARE, s);
 }
 
-/* A latency that only one of them has cannot have changed: its rate has. */
-static int add_key(struct comparison *c, const char *by, struct series *a, struct series *b,
-		   bool rate, bool latency)
+/* A latency that only one side has cannot have changed: its rate has. */
+static bool has_latency(const struct comparison *c, struct series *const *s)
 {
-	int err = rate ? rate_add(c, by, a, b) : 0;
-
-	latency &= a && b && (!c->untested || (mean_ns_of(a) > 0 && mean_ns_of(b) > 0));
-	return !err && latency ? figure_add(c, by, FIGURE_LATENCY, a, b) : err;
+	for (unsigned int i = 0; i < 2; s += c->runs[i++].nr) {
+		if (!array_any(c->runs[i].nr, k, s[k] != NULL) ||
+		    (c->untested && !(mean_ns_of(s, c->runs[i].nr) > 0)))
+			return false;
+	}
+	return true;
 }
 
 static uint64_t series_sum_of(const struct series_set *s)
@@ -202,34 +289,58 @@ static uint64_t series_sum_of(const struct series_set *s)
 	return s->total > sum ? s->total : sum;
 }
 
-int comparison_add(struct comparison *c, const char *by, struct series_set *a, struct series_set *b,
-		   bool rate, bool latency)
+/* A key, and its series in each run of both sides: some are NULL. */
+struct keyed {
+	const char *key;
+	struct series *run[2 * COMPARE_RUNS_MAX];
+};
+
+static int keyed_add(struct hash_table *t, struct series_set *set, unsigned int run)
 {
-	struct hash_table of_b = HASH_TABLE_OF_TEXTS(struct named, SERIES_MAX);
-	struct named *n;
+	for (unsigned int i = 0; i < set->nr; i++) {
+		struct keyed *k = hash_add_text(t, set->list[i]->key, NULL);
+
+		if (!k)
+			return fail(-ENOMEM, "out of memory");
+		k->run[run] = set->list[i];
+	}
+	return 0;
+}
+
+static int keys_compare(struct comparison *c, const char *by, struct hash_table *keys, bool rate,
+			bool latency)
+{
+	struct keyed *k;
 	int err = 0;
 
-	series_widen(a, c->shift);
-	series_widen(b, c->shift);
-	c->all[0] = series_sum_of(a);
-	c->all[1] = series_sum_of(b);
-	for (unsigned int i = 0; i < b->nr; i++) {
-		n = hash_add_text(&of_b, b->list[i]->key, NULL);
-		if (n)
-			n->series = b->list[i];
+	for (uint32_t at = 0; !err && (k = hash_next(keys, &at));) {
+		err = rate ? rate_add(c, by, k->key, k->run) : 0;
+		if (!err && latency && has_latency(c, k->run))
+			err = figure_add(c, by, k->key, FIGURE_LATENCY, k->run);
 	}
-	for (unsigned int i = 0; i < a->nr && !err; i++) {
-		n = hash_find_text(&of_b, a->list[i]->key);
-		err = add_key(c, by, a->list[i], n ? n->series : NULL, rate, latency);
-		if (n)
-			n->series = NULL;
+	return err;
+}
+
+int comparison_add(struct comparison *c, const char *by, struct series_set *const *a,
+		   struct series_set *const *b, bool rate, bool latency)
+{
+	struct hash_table keys =
+		HASH_TABLE_OF_TEXTS(struct keyed, 2 * COMPARE_RUNS_MAX * SERIES_MAX);
+	struct series_set *const *side[] = {a, b};
+	unsigned int nr = 0;
+	int err = 0;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		c->all[i] = 0;
+		for (unsigned int k = 0; k < c->runs[i].nr && !err; k++) {
+			series_widen(side[i][k], c->shift);
+			c->all[i] += series_sum_of(side[i][k]);
+			err = keyed_add(&keys, side[i][k], nr++);
+		}
 	}
-	for (unsigned int i = 0; i < b->nr && !err; i++) {
-		n = hash_find_text(&of_b, b->list[i]->key);
-		if (n && n->series)
-			err = add_key(c, by, NULL, b->list[i], rate, latency);
-	}
-	hash_deinit(&of_b);
+	if (!err)
+		err = keys_compare(c, by, &keys, rate, latency);
+	hash_deinit(&keys);
 	return err;
 }
 
@@ -292,6 +403,10 @@ int comparison_end(struct comparison *c)
 
 void comparison_free(struct comparison *c)
 {
+	for (size_t i = 0; i < c->nr; i++) {
+		free(c->figure[i].run[0]);
+		free(c->figure[i].run[1]);
+	}
 	free(c->figure);
 	c->figure = NULL;
 	c->nr = 0;

@@ -9,21 +9,25 @@
  * A figure has changed if it differs by more than `margin`, at a level of significance that holds for all figures of a
  * comparison together. A latency must also have changed by so much that it takes `min_share` of the recording's time
  * more or less: a stage of 20 us that occurs ten times a second differs from run to run by half.
+ *
+ * If one of both sides has several runs, the runs are compared instead (runs.h).
  */
 #ifndef HOSTRACE_COMPARE_H
 #define HOSTRACE_COMPARE_H
 
-#include "analyzers/compare/series.h"
+#include "analyzers/compare/runs.h"
 
 enum {
-	COMPARE_BLOCKS = 64, /* the shorter recording has so many, up to twice that */
+	COMPARE_BLOCKS = 64, /* the shortest recording has so many, up to twice that */
 };
 
-/* What of a key is compared. A share is the percentage of all measurements of its kind: for lengths
- * that are unknown. */
-enum figure_of { FIGURE_RATE, FIGURE_LATENCY, FIGURE_SHARE };
+/* One side: a recording, or several runs of the same. */
+struct compared_runs {
+	unsigned int nr;
+	uint64_t span_ns[COMPARE_RUNS_MAX]; /* 0: a table does not say it */
+};
 
-/* Index 0: of the first recording, 1: of the second one. */
+/* Index 0: of the first side, 1: of the second one; of all its runs together. */
 struct figure {
 	const char *by; /* what the key is: "reason", "queue", ... */
 	const char *key; /* borrowed from the set */
@@ -32,6 +36,7 @@ struct figure {
 	uint64_t p50_ns[2], p99_ns[2]; /* SERIES_UNKNOWN_NS: only the mean is known */
 	double value[2];	       /* events per second, mean in ns, or percent */
 	double change;		       /* value[1] / value[0] - 1; infinite if value[0] is 0 */
+	double *run[2]; /* owned: each run's value; NAN: no measurements of a latency. NULL: no runs are compared */
 
 	/* Of the blocks; only if tested. */
 	bool tested; /* else there are too few blocks with measurements */
@@ -44,25 +49,34 @@ struct figure {
 struct comparison {
 	double margin, level, min_share; /* set by the caller */
 	bool untested;	     /* also: one of them is a table, which has no blocks of time */
-	uint64_t span_ns[2]; /* 0: a table does not say it */
+	struct compared_runs runs[2];
+	unsigned int blocks[2][COMPARE_RUNS_MAX];
+	uint64_t span_ns[2]; /* of all runs; 0: a table does not say it */
 	bool shares;	     /* for that reason shares are compared, not rates */
 	bool stated_rates[2]; /* ... but for those that a table states */
 	uint64_t all[2];     /* measurements of the kind that is being added */
 	uint64_t block_ns;
-	unsigned int blocks[2], shift;
+	unsigned int shift;
 	struct figure *figure;
 	size_t nr, nr_tested, nr_changed, nr_small;
 };
 
-/* The recordings have these lengths. To be called before the first comparison_add(). */
-void comparison_begin(struct comparison *c, uint64_t a_ns, uint64_t b_ns);
+/* The length of blocks, as 1 << shift ns, that suits recordings which are compared with each other. */
+unsigned int comparison_shift(const struct compared_runs *side, unsigned int nr_sides);
+
+/* To be called before the first comparison_add(). */
+void comparison_begin(struct comparison *c, const struct compared_runs *a,
+		      const struct compared_runs *b, unsigned int shift);
 
 /*
- * Compares two sets, whose series have keys. They must live as long as the comparison. 0 or -ENOMEM with the error
- * message set.
+ * Compares the sets of one side's runs with those of the other's. Their series have keys, and they must live as long as
+ * the comparison. 0 or -ENOMEM with the error message set.
  */
-int comparison_add(struct comparison *c, const char *by, struct series_set *a, struct series_set *b,
-		   bool rate, bool latency);
+int comparison_add(struct comparison *c, const char *by, struct series_set *const *a,
+		   struct series_set *const *b, bool rate, bool latency);
+
+/* Are there several runs of one side? */
+bool comparison_of_runs(const struct comparison *c);
 
 /*
  * After the last one: corrects for the number of tests, and sorts: what has changed first, the largest change first;
