@@ -42,6 +42,7 @@
 	COMMAND(timeline) \
 	COMMAND(requests) \
 	COMMAND(diff) \
+	COMMAND(baseline) \
 	COMMAND(diagnose) \
 	COMMAND(report) \
 	COMMAND(sql) \

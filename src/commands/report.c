@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* hostrace report: one page of all reports (reports/page.h). */
+#include <errno.h>
 
 #include "base/error.h"
 #include "commands/common/command.h"
@@ -8,11 +9,22 @@
 #include "commands/common/output.h"
 #include "commands/common/sample_run.h"
 #include "commands/common/symbol_options.h"
+#include "input/baseline.h"
 #include "output/report/page.h"
+#include "reports/diff.h"
 #include "reports/page.h"
 
+static const char *baseline;
+
+/* clang-format off */
+static const struct option_row report_options[] = {
+	{0, "baseline", OPT_TEXT, &baseline, "NAME", "also show what differs from the runs of this baseline"},
+	{0},
+};
+/* clang-format on */
+
 static const struct option_row *const options[] = {input_rows, output_file_options, symbols_options,
-						   NULL};
+						   report_options, NULL};
 
 static bool wants_none(const char *event, void *arg)
 {
@@ -42,16 +54,91 @@ static int companions_try(struct input_set **ret, json_t *notes)
 	return 0;
 }
 
+/* ---- --baseline ---- */
+
+/* The baseline's recordings, and then the page's: the query of a `diff`. */
+static int runs_collect(struct input_options *all, struct diff_query *q)
+{
+	unsigned int runs = baseline_runs(baseline), nr = input_given.files.nr;
+	char path[PATH_MAX];
+
+	if (!runs)
+		return fail_usage(-ENOENT,
+				  "no baseline '%.80s'; 'hostrace baseline list' shows those "
+				  "there are",
+				  baseline);
+	if (runs + nr > OPTION_LIST_MAX || nr > COMPARE_RUNS_MAX)
+		return fail_usage(-E2BIG, "too many inputs for a comparison");
+	*all = input_given;
+	all->files.nr = 0;
+	for (unsigned int i = 0; i < runs; i++) {
+		int err = baseline_run(baseline, i + 1, path);
+
+		if (err)
+			return err;
+		all->files.item[all->files.nr++] = strdup(path); /* until the process ends */
+	}
+	for (unsigned int i = 0; i < nr; i++)
+		all->files.item[all->files.nr++] = input_given.files.item[i];
+	*q = (struct diff_query){.command = "diff",
+				 .input = all,
+				 .side = {{baseline, 0, runs}, {NULL, runs, nr}},
+				 .nr_sides = 2,
+				 .margin = 0.05,
+				 .min_share = 0.001,
+				 .note = command_note};
+	return 0;
+}
+
+/* *ret: the section of the page. */
+static int baseline_compare(const struct diff_query *q, json_t **ret)
+{
+	struct diff *d = NULL;
+	json_t *data = NULL;
+	int err = diff_run(q, &d);
+
+	if (!err)
+		err = diff_tree(d, &data);
+	diff_close(d);
+	*ret = err ? NULL
+		   : json_pack("{s:o, s:o}", "command",
+			       json_sprintf("hostrace diff %s vs %s%s --all", baseline,
+					    input_given.files.item[0],
+					    input_given.files.nr > 1 ? " ..." : ""),
+			       "data", data);
+	return err;
+}
+
+/* The process may read the baseline's recordings, too. */
+static int baseline_confine(struct input_options *all, struct diff_query *q)
+{
+	struct text_list files = input_given.files;
+	int err = baseline ? runs_collect(all, q) : 0;
+
+	if (err)
+		return err;
+	if (baseline)
+		input_given.files = all->files;
+	err = command_confine(output_file());
+	input_given.files = files;
+	return err;
+}
+
 static int page_put(const struct output *out, bool *lost)
 {
 	_cleanup_(addresses_cleanup_) struct addresses *symbols = NULL;
 	_cleanup_input_set_ struct input_set *plain = NULL, *merged = NULL;
-	json_auto_t *page = NULL, *notes = json_array();
+	json_auto_t *page = NULL, *notes = json_array(), *compared = NULL;
+	struct input_options all;
+	struct diff_query diff;
 	struct page_query q = {.input = &input_given,
 			       .frames = frames_given(),
 			       .notes = notes};
-	int err = command_confine(output_file());
+	int err = baseline_confine(&all, &diff);
 
+	if (!err && baseline)
+		err = baseline_compare(&diff, &compared);
+	q.baseline = compared;
 	if (!err)
 		err = addresses_given(&symbols);
 	if (!err)
@@ -99,6 +186,7 @@ const struct command report_command = {
 		   "below\n"
 		   "5 MB, also for long recordings. -f json writes its data.",
 	.examples = "  hostrace report -i vm.hrt -o report.html\n"
+		    "  hostrace report vm.hrt --baseline good -o report.html\n"
 		    "  hostrace report vm.hrt --since 1s --period 5s -o moment.html",
 	.options = options,
 	.unused = "limit wide",

@@ -97,6 +97,7 @@ static const struct section sections[] = {
 
 enum { NR_SECTIONS = sizeof(sections) / sizeof(*sections), NAME_BYTES = 32 };
 enum {
+	BASELINE_BYTES = 100 << 10,
 	BLAME_BYTES = 600 << 10,
 	BY_VCPU_BYTES = 200 << 10,
 	MOMENTS_BYTES = 1 << 20,
@@ -466,6 +467,8 @@ static int sections_make(struct page *page)
 			err = info_check(page->all);
 	}
 	stuck_move(page->all);
+	if (page->q->baseline)
+		json_object_set(page->all, "baseline", page->q->baseline);
 	if (!err)
 		err = blame_add(page);
 	return err || page->q->costs ? err : closeups_add(page);
@@ -487,6 +490,7 @@ static void sections_fit(json_t *all)
 			json_object_del(all, sections[i].key);
 		else
 			fit_one(all, sections[i].key, sections[i].bytes_max);
+	fit_one(all, "baseline", BASELINE_BYTES);
 	fit_one(all, "blame", BLAME_BYTES);
 	fit_one(all, "blame_by_vcpu", BY_VCPU_BYTES);
 }

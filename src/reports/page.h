@@ -12,6 +12,7 @@ struct page_query {
 	struct frames_options frames;	   /* the same for profiles */
 	const struct input_set *plain, *merged; /* the inputs, not open: as they are, and with guests' traces */
 	const json_t *notes;		   /* of the inputs: what is left out */
+	json_t *baseline; /* {"command", "data"} of a `diff` with earlier runs; borrowed; NULL: none */
 	bool costs;			   /* only the sections that findings are made of */
 };
 

@@ -6,6 +6,7 @@
  */
 #include <ctype.h>
 
+#include "commands/common/baseline_table.h"
 #include "commands/common/columns.h"
 #include "commands/common/guest_tables.h"
 #include "output/blame_report.h"
@@ -39,6 +40,7 @@ static const struct table_def *const tables[] = {
 	&heap_functions_table,
 	&heap_mismatches_table,
 	&diff_table,
+	&baseline_table,
 	&summary_table,
 	&spans_table,
 	&count_table,

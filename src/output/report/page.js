@@ -180,7 +180,7 @@ function preparePrinting() {
 
 function start() {
 	const main = document.getElementById("main");
-	const made = [exitsSection(), heatmapSection(), blameSection(), queuesSection(), portsSection(), profileSection(),
+	const made = [baselineSection(), exitsSection(), heatmapSection(), blameSection(), queuesSection(), portsSection(), profileSection(),
 		timelineSection(), threadsSection(), clockSection(), recordingSection()].filter((s) => s);
 	add(main, [made, noData(emptySections)]);
 	const nav = el("nav", {"aria-label": "sections"}, el("div", {}, [document.getElementById("summary"), ...made].map((s) =>

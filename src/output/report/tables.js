@@ -111,6 +111,17 @@ function plainColumns(key) {
 		kind(k) !== "number" ? null : /_ns$/.test(k) ? duration : count]);
 }
 
+// What differs from earlier runs: report --baseline.
+function baselineSection() {
+	const c = dataOf("baseline") && dataOf("baseline").comparison;
+	const unit = (key) => (r) => r.figure === "latency" ? duration(r[key]) : `${Number(r[key].toPrecision(3))}${r.figure === "rate" ? "/s" : " %"}`;
+	const signed = (v) => `${v > 0 ? "+" : ""}${v.toFixed(1)} %`;
+	return c ? section("baseline", "Compared with the baseline", `${c.changed} of ${c.tested} figures changed by more than ${c.margin} %.`, [
+		[null, "baseline", tableOf("baseline", [["by", "by", null], ["key", "key", null], ["figure", "figure", null],
+			["a", "baseline", null, {of: unit("a")}], ["b", "now", null, {of: unit("b")}], ["change", "change", signed], ["verdict", "verdict", null],
+			["change_low", "95 % from", signed], ["change_high", "to", signed], ["p_adjusted", "p", (v) => v.toPrecision(2)]])]]) : null;
+}
+
 function clockSection() {
 	const lost = dataOf("info") && dataOf("info").result && dataOf("info").result.lost;
 	const names = Object.entries(lost || {}).map(([event, n]) => ({event, n}));
