@@ -49,6 +49,8 @@ packages() {
 	check tcpdump            tcpdump
 	check openssl            openssl
 	check xz-utils           xz
+	check xxd                vim-common
+	check libxml2-utils      libxml2
 	check socat              socat
 	check libcap2-bin        libcap
 	check strace             strace
