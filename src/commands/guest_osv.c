@@ -473,15 +473,14 @@ static void lines_sanitize(char *text)
 static int log_print(char *log, const char *note, const struct osv_pause *pause)
 {
 	size_t len = strlen(log);
-	_cleanup_free_ char *text = realloc(log, len + 2);
+	_cleanup_free_ char *text = NULL;
+	int printed = asprintf(&text, "%s%s", log, len && log[len - 1] != '\n' ? "\n" : "");
 
-	if (!text) {
-		free(log);
+	free(log);
+	if (printed < 0) {
 		fail(-ENOMEM, "out of memory");
 		return command_failed();
 	}
-	if (len && text[len - 1] != '\n')
-		strcpy(text + len, "\n");
 	lines_sanitize(text);
 	json_auto_t *json = lines_json(text);
 
