@@ -41,6 +41,10 @@ elif [ "${1:-}" = --names ]; then
 else
 	ln -s "$hostrace" "$work/bin/hostrace"
 fi
+case $(jq --version 2>&1) in
+jq-1.[0-6]) ;;
+*) sed "s|@JQ@|$(command -v jq)|" "$root/tests/jq.sh" >"$work/bin/jq" && chmod +x "$work/bin/jq" ;;
+esac
 for generator in "$(dirname "$hostrace")"/tests/gen/*; do
 	[ -x "$generator" ] && ln -s "$generator" "$work/bin/"
 done

@@ -316,7 +316,8 @@ int ctf_meta_parse(struct ctf_meta *m, const char *path, const uint8_t *data, si
 		memcpy(text, data, len);
 	if (!err && text_len && (*text == '{' || *text == '\x1e'))
 		err = fail_hint(fail(-EPROTONOSUPPORT, "%s: CTF 2 is not supported", path),
-				"convert it to CTF 1.8 with babeltrace2");
+				"convert it to CTF 1.8: babeltrace2 IN -c sink.ctf.fs "
+				"-p 'path=\"OUT\",ctf-version=\"1\"'");
 	if (!err) {
 		*t = (struct tsdl){
 			.m = m, .path = path, .p = text, .end = text + text_len, .line = 1};
