@@ -11,7 +11,9 @@ CC	= gcc
 CLANG	?= clang
 OBJCOPY	?= objcopy
 ifeq ($(origin BPFTOOL),undefined)
-BPFTOOL	:= $(or $(shell command -v bpftool),/usr/sbin/bpftool)
+# Ubuntu's command looks for the one of the running kernel, which may not be installed; any of them will do.
+BPFTOOL	:= $(firstword $(shell for b in bpftool $$(ls -t /usr/lib/linux-tools*/*/bpftool /usr/lib/linux-tools-*/bpftool 2>/dev/null); do \
+		$$b version >/dev/null 2>&1 && command -v $$b; done) /usr/sbin/bpftool)
 endif
 PKGS	= jansson libzstd libelf libdw libtraceevent libpcap zlib libseccomp libprotobuf-c sqlite3
 HTTP_PKGS = libcurl libseccomp
@@ -26,8 +28,8 @@ ifeq ($(SAN),1)
 override BUILD := $(BUILD)/san
 endif
 
-# Recording needs libbpf, clang and bpftool; without them (LIVE=0), everything else is built.
-LIVE	?= $(if $(wildcard $(BPFTOOL)),1,0)
+# Recording needs libbpf 1.0, clang and bpftool; without them (LIVE=0), everything else is built.
+LIVE	?= $(if $(and $(wildcard $(BPFTOOL)),$(shell pkg-config --atleast-version=1.0 libbpf && echo 1)),1,0)
 
 # The folders of src/folders; agent.mk, demo.mk and library.mk build those, fetch/http is hostrace-http, exporter/httpd is
 # hostrace-httpd, collector/decode is hostrace-decode.
@@ -75,6 +77,8 @@ WARNINGS = -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wpoi
 CPPFLAGS += -D_GNU_SOURCE -Isrc -Ibpf -I$(BUILD) $(shell pkg-config --cflags $(PKGS) $(HTTP_PKGS) $(HTTPD_PKGS) $(if $(filter 1,$(LIVE)),$(DECODE_PKGS)) 2>/dev/null)
 CFLAGS	 += -std=gnu11 $(OPT) -g $(WARNINGS) -fno-strict-aliasing
 LDFLAGS	 += -Wl,--as-needed
+# libtraceevent 1.3 knows no fields of this kind (__rel_loc).
+CPPFLAGS += $(if $(shell pkg-config --atleast-version=1.5 libtraceevent && echo 1),,-DTEP_FIELD_IS_RELATIVE=0)
 LDLIBS	 += $(shell pkg-config --libs $(PKGS) 2>/dev/null) -liberty -lm -lpthread $(WRAP)
 # src/base/memory.h
 WRAP	 = $(foreach f,free malloc calloc realloc reallocarray strdup strndup asprintf vasprintf __asprintf_chk \

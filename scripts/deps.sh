@@ -137,9 +137,18 @@ wanted() {
 	done | grep -vx -- - | sort -u
 }
 
-# libclang-rt-14-dev belongs to clang 14; newer Debian releases have a newer one.
+# Has a configured archive this package? Without lists it is assumed.
+is_packaged() {
+	[ -z "$(apt-cache policy linux-libc-dev 2>/dev/null | sed -n '/Candidate: [0-9]/p')" ] ||
+		[ -n "$(apt-cache policy "$1" 2>/dev/null | sed -n '/Candidate: [0-9]/p')" ]
+}
+
+# libclang-rt-14-dev belongs to clang 14; newer Debian releases have a newer one. Ubuntu has bpftool in linux-tools.
 debian_names() {
 	wanted "$1" debian | while read -r p; do
+		if [ "$p" = bpftool ] && grep -qs '^ID=ubuntu' "${DEPS_OS_RELEASE:-/etc/os-release}"; then
+			p=linux-tools-generic
+		fi
 		if [ "$p" = libclang-rt-14-dev ]; then
 			v=$(apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\)$/\1/p')
 			p=libclang-rt-${v:-14}-dev
@@ -181,6 +190,11 @@ install_debian() {
 	# shellcheck disable=SC2086
 	apt-get $opt update </dev/null ||
 		echo "apt-get update failed; using the existing package lists" >&2
+	for p in "$@"; do # apt-get installs none if one is unknown
+		shift
+		is_packaged "$p" && set -- "$@" "$p" ||
+			echo "this system has no package $p: tests that need it are skipped" >&2
+	done
 	# shellcheck disable=SC2086
 	apt-get $opt install -y --no-install-recommends "$@" </dev/null >/dev/null
 }

@@ -25,6 +25,27 @@ rule "debian/control builds with the packages of scripts/deps.sh" "$(
 	diff <(echo "$wanted" | sort -u) <(sed -n '/^Build-Depends:/,/^[A-Z].*:/p' debian/control | sed '$d; s/^Build-Depends://' |
 		tr -d ' \n' | tr , '\n' | grep -v '^debhelper-compat' | sort -u))"
 
+# By group: what a build needs is in all of them. clickhouse and perf come from elsewhere, or are not needed by all.
+rule "packages of scripts/deps.sh exist in Debian 12 and 13, Ubuntu 22.04 and 24.04" "$(
+	sed -n '/^	cat <<-/,/^	END/s/^	\([a-z]\+\) \+\([a-z][^ ]*\) .*/\1 \2/p' scripts/deps.sh | sort -u | while read -r group name; do
+		read -r _ systems < <(grep "^$name " tests/lint/packages)
+		if [ -z "$systems" ]; then
+			echo "$name: not in tests/lint/packages"
+		elif [ "$group" = build ] && [ "$name" != bpftool ] && [[ $systems == *n* ]]; then
+			echo "$name: a build needs it, and a system has none ($systems)"
+		fi
+	done)"
+echo ID=ubuntu >"$work/ubuntu"
+echo ID=debian >"$work/debian"
+for system in ubuntu debian; do
+	mkdir -p "$work/bin"
+	printf '#!/bin/sh\n' | tee "$work/bin/dpkg-query" "$work/bin/apt-get" "$work/bin/apt-cache" >/dev/null
+	chmod +x "$work/bin"/*
+	PATH=$work/bin:$PATH DEPS_OS_RELEASE=$work/$system scripts/deps.sh --list build | tr ' ' '\n' >"$work/$system.names"
+done
+rule "bpftool is linux-tools-generic on Ubuntu" "$(
+	diff "$work/debian.names" "$work/ubuntu.names" | grep '^[<>]' | diff - <(printf '< bpftool\n> linux-tools-generic\n'))"
+
 # A clone with a tag, and with a commit after it.
 tagged_clone() {
 	git -c advice.detachedHead=false clone -q . "$work/clone" 2>&1 &&
