@@ -101,16 +101,26 @@ char *decimal_put_general(char *p, double v)
 	return put_digits(p, n, decimals);
 }
 
+typedef uint8_t vector __attribute__((vector_size(16)));
+
+/* a[0], b[0], a[1], b[1], ... */
+#if __has_builtin(__builtin_shufflevector)
+#define SIDE_BY_SIDE(a, b)                                                                         \
+	__builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#else /* gcc 11 */
+#define SIDE_BY_SIDE(a, b)                                                                         \
+	__builtin_shuffle(                                                                         \
+		a, b, (vector){0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23})
+#endif
+
 /* Sixteen digits at once: two nibbles of each byte side by side, then '0' or, above nine, 'a' - 10. */
 char *put_hex16(char *p, uint64_t v)
 {
-	typedef uint8_t vector __attribute__((vector_size(16)));
 	vector digits = {0};
 
 	v = __builtin_bswap64(v);
 	memcpy(&digits, &v, 8);
-	digits = __builtin_shufflevector(digits >> 4, digits & 15, 0, 16, 1, 17, 2, 18, 3, 19, 4,
-					 20, 5, 21, 6, 22, 7, 23);
+	digits = SIDE_BY_SIDE(digits >> 4, digits & 15);
 	digits += '0' + ((vector)(digits > 9) & ('a' - '0' - 10));
 	memcpy(p, &digits, 16);
 	return p + 16;

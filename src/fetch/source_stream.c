@@ -2,9 +2,9 @@
 /* Agents at the other end of a socket, and files that somebody else fills. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/vm_sockets.h>
 #include <string.h>
-#include <sys/socket.h>
+#include <sys/socket.h> /* before the next one: up to Linux 6.8 it does not include it */
+#include <linux/vm_sockets.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 

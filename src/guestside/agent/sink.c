@@ -3,13 +3,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/vm_sockets.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
+#include <sys/socket.h> /* before the next one: up to Linux 6.8 it does not include it */
+#include <linux/vm_sockets.h>
 #include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
