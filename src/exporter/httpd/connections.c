@@ -5,6 +5,7 @@
  * is ended, once it has had a moment for it. Those on which a user gave the password have places of their own, which
  * the others cannot take. What is not complete when its time is over is ended, however many bytes of it come. Who sends
  * requests ahead of their answers gets few of them: then the connection is closed, and a new one waits for its turn.
+ * With TLS, addresses take turns, as a handshake takes up to 30 ms: one that begins many delays the others by one.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -28,10 +30,19 @@ enum {
 	NR = sizeof(((struct connections *)0)->list) / sizeof(struct connection),
 };
 
-void connections_init(struct connections *c)
+void connections_init(struct connections *c, bool tls)
 {
+	struct rlimit files = {0};
+
+	c->tls = tls;
 	for (unsigned int i = 0; i < NR; i++)
 		c->list[i].fd = -1;
+	getrlimit(RLIMIT_NOFILE, &files);
+	c->waiting_max = WAITING_MAX;
+	if (files.rlim_cur < NR + FILES_OF_OTHERS + WAITING_MAX)
+		c->waiting_max = files.rlim_cur <= NR + FILES_OF_OTHERS
+					 ? 1
+					 : (unsigned int)files.rlim_cur - NR - FILES_OF_OTHERS;
 }
 
 /* All of a Unix socket are one peer. */
@@ -58,34 +69,69 @@ static void end(struct connection *e)
 	shutdown(e->fd, SHUT_RDWR);
 }
 
-/* How many there are with or without a user, of this peer or of all (NULL); *ret is the one to be ended first. */
-static unsigned int count(struct connections *c, bool of_user, const uint8_t *peer,
-			  struct connection **ret)
+/* Is it open, with or without a user, and of this peer or of any (NULL)? */
+static bool is_one_of(const struct connection *e, bool of_user, const uint8_t *peer)
+{
+	return is_open(e) && e->of_user == of_user &&
+	       (!peer || !memcmp(peer, e->peer, sizeof(e->peer)));
+}
+
+static unsigned int count(const struct connections *c, bool of_user, const uint8_t *peer)
 {
 	unsigned int nr = 0;
 
-	*ret = NULL;
-	for (unsigned int i = 0; i < NR; i++) {
-		struct connection *e = &c->list[i], *first = *ret;
-
-		if (!is_open(e) || e->of_user != of_user ||
-		    (peer && memcmp(peer, e->peer, sizeof(e->peer))))
-			continue;
-		nr++;
-		if (!first || e->answered < first->answered ||
-		    (e->answered == first->answered && e->number < first->number))
-			*ret = e;
-	}
+	for (unsigned int i = 0; i < NR; i++)
+		nr += is_one_of(&c->list[i], of_user, peer);
 	return nr;
 }
 
-/* Those of this peer, or all, are at most so many; new ones may be more. */
-static void trim(struct connections *c, const uint8_t *peer, unsigned int max, uint64_t now)
-{
-	struct connection *oldest;
+/* Where a connection is in the order in which they are ended. */
+struct end_order {
+	bool answered;
+	unsigned int nr; /* of its address */
+	uint64_t number;
+};
 
-	while (count(c, false, peer, &oldest) > max && now - oldest->begin_ms >= MOMENT_MS)
-		end(oldest);
+/* What is not complete; then of the address that has the most; of these the oldest. */
+static bool ends_before(const struct end_order *a, const struct end_order *b)
+{
+	if (a->answered != b->answered)
+		return !a->answered;
+	return a->nr != b->nr ? a->nr > b->nr : a->number < b->number;
+}
+
+/* The one to be ended first. NULL: there is none. */
+static struct connection *end_first(struct connections *c, bool of_user, const uint8_t *peer)
+{
+	struct end_order best = {.answered = true, .number = UINT64_MAX};
+	struct connection *first = NULL;
+
+	for (unsigned int i = 0; i < NR; i++) {
+		struct connection *e = &c->list[i];
+		struct end_order order = {.answered = e->answered, .number = e->number};
+
+		if (!is_one_of(e, of_user, peer))
+			continue;
+		order.nr = peer ? 0 : count(c, of_user, e->peer);
+		if (first && !ends_before(&order, &best))
+			continue;
+		first = e;
+		best = order;
+	}
+	return first;
+}
+
+/* Those of this peer, or all, are at most so many; new ones may be more. False: there are more. */
+static bool trim(struct connections *c, const uint8_t *peer, unsigned int max)
+{
+	for (unsigned int nr = count(c, false, peer); nr > max; nr--) {
+		struct connection *e = end_first(c, false, peer);
+
+		if (e->begin_ms + MOMENT_MS > c->read_ms)
+			return false;
+		end(e);
+	}
+	return true;
 }
 
 static struct connection *free_find(struct connections *c)
@@ -98,54 +144,116 @@ static struct connection *free_find(struct connections *c)
 
 bool connections_free(struct connections *c)
 {
-	return free_find(c);
+	return c->tls ? c->nr_waiting < c->waiting_max : free_find(c) != NULL;
+}
+
+static void connection_begin(struct connections *c, struct connection *e,
+			     const struct connection_waiting *w, struct MHD_Daemon *daemon)
+{
+	uint64_t now = monotonic_ms();
+
+	*e = (struct connection){.fd = w->fd,
+				 .number = ++c->begun,
+				 .begin_ms = now,
+				 .until_ms = now + REQUEST_SECONDS * 1000};
+	memcpy(e->peer, w->peer, sizeof(e->peer));
+	if (MHD_add_connection(daemon, w->fd, (const struct sockaddr *)&w->at, w->at_len) !=
+	    MHD_YES)
+		e->fd = -1; /* which has closed it */
 }
 
 bool connections_accept(struct connections *c, int listening, struct MHD_Daemon *daemon)
 {
-	struct connection *e = free_find(c);
-	struct sockaddr_storage at = {0};
-	socklen_t len = sizeof(at);
-	uint64_t now = monotonic_ms();
-	int fd = e ? accept4(listening, (struct sockaddr *)&at, &len, SOCK_NONBLOCK | SOCK_CLOEXEC)
-		   : -1;
+	struct connection_waiting w = {.at_len = sizeof(w.at)};
 
-	if (fd < 0)
+	if (!connections_free(c))
 		return false;
-	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &(int){SEND_BYTES}, sizeof(int));
-	*e = (struct connection){.fd = fd,
-				 .number = ++c->begun,
-				 .begin_ms = now,
-				 .until_ms = now + REQUEST_SECONDS * 1000};
-	peer_of(&at, e->peer);
-	if (MHD_add_connection(daemon, fd, (struct sockaddr *)&at, len) != MHD_YES)
-		e->fd = -1; /* which has closed it */
+	w.fd = accept4(listening, (struct sockaddr *)&w.at, &w.at_len,
+		       SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (w.fd < 0)
+		return false;
+	setsockopt(w.fd, SOL_SOCKET, SO_SNDBUF, &(int){SEND_BYTES}, sizeof(int));
+	peer_of(&w.at, w.peer);
+	if (c->tls)
+		c->waiting[c->nr_waiting++] = w;
 	else
-		trim(c, e->peer, CONNECTIONS_PER_PEER, now);
+		connection_begin(c, free_find(c), &w, daemon);
 	return true;
 }
 
-int connections_expire(struct connections *c)
+/* ---- turns, with TLS ---- */
+
+static bool peers_have(const struct connection_peers *p, const uint8_t *peer)
+{
+	for (unsigned int i = 0; i < p->nr && i < PEERS_MAX; i++)
+		if (!memcmp(p->peer[i], peer, CONNECTION_PEER))
+			return true;
+	return false;
+}
+
+/* Beyond PEERS_MAX, in the place of the first of them. */
+static void peers_add(struct connection_peers *p, const uint8_t *peer)
+{
+	memcpy(p->peer[p->nr++ % PEERS_MAX], peer, CONNECTION_PEER);
+}
+
+/* Gives the daemon the oldest of each address which has had no turn. True: one of them. */
+static bool turns_give(struct connections *c, struct connection_peers *had, bool of_users,
+		       struct MHD_Daemon *daemon)
+{
+	bool given = false;
+
+	for (unsigned int i = 0; i < c->nr_waiting && had->nr < PEERS_MAX; i++) {
+		struct connection_waiting *w = &c->waiting[i];
+		struct connection *e = free_find(c);
+
+		if (w->fd < 0 || peers_have(&c->users, w->peer) != of_users ||
+		    peers_have(had, w->peer))
+			continue;
+		peers_add(had, w->peer);
+		if (!e || !trim(c, w->peer, CONNECTIONS_PER_PEER - 1))
+			continue;
+		connection_begin(c, e, w, daemon);
+		w->fd = -1;
+		given = true;
+	}
+	return given;
+}
+
+int connections_begin(struct connections *c, struct MHD_Daemon *daemon)
+{
+	struct connection_peers had = {0};
+	bool given = turns_give(c, &had, true, daemon) | turns_give(c, &had, false, daemon);
+	unsigned int kept = 0;
+
+	for (unsigned int i = 0; given && i < c->nr_waiting; i++)
+		if (c->waiting[i].fd >= 0)
+			c->waiting[kept++] = c->waiting[i];
+	if (given)
+		c->nr_waiting = kept;
+	return !c->nr_waiting ? -1 : given ? 0 : WAITING_LOOK_MS;
+}
+
+int connections_expire(struct connections *c, uint64_t read_ms)
 {
 	uint64_t now = monotonic_ms(), next = UINT64_MAX;
-	struct connection *oldest;
+	bool trimmed = true;
 
+	c->read_ms = read_ms;
 	for (unsigned int i = 0; i < NR; i++) {
 		struct connection *e = &c->list[i];
 
-		if (is_open(e) && e->until_ms <= now)
+		if (is_open(e) && e->until_ms <= read_ms)
 			end(e);
 		if (is_open(e))
-			trim(c, e->peer, CONNECTIONS_PER_PEER, now);
-		if (is_open(e) && count(c, false, e->peer, &oldest) > CONNECTIONS_PER_PEER)
-			next = now + MOMENT_MS;
+			trimmed &= trim(c, e->peer, CONNECTIONS_PER_PEER);
 		if (is_open(e) && e->until_ms < next)
 			next = e->until_ms;
 	}
-	trim(c, NULL, CONNECTIONS_MAX, now);
-	if (count(c, false, NULL, &oldest) > CONNECTIONS_MAX && now + MOMENT_MS < next)
+	trimmed &= trim(c, NULL, CONNECTIONS_MAX);
+	if (!trimmed && now + MOMENT_MS < next)
 		next = now + MOMENT_MS;
-	return next == UINT64_MAX ? -1 : (int)(next - now);
+	return next == UINT64_MAX ? -1 : next > now ? (int)(next - now) : 0;
 }
 
 static struct connection *entry_of(struct connections *c, struct MHD_Connection *connection)
@@ -206,7 +314,7 @@ bool connections_may_ask(struct connections *c, struct MHD_Connection *connectio
 
 void connections_answer(struct connections *c, struct MHD_Connection *connection, bool of_user)
 {
-	struct connection *e = entry_of(c, connection), *oldest;
+	struct connection *e = entry_of(c, connection);
 
 	if (!e || e->ending)
 		return;
@@ -214,9 +322,11 @@ void connections_answer(struct connections *c, struct MHD_Connection *connection
 	e->until_ms = monotonic_ms() + ANSWER_SECONDS * 1000;
 	if (e->of_user || !of_user)
 		return;
-	if (count(c, true, NULL, &oldest) >= CONNECTIONS_OF_USERS_MAX)
-		end(oldest);
+	if (count(c, true, NULL) >= CONNECTIONS_OF_USERS_MAX)
+		end(end_first(c, true, NULL));
 	e->of_user = true;
+	if (!peers_have(&c->users, e->peer))
+		peers_add(&c->users, e->peer);
 }
 
 /* ---- TCP ---- */

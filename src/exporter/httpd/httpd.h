@@ -20,6 +20,10 @@ enum {
 	ANSWERS_PER_SECOND = 4,	      /* of one connection, then it is closed */
 	SEND_BYTES = 64 << 10,	      /* that the kernel takes for who does not read */
 	CONNECTION_PEER = 8,	      /* bytes of an address that count */
+	WAITING_MAX = 4096,	      /* with TLS: accepted ones that wait for their handshake */
+	WAITING_LOOK_MS = 10,	      /* until those that wait have a turn, if none could have one */
+	PEERS_MAX = 64,		      /* addresses that have a turn at once; of users, that are known */
+	FILES_OF_OTHERS = 16,	      /* descriptors that are no connections */
 };
 
 struct connection {
@@ -31,22 +35,54 @@ struct connection {
 	uint8_t peer[CONNECTION_PEER];
 };
 
+/* The daemon does not have it yet. */
+struct connection_waiting {
+	int fd; /* -1: now it has */
+	uint8_t peer[CONNECTION_PEER];
+	struct sockaddr_storage at;
+	socklen_t at_len;
+};
+
+struct connection_peers {
+	uint8_t peer[PEERS_MAX][CONNECTION_PEER];
+	unsigned int nr; /* that were added; the newest are kept */
+};
+
 /* Zeroed, then connections_init(). */
 struct connections {
 	struct connection list[CONNECTIONS_MAX + CONNECTIONS_OF_USERS_MAX + CONNECTIONS_MORE_MAX];
-	uint64_t begun;
+	struct connection_waiting waiting[WAITING_MAX]; /* the oldest first */
+	unsigned int nr_waiting, waiting_max;
+	struct connection_peers users; /* addresses from which one gave the password */
+	uint64_t begun, read_ms; /* of connections_expire() */
+	bool tls;
 };
 
-void connections_init(struct connections *c);
+/* Before privileges are dropped: it reads how many descriptors there may be. */
+void connections_init(struct connections *c, bool tls);
 
 /* Is there space for a new one? */
 bool connections_free(struct connections *c);
 
-/* Accepts one that waits on the listening socket, and gives it to the daemon. False: there is none. */
+/*
+ * Accepts one that waits on the listening socket, and gives it to the daemon; with TLS, connections_begin() does that.
+ * False: there is none.
+ */
 bool connections_accept(struct connections *c, int listening, struct MHD_Daemon *daemon);
 
-/* Ends those whose time is over, and what is too many. Returns the ms until it is to be called again; -1: none. */
-int connections_expire(struct connections *c);
+/*
+ * With TLS, gives accepted ones to the daemon: of each address the oldest, those of users first. An address that has
+ * all its places waits until one of them has had its moment. Call it once before each MHD_run(). Returns the ms until
+ * it is to be called again; -1: none waits.
+ */
+int connections_begin(struct connections *c, struct MHD_Daemon *daemon);
+
+/*
+ * Ends those whose time is over, and what is too many. read_ms: when the daemon last looked for what they have sent;
+ * what came after it must be read before its connection can be ended. Returns the ms until it is to be called again;
+ * -1: none.
+ */
+int connections_expire(struct connections *c, uint64_t read_ms);
 
 /* For MHD_OPTION_NOTIFY_CONNECTION and MHD_OPTION_NOTIFY_COMPLETED, with the connections. */
 void connections_notify(void *arg, struct MHD_Connection *connection, void **context,

@@ -20,17 +20,23 @@
 #include "exporter/httpd_messages.h"
 
 enum {
-	ACCEPTED_AT_ONCE = 16,
+	ACCEPTED_AT_ONCE = 1024,
 	CONNECTION_MEMORY = 16 << 10, /* bytes for a request's head */
 	PAGES_PER_SECOND =
 		16, /* that hostrace makes; further requests get the newest of this second */
 };
 
+struct made_page {
+	struct MHD_Response *response; /* NULL: none yet */
+	uint64_t round, second;	       /* of the loop, of the monotonic clock */
+};
+
 struct made_pages {
 	uint64_t second; /* of the monotonic clock */
-	unsigned int nr;
-	struct MHD_Response *newest[METRIC_FORMATS]; /* NULL: none in this second */
-	const char *text;			     /* of newest[METRIC_TEXT] */
+	unsigned int nr; /* made in it */
+	struct made_page newest[METRIC_FORMATS];
+	const char *text;	    /* of newest[METRIC_TEXT] */
+	struct MHD_Response *front; /* made of this text; NULL: not yet */
 };
 
 struct server {
@@ -45,6 +51,7 @@ struct server {
 	char *page;		      /* malloc()ed, being received */
 	size_t len;
 	struct made_pages made;
+	uint64_t round; /* of the loop: what came in while the last one took its time is read in one */
 	bool ended; /* hostrace has */
 };
 
@@ -106,25 +113,37 @@ static struct MHD_Response *page_make(struct server *s, enum metric_format forma
 	return r;
 }
 
+/* Requests that were there at once share a page: one that came later waits for two, however many there are. */
+static bool page_is_fresh(const struct server *s, const struct made_page *p, uint64_t second)
+{
+	bool enough = s->made.second == second && s->made.nr >= PAGES_PER_SECOND;
+
+	return p->response && (p->round == s->round || (enough && p->second == second));
+}
+
+static void response_drop(struct MHD_Response **r)
+{
+	if (*r)
+		MHD_destroy_response(*r);
+	*r = NULL;
+}
+
 /* Borrowed, until the next call. Clients that ask without end must not keep hostrace busy for the others. */
 static struct MHD_Response *page_response(struct server *s, enum metric_format format)
 {
 	struct made_pages *made = &s->made;
+	struct made_page *p = &made->newest[format];
 	uint64_t second = monotonic_ms() / 1000;
 
-	if (made->second == second && made->nr >= PAGES_PER_SECOND && made->newest[format])
-		return made->newest[format];
-	for (unsigned int i = 0; i < METRIC_FORMATS; i++) {
-		if (made->newest[i] && (i == format || made->second != second)) {
-			MHD_destroy_response(made->newest[i]);
-			made->newest[i] = NULL;
-		}
-	}
-	if (made->second != second)
-		made->nr = 0;
+	if (page_is_fresh(s, p, second))
+		return p->response;
+	response_drop(&p->response);
+	if (format == METRIC_TEXT)
+		response_drop(&made->front);
+	made->nr = made->second == second ? made->nr + 1 : 1;
 	made->second = second;
-	made->nr++;
-	return made->newest[format] = page_make(s, format);
+	*p = (struct made_page){page_make(s, format), s->round, second};
+	return p->response;
 }
 
 /* ---- requests ---- */
@@ -173,19 +192,23 @@ static enum MHD_Result text_reply(struct MHD_Connection *c, unsigned int status,
 	return reply(c, status, r);
 }
 
-static enum MHD_Result front_reply(struct server *s, struct MHD_Connection *c)
+/* Borrowed, until the next call. NULL: there is none. */
+static struct MHD_Response *front_response(struct server *s)
 {
 	size_t len;
-	char *page = page_response(s, METRIC_TEXT) ? front_page(s->made.text, &len) : NULL;
-	struct MHD_Response *r =
-		page ? MHD_create_response_from_buffer(len, page, MHD_RESPMEM_MUST_FREE) : NULL;
+	char *page;
+	struct MHD_Response *r;
 
-	if (!r) {
+	if (!page_response(s, METRIC_TEXT) || s->made.front)
+		return s->made.front;
+	page = front_page(s->made.text, &len);
+	r = page ? MHD_create_response_from_buffer(len, page, MHD_RESPMEM_MUST_FREE) : NULL;
+	if (r)
+		MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE,
+					"text/html; charset=utf-8");
+	else
 		free(page);
-		return text_reply(c, MHD_HTTP_SERVICE_UNAVAILABLE, "hostrace sent no page\n");
-	}
-	MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, "text/html; charset=utf-8");
-	return reply(c, MHD_HTTP_OK, r);
+	return s->made.front = r;
 }
 
 /* Demands a password, or another one, now or later. */
@@ -291,12 +314,11 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 		return password_reply(c, login);
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
 		return text_reply(c, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n");
-	if (!strcmp(url, "/"))
-		return front_reply(s, c);
-	if (strcmp(url, "/metrics"))
+	if (strcmp(url, "/") && strcmp(url, "/metrics"))
 		return text_reply(c, MHD_HTTP_NOT_FOUND, "no such page; try /metrics\n");
-	page = page_response(s, metric_format_negotiate(MHD_lookup_connection_value(
-					c, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT)));
+	page = !url[1] ? front_response(s)
+		       : page_response(s, metric_format_negotiate(MHD_lookup_connection_value(
+						  c, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT)));
 	return page ? MHD_queue_response(c, MHD_HTTP_OK, page)
 		    : text_reply(c, MHD_HTTP_SERVICE_UNAVAILABLE, "hostrace sent no page\n");
 }
@@ -392,9 +414,35 @@ static int serve_start(struct server *s, char *address, size_t size)
 	if (err)
 		return err;
 	local = head.kind == HTTPD_LISTEN && !(s->cert && s->key && s->passwords);
+	connections_init(&s->connections, s->cert != NULL);
 	s->listening = listen_open((char *)s->message, local, address, size);
 	err = s->listening < 0 ? s->listening : daemon_start(s);
 	return err ? err : confine(&c);
+}
+
+static int shorter(int a, int b)
+{
+	return b < 0 || (a >= 0 && a < b) ? a : b;
+}
+
+/*
+ * Accepts what is there, and answers what has arrived. Each connection is read before it can be ended: the time at
+ * which that began counts, as pages are made meanwhile. Returns the ms until the next round at the latest; -1: none.
+ */
+static int httpd_round(struct server *s, bool more)
+{
+	MHD_UNSIGNED_LONG_LONG left;
+	uint64_t read_ms;
+	int begin;
+
+	for (unsigned int i = 0; more && i < ACCEPTED_AT_ONCE; i++)
+		more = connections_accept(&s->connections, s->listening, s->daemon);
+	begin = connections_begin(&s->connections, s->daemon);
+	s->round++;
+	read_ms = monotonic_ms();
+	MHD_run(s->daemon);
+	begin = shorter(begin, connections_expire(&s->connections, read_ms));
+	return MHD_get_timeout(s->daemon, &left) == MHD_YES ? shorter(begin, (int)left) : begin;
 }
 
 static int httpd_loop(struct server *s)
@@ -403,26 +451,15 @@ static int httpd_loop(struct server *s)
 	struct pollfd p[3] = {{.fd = info->epoll_fd, .events = POLLIN},
 			      {.fd = STDIN_FILENO, .events = POLLIN},
 			      {.fd = s->listening, .events = POLLIN}};
+	int timeout = -1;
 
 	while (!s->ended) {
-		MHD_UNSIGNED_LONG_LONG left;
-		int until = connections_expire(&s->connections);
-		int timeout = MHD_get_timeout(s->daemon, &left) == MHD_YES ? (int)left : -1;
-
-		unsigned int nr = 0;
-
 		p[2].events = connections_free(&s->connections) ? POLLIN : 0;
-		if (until >= 0 && (timeout < 0 || until < timeout))
-			timeout = until;
 		if (poll(p, 3, timeout) < 0 && errno != EINTR)
 			return EXIT_FAILURE;
 		if (p[1].revents) /* hostrace sends only what was requested: it has ended */
 			break;
-		/* Each is read at once, so that what it has sent is answered before it can be ended. */
-		do
-			MHD_run(s->daemon);
-		while (p[2].revents && nr++ < ACCEPTED_AT_ONCE &&
-		       connections_accept(&s->connections, s->listening, s->daemon));
+		timeout = httpd_round(s, p[2].revents);
 	}
 	return EXIT_SUCCESS;
 }
@@ -435,7 +472,6 @@ int main(void)
 
 	signal(SIGPIPE, SIG_IGN);
 	helper_ignore_signals();
-	connections_init(&s.connections);
 	if (!s.message)
 		return EXIT_FAILURE;
 	if (serve_start(&s, address, sizeof(address))) {
