@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Loading JSON with a bound on memory, and printing it with jansson's digits of reals replaced by the shortest ones. */
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,8 +47,7 @@ static const char *string_end(const char *p, const char *end)
 	return p < end ? p + 1 : p;
 }
 
-/* An upper bound of what the values of a text need. */
-static size_t text_bytes(const char *text, size_t len)
+size_t json_text_bytes(const char *text, size_t len)
 {
 	size_t bytes = 0;
 
@@ -77,11 +75,82 @@ static size_t text_bytes(const char *text, size_t len)
 
 json_t *json_text_load(const char *text, size_t len, size_t flags, json_error_t *why)
 {
-	if (text_bytes(text, len) <= JSON_LOADED_MAX)
+	if (json_text_bytes(text, len) <= JSON_LOADED_MAX)
 		return json_loadb(text, len, flags, why);
 	*why = (json_error_t){.line = 1};
 	snprintf(why->text, sizeof(why->text), "its values need more than %d MiB of memory",
 		 JSON_LOADED_MAX >> 20);
+	return NULL;
+}
+
+/* ---- an object, member by member ---- */
+
+/* The ',' or '}' after the member that begins at p; NULL: there is none. */
+static char *member_end(char *p, const char *end)
+{
+	unsigned int depth = 0;
+
+	for (; p < end; p++) {
+		if (*p == '"')
+			p = (char *)string_end(p, end) - 1;
+		else if (*p == '{' || *p == '[')
+			depth++;
+		else if (!depth && (*p == '}' || *p == ','))
+			return p;
+		else if (*p == '}' || *p == ']')
+			depth -= depth > 0;
+	}
+	return NULL;
+}
+
+/* Loads the member between the two characters, in whose places it gets braces. */
+static int member_load(char *before, char *after, json_t *into, json_error_t *why)
+{
+	char was = *after;
+	json_t *json;
+	int err;
+
+	*before = '{';
+	*after = '}';
+	json = json_loadb(before, (size_t)(after - before) + 1, 0, why);
+	*after = was;
+	err = json ? json_object_update(into, json) : -1;
+	json_decref(json);
+	return err;
+}
+
+static bool is_wanted(const char *p, const char *end, json_member_wanted *wanted, void *arg)
+{
+	const char *key = memchr(p, '"', (size_t)(end - p));
+	size_t len = key ? (size_t)(string_end(key, end) - key) : 0;
+
+	return wanted(arg, len > 2 ? key + 1 : "", len > 2 ? len - 2 : 0,
+		      json_text_bytes(p, (size_t)(end - p)));
+}
+
+static int members_cut(json_error_t *why)
+{
+	*why = (json_error_t){.line = 1, .text = "it is cut"};
+	return -1;
+}
+
+json_t *json_text_load_members(char *text, size_t len, json_member_wanted *wanted, void *arg,
+			       json_error_t *why)
+{
+	char *before = memchr(text, '{', len), *end = text + len, *after;
+	json_t *all = json_object();
+	int err = before ? 0 : members_cut(why);
+
+	for (; !err && before; before = !err && *after == ',' ? after : NULL) {
+		after = member_end(before + 1, end);
+		if (!after)
+			err = members_cut(why);
+		else if (is_wanted(before + 1, after, wanted, arg))
+			err = member_load(before, after, all, why);
+	}
+	if (!err)
+		return all;
+	json_decref(all);
 	return NULL;
 }
 

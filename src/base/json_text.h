@@ -7,6 +7,7 @@
 #define HOSTRACE_JSON_TEXT_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,6 +25,19 @@ enum { JSON_LOADED_MAX = 64 << 20 }; /* bytes of memory for the values of a text
 
 /* As json_loadb() of a text that another made: NULL and why->text also if its values need more than JSON_LOADED_MAX. */
 json_t *json_text_load(const char *text, size_t len, size_t flags, json_error_t *why);
+
+/* An upper bound of what the values of a text need of memory, without parsing it. */
+size_t json_text_bytes(const char *text, size_t len);
+
+/* Is the member with this key, as it is in the text, to be loaded, although it needs so many bytes of memory? */
+typedef bool json_member_wanted(void *arg, const char *key, size_t len, size_t bytes);
+
+/*
+ * The object that a text of another holds, with the members that are wanted: what the others need is never allocated.
+ * Their text, and what follows the object, may be invalid. Changes the text. NULL and why->text: it is no such object.
+ */
+json_t *json_text_load_members(char *text, size_t len, json_member_wanted *wanted, void *arg,
+			       json_error_t *why);
 
 /* What a value needs of memory with all that it holds, about; of NULL 0. */
 size_t json_bytes(const json_t *value);

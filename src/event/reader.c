@@ -119,7 +119,18 @@ void trace_info_cut(struct trace_info *info)
 	meta_cut(info, info->meta);
 }
 
-void trace_info_add(struct trace_info *info, json_t *meta)
+static bool is_maps(const char *key, size_t len)
+{
+	return len == strlen("code_maps") && !memcmp(key, "code_maps", len);
+}
+
+static void meta_ignored(struct trace_info *info, size_t max)
+{
+	trace_info_caveat(info, "%s: metadata beyond %zu MiB of memory is ignored", info->file,
+			  max >> 20);
+}
+
+static void meta_add(struct trace_info *info, json_t *meta)
 {
 	const char *key;
 	json_t *value;
@@ -130,14 +141,47 @@ void trace_info_add(struct trace_info *info, json_t *meta)
 		size_t bytes = info->meta_bytes + json_bytes(value) - json_bytes(old);
 
 		bytes += old ? 0 : META_KEY_BYTES + strlen(key);
-		if (bytes > META_BYTES_MAX) {
-			trace_info_caveat(info, "%s: metadata beyond %d MiB of memory is ignored",
-					  info->file, META_BYTES_MAX >> 20);
+		if (is_maps(key, strlen(key))) {
+			bytes = info->meta_bytes;
+		} else if (bytes > META_BYTES_MAX) {
+			meta_ignored(info, META_BYTES_MAX);
 			continue;
 		}
 		info->meta_bytes = bytes;
 		json_object_set(info->meta, key, value);
 	}
+}
+
+struct meta_loading {
+	struct trace_info *info;
+	size_t bytes;
+};
+
+static bool meta_wanted(void *arg, const char *key, size_t len, size_t bytes)
+{
+	struct meta_loading *l = arg;
+	size_t max = is_maps(key, len) ? META_MAPS_BYTES_MAX : META_BYTES_MAX;
+
+	if (bytes > max || (!is_maps(key, len) && l->bytes + bytes > max)) {
+		meta_ignored(l->info, max);
+		return false;
+	}
+	l->bytes += is_maps(key, len) ? 0 : bytes;
+	return true;
+}
+
+bool trace_info_load(struct trace_info *info, char *text, size_t len, json_error_t *why)
+{
+	struct meta_loading l = {.info = info};
+	json_t *meta = json_text_bytes(text, len) <= META_BYTES_MAX
+			       ? json_loadb(text, len, 0, why)
+			       : json_text_load_members(text, len, meta_wanted, &l, why);
+	bool valid = json_is_object(meta);
+
+	if (valid)
+		meta_add(info, meta);
+	json_decref(meta);
+	return valid;
 }
 
 void trace_info_window(struct trace_info *info)

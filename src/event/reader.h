@@ -29,7 +29,7 @@ struct trace_info {
 	const char *file; /* as given by the user */
 	const char *kind; /* "hrt", "text", "trace.dat", ... */
 	json_t *meta;	  /* object; its keys are listed in doc/format.md; never NULL */
-	size_t meta_bytes; /* of memory, of what trace_info_add() put there */
+	size_t meta_bytes; /* of memory, of what trace_info_load() put there, but for "code_maps" */
 	json_t *caveats;  /* array of error messages that reports must print, e.g. that the file is truncated */
 	/* First and last event's time, or what trace_info_window() says; start_ns is known after open(). */
 	uint64_t start_ns, end_ns;
@@ -133,10 +133,14 @@ bool trace_info_more_notes(struct trace_info *info);
 enum { META_VMS_MAX = 4096, META_VCPUS_MAX = 8192, META_THREADS_MAX = 16384 };
 void trace_info_cut(struct trace_info *info);
 
-enum { META_BYTES_MAX = 32 << 20 }; /* of memory, for all metadata of a file: what is beyond is ignored, with a note */
+/* Of memory, for the metadata of a file; its "code_maps" may need more. What is beyond is ignored, with a note. */
+enum { META_BYTES_MAX = 16 << 20, META_MAPS_BYTES_MAX = 32 << 20 };
 
-/* Metadata of the file, which replaces earlier of the same keys; it is cut. */
-void trace_info_add(struct trace_info *info, json_t *meta);
+/*
+ * Metadata of the file, which replace earlier of the same keys; they are cut. Changes the text. False, with why->text:
+ * it is no JSON object.
+ */
+bool trace_info_load(struct trace_info *info, char *text, size_t len, json_error_t *why);
 
 /*
  * The unit and the resolution of an input's timestamps are metadata, so that they are kept when it is converted:

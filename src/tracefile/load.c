@@ -500,20 +500,14 @@ static int header_check(int fd, const char *file)
 static int chunk_add(struct chunk_loader *loader, const struct chunk_ref *ref,
 		     struct trace_info *info)
 {
-	_cleanup_free_ uint8_t *text = malloc(ref->h.raw + 1);
+	_cleanup_free_ char *text = malloc(ref->h.raw + 1);
 	json_error_t why;
-	json_t *json;
-	int err = text ? chunk_load(loader, ref, NULL, text) : fail(-ENOMEM, "out of memory");
+	int err = text ? chunk_load(loader, ref, NULL, (uint8_t *)text)
+		       : fail(-ENOMEM, "out of memory");
 
-	if (err)
-		return err;
-	json = json_text_load((char *)text, ref->h.raw, 0, &why);
-	if (!json_is_object(json))
+	if (!err && !trace_info_load(info, text, ref->h.raw, &why))
 		err = fail(-EINVAL, "%s: offset %" PRIu64 ": the metadata is not a JSON object",
 			   info->file, ref->offset);
-	else
-		trace_info_add(info, json);
-	json_decref(json);
 	return err;
 }
 

@@ -117,39 +117,43 @@ static int tracefile_declare(struct tracefile *t, const json_t *json, uint64_t o
 	return 0;
 }
 
-static int take_schema(struct tracefile *t, const json_t *json, uint64_t offset)
+static int take_schema(struct tracefile *t, const char *text, const struct chunk_ref *ref)
 {
+	json_error_t why = {0};
+	json_t *json = json_text_load(text, ref->h.raw, 0, &why), *type;
 	size_t i;
-	json_t *type;
 	int err = json_is_array(json)
 			  ? 0
-			  : fail(-EINVAL, "%s: offset %" PRIu64 ": the schema is not a JSON array",
-				 t->reader.info.file, offset);
+			  : fail(-EINVAL,
+				 "%s: offset %" PRIu64 ": the schema is not a JSON array%s%s",
+				 t->reader.info.file, ref->offset, *why.text ? ": " : "", why.text);
 
 	json_array_foreach (json, i, type) {
 		if (err)
 			break;
-		err = tracefile_declare(t, type, offset);
+		err = tracefile_declare(t, type, ref->offset);
 	}
+	json_decref(json);
 	return err;
 }
 
-static int take_meta(struct tracefile *t, json_t *json, uint64_t offset)
+static int take_meta(struct tracefile *t, char *text, const struct chunk_ref *ref)
 {
-	if (!json_is_object(json))
-		return fail(-EINVAL, "%s: offset %" PRIu64 ": the metadata is not a JSON object",
-			    t->reader.info.file, offset);
-	trace_info_add(&t->reader.info, json);
+	json_error_t why = {0};
+
+	if (!trace_info_load(&t->reader.info, text, ref->h.raw, &why))
+		return fail(-EINVAL,
+			    "%s: offset %" PRIu64 ": the metadata is not a JSON object%s%s",
+			    t->reader.info.file, ref->offset, *why.text ? ": " : "", why.text);
 	trace_info_unit_notes(&t->reader.info);
 	return 0;
 }
 
 static int read_json_chunk(struct tracefile *t, const struct chunk_ref *ref)
 {
-	_cleanup_free_ uint8_t *text = malloc(ref->h.raw + 1);
-	json_error_t why;
-	json_t *json;
-	int err = text ? chunk_load(t->loader, ref, NULL, text) : fail(-ENOMEM, "out of memory");
+	_cleanup_free_ char *text = malloc(ref->h.raw + 1);
+	int err = text ? chunk_load(t->loader, ref, NULL, (uint8_t *)text)
+		       : fail(-ENOMEM, "out of memory");
 
 	if (err == -EBADMSG) { /* the records may still be good */
 		trace_info_caveat(&t->reader.info, "%s", error_text());
@@ -157,14 +161,7 @@ static int read_json_chunk(struct tracefile *t, const struct chunk_ref *ref)
 	}
 	if (err)
 		return err;
-	json = json_text_load((char *)text, ref->h.raw, 0, &why);
-	if (!json)
-		return fail(-EINVAL, "%s: offset %" PRIu64 ": invalid JSON: %s",
-			    t->reader.info.file, ref->offset, why.text);
-	err = ref->h.kind == CHUNK_META ? take_meta(t, json, ref->offset)
-					: take_schema(t, json, ref->offset);
-	json_decref(json);
-	return err;
+	return ref->h.kind == CHUNK_META ? take_meta(t, text, ref) : take_schema(t, text, ref);
 }
 
 static int read_declarations(struct tracefile *t)

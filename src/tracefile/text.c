@@ -176,32 +176,38 @@ static int declare_type(struct textfile *t, const json_t *json)
 	return 0;
 }
 
-static int tracetext_declare(struct textfile *t, const char *what, const char *text)
+static int json_fail(const struct textfile *t, const char *what, const char *why)
 {
-	json_error_t why;
-	json_t *json = json_text_load(text, strlen(text), 0, &why);
-	int err = 0;
+	return line_fail(t, "%s: not a JSON object%s%s", what, *why ? ": " : "", why);
+}
 
-	if (!json_is_object(json))
-		err = line_fail(t, "%s: not a JSON object%s%s", what, json ? "" : ": ",
-				json ? "" : why.text);
-	else if (!strcmp(what, "type"))
-		err = declare_type(t, json);
-	else
-		trace_info_add(&t->reader.info, json);
-	if (!err && !strcmp(what, "meta"))
-		meta_losses_read(&t->reader.info, &t->unplaced);
-	trace_info_unit_notes(&t->reader.info);
+static int declare_types(struct textfile *t, const char *text)
+{
+	json_error_t why = {0};
+	json_t *json = json_text_load(text, strlen(text), 0, &why);
+	int err = json_is_object(json) ? declare_type(t, json) : json_fail(t, "type", why.text);
+
 	json_decref(json);
 	return err;
 }
 
-static int take_comment(struct textfile *t, const char *line)
+static int meta_take(struct textfile *t, char *text)
+{
+	json_error_t why = {0};
+
+	if (!trace_info_load(&t->reader.info, text, strlen(text), &why))
+		return json_fail(t, "meta", why.text);
+	meta_losses_read(&t->reader.info, &t->unplaced);
+	trace_info_unit_notes(&t->reader.info);
+	return 0;
+}
+
+static int take_comment(struct textfile *t, char *line)
 {
 	if (!strncmp(line, "# type ", 7))
-		return tracetext_declare(t, "type", line + 7);
+		return declare_types(t, line + 7);
 	if (!strncmp(line, "# meta ", 7))
-		return tracetext_declare(t, "meta", line + 7);
+		return meta_take(t, line + 7);
 	return 0;
 }
 

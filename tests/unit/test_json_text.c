@@ -132,6 +132,44 @@ static void only_values_need_memory(void **state)
 	assert_non_null(strstr(why.text, "more than 64 MiB"));
 }
 
+/* Not "big"; counts what it is asked for. */
+static bool wanted(void *arg, const char *key, size_t len, size_t bytes)
+{
+	assert_true(bytes > 0 || !len);
+	++*(unsigned int *)arg;
+	return len != 3 || memcmp(key, "big", 3) != 0;
+}
+
+static void members_are_loaded_one_by_one(void **state)
+{
+	static const char whole[] = " {\"a\": {\"x\": [1, \"}],\\\"\"]} , "
+				    "\"big\":[{\"a\":2},nothing],\"\":null,\"c\":-3}\n";
+	char text[sizeof(whole)];
+	unsigned int nr = 0;
+	json_error_t why;
+	json_t *j;
+
+	(void)state;
+	strcpy(text, whole);
+	j = json_text_load_members(text, strlen(text), wanted, &nr, &why);
+	assert_int_equal(json_object_size(j), 3);
+	assert_int_equal(nr, 4);
+	assert_int_equal(json_integer_value(json_object_get(j, "c")), -3);
+	assert_string_equal(text_of(json_object_get(j, "a"), "x"), "");
+	assert_string_equal(json_string_value(json_array_get(
+				    json_object_get(json_object_get(j, "a"), "x"), 1)),
+			    "}],\"");
+	json_decref(j);
+	for (size_t len = 2; len < strlen(whole) - 1; len++) { /* the brace at the end is missing */
+		memcpy(text, whole, sizeof(text));
+		assert_null(json_text_load_members(text, len, wanted, &nr, &why));
+		assert_true(*why.text);
+	}
+	strcpy(text, "{\"a\":1,\"b\":oh}");
+	assert_null(json_text_load_members(text, strlen(text), wanted, &nr, &why));
+	assert_non_null(strstr(why.text, "oh"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -140,6 +178,7 @@ int main(void)
 		cmocka_unit_test(integers_beyond_janssons_are_exact),
 		cmocka_unit_test(numbers_read_back_equal),
 		cmocka_unit_test(only_values_need_memory),
+		cmocka_unit_test(members_are_loaded_one_by_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
