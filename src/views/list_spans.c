@@ -28,18 +28,6 @@ int kept_spans_add(struct folding *f, const struct span *s)
 	return array_add(l->span, l->nr, *s);
 }
 
-/* ---- --limit: what it leaves out is not kept ---- */
-
-static uint64_t span_start(const struct span *s)
-{
-	return s->start_ns;
-}
-
-static uint64_t span_duration(const struct span *s)
-{
-	return s->end_ns - s->start_ns;
-}
-
 /* The column of the VM is printed also if only spans of others are left out. */
 static void vm_note(const struct folding *f, struct kept_spans *l, const struct span *s)
 {
@@ -52,71 +40,6 @@ static void vm_note(const struct folding *f, struct kept_spans *l, const struct 
 		l->several_vms |= (l->nr || l->left_out) && l->vm != s->label[i];
 		l->vm = s->label[i];
 	}
-}
-
-/* What the rows are sorted by is known now; NULL: some label. */
-static uint64_t (*sort_key(const char *column))(const struct span *s)
-{
-	if (!strcmp(column, "duration") || !strcmp(column, "duration_ns"))
-		return span_duration;
-	return !strcmp(column, "time") || !strcmp(column, "time_ns") ? span_start : NULL;
-}
-
-struct order {
-	const struct span *span;
-	uint64_t (*key)(const struct span *s);
-};
-
-/* As table_sort(): the largest first; equal ones as they came. */
-static int by_key(const void *a, const void *b, void *arg)
-{
-	const struct order *o = arg;
-	uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
-	uint64_t x = o->key(&o->span[i]), y = o->key(&o->span[j]);
-
-	return x == y ? (i > j) - (i < j) : x > y ? -1 : 1;
-}
-
-static int kept_spans_cut(struct kept_spans *l, uint64_t limit,
-			  uint64_t (*key)(const struct span *s))
-{
-	_cleanup_free_ uint32_t *order = calloc(l->nr, sizeof(*order));
-	struct span *first = calloc(l->nr, sizeof(*first));
-
-	if (!order || !first) {
-		free(first);
-		return fail(-ENOMEM, "out of memory");
-	}
-	for (uint32_t i = 0; i < l->nr; i++)
-		order[i] = i;
-	qsort_r(order, l->nr, sizeof(*order), by_key, &(struct order){l->span, key});
-	for (size_t i = 0; i < limit; i++)
-		first[i] = l->span[order[i]];
-	free(l->span);
-	l->span = first;
-	l->left_out += l->nr - limit;
-	l->nr = limit;
-	return 0;
-}
-
-static int list_span(struct folding *f, const struct span *s)
-{
-	uint64_t spare = f->limit > SPARE_MIN ? f->limit : SPARE_MIN;
-	struct kept_spans *l = f->state;
-	uint64_t (*key)(const struct span *s) = f->sort ? sort_key(f->sort) : NULL;
-
-	vm_note(f, l, s);
-	if (f->limit && !f->sort && l->nr == f->limit) {
-		l->left_out++;
-		return 0;
-	}
-	if (f->limit && f->limit < SPANS_MAX && key && l->nr == f->limit + spare) {
-		int err = kept_spans_cut(l, f->limit, key);
-
-		if (err)
-			return err;
-	}
-	return kept_spans_add(f, s);
 }
 
 /* The spans are grouped by some label of this name: then that is the column. */
@@ -171,6 +94,108 @@ static const struct column_def span_columns[] = {
 /* Before the labels of the analyzer. */
 const struct table_def spans_table = {
 	"list-spans", "", "a span; its labels follow", {span_columns}};
+
+/* ---- --sort and --limit: what they leave out is not kept ---- */
+
+/* What the rows will be sorted by. */
+struct span_order {
+	struct table *t; /* of no rows */
+	const struct column *column;
+	const struct label *label; /* of this column; NULL: none */
+	unsigned int label_nr;
+	const struct span *span; /* of kept_spans */
+};
+
+/* The number in the column. Texts may only be known at the end: those of equal numbers are equal. */
+static uint64_t order_value(const struct span_order *o, uint32_t i)
+{
+	const struct span *s = &o->span[i];
+	const struct column_def *def = o->column->def;
+
+	if (!o->label)
+		return def->get(o->t, (const char *)s + def->offset).number;
+	return !column_is_text(o->column) && label_is_unknown(o->label, s->label[o->label_nr])
+		       ? 0
+		       : s->label[o->label_nr];
+}
+
+/* As table_sort(): the largest first; equal ones as they came. */
+static int by_value(const void *a, const void *b, void *arg)
+{
+	uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+	uint64_t x = order_value(arg, i), y = order_value(arg, j);
+
+	return x == y ? (i > j) - (i < j) : x > y ? -1 : 1;
+}
+
+/* Keeps those that may be among the first `limit` rows, in the order in which they came: of texts, so many of each. */
+static int kept_spans_cut(struct kept_spans *l, uint64_t limit, const struct span_order *o)
+{
+	_cleanup_free_ uint32_t *order = calloc(l->nr, sizeof(*order));
+	_cleanup_free_ bool *keep = calloc(l->nr, sizeof(*keep));
+	size_t nr = 0, before = 0;
+
+	if (!order || !keep)
+		return fail(-ENOMEM, "out of memory");
+	for (uint32_t i = 0; i < l->nr; i++)
+		order[i] = i;
+	qsort_r(order, l->nr, sizeof(*order), by_value, (void *)o);
+	for (size_t i = 0; i < l->nr; i++) {
+		if (i && column_is_text(o->column) &&
+		    order_value(o, order[i]) != order_value(o, order[i - 1]))
+			before = 0;
+		keep[order[i]] = before++ < limit;
+	}
+	for (size_t i = 0; i < l->nr; i++)
+		if (keep[i])
+			l->span[nr++] = l->span[i];
+	l->left_out += l->nr - nr;
+	l->nr = nr;
+	return 0;
+}
+
+static int kept_spans_order(const struct folding *f, struct kept_spans *l)
+{
+	struct table t = {0};
+	struct span_order o = {.t = &t, .span = l->span};
+	unsigned int nr, first;
+	const struct label *label = pairing_labels(f->pairing, &nr);
+	int err = 0;
+
+	table_open(&t, &spans_table, f, NULL);
+	first = t.nr_columns;
+	label_columns(f, &t);
+	for (unsigned int i = 0; i < t.nr_columns && !o.column; i++) {
+		if (!table_key_is(&t.column[i], f->sort))
+			continue;
+		o.column = &t.column[i];
+		o.label_nr = i < first ? 0 : i - first;
+		o.label = i < first ? NULL : &label[o.label_nr];
+	}
+	if (o.column) /* else it is an error, at the end */
+		err = kept_spans_cut(l, f->limit, &o);
+	table_free(&t);
+	return err;
+}
+
+static int list_span(struct folding *f, const struct span *s)
+{
+	uint64_t spare = f->limit > SPARE_MIN ? f->limit : SPARE_MIN;
+	struct kept_spans *l = f->state;
+	int err = 0;
+
+	vm_note(f, l, s);
+	if (f->limit && !f->sort && l->nr == f->limit) {
+		l->left_out++;
+		return 0;
+	}
+	if (f->limit && f->limit < SPANS_MAX && f->sort && l->nr >= f->limit + spare &&
+	    l->nr >= l->cut_at) {
+		err = kept_spans_order(f, l);
+		l->cut_at = 2 * l->nr;
+	}
+	return err ? err : kept_spans_add(f, s);
+}
 
 static int list_draw(struct folding *f, struct report *r)
 {

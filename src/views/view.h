@@ -79,6 +79,7 @@ struct kept_spans {
 	struct span *span;
 	size_t nr;
 	uint64_t left_out;
+	size_t cut_at; /* with --sort and --limit: when there are so many, those that will be left out go */
 	uint64_t vm; /* of the first one */
 	bool several_vms;
 };

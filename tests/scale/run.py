@@ -72,7 +72,7 @@ CALLS = {
     "histogram": ["histogram exit-latency"],
     "heatmap": ["heatmap bql-wait"],
     "list-spans": ["list-spans virtio-kick", "list-spans exit-latency --limit 3",
-                   "list-spans exit-latency --limit 3 --sort duration"],
+                   "list-spans exit-latency --limit 3 --sort duration", "list-spans exit-latency --limit 3 --sort reason"],
     "prof": ["prof", "prof -g thread"],
     "prof-wait": ["prof-wait -g thread"],
     "prof-idle": ["prof-idle", "prof-idle -g thread"],
