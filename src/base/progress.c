@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The terminal belongs to the process, so the state of the line is one for the process. */
+#include <poll.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/progress.h"
@@ -29,6 +32,14 @@ static struct progress *progress(void)
 	return &process_wide;
 }
 
+/* Not one whose output was stopped (^S), or that nobody reads: the line is not worth to wait for it. */
+static bool terminal_writable(void)
+{
+	struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+	return poll(&p, 1, 0) > 0 && p.revents & POLLOUT;
+}
+
 void progress_line_show(const char *fmt, ...)
 {
 	char line[LINE_MAX_COLUMNS + 1];
@@ -38,6 +49,8 @@ void progress_line_show(const char *fmt, ...)
 	int len = vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
 	len = len < LINE_MAX_COLUMNS ? len : LINE_MAX_COLUMNS;
+	if (!terminal_writable())
+		return;
 
 	int before = atomic_exchange(&progress()->columns, len);
 
@@ -49,7 +62,7 @@ void progress_line_erase(void)
 {
 	int columns = atomic_exchange(&progress()->columns, 0);
 
-	if (columns)
+	if (columns && terminal_writable())
 		fprintf(stderr, "\r%*s\r", columns, "");
 }
 
