@@ -77,17 +77,6 @@ static __always_inline hr_u32 task_ns_tid(struct task_struct *p)
 	return (hr_u32)nr;
 }
 
-enum { KVM_EXIT_REASON_INTR = 10, ERRNO_EINTR = 4 }; /* linux/kvm.h, asm/errno.h */
-
-/*
- * Why KVM_RUN returned. Interrupted before it entered the guest (kvm_run.immediate_exit: VMMs pause a vCPU so), KVM
- * leaves the reason of the previous time.
- */
-static __always_inline hr_u32 userspace_reason(hr_u32 reason, int error)
-{
-	return error == -ERRNO_EINTR ? KVM_EXIT_REASON_INTR : reason;
-}
-
 enum { VCPU_REGS_RIP = 16 }; /* arch/x86/include/asm/kvm_host.h */
 
 /* The instruction pointer that KVM has, of a tracepoint's argument. VMX: it may be that of an earlier exit. */

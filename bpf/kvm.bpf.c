@@ -160,7 +160,7 @@ int BPF_PROG(tp_kvm_userspace_exit, hr_u32 reason, int error)
 
 	if (!rec)
 		return 0;
-	rec->reason = userspace_reason(reason, error);
+	rec->reason = reason;
 	rec->error = error;
 	emit_publish(&e);
 	return 0;

@@ -223,7 +223,7 @@ int BPF_PROG(stat_kvm_exit_user, hr_u32 reason, int error)
 		return 0;
 	thread = stat_thread(stat_details);
 	if (stat_details && thread)
-		still_left(&vm, thread, userspace_reason(reason, error));
+		still_left(&vm, thread, stat_user_reason(reason, error));
 	v = stat_vcpu_of(thread);
 	if (!v)
 		return 0;
@@ -262,7 +262,7 @@ int BPF_PROG(stat_userspace_exit, hr_u32 reason, int error)
 	thread = stat_thread(true);
 	if (!thread)
 		return 0;
-	thread->reason = userspace_reason(reason, error);
+	thread->reason = stat_user_reason(reason, error);
 	thread->open = 1;
 	thread->left_ns = bpf_ktime_get_ns();
 	if (stat_details)

@@ -170,6 +170,14 @@ struct stat_vm {
 	hr_u32 guest_kernel; /* number in guest_kernels + 1; 0: none */
 };
 
+/* KVM_RUN failed: kvm_userspace_exit has the reason of an earlier exit. */
+#define STAT_NO_REASON 0xfffffffe
+
+static inline hr_u32 stat_user_reason(hr_u32 reason, int error)
+{
+	return error < 0 ? STAT_NO_REASON : reason;
+}
+
 /*
  * Reasons are small numbers with a few large exceptions (SVM's 0x400, failed entries). Two reasons with the same key
  * are distinguished by the cell's `reason`; the second one is counted in the last cell.

@@ -279,7 +279,7 @@ void pending_batch(struct pending *p, const struct event_type *const *types,
 
 		memcpy(&h, s->data, sizeof(h));
 		ev->time_ns = s->time_ns;
-		ev->type = types[h.type];
+		ev->type = record_type(&p->shapes, types[h.type], s->data);
 		ev->data = s->data;
 		ev->pid = h.pid;
 		ev->tid = h.tid;

@@ -14,6 +14,7 @@
 #define HOSTRACE_PENDING_H
 
 #include "event/reader.h"
+#include "event/records.h"
 
 enum {
 	PENDING_BYTES_MAX = 32 << 20, /* records waiting, with their slots */
@@ -38,6 +39,7 @@ struct pending {
 	uint64_t late;	    /* records added after a newer one was made ready */
 	uint64_t since_ns,
 		until_ns; /* `lost` records are counted in this window; see struct read_hint */
+	struct event_shapes shapes;
 };
 
 void pending_deinit(struct pending *p);

@@ -64,10 +64,10 @@ static void keep_from(struct record_round *r, size_t first)
 	}
 }
 
-static struct event event_of(const struct record_hdr *rec)
+static struct event event_of(struct record_round *r, const struct record_hdr *rec)
 {
 	return (struct event){.time_ns = rec->time,
-			      .type = event_type_ours(rec->type),
+			      .type = record_type(&r->shapes, event_type_ours(rec->type), rec),
 			      .data = (const uint8_t *)rec,
 			      .pid = rec->pid,
 			      .tid = rec->tid,
@@ -86,7 +86,7 @@ int record_round_each(struct record_round *r, uint64_t watermark_ns, record_roun
 		return 0;
 	qsort(r->list, r->nr_list, sizeof(*r->list), by_time);
 	for (; i < r->nr_list && r->list[i].time < watermark_ns && !err; i++) {
-		struct event ev = event_of((const void *)(r->bytes + r->list[i].at));
+		struct event ev = event_of(r, (const void *)(r->bytes + r->list[i].at));
 
 		err = fn(arg, &ev);
 	}

@@ -6,7 +6,7 @@
 #ifndef HOSTRACE_RECORD_ROUND_H
 #define HOSTRACE_RECORD_ROUND_H
 
-#include "event/event.h"
+#include "event/records.h"
 
 /* Zero-initialised is empty. */
 struct record_round {
@@ -14,6 +14,7 @@ struct record_round {
 	size_t len, size;
 	struct record_waiting *list;
 	size_t nr_list;
+	struct event_shapes shapes;
 };
 
 void record_round_deinit(struct record_round *r);

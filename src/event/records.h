@@ -93,6 +93,25 @@ const char *record_stack(const struct event *ev, char *buf, size_t size);
  */
 const struct event_type *event_type_with(unsigned int id, uint64_t present);
 
+/*
+ * The fields that mean something in a record that is our struct `id`, of those in `present`. KVM_RUN that failed leaves
+ * the reason of an earlier exit in kvm_userspace_exit.
+ */
+static inline uint64_t record_fields(unsigned int id, const void *record, uint64_t present)
+{
+	const struct rec_kvm_userspace_exit *exit = record;
+
+	return id == EV_kvm_userspace_exit && exit->error < 0
+		       ? present & ~RECORD_BIT(kvm_userspace_exit, reason)
+		       : present;
+}
+
+/* Does record_fields() depend on the record? */
+static inline bool record_fields_vary(unsigned int id)
+{
+	return id == EV_kvm_userspace_exit;
+}
+
 enum { EVENT_SHAPES_MAX = 16 };
 
 /* The types of one event's records in an input, by the fields that they have. */
@@ -110,6 +129,19 @@ struct event_shapes {
  */
 const struct event_type *event_shape_type(struct event_shapes *s, const struct event_type *whole,
 					  uint64_t present);
+
+/* The type of a record of the type `whole`, with record_fields() only. Records of another layout than ours keep it. */
+static inline const struct event_type *record_type(struct event_shapes *s,
+						   const struct event_type *whole,
+						   const void *record)
+{
+	uint64_t present;
+
+	if (!record_fields_vary(whole->id) || whole->direct != whole->id)
+		return whole;
+	present = record_fields(whole->id, record, whole->present);
+	return present == whole->present ? whole : event_shape_type(s, whole, present);
+}
 
 /* ---- for the registry ---- */
 

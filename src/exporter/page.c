@@ -61,7 +61,7 @@ static void reason_label(struct metric_labels *l, const struct page *p,
 	const char *name = reason_name(p, x->reason);
 	char number[16];
 
-	snprintf(number, sizeof(number), "0x%x", x->reason);
+	snprintf(number, sizeof(number), x->reason == STAT_NO_REASON ? "-" : "0x%x", x->reason);
 	metric_label(l, "reason", x->other ? "other" : name ? name : number);
 }
 

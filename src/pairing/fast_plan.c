@@ -78,8 +78,9 @@ static bool begin_plan(struct fast_plan *plan, const struct pairing *p, const st
 	plan->skip_zero = b->skip_zero;
 	plan->nr_labels = p->nr_labels;
 	for (unsigned int i = 0; i < p->nr_labels; i++)
-		if (!value_plan(&b->label[i], &plan->label[i]))
-			return fast_unsuited("labels depend on other events");
+		if (!value_plan(&b->label[i], &plan->label[i]) ||
+		    (b->label[i].source == FROM_FIELD && record_fields_vary(type->id)))
+			return fast_unsuited("labels depend on other events or fields");
 	return true;
 }
 

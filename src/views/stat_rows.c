@@ -194,7 +194,7 @@ const char *stat_reason_print(const struct stat_row *r, const char *(*name_of)(u
 	if (r->other)
 		return "(other)";
 	snprintf(buf, size, "0x%x", r->sum.reason);
-	return name ? name : buf;
+	return name ? name : r->sum.reason == STAT_NO_REASON ? "-" : buf;
 }
 
 void stat_durations(const struct stat_cell *sum, struct durations *ret)

@@ -249,7 +249,7 @@ static void clean_recordings(void **state)
 	};
 
 	(void)state;
-	same(flavours, sizeof(flavours) / sizeof(*flavours), 95);
+	same(flavours, sizeof(flavours) / sizeof(*flavours), 90);
 }
 
 /* Begins and ends that nearly always alternate; not all analyzers find their events here. */

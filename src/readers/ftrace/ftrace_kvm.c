@@ -288,8 +288,6 @@ bool ftrace_ours_load(const struct ftrace_ours *o, const struct field *field,
 				    .to_signed = field->kind == FIELD_SINT};
 	if (o->type->id == EV_kvm_emulate_insn)
 		return false; /* insn_trim() */
-	if (o->type->id == EV_kvm_userspace_exit)
-		return false; /* kernel_fields_said() */
 	for (unsigned int i = 0; i < o->nr; i++) {
 		const struct move *m = &o->move[i];
 

@@ -81,17 +81,16 @@ static inline uint64_t kernel_insn_mask(unsigned int len, unsigned int at)
 }
 
 /*
- * The fields of a record that its texts can say, too, of those that its tracepoint has: print fmt has the errno of
- * kvm_userspace_exit if it is negative, else the reason, which is that of an earlier exit if KVM_RUN failed.
+ * record_fields() that its texts can say, too, of those that its tracepoint has: print fmt has the errno of
+ * kvm_userspace_exit only if it is negative.
  */
 static inline uint64_t kernel_fields_said(unsigned int id, const uint8_t *record, uint64_t present)
 {
 	const struct rec_kvm_userspace_exit *exit = (const void *)record;
 
-	if (id != EV_kvm_userspace_exit)
-		return present;
-	return present & ~(exit->error >= 0 ? RECORD_BIT(kvm_userspace_exit, error)
-					    : RECORD_BIT(kvm_userspace_exit, reason));
+	if (id == EV_kvm_userspace_exit && exit->error >= 0)
+		present &= ~RECORD_BIT(kvm_userspace_exit, error);
+	return record_fields(id, record, present);
 }
 
 /* For writers: the way back. */
