@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Prints doc/events.md, generated from bpf/events.def. The preprocessor turns each entry into a line.
+# Prints doc/events.md, generated from bpf/events.def and src/event/extra_fields.def. The preprocessor turns each entry into a line.
 set -eu
 cd "$(dirname "$0")/.."
 
 cat <<'END'
-<!-- Generated from bpf/events.def by `make docs`. -->
+<!-- Generated from bpf/events.def and src/event/extra_fields.def by `make docs`. -->
 # Events
 
 Events that `hostrace record` writes and `hostrace list` prints. Every event also has a time (host `CLOCK_MONOTONIC`, ns), host CPU, the VM's pid,
@@ -20,6 +20,12 @@ END
 	#define END(name)
 	END
 	cat bpf/events.def
+	cat <<-'END'
+	#define EXTRAS(name) @X name
+	#define EXTRA(type, name, fmt, doc) @F name type fmt doc
+	#define EXTRAS_END(name)
+	END
+	cat src/event/extra_fields.def
 } | ${CC:-gcc} -E -P -Ibpf -x c - | tr '@' '\n' | awk '
 	function unquoted(from,   i, text) {
 		for (i = from; i <= NF; i++)
@@ -30,6 +36,11 @@ END
 		return text
 	}
 	$1 == "E" { printf "\n## %s (%s)\n\n%s\n", $2, $3, unquoted(4); rows = 0 }
+	$1 == "X" {
+		if (!extras++)
+			printf "\n## Other recordings\n\nFields that hostrace does not record, and that others have.\n"
+		printf "\n### %s\n", $2; rows = 0
+	}
 	$1 == "F" || $1 == "T" {
 		if (!rows++)
 			printf "\n| field | type | format | meaning |\n|---|---|---|---|\n"

@@ -9,8 +9,9 @@
  * A recording has its own schema: that of an older or newer hostrace, of a kernel whose tracepoint lacks a field, of a
  * text file. So a type's fields are looked up by name once, when it is registered (event_type_register()), and the
  * result is kept with the type: which of our fields it has (`present`), where each is (`bound`), and whether its
- * records are exactly our struct (`direct`). Nothing is looked up when an event is read: a direct record is the struct
- * itself, in the reader's memory; of any other type each field that it has is copied into a struct of the caller's.
+ * records begin with exactly our struct (`direct`). Nothing is looked up when an event is read: a direct record is the
+ * struct itself, in the reader's memory; of any other type each field that it has is copied into a struct of the
+ * caller's.
  *
  * A field that the recording lacks reads as 0 or "", which is not a value: where it matters, ask record_has(), and
  * report "not recorded". A misspelt field or event does not compile, and values have the types of events.def.
@@ -37,8 +38,32 @@
 #undef PAD
 #undef END
 
+/*
+ * extra_fields.def: struct extra_kvm_exit { hr_u64 requests; ... }, behind struct rec_kvm_exit in records of other
+ * recordings; struct extra_index_kvm_exit { char requests, ... }.
+ */
+#define EXTRAS(event)		     struct extra_##event {
+#define EXTRA(type, field, fmt, doc) hr_##type field;
+#define EXTRAS_END(event)	     };
+#include "event/extra_fields.def"
+#undef EXTRAS
+#undef EXTRA
+#define EXTRAS(event)		     struct extra_index_##event {
+#define EXTRA(type, field, fmt, doc) char field;
+#include "event/extra_fields.def"
+#undef EXTRAS
+#undef EXTRA
+#undef EXTRAS_END
+
 /* Bit of a field in a mask of present ones. */
 #define RECORD_BIT(event, field) (UINT64_C(1) << offsetof(struct index_##event, field))
+
+/* The same of an extra field: they follow those of the event. */
+#define EXTRA_INDEX(event, field)                                                                  \
+	(sizeof(struct index_##event) + offsetof(struct extra_index_##event, field))
+#define EXTRA_BIT(event, field)	   (UINT64_C(1) << EXTRA_INDEX(event, field))
+#define EXTRA_OFFSET(event, field)                                                                 \
+	(sizeof(struct rec_##event) + offsetof(struct extra_##event, field))
 
 /* Does the recording have the field? The event must be of this type. */
 #define record_has(ev, event, field) (((ev)->type->present & RECORD_BIT(event, field)) != 0)
@@ -87,9 +112,12 @@ char *record_text(const char *text, size_t text_size, char *buf, size_t size);
 /* The call stack of a sched_holder or sched_stack, sanitized; "" if there is none. Returns buf. */
 const char *record_stack(const struct event *ev, char *buf, size_t size);
 
+/* The extra fields of the event; *ret_nr may be 0. */
+const struct field *event_extra_fields(unsigned int id, unsigned int *ret_nr);
+
 /*
- * The type of a reader's records that are our struct `id`, zero in those fields that are not in the mask `present`.
- * NULL: there are too many types, or no memory.
+ * The type of a reader's records that are our struct `id`, and the extra fields behind it if there are any, zero in
+ * those fields that are not in the mask `present`. NULL: there are too many types, or no memory.
  */
 const struct event_type *event_type_with(unsigned int id, uint64_t present);
 

@@ -242,18 +242,18 @@ void info_summary_event(struct info_summary *s, const struct event *ev)
 	handlers_call(&handlers, s, ev);
 }
 
+/* Types of one name, which differ in their fields, are one row, where the first of them is. */
 static json_t *events_json(const struct info_summary *s)
 {
+	_cleanup_free_ uint64_t *sum = calloc(EVENT_TYPES_MAX, sizeof(*sum));
 	json_t *events = json_object();
 
-	for (unsigned int i = 0; i < event_types_count(); i++) {
-		const char *name = event_type_at(i)->name;
-		json_int_t before = json_integer_value(json_object_get(events, name));
-
-		if (s->counts[i])
-			json_object_set_new(events, name,
-					    json_integer(before + (json_int_t)s->counts[i]));
-	}
+	for (unsigned int i = 0; sum && i < event_types_count(); i++)
+		sum[event_type_named(event_type_at(i)->name)->index] += s->counts[i];
+	for (unsigned int i = 0; sum && i < event_types_count(); i++)
+		if (sum[i])
+			json_object_set_new(events, event_type_at(i)->name,
+					    json_integer((json_int_t)sum[i]));
 	return events;
 }
 

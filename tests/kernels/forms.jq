@@ -16,6 +16,12 @@ def told($form):
 	# has the errno of one that did not fail: texts cannot say it.
 	if $form == "trace-cmd.txt" or $form == "perf.txt" then of_event("kvm_userspace_exit"; del(.error))
 	else . end |
+	# trace-cmd's plugin does not print these. From 6.9 to 6.13 the kernel's text only says that an exit is immediate.
+	if $form == "trace-cmd.txt" then of_event("kvm_exit"; del(.intr_info, .error_code, .requests)) |
+		of_event("kvm_entry"; del(.intr_info, .error_code, .immediate_exit))
+	elif $form != "perf.data" and ($version | test("^6\\.(9|12)$")) then
+		of_event("kvm_entry"; if .immediate_exit == 0 then del(.immediate_exit) else . end)
+	else . end |
 	# trace-cmd's plugin prints 8 bits of prev_state, which had 12 until 4.13.
 	if $form == "trace-cmd.txt" and ($version | test("^4\\.[479]$")) then of_event("sched_switch"; del(.prev_state))
 	else . end;

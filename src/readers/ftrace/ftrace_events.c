@@ -428,6 +428,7 @@ int ftrace_event_make(struct ftrace_events *e, const uint8_t *entry, size_t len,
 		size = f->type->size;
 		memset(to, 0, size);
 		type = ftrace_ours_fill(f->ours, entry, len, to);
+		size = type->size;
 	} else {
 		memcpy(to + HEAD, entry, len);
 		if (size < f->type->size) {

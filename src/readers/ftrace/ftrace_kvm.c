@@ -185,6 +185,27 @@ static struct arm64_exit arm64_exit(const struct event_type *type, struct tep_ev
 	return type->id == EV_kvm_exit && a.ret && a.esr_ec ? a : (struct arm64_exit){0};
 }
 
+static void extras_move(struct ftrace_ours *o, struct tep_event *event,
+			const struct kernel_event *e, unsigned int print)
+{
+	unsigned int nr;
+	const struct field *extra = event_extra_fields(o->type->id, &nr);
+
+	for (unsigned int i = 0; i < nr && o->nr < MOVES_MAX; i++) {
+		unsigned int index = o->type->nr_fields + i;
+		const struct kernel_field *row;
+		const struct tep_format_field *f =
+			their_field(event, e, index, extra[i].name, &row);
+		struct field to = extra[i];
+
+		if (!row || !field_fits(f, &to, row))
+			continue;
+		to.offset = row->offset;
+		o->present |= UINT64_C(1) << index;
+		move_add(o, &to, f, row, print);
+	}
+}
+
 static void moves_make(struct ftrace_ours *o, struct tep_event *event, unsigned int print)
 {
 	const char *name = o->type->name;
@@ -205,6 +226,8 @@ static void moves_make(struct ftrace_ours *o, struct tep_event *event, unsigned 
 			o->unbound |= bit;
 		}
 	}
+	if (e)
+		extras_move(o, event, e, print);
 }
 
 bool ftrace_ours_is_loss(const char *system, const char *name)

@@ -98,6 +98,9 @@ static uint64_t entry_dest(uint64_t e)
 	.offset = offsetof(struct rec_##event, ours),                                              \
 	.size = sizeof(((struct rec_##event *)0)->ours),                                           \
 	.index = offsetof(struct index_##event, ours)
+#define EXTRA_OF(event, extra)                                                                     \
+	.offset = EXTRA_OFFSET(event, extra),                                                      \
+	.size = sizeof(((struct extra_##event *)0)->extra), .index = EXTRA_INDEX(event, extra)
 #define KERNEL_EVENT(system, event, own)                                                           \
 	{                                                                                          \
 #system, #event, EV_##event, own,                                                  \
@@ -108,6 +111,10 @@ static uint64_t entry_dest(uint64_t e)
 	{.theirs = name, .form = how, OURS(event, ours), .convert = function, .kernels = versions},
 #define BYTES(event, ours, name, from, nr)                                                         \
 	{.theirs = name, .form = FORM_NONE, OURS(event, ours), .at = from, .bytes = nr},
+#define MORE(event, extra, name, how, versions)                                                    \
+	{.theirs = name, .form = how, EXTRA_OF(event, extra), .kernels = versions},
+#define MORE_WORD(event, extra, name, how)                                                         \
+	{.theirs = name, .form = how, EXTRA_OF(event, extra), .word_only = true},
 #define WORD(event, ours, name, how)                                                               \
 	{.theirs = name, .form = how, OURS(event, ours), .word_only = true},
 #define VCPU_WORD(name) {.theirs = name, .form = FORM_VCPU, .word_only = true},
@@ -180,7 +187,8 @@ const char *kernel_field_name(const char *event, const char *ours)
 	for (const struct kernel_field *f = e ? e->field : NULL;
 	     f && f < e->field + KERNEL_FIELDS_MAX; f++)
 		if (f->theirs && !f->word_only && !f->convert && !f->bytes &&
-		    strcmp(f->theirs, ARM64_PC) && !strcmp(type->fields[f->index].name, ours))
+		    strcmp(f->theirs, ARM64_PC) && f->index < type->nr_fields &&
+		    !strcmp(type->fields[f->index].name, ours))
 			return f->theirs;
 	return ours;
 }

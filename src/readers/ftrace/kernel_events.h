@@ -21,13 +21,13 @@ enum kernel_form {
 	FORM_NONE,	  /* texts are parsed in another way */
 };
 
-enum { KERNEL_FIELDS_MAX = 20 };
+enum { KERNEL_FIELDS_MAX = 24 };
 
 struct kernel_field {
 	const char *theirs; /* NULL: some kernels lack it; in texts the word before the value */
 	enum kernel_form form;
 	bool word_only;	       /* no format has it */
-	uint16_t offset, size; /* of ours in its record; size 0: the vCPU of the thread */
+	uint16_t offset, size; /* of ours, or an extra field, in its record; size 0: the vCPU */
 	uint8_t index;	       /* as in RECORD_BIT() */
 	uint8_t at, bytes;     /* of a part of an array; bytes 0: it is no array */
 	uint64_t (*convert)(uint64_t theirs); /* NULL: the value is the same */

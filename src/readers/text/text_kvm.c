@@ -89,6 +89,17 @@ static uint64_t exit_rest(struct text_slice text, uint8_t *record)
 	return RECORD_BIT(kvm_exit, isa) | RECORD_BIT(kvm_exit, reason);
 }
 
+/* "vcpu 0, rip 0xfff0[immediate exit]": texts without these words are of kernels before 6.9, too. */
+static uint64_t entry_rest(struct text_slice text, uint8_t *record)
+{
+	const uint32_t yes = 1;
+
+	if (!text_has(text, "[immediate exit]"))
+		return text_has(text, "intr_info 0x") ? EXTRA_BIT(kvm_entry, immediate_exit) : 0;
+	memcpy(record + EXTRA_OFFSET(kvm_entry, immediate_exit), &yes, sizeof(yes));
+	return EXTRA_BIT(kvm_entry, immediate_exit);
+}
+
 /* Bytes as "0f 20 c1", or in an array "0f, 20, c1]": at most 15 and `most`. Their number. */
 static uint8_t bytes_parse(const char *p, const char *separators, unsigned int most, uint8_t *bytes)
 {
@@ -200,6 +211,7 @@ static uint64_t msi_rest(struct text_slice text, uint8_t *record)
  */
 static uint64_t (*const rest_of[EV_LIMIT])(struct text_slice text, uint8_t *record) = {
 	[EV_kvm_exit] = exit_rest,
+	[EV_kvm_entry] = entry_rest,
 	[EV_kvm_mmio] = mmio_rest,
 	[EV_kvm_msr] = msr_rest,
 	[EV_kvm_msi_set_irq] = msi_rest,
@@ -533,9 +545,6 @@ uint64_t text_kind_fill(const struct kernel_event *kind, struct text_reasons *re
 		p = value_parse(key, reasons, p, record, ret_vcpu, &present);
 		if (!islower((unsigned char)*p)) /* trace-cmd's plugin: "rip fff0reason HLT" */
 			p = word_skip(p);
-		if (kind->id == EV_kvm_exit && *ret_vcpu != RECORD_NO_VCPU &&
-		    present & RECORD_BIT(kvm_exit, info2))
-			break; /* what follows info2 is not ours */
 	}
 	present |= rest_of[kind->id] ? rest_of[kind->id](text, record)
 				     : text_more(kind->id, text, record);

@@ -316,7 +316,6 @@ static void event_make(struct tracetext *t, struct text_name *n, struct event *e
 				 .tid = l->tid,
 				 .cpu = (uint16_t)l->cpu,
 				 .vcpu = t->guest ? (uint16_t)l->cpu : RECORD_NO_VCPU,
-				 .size = n->type->size,
 				 .type = n->type->id};
 	uint8_t *to = t->arena + t->used;
 
@@ -330,12 +329,12 @@ static void event_make(struct tracetext *t, struct text_name *n, struct event *e
 		type = event_shape_type(&n->shapes, n->type, present);
 	} else if (!n->form || t->lines.open_end || !text_form_fill(n->form, l->text, to)) {
 		type = n->plain;
-		hdr.size = type->size;
 		hdr.type = type->id;
 		text_put(type,
 			 n->is_stack ? text_stack_read(t) : text_sure(l->text, t->lines.open_end),
 			 to);
 	}
+	hdr.size = type->size;
 	memcpy(to, &hdr, sizeof(hdr));
 	*ev = (struct event){.time_ns = hdr.time, .type = type, .data = to, .tid = hdr.tid,
 			     .size = hdr.size, .cpu = hdr.cpu, .vcpu = hdr.vcpu};
