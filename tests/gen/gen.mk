@@ -3,7 +3,7 @@ GENERATORS = $(BUILD)/tests/gen/tracedat $(BUILD)/tests/gen/perfdata $(BUILD)/te
 
 bench-tools check-build check-fast-run check-cases check-case check-unit check-units: $(GENERATORS)
 
-$(GENERATORS): $(BUILD)/tests/gen/%: tests/gen/%.c tests/gen/script.c tests/gen/script.h tests/gen/kernel_formats.def
+$(GENERATORS): $(BUILD)/tests/gen/%: tests/gen/%.c tests/gen/script.c tests/gen/script.h $(wildcard tests/gen/kernel_formats*.def)
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 $(OPT) -g -Wall -Wextra -Wshadow -Wno-sign-compare -o $@ $< tests/gen/script.c -lz -lzstd

@@ -22,6 +22,7 @@ typedef uint8_t u8;
 typedef uint16_t u16;
 typedef uint32_t u32;
 typedef unsigned long long u64;
+typedef long long s64;
 typedef unsigned long ulong;
 typedef int8_t s8;
 typedef int32_t s32;

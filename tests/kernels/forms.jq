@@ -12,6 +12,12 @@ def of_event($name; change):
 
 # The events as a form can tell them.
 def told($form):
+	# Texts have these in parts only, or as a hash.
+	if $form != "perf.data" then of_event("kvm:kvm_pic_set_irq"; del(.elcr, .imr)) |
+		of_event("kvmmmu:fast_page_fault"; del(.sptep, .ret)) | of_event("kvmmmu:mark_mmio_spte"; del(.sptep)) |
+		of_event("kvmmmu:kvm_mmu_set_spte"; del(.u)) |
+		of_event("kvm:kvm_inj_exception"; if .has_error == 0 then del(.error_code) else . end)
+	else . end |
 	# The kernel prints the errno of a KVM_RUN that failed instead of the reason, which libtraceevent prints always. No form
 	# has the errno of one that did not fail: texts cannot say it.
 	if $form == "trace-cmd.txt" or $form == "perf.txt" then of_event("kvm_userspace_exit"; del(.error))

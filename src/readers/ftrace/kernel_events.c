@@ -134,11 +134,14 @@ static const struct kernel_event events[] = {
 #define BLOCK_BEGUN_NOW "{dev} {rwbs} {bytes} ({cmd}) {sector} + {nr_sector} {ioprio} [{comm}]"
 #define BLOCK_ENDED	"{dev} {rwbs} ({cmd}) {sector} + {nr_sector} [{error}]"
 #define BLOCK_ENDED_NOW "{dev} {rwbs} ({cmd}) {sector} + {nr_sector} {ioprio} [{error}]"
-#define PRINTED(system, event, pattern) {#system, #event, pattern},
+#define PRINTED(system, event, pattern)	  {#system, #event, pattern, false},
+#define FIELDS_OF(system, event, pattern) {#system, #event, pattern, true},
 static const struct kernel_text texts[] = {
 #include "readers/ftrace/kernel_events.def"
+#include "readers/ftrace/kernel_texts.def"
 };
 #undef PRINTED
+#undef FIELDS_OF
 
 static bool is(const char *name, const char *s, size_t len)
 {

@@ -54,6 +54,7 @@ const char *kernel_field_name(const char *event, const char *ours);
 /* How texts print an event that is not ours; several kernels' forms follow one another. */
 struct kernel_text {
 	const char *system, *name, *pattern;
+	bool of_kvm; /* of kernel_texts.def, in its language */
 };
 
 /* The first of this name, NULL: none. */

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Events of the block layer and of interrupts from text: "254,0 RS 4096 () 65536 + 8 [dd]". A pattern of
- * readers/ftrace/kernel_events.def, "{dev} {rwbs} ...", becomes a record with the kernel's fields, as trace.dat and
- * perf.data have it. What no pattern fits (trace-cmd report -R) remains a line of text.
+ * Events of the block layer and of interrupts from text: "254,0 RS 4096 () 65536 + 8 [dd]" (of KVM: text_fields.c). A
+ * pattern of readers/ftrace/kernel_events.def, "{dev} {rwbs} ...", becomes a record with the kernel's fields, as
+ * trace.dat and perf.data have it. What no pattern fits (trace-cmd report -R) remains a line of text.
  */
 #include "event/event.h"
 #include "readers/text/lines.h"
 #include "readers/text/tracetext.h"
+
+enum { FORM_RECORD_BYTES = 512 };
 
 static const char *dev_parse(const char *p, uint64_t *ret)
 {
@@ -138,6 +140,8 @@ static uint16_t layout_make(const char *pattern, uint16_t offset[FIELDS])
 
 const struct event_type *text_form_type(const struct kernel_text *form, bool guest)
 {
+	if (form->of_kvm)
+		return text_fields_type(form, guest, UINT64_MAX);
 	char name[EVENT_NAME_MAX];
 	struct field field[FIELDS];
 	uint16_t offset[FIELDS];
@@ -195,7 +199,7 @@ static const char *value_put(const struct form_field *f, const char *p, const ch
 	return after;
 }
 
-bool text_form_fill(const struct kernel_text *form, struct text_slice text, uint8_t *record)
+static bool block_fill(const struct kernel_text *form, struct text_slice text, uint8_t *record)
 {
 	const char *pattern = form->pattern, *p = text.at, *end = p + text.len;
 	uint16_t offset[FIELDS];
@@ -211,4 +215,42 @@ bool text_form_fill(const struct kernel_text *form, struct text_slice text, uint
 		}
 	}
 	return p != NULL;
+}
+
+uint64_t text_form_fill(const struct kernel_text *form, struct text_slice text, uint8_t *record)
+{
+	if (form->of_kvm)
+		return text_fields_fill(form, text, record);
+	return block_fill(form, text, record) ? UINT64_MAX : 0;
+}
+
+const struct kernel_text *text_form_find(const struct text_line *l)
+{
+	uint8_t record[FORM_RECORD_BYTES];
+	const struct kernel_text *form = kernel_text_find(l->name.at, l->name.len);
+
+	if (form && l->system.len &&
+	    (l->system.len != strlen(form->system) ||
+	     memcmp(l->system.at, form->system, l->system.len) != 0))
+		return NULL;
+	while (form && !text_form_fill(form, l->text, record))
+		form = kernel_text_next(form);
+	return form;
+}
+
+const struct event_type *text_form_shape(struct text_name *n, bool guest, uint64_t present)
+{
+	struct event_shapes *s = &n->shapes;
+	const struct event_type *type;
+
+	if (!n->form->of_kvm)
+		return n->type;
+	for (unsigned int i = 0; i < s->nr; i++)
+		if (s->shape[i].present == present)
+			return s->shape[i].type;
+	type = s->nr < EVENT_SHAPES_MAX ? text_fields_type(n->form, guest, present) : NULL;
+	if (!type)
+		return n->type;
+	s->shape[s->nr++] = (struct event_shape){present, type};
+	return type;
 }

@@ -187,6 +187,7 @@ enum text_end text_end_of(struct text_slice name, struct text_slice text)
 			found = end_of_both(found, pattern_end(forms[i].pattern, text));
 	for (const struct kernel_text *t = kernel_text_find(name.at, name.len); t;
 	     t = kernel_text_next(t))
-		found = end_of_both(found, pattern_end(t->pattern, text));
+		if (!t->of_kvm)
+			found = end_of_both(found, pattern_end(t->pattern, text));
 	return found && !text.len ? END_HALF : found; /* perf script -F event prints names alone */
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "readers/text/lines.h"
+#include "readers/ftrace/kernel_events.h"
 #include "readers/text/text_line.h"
 
 enum { NAME_MAX = 64, TID_DIGITS_MAX = 10 };
@@ -32,15 +33,26 @@ static bool function_parse(struct text_line *l, const char *s, const char *end)
 	return true;
 }
 
-/* A system of events, which perf prints before their names. */
+/* The kernel's trace systems, as perf script prints them before an event's name. */
 static bool is_system(struct text_slice name)
 {
-	static const char *const systems[] = {"kvm",	"sched", "irq",	 "block",
-					      "kvmmmu", "timer", "vhost"};
+	static const char systems[] = " kvm kvmmmu sched irq irq_vectors syscalls raw_syscalls "
+				      "timer block power workqueue net skb napi "
+				      "tcp udp sock qdisc vhost virtio nvme scsi libata ext4 xfs "
+				      "btrfs jbd2 writeback filemap kmem "
+				      "vmscan compaction migrate huge_memory thp mmap mmap_lock "
+				      "exceptions signal task cgroup lock iommu "
+				      "intel_iommu msr rcu ipi cpuhp tlb x86_fpu nmi mce ras oom "
+				      "swiotlb dma_fence context_tracking "
+				      "clk regmap thermal hyperv xen vfio io_uring tap tun bridge "
+				      "csd notifier printk osnoise ftrace ";
+	const char *found = systems;
 
-	for (size_t i = 0; i < sizeof(systems) / sizeof(*systems); i++)
-		if (strlen(systems[i]) == name.len && !memcmp(systems[i], name.at, name.len))
+	while (name.len && (found = memmem(found, strlen(found), name.at, name.len)))
+		if (found[-1] == ' ' && found[name.len] == ' ')
 			return true;
+		else
+			found += name.len;
 	return false;
 }
 
@@ -182,17 +194,19 @@ bool text_task_parse(struct text_line *l, const char *s, const char *end)
 
 bool text_is_known_name(const char *s, const char *end)
 {
-	static const char *const systems[] = {"kvm_", "sched_", "irq_", "virtio_", "vhost_",
-					      "hrtimer_", "softirq_", "block_"};
-	const char *colon = memchr(s, ':', (size_t)(end - s));
+	static const char *const begins[] = {"kvm_",	   "sched_",   "irq_",	   "virtio_",
+					     "vhost_",	   "hrtimer_", "softirq_", "block_",
+					     "sys_enter_", "sys_exit_"};
+	const char *colon = memchr(s, ':', (size_t)(end - s)), *name = colon ? colon + 1 : s;
 
-	s = colon ? colon + 1 : s;
-	for (const char *p = s; p < end; p++)
+	for (const char *p = name; p < end; p++)
 		if (!islower((unsigned char)*p) && !text_is_digit(*p) && *p != '_')
 			return false;
-	for (size_t i = 0; i < sizeof(systems) / sizeof(*systems); i++)
-		if ((size_t)(end - s) > strlen(systems[i]) &&
-		    !memcmp(s, systems[i], strlen(systems[i])))
+	if (colon && name < end && is_system(text_slice_of(s, colon)))
+		return true;
+	for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++)
+		if ((size_t)(end - name) > strlen(begins[i]) &&
+		    !memcmp(name, begins[i], strlen(begins[i])))
 			return true;
-	return false;
+	return kernel_text_find(name, (size_t)(end - name)) != NULL;
 }

@@ -19,7 +19,6 @@ enum {
 	ARENA = 1 << 20, /* bytes of records in one batch */
 	TEXT_BYTES = 256, /* of an event's text; the rest is cut off */
 	STEPS_MIN = 4, /* times that go back that often are not taken for differences by chance */
-	FORM_RECORD_BYTES = 512,
 	RECORD_BYTES = CALL_CHAIN_RECORD_MIN + CALL_CHAIN_TEXT_MAX,
 };
 
@@ -231,21 +230,6 @@ static const struct event_type *type_make(const struct tracetext *t, const struc
 	return event_type_register(&type, &made) ? NULL : made;
 }
 
-/* How this kernel prints the event. */
-static const struct kernel_text *form_find(const struct text_line *l)
-{
-	uint8_t record[FORM_RECORD_BYTES];
-	const struct kernel_text *form = kernel_text_find(l->name.at, l->name.len);
-
-	if (form && l->system.len &&
-	    (l->system.len != strlen(form->system) ||
-	     memcmp(l->system.at, form->system, l->system.len) != 0))
-		return NULL;
-	while (form && !text_form_fill(form, l->text, record))
-		form = kernel_text_next(form);
-	return form;
-}
-
 static struct text_name *name_add(struct tracetext *t, struct text_slice key, uint64_t hash,
 				  const struct read_hint *hint)
 {
@@ -262,7 +246,7 @@ static struct text_name *name_add(struct tracetext *t, struct text_slice key, ui
 		      slice_begins(t->line.text, "<stack trace");
 	n->is_timer = slice_begins(t->line.name, "hrtimer_expire_entry");
 	n->kind = t->guest ? NULL : text_kind_supported(&t->line, &t->foreign_arch);
-	n->form = n->kind ? NULL : form_find(&t->line);
+	n->form = n->kind ? NULL : text_form_find(&t->line);
 	if (n->kind)
 		n->type = text_kind_type(n->kind, UINT64_MAX);
 	else if (n->form)
@@ -318,16 +302,19 @@ static void event_make(struct tracetext *t, struct text_name *n, struct event *e
 				 .vcpu = t->guest ? (uint16_t)l->cpu : RECORD_NO_VCPU,
 				 .type = n->type->id};
 	uint8_t *to = t->arena + t->used;
+	uint64_t present;
 
 	if (n->kind) {
 		memset(to, 0, n->type->size);
-		uint64_t present = text_kind_fill(n->kind, &t->reasons, l->text, to, &hdr.vcpu);
-
+		present = text_kind_fill(n->kind, &t->reasons, l->text, to, &hdr.vcpu);
 		if (t->lines.open_end)
 			present =
 				text_certain(n->kind, &t->reasons, l->text, present, to, &hdr.vcpu);
 		type = event_shape_type(&n->shapes, n->type, present);
-	} else if (!n->form || t->lines.open_end || !text_form_fill(n->form, l->text, to)) {
+	} else if (n->form && !t->lines.open_end &&
+		   (present = text_form_fill(n->form, l->text, to)) != 0) {
+		type = text_form_shape(n, t->guest, present);
+	} else {
 		type = n->plain;
 		hdr.type = type->id;
 		text_put(type,

@@ -54,12 +54,23 @@ const struct kernel_event *text_kind_supported(const struct text_line *l, const 
 /* The type of a record that has these fields of ours, UINT64_MAX: all. NULL: there are too many types. */
 const struct event_type *text_kind_type(const struct kernel_event *kind, uint64_t present);
 
-/*
- * text_form.c: events of the block layer and of interrupts, from a text in this form. The type of its records (NULL:
- * too many types); fills one but for its header, false: the text has another form.
- */
+/* text_form.c: events of the block layer, of interrupts and of KVM that are not ours, from a text in this form. */
+struct text_name;
+
+/* How this kernel prints the event of a line; NULL: only as text. */
+const struct kernel_text *text_form_find(const struct text_line *l);
+
+/* The type of records with all fields, or with those of the mask, which is kept with the name. NULL: too many types. */
 const struct event_type *text_form_type(const struct kernel_text *form, bool guest);
-bool text_form_fill(const struct kernel_text *form, struct text_slice text, uint8_t *record);
+const struct event_type *text_form_shape(struct text_name *n, bool guest, uint64_t present);
+
+/* Fills a record but for its header: which fields, 0: the text has another form. */
+uint64_t text_form_fill(const struct kernel_text *form, struct text_slice text, uint8_t *record);
+
+/* The same for those of KVM. */
+const struct event_type *text_fields_type(const struct kernel_text *form, bool guest,
+					  uint64_t present);
+uint64_t text_fields_fill(const struct kernel_text *form, struct text_slice text, uint8_t *record);
 
 /* text_cut.c: may the text of a line lack its end, or the end of its last value? */
 /* Without its last word, if that may be half. */
