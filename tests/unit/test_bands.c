@@ -102,6 +102,47 @@ static void test_many(void **state)
 	fill(1000000);
 }
 
+/* Exits of two names, one band of each per column; a coarser one of the same items has the same sums. */
+static void test_names_and_coarser(void **state)
+{
+	struct bands *b = bands_new(), *coarse = bands_new();
+	uint64_t count[2] = {0}, ns = 0, sum = 0, nr = 0;
+
+	(void)state;
+	assert_non_null(b);
+	assert_non_null(coarse);
+	b->items_max = 600;
+	b->exit_names = true;
+	for (uint64_t i = 0; i < 23000; i++) {
+		struct timeline_slice s = {.kind = SLICE_KERNEL, .start_ns = 17 + i * 1000,
+					   .end_ns = 17 + i * 1000 + 100 + i % 7,
+					   .name = i % 3 ? "io" : "hlt"};
+
+		ns += s.end_ns - s.start_ns;
+		assert_int_equal(bands_add(b, &s), 0);
+		assert_true(b->nr_items < 600);
+	}
+	bands_end(b);
+	coarse->resolution_ns = 4 * b->resolution_ns;
+	for (uint32_t i = 0; i < b->track[0].nr; i++) {
+		const struct band_item *item = &b->track[0].item[i];
+
+		count[!strcmp(item->name, "io")] += item->count;
+		assert_int_equal(bands_add_item(coarse, 0, item), 0);
+	}
+	assert_int_equal(count[0], 7667);
+	assert_int_equal(count[1], 15333);
+	for (uint32_t i = 0; i < coarse->track[0].nr; i++) {
+		assert_int_equal(coarse->track[0].item[i].start_ns % coarse->resolution_ns, 0);
+		sum += coarse->track[0].item[i].ns;
+		nr += coarse->track[0].item[i].count;
+	}
+	assert_int_equal(sum, ns);
+	assert_int_equal(nr, 23000);
+	bands_free(coarse);
+	bands_free(b);
+}
+
 /* Each request is 1 ms long, each hundredth 50 ms: these are kept. */
 static void test_flows(void **state)
 {
@@ -157,6 +198,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_few),
 		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_names_and_coarser),
 		cmocka_unit_test(test_flows),
 		cmocka_unit_test(test_tracks),
 	};

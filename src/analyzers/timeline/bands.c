@@ -17,12 +17,14 @@ static int item_compare(const void *a, const void *b)
 		return x->is_band ? -1 : 1;
 	if (x->kind != y->kind)
 		return x->kind < y->kind ? -1 : 1;
-	return (x->ns > y->ns) - (x->ns < y->ns);
+	return x->is_band ? strcmp(x->name, y->name) : (x->ns > y->ns) - (x->ns < y->ns);
 }
 
-static bool same_band(const struct band_item *a, const struct band_item *b)
+static bool same_band(const struct bands *b, const struct band_item *x, const struct band_item *y)
 {
-	return a->is_band && b->is_band && a->start_ns == b->start_ns && a->kind == b->kind;
+	return x->is_band && y->is_band && x->start_ns == y->start_ns && x->kind == y->kind &&
+	       (!b->exit_names || (x->kind != SLICE_KERNEL && x->kind != SLICE_USERSPACE) ||
+		!strcmp(x->name, y->name));
 }
 
 static void band_join(struct band_item *band, const struct band_item *more)
@@ -69,7 +71,7 @@ static int band_add(struct bands *b, struct band_track *t, const struct band_ite
 	uint32_t first = t->nr > LOOK_BACK ? t->nr - LOOK_BACK : 0;
 
 	for (uint32_t i = t->nr; i-- > first;)
-		if (same_band(&t->item[i], part)) {
+		if (same_band(b, &t->item[i], part)) {
 			band_join(&t->item[i], part);
 			return 0;
 		}
@@ -191,6 +193,38 @@ static void flow_sort(struct band_flow *f)
 
 /* ---- public ---- */
 
+/* NULL: there are too many. */
+static struct band_track *band_track_get(struct bands *b, uint32_t track)
+{
+	uint32_t *index = &b->index[track];
+
+	if (!*index && b->nr_tracks == BANDS_TRACKS_MAX)
+		return NULL;
+	if (!*index) {
+		b->track[b->nr_tracks++] = (struct band_track){.track = track};
+		*index = b->nr_tracks;
+	}
+	return &b->track[*index - 1];
+}
+
+int bands_add_item(struct bands *b, uint32_t track, const struct band_item *item)
+{
+	struct band_track *t = band_track_get(b, track);
+	struct band_item column = *item;
+	int err;
+
+	if (!t) {
+		b->not_kept += item->count;
+		return 0;
+	}
+	if (item->is_band)
+		column.start_ns -= b->resolution_ns ? column.start_ns % b->resolution_ns : 0;
+	err = item->is_band ? band_add(b, t, &column) : item_add(b, t, item);
+	while (!err && b->nr_items >= b->items_max)
+		err = coarsen(b);
+	return err;
+}
+
 int bands_add(struct bands *b, const struct timeline_slice *s)
 {
 	struct band_item item = {.start_ns = s->start_ns,
@@ -198,27 +232,15 @@ int bands_add(struct bands *b, const struct timeline_slice *s)
 				 .longest_ns = s->end_ns - s->start_ns,
 				 .count = 1,
 				 .kind = s->kind};
-	uint32_t *index = &b->index[s->track];
-	int err;
+	struct band_track *t = band_track_get(b, s->track);
 
 	b->nr_slices++;
 	b->since_ns = s->start_ns < b->since_ns ? s->start_ns : b->since_ns;
 	b->until_ns = s->end_ns > b->until_ns ? s->end_ns : b->until_ns;
-	if (!*index && b->nr_tracks == BANDS_TRACKS_MAX) {
-		b->not_kept++;
-		return 0;
-	}
-	if (!*index) {
-		b->track[b->nr_tracks++] = (struct band_track){.track = s->track};
-		*index = b->nr_tracks;
-	}
 	snprintf(item.name, sizeof(item.name), "%s", s->name);
-	for (unsigned int i = 0; i < s->nr_flows; i++)
-		flow_add(b, s->flow[i], *index - 1, s);
-	err = item_add(b, &b->track[*index - 1], &item);
-	while (!err && b->nr_items >= BANDS_ITEMS_MAX)
-		err = coarsen(b);
-	return err;
+	for (unsigned int i = 0; t && i < s->nr_flows; i++)
+		flow_add(b, s->flow[i], (uint32_t)(t - b->track), s);
+	return bands_add_item(b, s->track, &item);
 }
 
 void bands_end(struct bands *b)
@@ -238,6 +260,7 @@ struct bands *bands_new(void)
 	if (!b)
 		return NULL;
 	b->since_ns = UINT64_MAX;
+	b->items_max = BANDS_ITEMS_MAX;
 	b->flows = HASH_TABLE(struct band_flow, 1, BANDS_FLOWS_MAX);
 	return b;
 }

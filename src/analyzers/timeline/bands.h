@@ -15,7 +15,7 @@
 #include "base/hash.h"
 
 enum {
-	BANDS_ITEMS_MAX = 8192,
+	BANDS_ITEMS_MAX = 8192, /* unless items_max is another one */
 	BANDS_TRACKS_MAX = 400,	   /* the first ones; slices of further tracks are counted */
 	BANDS_FLOWS_MAX = 1024,
 	BANDS_RESOLUTION_NS = 1000, /* the first one */
@@ -49,7 +49,8 @@ struct band_flow {
 
 struct bands {
 	struct band_track track[BANDS_TRACKS_MAX];
-	uint32_t nr_tracks, nr_items;
+	uint32_t nr_tracks, nr_items, items_max;
+	bool exit_names; /* exits of different names do not share a band */
 	uint32_t index[TIMELINE_TRACKS_MAX]; /* of a timeline's track: 1 + its index here; 0: not yet */
 	uint64_t resolution_ns;		     /* 0: all items are slices */
 	uint64_t since_ns, until_ns;	     /* of all slices */
@@ -64,6 +65,12 @@ void bands_free(struct bands *b);
 
 /* 0, or -ENOMEM with the error message set. */
 int bands_add(struct bands *b, const struct timeline_slice *s);
+
+/*
+ * Adds an item of another one, whose resolution divides this one's; arrows are not copied. 0, or -ENOMEM with the error
+ * message set.
+ */
+int bands_add_item(struct bands *b, uint32_t track, const struct band_item *item);
 
 /* After the last slice: items and flows' points are in order of time. */
 void bands_end(struct bands *b);
