@@ -8,7 +8,10 @@ set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_tools python3 openssl
 
+# The numbers of the messages.
+sed -n 's/^	\(HTTPD_[A-Z_]*\)\( = 1\)\?,$/\1/p' "$ROOT/src/exporter/httpd_messages.h" | awk '{ print $1 " = " NR }' >messages.py
 cat >turns.py <<'END'
+from messages import *
 import select, socket, ssl, struct, subprocess, sys
 program, clients, tls = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "tls"
 ours, theirs = socket.socketpair()
@@ -21,11 +24,11 @@ def receive():
     kind, size = struct.unpack("<II", ours.recv(8, socket.MSG_WAITALL))
     return kind, ours.recv(size, socket.MSG_WAITALL)
 def page_wanted():
-    if receive()[0] != 9:  # HTTPD_WANTED
+    if receive()[0] != HTTPD_WANTED:
         sys.exit("no request")
 def page_give():
-    send(10, b"# HELP x y\nx 1\n")  # HTTPD_PART
-    send(11)
+    send(HTTPD_PART, b"# HELP x y\nx 1\n")
+    send(HTTPD_END)
 
 def connect(address, data=b""):
     s = socket.socket()
@@ -46,9 +49,9 @@ request = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\
 context = ssl.create_default_context()
 context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
 if tls:
-    for kind, name in (1, "cert.pem"), (2, "key.pem"):
+    for kind, name in (HTTPD_CERT, "cert.pem"), (HTTPD_KEY, "key.pem"):
         send(kind, open(name, "rb").read() + b"\0")
-send(5, b"127.0.0.1:0\0")  # HTTPD_LISTEN
+send(HTTPD_LISTEN, b"127.0.0.1:0\0")
 port = int(receive()[1].rstrip(b"\0").rsplit(b":", 1)[1])
 
 def plain():

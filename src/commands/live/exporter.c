@@ -7,8 +7,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/signalfd.h>
 
 #include "base/array.h"
 #include "base/clock.h"
@@ -247,20 +245,6 @@ static int page_make(struct exporter *x, enum metric_format format, char **ret, 
 	return err;
 }
 
-static int page_send(struct exporter *x, const char *page, size_t len)
-{
-	int err = 0;
-
-	while (len && !err) {
-		size_t part = len < HELPER_MESSAGE_MAX ? len : HELPER_MESSAGE_MAX;
-
-		err = helper_send(&x->httpd, HTTPD_PART, page, part);
-		page += part;
-		len -= part;
-	}
-	return err ? err : helper_send(&x->httpd, HTTPD_END, NULL, 0);
-}
-
 static int request_answer(struct exporter *x)
 {
 	struct helper_head head;
@@ -277,7 +261,7 @@ static int request_answer(struct exporter *x)
 	if (!err)
 		err = page_make(x, format, &page, &len);
 	if (!err)
-		err = page_send(x, page, len);
+		err = exporter_page_send(&x->httpd, page, len);
 	free(page);
 	return err;
 }
@@ -367,20 +351,6 @@ static int exporter_loop(struct exporter *x)
 		}
 	}
 	return err;
-}
-
-static int signals_open(void)
-{
-	sigset_t set;
-	int fd;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return fd < 0 ? fail(-errno, "signalfd: %s", strerror(errno)) : fd;
 }
 
 /* ---- start ---- */
@@ -531,7 +501,7 @@ static int cmd_exporter(int argc, char **argv)
 	if (err)
 		return err;
 	x.message = malloc(HELPER_MESSAGE_MAX);
-	x.signals = x.message ? signals_open() : fail(-ENOMEM, "out of memory");
+	x.signals = x.message ? exporter_signals_open() : fail(-ENOMEM, "out of memory");
 	err = x.signals < 0 ? x.signals : exporter_start(&x);
 	if (!err)
 		err = exporter_loop(&x);

@@ -5,10 +5,9 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "base/helper.h"
-#include "base/options.h"
 #include "commands/live/top.h"
 #include "exporter/page.h"
+#include "exporter/server.h"
 
 struct exporter_events_options {
 	bool queues, downtime;	  /* which of them */
@@ -75,32 +74,5 @@ struct export_pushes exporter_push_counts(const struct exporter_push *p);
 
 /* The process that sends. */
 pid_t exporter_push_pid(const struct exporter_push *p);
-
-struct exporter_server {
-	const char *listen, *cert, *key, *passwords; /* files, or NULL */
-	struct text_list hosts; /* --host */
-	bool insecure; /* listens also without TLS and passwords on addresses that other hosts can reach */
-};
-
-/*
- * `message`: HELPER_MESSAGE_MAX bytes, which get the address with its port. 0 or -errno with the error message set.
- */
-int exporter_server_start(const struct exporter_server *s, struct helper *httpd, void *message);
-
-/* The file of a Unix socket. */
-struct exporter_socket {
-	char *path; /* NULL: there is none */
-	dev_t dev;
-	ino_t ino;
-};
-
-/* Once hostrace-httpd listens. 0 or -errno with the error message set. */
-int exporter_socket_note(const struct exporter_server *s, struct exporter_socket *ret);
-
-/*
- * Deletes it if it is still that file: before hostrace-httpd is stopped, so that no other exporter finds a file that
- * nobody listens on, and puts its own there.
- */
-void exporter_socket_remove(struct exporter_socket *s);
 
 #endif

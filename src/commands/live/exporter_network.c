@@ -1,55 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What connects the exporter to the network: hostrace-http, which sends, and hostrace-httpd, which answers. Files are
- * read here, so that hostrace-httpd has to open none.
- */
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-
-#include "base/clock.h"
-#include "base/error.h"
-#include "base/read_full.h"
-#include "base/safe_path.h"
-#include "commands/common/command.h"
-#include "commands/live/exporter.h"
-#include "exporter/httpd_messages.h"
-#include "fetch/http.h"
-
-/* The file may be a FIFO that nobody writes to: a signal, which the exporter blocks, ends the process meanwhile. */
-static ssize_t file_or_fifo_read(const char *path, char *text, size_t size)
-{
-	sigset_t none, before;
-	ssize_t len;
-
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, &before);
-
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	len = fd < 0 ? -errno : read_full(fd, text, size);
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	return len;
-}
-
-/* Reads a text file of less than `size` bytes, terminated. 0 or -errno with the error message set. */
-static int exporter_file_read(const char *path, char *text, size_t size)
-{
-	ssize_t len = file_or_fifo_read(path, text, size);
-
-	if (len < 0)
-		return fail((int)len, "cannot read %s: %s", path, strerror((int)-len));
-	if ((size_t)len == size || memchr(text, '\0', (size_t)len))
-		return fail(-EINVAL, "%s: not a text file of less than %zu bytes", path, size);
-	text[len] = '\0';
-	return 0;
-}
-
-/*
  * exporter --otlp: sends the figures to a receiver of OpenTelemetry's protocol at intervals, through hostrace-http. One
  * request is on its way at a time; the exporter does not wait for it. A request that fails is not repeated: all figures
  * are totals, so that the next one has what it had.
  */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "commands/common/command.h"
+#include "commands/live/exporter.h"
+#include "exporter/server.h"
+#include "fetch/http.h"
 
 /* As OpenTelemetry's exporters wait for an answer. */
 #define ANSWER_NS (10 * NS_PER_S)
@@ -230,65 +192,4 @@ struct export_pushes exporter_push_counts(const struct exporter_push *p)
 pid_t exporter_push_pid(const struct exporter_push *p)
 {
 	return http_pid(p->http);
-}
-
-/* ---- the server ---- */
-
-static int file_send(struct helper *httpd, unsigned int kind, const char *path, char *message)
-{
-	int err = path ? exporter_file_read(path, message, HELPER_MESSAGE_MAX) : 0;
-
-	if (!err && path)
-		err = helper_send(httpd, kind, message, strlen(message) + 1);
-	explicit_bzero(message, HELPER_MESSAGE_MAX);
-	return err;
-}
-
-int exporter_server_start(const struct exporter_server *s, struct helper *httpd, void *message)
-{
-	unsigned int kind = s->insecure ? HTTPD_LISTEN_INSECURE : HTTPD_LISTEN;
-	struct helper_head head = {0};
-	int err = helper_start(httpd, "hostrace-httpd");
-
-	if (!err)
-		err = file_send(httpd, HTTPD_CERT, s->cert, message);
-	if (!err)
-		err = file_send(httpd, HTTPD_KEY, s->key, message);
-	if (!err)
-		err = file_send(httpd, HTTPD_USERS, s->passwords, message);
-	for (unsigned int i = 0; !err && i < s->hosts.nr; i++)
-		err = helper_send(httpd, HTTPD_HOST, s->hosts.item[i],
-				  strlen(s->hosts.item[i]) + 1);
-	if (!err)
-		err = helper_send(httpd, kind, s->listen, strlen(s->listen) + 1);
-	if (!err)
-		err = helper_receive(httpd, &head, message);
-	if (err)
-		return err;
-	if (!head.len || ((char *)message)[head.len - 1])
-		return fail(-EPROTO, "hostrace-httpd sent an unknown message");
-	return head.kind == HTTPD_READY ? 0 : fail(-EADDRNOTAVAIL, "%s", (char *)message);
-}
-
-int exporter_socket_note(const struct exporter_server *s, struct exporter_socket *ret)
-{
-	struct stat st;
-	int err;
-
-	if (strncmp(s->listen, "unix:", 5))
-		return 0;
-	err = safe_path_follow(s->listen + 5, &ret->path, &st);
-	ret->dev = st.st_dev;
-	ret->ino = st.st_ino;
-	return err;
-}
-
-void exporter_socket_remove(struct exporter_socket *s)
-{
-	struct stat st;
-
-	if (s->path && !lstat(s->path, &st) && st.st_dev == s->dev && st.st_ino == s->ino)
-		safe_path_unlink(s->path);
-	free(s->path);
-	s->path = NULL;
 }

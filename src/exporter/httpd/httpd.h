@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 
 enum {
 	CONNECTIONS_MAX = 48,	      /* without password */
@@ -165,5 +166,14 @@ enum login login_check(struct logins *l, const uint8_t *peer, const char *name,
 
 /* The page at "/" of the text that Prometheus gets. malloc()ed; NULL: out of memory. */
 char *front_page(const char *metrics, size_t *ret_len);
+
+/* The path below /TOKEN/; NULL: the URL has another token, or none. */
+const char *asked_path(const char *token, const char *url);
+
+/* The message HTTPD_ASKED of a request: its length, or -E2BIG. */
+ssize_t asked_make(struct MHD_Connection *c, const char *path, char *text, size_t size);
+
+/* Those of each answer of `hostrace view`. */
+void asked_headers(struct MHD_Response *r, const char *type);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * hostrace-httpd: serves the pages of `hostrace exporter` by libmicrohttpd, in a process without privileges. The
- * messages are in exporter/httpd_messages.h.
+ * hostrace-httpd: serves the pages of `hostrace exporter` and of `hostrace view` by libmicrohttpd, in a process without
+ * privileges. The messages are in exporter/httpd_messages.h.
  */
 #include <errno.h>
 #include <poll.h>
@@ -45,6 +45,7 @@ struct server {
 	struct connections connections;
 	struct hosts hosts;
 	char *cert, *key, *passwords; /* malloc()ed texts; NULL: none */
+	char *token;		      /* of `hostrace view`; NULL: the pages of the exporter */
 	struct logins logins;	      /* of users in passwords */
 	char problem[256];	      /* the first one that libmicrohttpd reports */
 	uint8_t *message;	      /* HELPER_MESSAGE_MAX bytes */
@@ -72,12 +73,13 @@ static int part_add(struct server *s, const struct helper_head *head)
 	return 0;
 }
 
-static int page_receive(struct server *s, enum metric_format format)
+/* `err`: of the request. */
+static int parts_receive(struct server *s, int err)
 {
 	struct helper_head head;
-	uint8_t wanted = (uint8_t)format;
-	int err = helper_reply(HTTPD_WANTED, &wanted, sizeof(wanted));
 
+	s->page = NULL;
+	s->len = 0;
 	while (!err) {
 		err = helper_request(&head, s->message);
 		if (!err && head.kind == HTTPD_END)
@@ -89,13 +91,18 @@ static int page_receive(struct server *s, enum metric_format format)
 	return err;
 }
 
+static int page_receive(struct server *s, enum metric_format format)
+{
+	uint8_t wanted = (uint8_t)format;
+
+	return parts_receive(s, helper_reply(HTTPD_WANTED, &wanted, sizeof(wanted)));
+}
+
 /* NULL: there is none. */
 static struct MHD_Response *page_make(struct server *s, enum metric_format format)
 {
 	struct MHD_Response *r;
 
-	s->page = NULL;
-	s->len = 0;
 	if (page_receive(s, format)) {
 		free(s->page);
 		return NULL;
@@ -211,6 +218,49 @@ static struct MHD_Response *front_response(struct server *s)
 	return s->made.front = r;
 }
 
+/* ---- of `hostrace view` ---- */
+
+struct asked_answer {
+	uint16_t status;
+	char type[64];
+};
+
+static int asked_receive(struct server *s, size_t len, struct asked_answer *ret)
+{
+	struct helper_head head;
+	int err = helper_reply(HTTPD_ASKED, s->message, len);
+
+	if (!err)
+		err = helper_request(&head, s->message);
+	if (!err && (head.kind != HTTPD_HEAD || head.len <= sizeof(ret->status) ||
+		     head.len > sizeof(*ret) || s->message[head.len - 1]))
+		err = -EPROTO;
+	if (!err)
+		memcpy(ret, s->message, head.len);
+	return parts_receive(s, err);
+}
+
+static enum MHD_Result asked_reply(struct server *s, struct MHD_Connection *c, const char *path)
+{
+	struct asked_answer answer;
+	struct MHD_Response *r = NULL;
+	ssize_t len = path ? asked_make(c, path, (char *)s->message, HELPER_MESSAGE_MAX) : 0;
+
+	if (!path)
+		return text_reply(c, MHD_HTTP_FORBIDDEN,
+				  "the address that 'hostrace view' printed has a token\n");
+	if (len < 0)
+		return text_reply(c, MHD_HTTP_URI_TOO_LONG, "the request is too long\n");
+	if (!asked_receive(s, (size_t)len, &answer))
+		r = MHD_create_response_from_buffer(s->len, s->page, MHD_RESPMEM_MUST_FREE);
+	if (!r) {
+		free(s->page);
+		return text_reply(c, MHD_HTTP_SERVICE_UNAVAILABLE, "hostrace sent no page\n");
+	}
+	asked_headers(r, answer.type);
+	return reply(c, answer.status, r);
+}
+
 /* Demands a password, or another one, now or later. */
 static enum MHD_Result password_reply(struct MHD_Connection *c, enum login login)
 {
@@ -284,6 +334,7 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 {
 	struct server *s = arg;
 	struct MHD_Response *page;
+	const char *path;
 	unsigned int refused;
 	enum login login;
 
@@ -296,7 +347,8 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 		*upload_len = 0;
 		return MHD_YES;
 	}
-	if (!connections_may_ask(&s->connections, c))
+	path = s->token ? asked_path(s->token, url) : NULL;
+	if (!path && !connections_may_ask(&s->connections, c))
 		return text_reply(c, MHD_HTTP_SERVICE_UNAVAILABLE,
 				  "too many requests on one connection\n");
 	refused = host_refused(s, c, version);
@@ -309,11 +361,13 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 					  : "unknown host; see --host in hostrace-exporter(1)\n");
 	}
 	login = login_of(s, c);
-	connections_answer(&s->connections, c, login == LOGIN_FINE && s->passwords);
+	connections_answer(&s->connections, c, path || (login == LOGIN_FINE && s->passwords));
 	if (login != LOGIN_FINE)
 		return password_reply(c, login);
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
 		return text_reply(c, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n");
+	if (s->token)
+		return asked_reply(s, c, path);
 	if (strcmp(url, "/") && strcmp(url, "/metrics"))
 		return text_reply(c, MHD_HTTP_NOT_FOUND, "no such page; try /metrics\n");
 	page = !url[1] ? front_response(s)
@@ -368,12 +422,13 @@ static int setting_keep(struct server *s, const struct helper_head *head)
 	char **to = head->kind == HTTPD_CERT	? &s->cert
 		    : head->kind == HTTPD_KEY	? &s->key
 		    : head->kind == HTTPD_USERS ? &s->passwords
+		    : head->kind == HTTPD_TOKEN ? &s->token
 						: NULL;
 
 	if (head->kind == HTTPD_HOST && head->len && !s->message[head->len - 1])
 		return hosts_add(&s->hosts, (char *)s->message);
 	if (!to || *to || !head->len || s->message[head->len - 1])
-		return fail(-EPROTO, "hostrace-httpd is started by 'hostrace exporter' only");
+		return fail(-EPROTO, "hostrace-httpd is not a command of its own");
 	*to = strdup((char *)s->message);
 	explicit_bzero(s->message, head->len);
 	if (!*to)
@@ -398,7 +453,7 @@ static int settings_receive(struct server *s, struct helper_head *head)
 	if (err || kept)
 		return err ? err : kept;
 	if (!head->len || s->message[head->len - 1])
-		return fail(-EPROTO, "hostrace-httpd is started by 'hostrace exporter' only");
+		return fail(-EPROTO, "hostrace-httpd is not a command of its own");
 	return 0;
 }
 
