@@ -59,11 +59,12 @@ HTTP	  := $(BUILD)/hostrace-http
 HTTP_SRCS := $(call sources,src/fetch/http/*.c) $(HELPER_SRCS)
 HTTP_OBJS := $(HTTP_SRCS:%.c=$(BUILD)/%.o)
 
-# The server of `hostrace exporter`, the only program that is linked to libmicrohttpd.
+# The server of `hostrace exporter` and `hostrace view`, the only program that is linked to libmicrohttpd.
 HTTPD	   := $(BUILD)/hostrace-httpd
 HTTPD_PKGS = libmicrohttpd libseccomp
 HTTPD_SRCS := $(call sources,src/exporter/httpd/*.c) src/exporter/format.c src/exporter/hosts.c $(HELPER_SRCS)
 HTTPD_OBJS := $(HTTPD_SRCS:%.c=$(BUILD)/%.o)
+HTTPD_BUILT := $(if $(filter 1,$(LIVE))$(shell pkg-config --exists libmicrohttpd 2>/dev/null && echo 1),$(HTTPD))
 
 # Decodes code of a VM's executable, the only program that is linked to libcapstone.
 DECODE	    := $(BUILD)/hostrace-decode
@@ -124,7 +125,7 @@ CFLAGS	:= $(CFLAGS) $(PREFIX_MAP) -MMD -MP $(if $(filter 1,$(WERROR)),-Werror)
 .DELETE_ON_ERROR:
 .PHONY: all help deps demo check check-live bench fuzz lint docs install uninstall clean FORCE
 
-all: $(BUILD)/hostrace $(HTTP) $(if $(filter 1,$(LIVE)),$(HTTPD) $(DECODE))
+all: $(BUILD)/hostrace $(HTTP) $(HTTPD_BUILT) $(if $(filter 1,$(LIVE)),$(DECODE))
 
 $(BUILD)/hostrace: $(OBJS)
 	$(call say,LD,$@)
@@ -285,4 +286,4 @@ help:
 	@:
 
 # Tests, the rig, the demo guest, the manual.
-include $(call sources,tests/*.mk tests/*/*.mk tests/live/*/*.mk src/library/*.mk src/guestside/*/*.mk src/output/*/*.mk doc/*.mk)
+include $(call sources,tests/*.mk tests/*/*.mk tests/live/*/*.mk src/library/*.mk src/guestside/*/*.mk src/output/*/*.mk src/browse/*.mk doc/*.mk)

@@ -33,6 +33,7 @@ cp "$root"/doc/tutorial/slow.hrt .
 "$hostrace" timeline slow.hrt --since 87s --period 500ms -f svg -o "$root/doc/tutorial/waits.svg"
 
 ls -l "$out" "$root"/doc/tutorial/*.svg
-command -v chromium >/dev/null || { echo "pictures.sh: no chromium: doc/report.png stays"; exit 0; }
+command -v chromium >/dev/null || { echo "pictures.sh: no chromium: doc/report.png and doc/view.png stay"; exit 0; }
 "$hostrace" report -i demo.hrt -o report.html
 PYTHONDONTWRITEBYTECODE=1 python3 "$root/scripts/report_picture.py" report.html "$root/doc/report.png"
+"$root"/scripts/view_picture.py slow.hrt "$root/doc/view.png" 87000000000 87500000000

@@ -40,6 +40,7 @@
 	COMMAND(profile) \
 	COMMAND(sync) \
 	COMMAND(timeline) \
+	COMMAND(view) \
 	COMMAND(requests) \
 	COMMAND(diff) \
 	COMMAND(baseline) \

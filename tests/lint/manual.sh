@@ -164,7 +164,8 @@ for shell in bash zsh fish; do
 	done | sort -u | comm -23 - <(completed $shell))"
 done
 
-# Examples that need no privileges (prompt "$") are run, up to the first pipe, with small traces of the names they use.
+# Examples that need no privileges (prompt "$") are run, up to the first pipe, with small traces of the names they use,
+# but for `view`, which serves until ^C (tests/page/view.py).
 rule "examples run" "$(
 	dir=$(mktemp -d)
 	program=$(realpath "$hostrace")
@@ -180,7 +181,7 @@ rule "examples run" "$(
 	cp tests/cases/heap/trace.txt "$dir/heap.hrt"
 	cp tests/cases/guest-clock/host.hrt "$dir/vm.hrt"
 	cp tests/cases/guest-clock/guest.dat "$dir/guest.dat"
-	cd doc/man && grep -hoE '^\$ hostrace [^|;&>]*' ./*.scd ../cookbook.md | sort -u | cut -d' ' -f 3- | while read -r line; do
+	cd doc/man && grep -hoE '^\$ hostrace [^|;&>]*' ./*.scd ../cookbook.md | grep -v '^\$ hostrace view ' | sort -u | cut -d' ' -f 3- | while read -r line; do
 		# The shell evaluates quotes in the example.
 		(cd "$dir" && eval "timeout 60 '$program' $line" >out 2>err </dev/null)
 		status=$?

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Requests of the page and their answers, all JSON but the page's own files. Times are ns after the trace's start.
+ *
+ *	GET /tracks			what the recording has, and how its timeline is drawn
+ *	GET /window?from=&to=&width=	its slices and bands in a window
+ *	GET /find?text=&after=&track=	where the next item begins whose name or state has this text
+ *	GET /report/NAME?from=&to=	what `hostrace NAME -f json --since FROM --until TO` prints
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <strings.h>
+
+#include "base/error.h"
+#include "base/json_text.h"
+#include "base/units.h"
+#include "browse/internal.h"
+#include "browse/answers.h"
+#include "browse_page.h"
+#include "event/losses.h"
+#include "output/palette.h"
+#include "reports/head.h"
+
+#define TYPE_JSON "application/json"
+
+struct parameters {
+	uint64_t from_ns, to_ns, after_ns, width, track;
+	const char *text, *report;
+	char since[32], until[32]; /* from_ns, to_ns as options */
+	const char *wrong; /* the name of one that is not right */
+};
+
+/* ---- parameters ---- */
+
+static const char *text_next(const char **at, const char *end)
+{
+	const char *text = *at, *nul = memchr(text, '\0', (size_t)(end - text));
+
+	*at = nul ? nul + 1 : end;
+	return nul ? text : NULL;
+}
+
+static void parameter_read(struct parameters *p, const char *name, const char *value)
+{
+	const struct {
+		const char *name;
+		uint64_t *to;
+	} numbers[] = {{"from", &p->from_ns}, {"to", &p->to_ns}, {"after", &p->after_ns},
+		       {"width", &p->width},  {"track", &p->track}};
+
+	if (!strcmp(name, "text"))
+		p->text = value;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		if (!strcmp(name, numbers[i].name) && parse_u64(value, numbers[i].to))
+			p->wrong = numbers[i].name;
+}
+
+static struct parameters parameters_of(const struct browse *b, const char *at, const char *end)
+{
+	struct parameters p = {
+		.to_ns = b->end_ns - b->start_ns, .width = 1024, .track = UINT64_MAX};
+	const char *name, *value;
+
+	while ((name = text_next(&at, end)) && (value = text_next(&at, end)))
+		parameter_read(&p, name, value);
+	if (p.to_ns <= p.from_ns || p.to_ns > INT64_MAX - b->start_ns)
+		p.wrong = p.wrong ?: "to";
+	snprintf(p.since, sizeof(p.since), "%" PRIu64 "ns", p.from_ns);
+	snprintf(p.until, sizeof(p.until), "%" PRIu64 "ns", p.to_ns);
+	if (!p.width || p.width > BROWSE_WIDTH_MAX)
+		p.wrong = p.wrong ?: "width";
+	return p;
+}
+
+/* ---- answers ---- */
+
+static int answer_json(struct browse_answer *a, unsigned int status, json_t *json)
+{
+	a->status = status;
+	a->type = TYPE_JSON;
+	a->text = json ? json_text_make(json, JSON_PRESERVE_ORDER | JSON_COMPACT) : NULL;
+	a->len = a->text ? strlen(a->text) : 0;
+	json_decref(json);
+	return a->text ? 0 : fail(-ENOMEM, "out of memory");
+}
+
+static int answer_error(struct browse_answer *a, unsigned int status, const char *text)
+{
+	return answer_json(a, status, json_pack("{s:o}", "error", json_text(text)));
+}
+
+static int answer_file(struct browse_answer *a, const char *type, const unsigned char *data,
+		       size_t len)
+{
+	a->status = 200;
+	a->type = type;
+	a->text = malloc(len);
+	a->len = len;
+	if (!a->text)
+		return fail(-ENOMEM, "out of memory");
+	memcpy(a->text, data, len);
+	return 0;
+}
+
+/* ---- /tracks ---- */
+
+static json_t *kinds_json(void)
+{
+	json_t *list = json_array();
+
+	for (unsigned int k = 0; k < SLICE_KINDS; k++)
+		json_array_append_new(list, json_pack("[s,s]", slice_kind_name(k),
+						      palette_fill(slice_kind_name(k))));
+	return list;
+}
+
+static json_t *tracks_json(const struct browse *b)
+{
+	const struct timeline *t = browse_timeline(b);
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < b->bands->nr_tracks; i++) {
+		uint32_t id = b->bands->track[i].track;
+		const struct timeline_track *tr = &t->track[id];
+		const struct timeline_group *g = &t->group[tr->group];
+
+		json_array_append_new(
+			list, json_pack("{s:I,s:I,s:o,s:b,s:o,s:I,s:I}", "id", (json_int_t)id,
+					"group_id", (json_int_t)tr->group, "group",
+					json_text(g->name), "guest", g->guest, "name",
+					json_text(tr->name), "tid", (json_int_t)tr->tid, "order",
+					(json_int_t)tr->order));
+	}
+	return list;
+}
+
+static int tracks_answer(const struct browse *b, struct browse_answer *a)
+{
+	json_t *answer = inputs_head(b->set, "view", NULL);
+
+	json_object_update_new(
+		answer,
+		json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o}", "from_ns",
+			  (json_int_t)(input_set_start_ns(b->set) - b->start_ns), "to_ns",
+			  (json_int_t)(b->end_ns - b->start_ns), "resolution_ns",
+			  (json_int_t)b->bands->resolution_ns, "slices",
+			  (json_int_t)b->bands->nr_slices, "slices_left_out",
+			  (json_int_t)(b->bands->not_kept + browse_timeline(b)->not_drawn),
+			  "losses_left_out", (json_int_t)browse_index(b)->losses_left_out, "kinds",
+			  kinds_json(), "tracks", tracks_json(b)));
+	return answer_json(a, 200, answer);
+}
+
+/* ---- /find ---- */
+
+static bool item_matches(const struct band_item *item, const char *text)
+{
+	return strcasestr(item->name, text) || strcasestr(slice_kind_name(item->kind), text);
+}
+
+static const struct band_item *found_in(const struct band_track *t, uint64_t after_ns,
+					const char *text)
+{
+	for (uint32_t i = 0; i < t->nr; i++)
+		if (t->item[i].start_ns > after_ns && item_matches(&t->item[i], text))
+			return &t->item[i];
+	return NULL;
+}
+
+static json_t *found_json(const struct browse *b, const struct band_item *item, uint32_t track)
+{
+	bool band = item->is_band;
+	uint64_t at = item->start_ns > b->start_ns ? item->start_ns - b->start_ns : 0;
+
+	return json_pack("{s:I,s:I,s:I,s:s,s:I,s:b,s:o}", "track", (json_int_t)track, "from_ns",
+			 (json_int_t)at, "to_ns",
+			 (json_int_t)(at + (band ? b->bands->resolution_ns : item->ns)), "kind",
+			 slice_kind_name(item->kind), "count", (json_int_t)item->count, "band",
+			 band, "name", json_text(item->name));
+}
+
+static int find_answer(const struct browse *b, const struct parameters *p, struct browse_answer *a)
+{
+	const struct band_item *first = NULL;
+	uint32_t track = 0;
+
+	if (!p->text || !*p->text)
+		return answer_error(a, 400, "missing text");
+	for (uint32_t i = 0; i < b->bands->nr_tracks; i++) {
+		const struct band_track *t = &b->bands->track[i];
+		const struct band_item *item;
+
+		if (p->track != UINT64_MAX && p->track != t->track)
+			continue;
+		item = found_in(t, b->start_ns + p->after_ns, p->text);
+		if (!item || (first && first->start_ns <= item->start_ns))
+			continue;
+		first = item;
+		track = t->track;
+	}
+	return answer_json(a, 200,
+			   json_pack("{s:o}", "found",
+				     first ? found_json(b, first, track) : json_null()));
+}
+
+/* ---- /report ---- */
+
+static void no_note(const char *fmt, ...)
+{
+	(void)fmt;
+}
+
+/* As its command opens them: with the guests' traces that were saved next to the recording if it reads them. */
+static int inputs_open(const struct input_options *options, bool guests, struct input_set **ret)
+{
+	int err = input_set_new(options, ret);
+
+	if (err)
+		return fail(err, "out of memory");
+	if (guests)
+		input_set_add_companions(*ret, no_note);
+	return 0;
+}
+
+/* The whole recording is what the command reads without --since and --until. */
+static void window_set(const struct browse *b, const struct parameters *p, struct input_options *o)
+{
+	bool end = p->to_ns >= b->end_ns - b->start_ns && b->set->until_ns == UINT64_MAX;
+
+	o->since = o->until = o->period = (struct time_arg){0};
+	o->is_absolute = true;
+	if (p->from_ns)
+		o->since = (struct time_arg){p->since, b->start_ns + p->from_ns};
+	if (!end)
+		o->until = (struct time_arg){p->until, b->start_ns + p->to_ns};
+}
+
+static int report_make(const struct browse *b, const struct browse_report_def *def,
+		       const struct parameters *p, json_t **ret)
+{
+	_cleanup_input_set_ struct input_set *set = NULL;
+	struct input_options options = *b->set->options;
+	struct query query = {.command = def->name, .input = &options, .of = def->of};
+	struct result r;
+	int err;
+
+	window_set(b, p, &options);
+	err = result_init(&r, def->ops, &query);
+	if (!err)
+		err = inputs_open(&options, r.reads & READ_GUESTS, &set);
+	if (!err)
+		err = report_run(&r, set);
+	if (!err)
+		err = result_tree(&r, 0, NULL, ret);
+	result_close(&r);
+	return err;
+}
+
+static int report_answer_make(const struct browse *b, const struct parameters *p,
+			      struct browse_answer *a)
+{
+	const struct browse_report_def *def = browse_report_find(p->report);
+	json_t *answer = NULL;
+
+	if (!def)
+		return answer_error(a, 404, "no such report");
+	if (report_make(b, def, p, &answer)) {
+		json_decref(answer);
+		return answer_error(a, 500, error_text());
+	}
+	return answer_json(a, 200, answer);
+}
+
+/* ---- /window ---- */
+
+static int window_answer(struct browse *b, const struct parameters *p, struct browse_answer *a)
+{
+	struct browse_window w;
+	int err = browse_window(b, p->from_ns, p->to_ns, (unsigned int)p->width, &w);
+
+	if (err)
+		err = answer_error(a, 500, error_text());
+	else
+		err = browse_window_json(b, &w, a);
+	browse_window_close(&w);
+	return err;
+}
+
+/* ---- public ---- */
+
+int browse_answer(struct browse *b, const char *request, size_t len, struct browse_answer *ret)
+{
+	const char *end = request + len, *path = text_next(&request, end);
+	struct parameters p;
+
+	*ret = (struct browse_answer){0};
+	if (!path)
+		return answer_error(ret, 400, "malformed request");
+	if (!strcmp(path, ""))
+		return answer_file(ret, "text/html; charset=utf-8", browse_html,
+				   sizeof(browse_html));
+	if (!strcmp(path, "view.js"))
+		return answer_file(ret, "text/javascript; charset=utf-8", browse_script,
+				   sizeof(browse_script));
+	if (!strcmp(path, "view.css"))
+		return answer_file(ret, "text/css; charset=utf-8", browse_style,
+				   sizeof(browse_style));
+	if (!strcmp(path, "tracks"))
+		return tracks_answer(b, ret);
+	p = parameters_of(b, request, end);
+	if (p.wrong)
+		return answer_json(ret, 400, json_pack("{s:o}", "error",
+						       json_sprintf("invalid %s", p.wrong)));
+	if (!strcmp(path, "window"))
+		return window_answer(b, &p, ret);
+	if (!strcmp(path, "find"))
+		return find_answer(b, &p, ret);
+	p.report = strncmp(path, "report/", 7) ? "" : path + 7;
+	if (*p.report)
+		return report_answer_make(b, &p, ret);
+	return answer_error(ret, 404, "no such page");
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef HOSTRACE_BROWSE_INTERNAL_H
+#define HOSTRACE_BROWSE_INTERNAL_H
+
+#include "browse/browse.h"
+#include "event/thread_names.h"
+#include "reports/drawing.h"
+#include "reports/reports.h"
+
+/* Draws the timeline of a pass to slice(). */
+struct browse_drawing {
+	struct drawing d;
+	struct thread_names *names; /* of the index: owned; of a window: those of the index */
+	bool keeps_names;
+	struct browse_loss *loss;
+	unsigned int nr_losses;
+	uint64_t losses_left_out;
+};
+
+struct browse_pass {
+	struct thread_names *names; /* that know all events; NULL: they are made */
+	void (*slice)(void *arg, struct timeline *t, const struct timeline_slice *s);
+	void *arg;
+	uint64_t from_ns, to_ns; /* absolute: what is drawn; 0, 0: all */
+};
+
+extern const struct report_ops browse_report;
+
+struct browse {
+	struct input_set *set; /* borrowed */
+	struct bands *bands;
+	struct query query;
+	struct browse_pass pass;
+	struct result result; /* its state is the index's browse_drawing */
+	uint64_t start_ns, end_ns; /* absolute: of the trace */
+	int err;		   /* of bands_add() */
+};
+
+static inline const struct browse_drawing *browse_index(const struct browse *b)
+{
+	return b->result.state;
+}
+
+static inline const struct timeline *browse_timeline(const struct browse *b)
+{
+	return browse_index(b)->d.t;
+}
+
+#endif
