@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Requests of the page and their answers, all JSON but the page's own files. Times are ns after the trace's start.
+ * Requests of the page and their answers, all JSON but a picture and the page's own files. Times are ns
+ * after the trace's start.
  *
  *	GET /tracks			what the recording has, and how its timeline is drawn
  *	GET /window?from=&to=&width=	its slices and bands in a window
  *	GET /find?text=&after=&track=	where the next item begins whose name or state has this text
+ *	GET /timeline.svg?from=&to=	what `hostrace timeline -f svg --since FROM --until TO` writes
  *	GET /report/NAME?from=&to=	what `hostrace NAME -f json --since FROM --until TO` prints
  */
 #include <errno.h>
@@ -235,12 +237,14 @@ static void window_set(const struct browse *b, const struct parameters *p, struc
 		o->until = (struct time_arg){p->until, b->start_ns + p->to_ns};
 }
 
+/* `out`: of a report that is written while it is read; NULL: its answer is *ret. */
 static int report_make(const struct browse *b, const struct browse_report_def *def,
-		       const struct parameters *p, json_t **ret)
+		       const struct parameters *p, const struct output *out, json_t **ret)
 {
 	_cleanup_input_set_ struct input_set *set = NULL;
 	struct input_options options = *b->set->options;
-	struct query query = {.command = def->name, .input = &options, .of = def->of};
+	struct query query = {
+		.command = def->name, .input = &options, .of = def->of, .out = out};
 	struct result r;
 	int err;
 
@@ -251,7 +255,7 @@ static int report_make(const struct browse *b, const struct browse_report_def *d
 	if (!err)
 		err = report_run(&r, set);
 	if (!err)
-		err = result_tree(&r, 0, NULL, ret);
+		err = out ? result_write(&r, out) : result_tree(&r, 0, NULL, ret);
 	result_close(&r);
 	return err;
 }
@@ -264,11 +268,29 @@ static int report_answer_make(const struct browse *b, const struct parameters *p
 
 	if (!def)
 		return answer_error(a, 404, "no such report");
-	if (report_make(b, def, p, &answer)) {
+	if (report_make(b, def, p, NULL, &answer)) {
 		json_decref(answer);
 		return answer_error(a, 500, error_text());
 	}
 	return answer_json(a, 200, answer);
+}
+
+/* ---- /timeline.svg ---- */
+
+static int svg_answer(const struct browse *b, const struct parameters *p, struct browse_answer *a)
+{
+	static const struct browse_report_def timeline = {"timeline", &timeline_report, NULL};
+	struct output out = {.format = "svg", .file = open_memstream(&a->text, &a->len)};
+	int err = out.file ? report_make(b, &timeline, p, &out, NULL) : -ENOMEM;
+
+	a->status = 200;
+	a->type = "image/svg+xml";
+	if (out.file && fclose(out.file) && !err)
+		err = -ENOMEM;
+	if (!err)
+		return 0;
+	free(a->text);
+	return answer_error(a, 500, error_text());
 }
 
 /* ---- /window ---- */
@@ -313,6 +335,8 @@ int browse_answer(struct browse *b, const char *request, size_t len, struct brow
 						       json_sprintf("invalid %s", p.wrong)));
 	if (!strcmp(path, "window"))
 		return window_answer(b, &p, ret);
+	if (!strcmp(path, "timeline.svg"))
+		return svg_answer(b, &p, ret);
 	if (!strcmp(path, "find"))
 		return find_answer(b, &p, ret);
 	p.report = strncmp(path, "report/", 7) ? "" : path + 7;

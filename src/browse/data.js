@@ -110,6 +110,7 @@ function show(from, to) {
 	from = Math.min(Math.max(from, limits[0]), limits[1] - span);
 	view = [from, from + span];
 	history.replaceState(null, '', '#t=' + Math.round(view[0]) + '-' + Math.round(view[1]));
+	byId('svg').href = 'timeline.svg?' + new URLSearchParams({from: Math.floor(view[0]), to: Math.ceil(view[1])});
 	byId('from').value = timeText(view[0], span / 1000);
 	byId('to').value = timeText(view[1], span / 1000);
 	document.documentElement.dataset.ready = '0';

@@ -157,7 +157,10 @@ static int index_make(struct browse *b)
 	b->end_ns = input_set_end_ns(b->set) + 1; /* the first ns that is not in it */
 	if (b->bands->nr_slices && b->bands->until_ns > b->end_ns)
 		b->end_ns = b->bands->until_ns;
-	return 0;
+	return b->end_ns <= INT64_MAX
+		       ? 0
+		       : fail(-ERANGE, "its last timestamp is beyond 2^63 ns; select less "
+				       "with --until");
 }
 
 int browse_open(struct input_set *set, struct browse **ret)

@@ -152,6 +152,8 @@ function notesMake() {
 		notes.push(info.slices_left_out + ' items are left out: there are too many tracks');
 	if (info.losses_left_out)
 		notes.push(info.losses_left_out + ' losses are not drawn');
+	if (!info.tracks.length)
+		notes.push('nothing in this recording is drawn: a timeline is made of exits, virtqueues, threads and guests\' tasks');
 	for (const text of notes)
 		add(byId('caveats'), 'li', text);
 	byId('notes').hidden = !notes.length;
