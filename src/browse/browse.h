@@ -5,8 +5,8 @@
  * ones are sums by track, kind and, of exits, reason, in columns of that width. So the time of each kind in a window of
  * whole columns is exact, at any length of the recording.
  *
- *	window of more than BROWSE_EXACT_COLUMNS columns	from the index, columns joined to the width of a pixel
- *	a shorter one						its events are read, with those of one column before and
+ *	window of more than BROWSE_READ_ITEMS_MAX items		from the index, columns joined to the width of a pixel
+ *	any other one						its events are read, with those of one column before and
  *								after: what began earlier or ends later is long, and in
  *								the index
  */
@@ -19,7 +19,7 @@
 enum {
 	BROWSE_ITEMS_MAX = 1 << 19, /* of the index, of about 100 bytes each */
 	BROWSE_WINDOW_ITEMS_MAX = 1 << 15, /* of an answer: with more, its columns are wider than a pixel */
-	BROWSE_EXACT_COLUMNS = 128,
+	BROWSE_READ_ITEMS_MAX = 1 << 17, /* of a window that is read: what takes 0.1 s */
 	BROWSE_LOSSES_MAX = 4096,
 	BROWSE_WIDTH_MAX = 8192, /* pixels */
 };

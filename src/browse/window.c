@@ -115,6 +115,21 @@ static int index_put(struct reading *r, bool slices_only)
 	return err;
 }
 
+/* About how many slices the window has. */
+static uint64_t index_count(const struct bands *b, uint64_t since_ns, uint64_t until_ns)
+{
+	uint64_t count = 0;
+
+	for (uint32_t i = 0; i < b->nr_tracks; i++) {
+		const struct band_track *t = &b->track[i];
+
+		for (uint32_t k = item_find(t, since_ns - since_ns % b->resolution_ns);
+		     k < t->nr && t->item[k].start_ns < until_ns; k++)
+			count += t->item[k].count;
+	}
+	return count;
+}
+
 /* ---- of the events ---- */
 
 static bool same_text(const char *a, const char *b)
@@ -249,9 +264,10 @@ int browse_window(struct browse *b, uint64_t from_ns, uint64_t to_ns, unsigned i
 	if (err)
 		return err;
 	cell = (span_ns + width - 1) / width;
-	ret->exact = !column || span_ns / column < BROWSE_EXACT_COLUMNS;
 	r.since_ns = b->start_ns + from_ns;
 	r.until_ns = b->start_ns + to_ns;
+	ret->exact = !column ||
+		     index_count(b->bands, r.since_ns, r.until_ns) <= BROWSE_READ_ITEMS_MAX;
 	if (!ret->exact) {
 		cell = (cell + column - 1) / column * column;
 		r.since_ns -= r.since_ns % cell;
