@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """`hostrace view`: who may ask, what the server answers, and its page in a real browser. Its figures are those of
 `timeline -f json` and of the reports in the same window, also of a recording that is longer than the index. TAP."""
+import atexit
 import csv
 import http.client
 import json
@@ -25,6 +26,7 @@ class View:
     def __init__(self, trace, *options, env=None, wrapper=()):
         self.process = subprocess.Popen([*wrapper, HOSTRACE, "view", trace, *options], stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True, env=dict(os.environ, **(env or {})))
+        atexit.register(self.process.kill)  # if a test fails
         self.url = self.process.stdout.readline().strip()
         parts = urlsplit(self.url)
         self.host, self.path = parts.netloc, parts.path
