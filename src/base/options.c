@@ -420,6 +420,25 @@ bool option_is_given(const struct options_given *given, const struct option_row 
 	return array_any(given->nr, i, given->row[i] == o);
 }
 
+size_t option_bytes(const struct option_row *o)
+{
+	switch (o->kind) {
+	case OPT_FLAG:
+		return sizeof(bool);
+	case OPT_TEXT:
+		return sizeof(const char *);
+	case OPT_LIST:
+	case OPT_WORDS:
+		return sizeof(struct text_list);
+	case OPT_NUMBERS:
+		return sizeof(struct number_list);
+	case OPT_TIME:
+		return sizeof(struct time_arg);
+	default:
+		return sizeof(uint64_t);
+	}
+}
+
 int percent_parse(const char *option, const char *text, double *ret)
 {
 	char *end;

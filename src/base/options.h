@@ -7,6 +7,7 @@
 #define HOSTRACE_OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -90,6 +91,9 @@ void options_help(const struct option_row *const *tables, const char *unused, FI
 
 /* Is the word in the list, whose words are separated by blanks? The list may be NULL. */
 bool word_is_listed(const char *list, const char *word);
+
+/* The size of the variable that the row sets. */
+size_t option_bytes(const struct option_row *o);
 
 /* "10", "10%" as a part of 1: 0, or -EINVAL with the error message set. `option`: for the message. */
 int percent_parse(const char *option, const char *text, double *ret);

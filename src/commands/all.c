@@ -2,7 +2,7 @@
 /* Every command, in the order of `hostrace --help`. To add one, add its file to this folder and a line here. */
 #include <stddef.h>
 
-#include "commands/common/command.h"
+#include "commands/report_commands.h"
 
 /* clang-format off */
 #ifdef HOSTRACE_LIVE
@@ -24,34 +24,9 @@
 	COMMAND(ps) \
 	LIVE_COMMANDS(COMMAND) \
 	COMMAND(guest) \
-	COMMAND(info) \
-	COMMAND(list) \
-	COMMAND(exits) \
-	COMMAND(blame) \
-	COMMAND(sched) \
-	COMMAND(interrupts) \
-	COMMAND(downtime) \
-	COMMAND(ports) \
-	COMMAND(mmio) \
-	COMMAND(msrs) \
-	COMMAND(leaks) \
-	COMMAND(heap) \
-	COMMAND(virtio) \
-	COMMAND(profile) \
-	COMMAND(sync) \
-	COMMAND(timeline) \
+	REPORT_COMMANDS(COMMAND) \
 	COMMAND(view) \
-	COMMAND(requests) \
-	COMMAND(diff) \
 	COMMAND(baseline) \
-	COMMAND(diagnose) \
-	COMMAND(report) \
-	COMMAND(sql) \
-	COMMAND(summary) \
-	COMMAND(count) \
-	COMMAND(histogram) \
-	COMMAND(heatmap) \
-	COMMAND(list_spans) \
 	COMMAND(prof) \
 	COMMAND(prof_timed) \
 	COMMAND(prof_wait) \

@@ -42,6 +42,7 @@ static int sched_check(void)
 	_cleanup_free_ char *keys = by ? strdup(by) : NULL;
 	char *save = NULL;
 
+	query.by_tid = query.by_task = query.by_handler = false; /* of an earlier run */
 	if (by && query.loops)
 		return fail(-EINVAL, "--by and --loops exclude each other");
 	if (by && !keys)

@@ -391,6 +391,8 @@ static int question_answer(const struct query *query, struct input_set *in, cons
 	struct question q = {in, out};
 	int err;
 
+	if (!text && !schema && common.capture)
+		return fail_usage(-EINVAL, "no query; it has blanks or parentheses");
 	if (!text && !schema && !prompts()) {
 		text = script = script_read();
 		if (!text)
@@ -438,7 +440,7 @@ static int cmd_sql(int argc, char **argv)
 		return command_usage("--memory: at least %d MiB", SQL_MEMORY_MIN >> 20);
 	if (input_add_args(argc - (text != NULL), argv, OPTION_LIST_MAX))
 		return command_usage("%s", error_text());
-	if (!text && !schema && terminal_begin())
+	if (!text && !schema && !common.capture && terminal_begin())
 		return EXIT_USAGE;
 	input_given.allow_ticks = true;
 	if (output_open("text json jsonl csv", &out))

@@ -109,29 +109,6 @@ static void words_take(const struct command *c, char *line, struct words *w)
 	}
 }
 
-static size_t option_bytes(enum option_kind kind)
-{
-	switch (kind) {
-	case OPT_FLAG:
-		return sizeof(bool);
-	case OPT_TEXT:
-		return sizeof(const char *);
-	case OPT_LIST:
-	case OPT_WORDS:
-		return sizeof(struct text_list);
-	case OPT_NUMBERS:
-		return sizeof(struct number_list);
-	case OPT_TIME:
-		return sizeof(struct time_arg);
-	case OPT_U64:
-	case OPT_DURATION:
-	case OPT_SPAN:
-	case OPT_SIZE:
-		break;
-	}
-	return sizeof(uint64_t);
-}
-
 /* Copies the variables of all options to `buf`, or back from it. False: `size` is too small. */
 static bool options_copy(const struct option_row *const *tables, char *buf, size_t size, bool back)
 {
@@ -139,7 +116,7 @@ static bool options_copy(const struct option_row *const *tables, char *buf, size
 
 	for (; *tables; tables++)
 		for (const struct option_row *o = *tables; o->name; o++) {
-			size_t bytes = option_bytes(o->kind);
+			size_t bytes = option_bytes(o);
 
 			if (bytes > size - at)
 				return false;

@@ -116,6 +116,48 @@ bool columns_print(const char *command, FILE *out)
 	return any;
 }
 
+/* ---- of rows ---- */
+
+const struct column_def *columns_find(const struct table_def *t, const char *key)
+{
+	for (unsigned int b = 0; t && t->block[b]; b++)
+		for (const struct column_def *c = t->block[b]; c->key || c->head; c++)
+			if (c->key && !strcmp(c->key, key) && *c->doc)
+				return c;
+	return NULL;
+}
+
+/* How well a table fits: its command, the options that it needs, and how many keys of the row it has. */
+static int table_fit(const struct table_def *t, const char *command, const char *words,
+		     json_t *row)
+{
+	int fit = strcmp(t->command, command) ? 0 : 4;
+	const char *key;
+	json_t *value;
+
+	if (*t->options && !strstr(t->options, "-f csv"))
+		fit += strstr(words, t->options) ? 2 : -2;
+	json_object_foreach (row, key, value)
+		fit += columns_find(t, key) ? 8 : 0;
+	return fit;
+}
+
+const struct table_def *columns_table(const char *command, const char *words, json_t *row)
+{
+	const struct table_def *best = NULL;
+	int most = row ? 7 : 3;
+
+	for (const struct table_def *const *t = tables; *t; t++) {
+		int fit = table_fit(*t, command, words, row);
+
+		if (fit > most) {
+			most = fit;
+			best = *t;
+		}
+	}
+	return best;
+}
+
 /* ---- JSON Schema ---- */
 
 static const char *type_of(enum column_kind kind)

@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/memory.h"
 #include "base/progress.h"
+#include "commands/common/capture.h"
 #include "commands/common/command.h"
 #include "event/event.h"
 
@@ -56,8 +57,13 @@ int command_failed(void)
 	memory = noted || memory_failures(); /* libraries report it as something else */
 	if (memory || strstr(text, strerror(-error_code())))
 		limits_of_error(memory ? -ENOMEM : error_code(), limit, sizeof(limit));
-	fprintf(stderr, "hostrace: %s: %s%s%s%s\n", command_now->name, text,
-		memory && !noted ? " (out of memory)" : "", *limit ? "; " : "", limit);
+	if (common.capture)
+		capture_error(common.capture, "%s%s%s%s", text,
+			      memory && !noted ? " (out of memory)" : "", *limit ? "; " : "",
+			      limit);
+	else
+		fprintf(stderr, "hostrace: %s: %s%s%s%s\n", command_now->name, text,
+			memory && !noted ? " (out of memory)" : "", *limit ? "; " : "", limit);
 	return EXIT_FAILED;
 }
 
@@ -93,6 +99,10 @@ int command_usage(const char *fmt, ...)
 	va_end(ap);
 	is_last = !strcmp(text, error_text());
 	text_sanitize(text);
+	if (common.capture) {
+		capture_error(common.capture, "%s", text);
+		return EXIT_USAGE;
+	}
 	fprintf(stderr, "hostrace: %s%s%s", name, *name ? ": " : "", text);
 	if (!*text || text[strlen(text) - 1] != '?') /* not after "did you mean ...?" */
 		fprintf(stderr, "; see 'hostrace %s%s--help'", name, *name ? " " : "");
@@ -114,5 +124,9 @@ void command_note(const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	text_sanitize(text); /* names of files, VMs and sources */
+	if (common.capture) {
+		capture_note(common.capture, text);
+		return;
+	}
 	fprintf(stderr, "hostrace: %s\n", text);
 }

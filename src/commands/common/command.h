@@ -90,6 +90,7 @@ extern const struct option_row common_options[];
 struct common {
 	bool help, quiet, notes, verbose, no_pager;
 	const char *color; /* auto, always, never */
+	struct capture *capture; /* receives what the command prints (capture.h); NULL: it prints */
 };
 extern struct common common;
 

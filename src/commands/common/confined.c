@@ -97,6 +97,17 @@ int command_confine(const char *output)
 	return command_confine_two(output, NULL, NULL);
 }
 
+/* Another program's process, or one that is confined: what a confined command opens before. */
+static int captured_open(void)
+{
+	if (names_code() && !input_given.code.kallsyms) {
+		int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+
+		input_given.code.kallsyms = fd > 0 ? fd : 0;
+	}
+	return 0;
+}
+
 int command_confine_two(const char *output, const char *other, const char *made)
 {
 	_cleanup_confine_paths_ struct confine_paths *p = done ? NULL : confine_paths_new();
@@ -106,6 +117,8 @@ int command_confine_two(const char *output, const char *other, const char *made)
 				.paths = p};
 	int err;
 
+	if (common.capture)
+		return captured_open();
 	if (done)
 		return 0;
 	user_rights_only();

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 
 #include "base/error.h"
+#include "commands/common/capture.h"
 #include "commands/common/command.h"
 #include "commands/common/input.h"
 #include "commands/common/output.h"
@@ -23,31 +24,25 @@ enum {
 	STDOUT_BYTES = 1 << 16,
 };
 
-static struct {
-	const char *format, *file, *sort;
-	uint64_t limit;
-	bool wide;
-	const char *fallback; /* NULL: text */
-	bool is_trace;	      /* the file */
-} given;
+struct output_options output_given;
 
 /* clang-format off */
 const struct option_row output_options[] = {
-	{'f', "format", OPT_TEXT, &given.format, "FORMAT", "text (default), json, ...; see the manual page"},
-	{'o', "output", OPT_TEXT, &given.file,   "FILE",   "write the report to FILE, in the format of its suffix without -f (-: standard output)"},
-	{0,   "limit",  OPT_U64,  &given.limit,  "N",      "print at most N rows; 0: all"},
-	{0,   "sort",   OPT_TEXT, &given.sort,   "COLUMN", "sort by this column"},
-	{0,   "wide",   OPT_FLAG, &given.wide,   NULL,     "text: all columns, one line per row, nothing cut"},
+	{'f', "format", OPT_TEXT, &output_given.format, "FORMAT", "text (default), json, ...; see the manual page"},
+	{'o', "output", OPT_TEXT, &output_given.file,   "FILE",   "write the report to FILE, in the format of its suffix without -f (-: standard output)"},
+	{0,   "limit",  OPT_U64,  &output_given.limit,  "N",      "print at most N rows; 0: all"},
+	{0,   "sort",   OPT_TEXT, &output_given.sort,   "COLUMN", "sort by this column"},
+	{0,   "wide",   OPT_FLAG, &output_given.wide,   NULL,     "text: all columns, one line per row, nothing cut"},
 	{0},
 };
 /* clang-format on */
 
 /* clang-format off */
 const struct option_row output_file_options[] = {
-	{'f', "format", OPT_TEXT, &given.format, "FORMAT", "text (default), json, ...; see the manual page"},
-	{'o', "output", OPT_TEXT, &given.file,   "FILE",   "write the report to FILE, in the format of its suffix without -f (-: standard output)"},
-	{0,   "limit",  OPT_U64,  &given.limit,  "N",      "print at most N rows; 0: all"},
-	{0,   "wide",   OPT_FLAG, &given.wide,   NULL,     "text: all columns, one line per row, nothing cut"},
+	{'f', "format", OPT_TEXT, &output_given.format, "FORMAT", "text (default), json, ...; see the manual page"},
+	{'o', "output", OPT_TEXT, &output_given.file,   "FILE",   "write the report to FILE, in the format of its suffix without -f (-: standard output)"},
+	{0,   "limit",  OPT_U64,  &output_given.limit,  "N",      "print at most N rows; 0: all"},
+	{0,   "wide",   OPT_FLAG, &output_given.wide,   NULL,     "text: all columns, one line per row, nothing cut"},
 	{0},
 };
 /* clang-format on */
@@ -149,10 +144,10 @@ static const char *format_of_name(const char *name)
 
 const char *output_format(void)
 {
-	const char *name = given.file && !given.is_trace ? given.file : "";
-	const char *format = given.format ? given.format : format_of_name(name);
+	const char *name = output_given.file && !output_given.is_trace ? output_given.file : "";
+	const char *format = output_given.format ? output_given.format : format_of_name(name);
 
-	return format ? format : given.fallback ? given.fallback : "text";
+	return format ? format : output_given.fallback ? output_given.fallback : "text";
 }
 
 int output_recording_check(const char *file)
@@ -177,27 +172,27 @@ bool output_is(const char *format)
 
 const char *output_sort(void)
 {
-	return given.sort;
+	return output_given.sort;
 }
 
 uint64_t output_limit(void)
 {
-	return given.limit;
+	return output_given.limit;
 }
 
 const char *output_file(void)
 {
-	return given.file;
+	return output_given.file;
 }
 
 void output_default(const char *format)
 {
-	given.fallback = format;
+	output_given.fallback = format;
 }
 
 void output_file_is_trace(void)
 {
-	given.is_trace = true;
+	output_given.is_trace = true;
 }
 
 void output_limit_default(uint64_t rows)
@@ -205,16 +200,16 @@ void output_limit_default(uint64_t rows)
 	for (const struct option_row *o = output_file_options; o->name; o++)
 		if (!strcmp(o->name, "limit") && option_is_given(command_given, o))
 			return;
-	if (output_is("text") && !given.wide)
-		given.limit = rows;
+	if (output_is("text") && !output_given.wide)
+		output_given.limit = rows;
 }
 
 static int file_open(struct output *out)
 {
-	int err = input_check_output(given.file);
+	int err = input_check_output(output_given.file);
 
 	if (!err)
-		err = new_file_open(&out->new_file, given.file, true);
+		err = new_file_open(&out->new_file, output_given.file, true);
 	out->file = out->new_file.file;
 	return err;
 }
@@ -254,7 +249,7 @@ int output_open(const char *formats, struct output *ret)
 	const char *format = output_format();
 	int err = 0;
 
-	if (!format_known(formats, format) && !given.format)
+	if (!format_known(formats, format) && !output_given.format)
 		return fail_usage(-EINVAL,
 				  "format '%s', by the name of the file, is not supported "
 				  "(supported: %s); give another name, or the format with -f",
@@ -262,20 +257,24 @@ int output_open(const char *formats, struct output *ret)
 	if (!format_known(formats, format))
 		return fail_usage(-EINVAL, "format '%s' is not supported (supported: %s)", format,
 				  formats);
-	if (!given.file && isatty(STDOUT_FILENO) && !strcmp(format, "pprof"))
+	if (!output_given.file && !common.capture && isatty(STDOUT_FILENO) &&
+	    !strcmp(format, "pprof"))
 		return fail_usage(-EINVAL,
 				  "a profile for pprof is binary; name a file with -o FILE");
 	*ret = (struct output){.file = stdout,
 			       .format = format,
-			       .limit = given.limit,
-			       .sort = given.sort,
+			       .limit = output_given.limit,
+			       .sort = output_given.sort,
 			       .width = WIDTH_DEFAULT,
-			       .wide = given.wide || common.verbose,
+			       .wide = output_given.wide || common.verbose,
 			       .notes = common.notes   ? NOTES_ALL
 					: common.quiet ? NOTES_NONE
 						       : NOTES_LIMITS,
 			       .note = command_note};
-	if (given.file && strcmp(given.file, "-") && strcmp(given.file, "/dev/stdout"))
+	if (common.capture)
+		err = capture_open(common.capture, &ret->file);
+	else if (output_given.file && strcmp(output_given.file, "-") &&
+		 strcmp(output_given.file, "/dev/stdout"))
 		err = file_open(ret);
 	else
 		stdout_open(ret);
@@ -285,7 +284,7 @@ int output_open(const char *formats, struct output *ret)
 		err = wrap_begin(ret);
 	if (err)
 		output_cancel(ret);
-	else
+	else if (!common.capture)
 		progress_start(ret);
 	return err;
 }
@@ -293,6 +292,8 @@ int output_open(const char *formats, struct output *ret)
 int output_close(struct output *out)
 {
 	wrap_end(out);
+	if (common.capture)
+		return capture_end(common.capture, out->file);
 	if (out->pager) {
 		pager_end(out);
 		return 0;
@@ -310,6 +311,8 @@ int output_close(struct output *out)
 void output_cancel(struct output *out)
 {
 	wrap_end(out);
+	if (common.capture)
+		capture_cancel(common.capture, out->file);
 	if (out->pager)
 		pager_end(out);
 	new_file_close(&out->new_file, -ECANCELED);

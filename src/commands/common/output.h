@@ -10,6 +10,17 @@
 #include "base/options.h"
 #include "output/output.h"
 
+struct output_options {
+	const char *format, *file, *sort;
+	uint64_t limit;
+	bool wide;
+	const char *fallback; /* NULL: text */
+	bool is_trace;	      /* the file */
+};
+
+/* What the options gave. */
+extern struct output_options output_given;
+
 extern const struct option_row output_options[];
 
 /* The same without --sort, for reports with an order of their own. */

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Runs a report's command within this process, once or often, for libhostrace and `hostrace mcp`. */
+#ifndef HOSTRACE_CAPTURED_RUN_H
+#define HOSTRACE_CAPTURED_RUN_H
+
+#include "commands/common/capture.h"
+#include "commands/common/command.h"
+
+/*
+ * Runs it as `hostrace NAME -i PATH -f FORMAT WORD...` with the options and arguments of its command line. The storage
+ * of options is afterwards as it was before. Options that record, follow a file, start programs or write files are
+ * errors. `words` ends with NULL. Returns the exit status; `to`, zeroed at first, has the answer, if it is complete,
+ * and the error message. To be freed by capture_free() in any case.
+ */
+int command_run_captured(const struct command *c, const char *path, const char *format,
+			 const char *const *words, struct capture *to);
+
+#endif
