@@ -42,7 +42,7 @@ FAST_PARTS = $(if $(filter 1,$(SAN)),,$(LINT_PARTS)) $(UNIT_PARTS)
 FAULT_PARTS = faults/alloc,300,tests/faults/run.sh,alloc faults/calls,300,tests/faults/run.sh,calls \
 	faults/short,120,tests/faults/run.sh,short faults/interrupt,120,tests/faults/interrupt.sh
 SLOW_PARTS = $(if $(filter 1,$(SAN)),,without-libbpf,300,tests/lint/without-libbpf.sh agree,600,tests/agree/run.sh agree-states,120,tests/agree/states.py agree-gaps,120,tests/agree/gaps.py scale,900,tests/scale/run.py page,300,tests/page/run.sh pictures,120,tests/page/pictures.sh view,300,tests/page/view.sh \
-	exports,120,tests/exports/run.sh schemas,300,tests/exports/schemas.py library,120,tests/library/run.sh sql,120,tests/sql/run.sh sql-differ,120,tests/sql/differ.py sql-prompt,60,tests/sql/prompt.py,tests/cases/exits/trace.txt filters,60,tests/filters/run.sh seeds,120,tests/seeds/run.py costs,300,tests/costs/run.sh options,300,tests/options/run.py) oracles,60,tests/oracles/run.sh kernels,120,tests/kernels/run.sh \
+	exports,120,tests/exports/run.sh schemas,300,tests/exports/schemas.py library,120,tests/library/run.sh mcp,180,tests/mcp/run.py sql,120,tests/sql/run.sh sql-differ,120,tests/sql/differ.py sql-prompt,60,tests/sql/prompt.py,tests/cases/exits/trace.txt filters,60,tests/filters/run.sh seeds,120,tests/seeds/run.py costs,300,tests/costs/run.sh options,300,tests/options/run.py) oracles,60,tests/oracles/run.sh kernels,120,tests/kernels/run.sh \
 	osv-original,200,tests/osv/run.sh broken,120,tests/run-broken.sh \
 	$(if $(filter 1,$(SAN)),$(FUZZ_PARTS),$(FAULT_PARTS) cases/names,300,tests/run-cases.sh,--names guest-ring-carried,120,tests/lint/guest-ring.sh install,60,tests/lint/install.sh)
 

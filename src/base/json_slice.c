@@ -81,6 +81,22 @@ bool json_slice_next(struct json_slice of, size_t *offset, struct json_slice *ke
 	return ret->len > 0;
 }
 
+size_t json_slice_compact(char *text, size_t len)
+{
+	const char *end = text + len;
+	char *to = text;
+
+	for (const char *p = blanks_skip(text, end); p < end; p = blanks_skip(p, end)) {
+		const char *next = *p == '"' ? string_end(p, end) : p + 1;
+
+		memmove(to, p, (size_t)(next - p));
+		to += next - p;
+		p = next;
+	}
+	*to = '\0';
+	return (size_t)(to - text);
+}
+
 struct json_slice json_slice_member(struct json_slice object, const char *key)
 {
 	struct json_slice name, value;

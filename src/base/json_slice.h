@@ -34,4 +34,7 @@ struct json_slice json_slice_member(struct json_slice object, const char *key);
  */
 json_t *json_slice_load(struct json_slice of);
 
+/* Removes the blanks between the values of a text, in place; returns its length, where it ends with a 0. */
+size_t json_slice_compact(char *text, size_t len);
+
 #endif

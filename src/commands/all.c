@@ -2,7 +2,7 @@
 /* Every command, in the order of `hostrace --help`. To add one, add its file to this folder and a line here. */
 #include <stddef.h>
 
-#include "commands/report_commands.h"
+#include "commands/common/report_commands.h"
 
 /* clang-format off */
 #ifdef HOSTRACE_LIVE
@@ -27,6 +27,7 @@
 	REPORT_COMMANDS(COMMAND) \
 	COMMAND(view) \
 	COMMAND(baseline) \
+	COMMAND(mcp) \
 	COMMAND(prof) \
 	COMMAND(prof_timed) \
 	COMMAND(prof_wait) \

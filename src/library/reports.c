@@ -13,7 +13,7 @@
 #include "base/json_text.h"
 #include "commands/common/captured_run.h"
 #include "commands/common/columns.h"
-#include "commands/report_commands.h"
+#include "commands/common/report_commands.h"
 #include "library/hostrace.h"
 #include "output/table.h"
 

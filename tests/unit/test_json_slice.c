@@ -93,12 +93,32 @@ static void large_integers_are_digits(void **state)
 	assert_null(json_slice_load(slice("[1,")));
 }
 
+static void check_compact(const char *text, const char *want)
+{
+	char buf[256];
+
+	snprintf(buf, sizeof(buf), "%s", text);
+	assert_int_equal(json_slice_compact(buf, strlen(buf)), strlen(want));
+	assert_string_equal(buf, want);
+}
+
+static void blanks_between_values_are_removed(void **state)
+{
+	(void)state;
+	check_compact(" {\n \"a b\" : [ 1,\t2 ] , \"\\\" \": \"  x\"}\n",
+		      "{\"a b\":[1,2],\"\\\" \":\"  x\"}");
+	check_compact("", "");
+	check_compact(" \n", "");
+	check_compact("[\"a  ", "[\"a  ");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_of_arrays_and_objects),
 		cmocka_unit_test(members_by_name),
 		cmocka_unit_test(large_integers_are_digits),
+		cmocka_unit_test(blanks_between_values_are_removed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

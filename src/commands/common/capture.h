@@ -10,12 +10,15 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/options.h"
+
 enum {
 	CAPTURE_BYTES_MAX = 256 << 20, /* of the answer */
 	CAPTURE_ERROR_BYTES = 1536,
 };
 
 struct capture {
+	const struct text_list *only; /* no other file may be named; NULL: any may */
 	char *text; /* the answer, owned, ends with a 0; NULL: there is none */
 	size_t bytes, capacity;
 	bool too_large, complete;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "commands/common/captured_run.h"
@@ -77,13 +78,45 @@ static void state_restore(struct saved_state *s)
 	command_rest = s->rest;
 }
 
-static int captured_options_check(const struct command *c, const struct options_given *given)
+/* By the name of its argument, as --help has it. */
+static bool names_file(const struct option_row *o)
 {
-	for (unsigned int i = 0; i < given->nr; i++)
-		if (word_is_listed(captured_never, given->row[i]->name))
-			return fail_usage(-EINVAL, "--%s is not possible here",
-					  given->row[i]->name);
+	return o->arg && word_is_listed("FILE DIR PATH SOCKET", o->arg);
+}
+
+bool captured_option_is_possible(const struct command *c, const struct option_row *o, bool only)
+{
+	return !word_is_listed(captured_never, o->name) && !word_is_listed(c->unused, o->name) &&
+	       !(only && names_file(o));
+}
+
+static int captured_options_check(const struct command *c, const struct options_given *given,
+				  const struct capture *to)
+{
+	for (unsigned int i = 0; i < given->nr; i++) {
+		const struct option_row *o = given->row[i];
+
+		if (word_is_listed(captured_never, o->name) ||
+		    (to->only && names_file(o) && o->to != &input_given.files))
+			return fail_usage(-EINVAL, "--%s is not possible here", o->name);
+	}
+	if (to->only && input_given.files.nr != 1)
+		return fail_usage(-EINVAL, "--input is not possible here");
 	return option_rules_check(c);
+}
+
+/* Those that are files; a view's first argument is an analyzer, and a query is no file. */
+static int captured_arguments_check(const struct command *c, int argc, char **argv,
+				    const struct capture *to)
+{
+	int first = argc && strstr(c->args, "ANALYZER") && !strchr(argv[0], '/') &&
+		    access(argv[0], F_OK);
+	int files = argc - !strcmp(c->name, "sql");
+
+	for (int i = first; to->only && i < files; i++)
+		if (!array_any(to->only->nr, k, !strcmp(to->only->item[k], argv[i])))
+			return fail_usage(-EINVAL, "unexpected argument '%s'", argv[i]);
+	return 0;
 }
 
 static int captured_start(const struct command *c, int argc, char **argv)
@@ -95,7 +128,8 @@ static int captured_start(const struct command *c, int argc, char **argv)
 	command_given = &given;
 	command_rest = NULL;
 	if (options_parse(argc, argv, c->options, &given, &nr, NULL) ||
-	    captured_options_check(c, &given) || input_spool_all(nr, argv))
+	    captured_options_check(c, &given, common.capture) ||
+	    captured_arguments_check(c, nr, argv, common.capture) || input_spool_all(nr, argv))
 		return command_usage("%s", error_text());
 	return c->run(nr, argv);
 }

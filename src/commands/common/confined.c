@@ -14,7 +14,7 @@
 #include "readers/osv/osv.h"
 #include "symbols/module_names.h"
 
-static bool done, starts_programs, sends, terminal;
+static bool done, starts_programs, sends, terminal, reads_code;
 
 void command_confine_starts_programs(void)
 {
@@ -29,6 +29,11 @@ void command_confine_sends(void)
 void command_confine_terminal(void)
 {
 	terminal = true;
+}
+
+void command_confine_reads_code(void)
+{
+	reads_code = true;
 }
 
 /* Separate debug information of an ELF file may be in its folder's .debug. */
@@ -61,7 +66,7 @@ static bool names_code(void)
 	for (const struct option_row *const *t = command_now->options; *t; t++)
 		if (*t == profile_symbol_options)
 			return true;
-	return false;
+	return reads_code;
 }
 
 static int symbols_add(struct confine_paths *p)

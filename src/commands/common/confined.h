@@ -21,4 +21,7 @@ void command_confine_sends(void);
 /* This command edits lines of a terminal. */
 void command_confine_terminal(void);
 
+/* This command names a host's code, as those with profile_symbol_options do. */
+void command_confine_reads_code(void);
+
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The list of report_commands.h. It is apart from that of all commands: libhostrace has no command that records. */
-#include "commands/report_commands.h"
+#include "commands/common/report_commands.h"
 
 #include <stddef.h>
 #include <string.h>
