@@ -5,6 +5,11 @@ DESTDIR	?=
 # Libraries, below PREFIX: lib64, lib/x86_64-linux-gnu, ...
 LIBDIR	?= lib
 
+# Modules of Python, below PREFIX, where Debian's python3 looks for them. They depend on no version; /usr/local has a
+# directory for each.
+PYTHONDIR ?= $(if $(filter /usr,$(PREFIX)),lib/python3,lib/$(shell python3 -c \
+	'import sys; print("python%d.%d" % sys.version_info[:2])' 2>/dev/null || echo python3))/dist-packages
+
 # MODE:DESTINATION:SOURCE
 INSTALLED = \
 	755:bin/hostrace:$(BUILD)/hostrace \
@@ -16,6 +21,7 @@ INSTALLED = \
 	644:$(LIBDIR)/$(notdir $(LIBRARY_A)):$(LIBRARY_A) \
 	644:$(LIBDIR)/pkgconfig/libhostrace.pc:src/library/libhostrace.pc.in \
 	644:include/hostrace.h:src/library/hostrace.h \
+	$(foreach f,$(wildcard src/library/python/hostrace/*.*),644:$(PYTHONDIR)/hostrace/$(notdir $(f)):$(f)) \
 	644:share/bash-completion/completions/hostrace:$(BUILD)/hostrace.bash \
 	644:lib/systemd/system/hostrace-record@.service:scripts/hostrace-record@.service \
 	644:lib/systemd/system/hostrace-exporter.service:scripts/hostrace-exporter.service \
@@ -33,7 +39,7 @@ INSTALLED = \
 DOCS := $(wildcard *.md) LICENSE $(filter-out %.mk %.sh,$(wildcard doc/*.* doc/schema/* doc/tutorial/* doc/pictures/* examples/*/*))
 
 # Directories that only hostrace uses; uninstall removes them.
-INSTALLED_DIRS = libexec/hostrace share/hostrace/stap share/hostrace/prometheus share/hostrace/clickhouse share/hostrace \
+INSTALLED_DIRS = $(PYTHONDIR)/hostrace libexec/hostrace share/hostrace/stap share/hostrace/prometheus share/hostrace/clickhouse share/hostrace \
 	$(addprefix share/doc/hostrace/,$(sort $(dir $(filter examples/%,$(DOCS)))) examples doc/schema doc/tutorial doc/pictures doc) \
 	share/doc/hostrace
 

@@ -73,6 +73,9 @@ struct hostrace_trace *hostrace_open(const char *path);
 /* The same with this guest's own trace instead; NULL: without any. */
 struct hostrace_trace *hostrace_open_with_guest(const char *path, const char *guest);
 
+/* As hostrace_open(), with only the events that a condition holds for (doc/filters.md): "vcpu == 0 && ns > 1ms". */
+struct hostrace_trace *hostrace_open_where(const char *path, const char *where);
+
 /* NULL is fine. */
 void hostrace_close(struct hostrace_trace *t);
 

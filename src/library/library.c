@@ -14,7 +14,7 @@
 #include "library/hostrace.h"
 
 struct hostrace_trace {
-	char *path, *guest; /* guest may be NULL */
+	char *path, *guest, *where; /* all but the path may be NULL */
 	struct input_options options;
 	struct input_set *set;
 	struct input_events events;
@@ -41,7 +41,7 @@ static void note_add(const char *fmt, ...)
 	va_end(args);
 }
 
-static struct hostrace_trace *trace_new(const char *path, const char *guest)
+static struct hostrace_trace *trace_new(const char *path, const char *guest, const char *where)
 {
 	struct hostrace_trace *t = calloc(1, sizeof(*t));
 
@@ -49,9 +49,11 @@ static struct hostrace_trace *trace_new(const char *path, const char *guest)
 		return NULL;
 	t->path = strdup(path);
 	t->guest = guest ? strdup(guest) : NULL;
+	t->where = where ? strdup(where) : NULL;
 	t->notes = json_array();
-	t->options = (struct input_options){.allow_ticks = true};
-	if (t->path && (!guest || t->guest) && t->notes)
+	t->options = (struct input_options){
+		.allow_ticks = true, .where = t->where, .where_events = where};
+	if (t->path && (!guest || t->guest) && (!where || t->where) && t->notes)
 		return t;
 	hostrace_close(t);
 	return NULL;
@@ -75,9 +77,10 @@ static int trace_open(struct hostrace_trace *t, bool companions)
 	return err ? err : input_events_open(t->set, &t->events);
 }
 
-static struct hostrace_trace *open_checked(const char *path, const char *guest, bool companions)
+static struct hostrace_trace *open_checked(const char *path, const char *guest, const char *where,
+					   bool companions)
 {
-	struct hostrace_trace *t = trace_new(path, guest);
+	struct hostrace_trace *t = trace_new(path, guest, where);
 
 	if (!t) {
 		fail(-ENOMEM, "out of memory");
@@ -91,12 +94,17 @@ static struct hostrace_trace *open_checked(const char *path, const char *guest, 
 
 struct hostrace_trace *hostrace_open(const char *path)
 {
-	return open_checked(path, NULL, true);
+	return open_checked(path, NULL, NULL, true);
+}
+
+struct hostrace_trace *hostrace_open_where(const char *path, const char *where)
+{
+	return open_checked(path, NULL, where, true);
 }
 
 struct hostrace_trace *hostrace_open_with_guest(const char *path, const char *guest)
 {
-	return open_checked(path, guest, false);
+	return open_checked(path, guest, NULL, false);
 }
 
 void hostrace_close(struct hostrace_trace *t)
@@ -108,6 +116,7 @@ void hostrace_close(struct hostrace_trace *t)
 	json_decref(t->notes);
 	free(t->path);
 	free(t->guest);
+	free(t->where);
 	free(t);
 }
 

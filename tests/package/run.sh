@@ -28,7 +28,8 @@ build() {
 # Debian's own root folder with what the packages depend on, QEMU and Python, then the packages.
 install() {
 	local debs depends deb hooks=()
-	debs=("$work"/hostrace_"$version"_*.deb "$work"/libhostrace0_"$version"_*.deb "$work"/libhostrace-dev_"$version"_*.deb)
+	debs=("$work"/hostrace_"$version"_*.deb "$work"/libhostrace0_"$version"_*.deb "$work"/libhostrace-dev_"$version"_*.deb
+		"$work"/python3-hostrace_"$version"_*.deb)
 	depends=$(for deb in "${debs[@]}"; do
 		dpkg-deb -f "$deb" Depends | tr , '\n' | sed 's/ *([^)]*)//; s/|.*//; s/ //g'
 	done | grep -v '^libhostrace' | sort -u | paste -sd ,)
@@ -90,7 +91,7 @@ if [ "$(id -u)" = 0 ]; then
 	check "it has the version of the archive" version_is
 	check "it reads a trace there" reads_traces
 	check "it reads the tutorial's recording there" reads_tutorial
-	check "the library's Python example reads it" reads_with_library
+	check "the library's Python example reads it by python3-hostrace" reads_with_library
 	check "the demo runs there, and what it shows has causes" new_user
 	cat "$work/time" 2>/dev/null
 else
