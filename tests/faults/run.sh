@@ -35,7 +35,7 @@ EXPLAIN_LINES=40
 # run PREFIX...: the job's command; its status is in $status, its files are stdout, stderr and out
 run() {
 	rm -f out out.*
-	timeout 200 "$@" "$hostrace" "${job[@]}" >stdout 2>stderr
+	timeout 200 "$@" "$hostrace" "${job[@]}" >stdout 2>stderr </dev/null
 	status=$?
 }
 
