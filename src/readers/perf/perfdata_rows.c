@@ -58,10 +58,16 @@ static void chain_take(struct buffer *b, struct perfdata_sample *ret)
 	ret->nr_chain = ret->chain ? nr : 0;
 }
 
+/* The kernel's -1 is a thread that has ended: unknown, as in perf script's ":-1 -1". */
+static uint32_t task_of(uint32_t id)
+{
+	return id == UINT32_MAX ? 0 : id;
+}
+
 static void tid_take(struct buffer *b, struct perfdata_sample *ret)
 {
-	ret->pid = buffer_u32(b);
-	ret->tid = buffer_u32(b);
+	ret->pid = task_of(buffer_u32(b));
+	ret->tid = task_of(buffer_u32(b));
 	ret->have_tid = true;
 }
 
@@ -292,8 +298,8 @@ static void run_begin(struct filling *f, uint64_t task, uint32_t common_pid, uin
 	*f->run = (struct rows_run){
 		.first_ns = time,
 		.start = f->to->nr,
-		.pid = (uint32_t)task,
-		.tid = (uint32_t)(task >> 32),
+		.pid = task_of((uint32_t)task),
+		.tid = task_of((uint32_t)(task >> 32)),
 		.vcpu = named ? t->vcpu : RECORD_NO_VCPU,
 	};
 	f->named_at = t && !named ? t->named_at : UINT64_MAX;

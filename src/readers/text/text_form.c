@@ -70,6 +70,17 @@ static const char *ret_parse(const char *p, uint64_t *ret)
 	return p + len;
 }
 
+/* "true", or a number. */
+static const char *bool_parse(const char *p, uint64_t *ret)
+{
+	size_t len = strspn(p, "truefals");
+
+	if (text_is_digit(*p))
+		return number_parse(p, ret);
+	*ret = len == 4 && !memcmp(p, "true", len);
+	return *ret || (len == 5 && !memcmp(p, "false", len)) ? p + len : p;
+}
+
 /* In the order that all formats have them in. */
 static const struct form_field {
 	const char *name, *fmt;
@@ -94,6 +105,7 @@ static const struct form_field {
 	{"pid", "dec", FIELD_SINT, 4, number_parse},
 	{"old_pid", "dec", FIELD_SINT, 4, number_parse},
 	{"prio", "dec", FIELD_SINT, 4, number_parse},
+	{"group_dead", "dec", FIELD_UINT, 1, bool_parse},
 	{"target_cpu", "dec", FIELD_SINT, 4, number_parse},
 	{"orig_cpu", "dec", FIELD_SINT, 4, number_parse},
 	{"dest_cpu", "dec", FIELD_SINT, 4, number_parse},
