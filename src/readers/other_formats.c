@@ -49,6 +49,12 @@ static const char strace_instead[] =
 	"record the exits: hostrace record --vm PID, or trace-cmd record -e kvm; system calls "
 	"alone: perf trace -s -p PID, whose table 'hostrace exits' shows";
 
+static const char bpftrace_json[] = "output of bpftrace -f json";
+
+static const char bpftrace_instead[] =
+	"run bpftrace without -f json: 'hostrace exits' shows the counts of its maps; latencies: "
+	"hostrace record --vm PID, or hostrace stat --vm PID without a recording";
+
 static const struct other_format formats[] = {
 	{" kvm:kvm_exit(", "text of perf trace", perf_trace_instead},
 	{" kvm:kvm_entry(", "text of perf trace", perf_trace_instead},
@@ -67,6 +73,10 @@ static const struct other_format formats[] = {
 	{"{Trace 0, Stream class ID ", "text of babeltrace2's sink.text.details",
 	 babeltrace_instead},
 	{"|512n8u  131u2m", "a heat map of stap/exitheatmap.stp", stap_instead},
+	{"{\"type\": \"map\", \"data\": {", bpftrace_json, bpftrace_instead},
+	{"{\"type\": \"hist\", \"data\": {", bpftrace_json, bpftrace_instead},
+	{"{\"type\": \"stats\", \"data\": {", bpftrace_json, bpftrace_instead},
+	{"{\"type\": \"attached_probes\", \"data\": {", bpftrace_json, bpftrace_instead},
 	{"queue verdict       device", "a table of stap/virtqueueleaks.stp", stap_instead},
 };
 

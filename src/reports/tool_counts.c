@@ -154,6 +154,9 @@ void tool_counts_caveats(const struct tool_table *t, json_t *list)
 	if (t->span_ns)
 		caveat_add(list, "counted for %s%s", duration_print(t->span_ns, span, sizeof(span)),
 			   t->span_guessed ? ", if each line is a second" : "");
+	if (t->averages)
+		caveat_add(list, "the averages and totals of the map's stats() are not shown, only "
+				 "the counts");
 	if (t->maybe_cleared)
 		caveat_add(list,
 			   "the map was printed several times: the last counts are shown; it is "

@@ -119,6 +119,7 @@ static int bpftrace_line(struct tool_lines *l, const char *text)
 		return map_begin(l, key);
 	at += 1 + strspn(at + 1, " ");
 	l->plain_values |= strncmp(at, "count ", 6) != 0;
+	l->table->averages |= strstr(at, ", average ") != NULL;
 	at = !strncmp(at, "count ", 6) ? at + 6 : at;
 	if (!isdigit((unsigned char)*at))
 		return 0;

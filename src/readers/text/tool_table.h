@@ -52,6 +52,7 @@ struct tool_table {
 	bool broken;	   /* lines were broken so that figures are not certain */
 	uint64_t tables;   /* of running totals, of which the last one is kept */
 	bool maybe_cleared; /* ... or of intervals: bpftrace's map may be cleared at each print */
+	bool averages;	   /* bpftrace's stats(): the averages and totals next to the counts are not read */
 	uint64_t old;	   /* rows that the last of them lacks */
 	uint64_t dropped;  /* rows beyond TOOL_TABLE_ROWS_MAX */
 	uint64_t odd;	   /* lines like rows, whose names are no events or exit reasons */
