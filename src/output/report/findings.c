@@ -504,6 +504,7 @@ json_t *findings_make(const json_t *sections)
 	f.is_interval = json_is_true(
 		json_object_get(json_object_get(data_of(sections, "info"), "result"), "interval"));
 	findings_limits_index(&f);
+	findings_rows_index(&f);
 	findings_stuck(&f);
 	from_leaks(&f);
 
@@ -525,5 +526,6 @@ json_t *findings_make(const json_t *sections)
 
 	json_decref(f.list);
 	findings_limits_free(&f);
+	findings_rows_free(&f);
 	return result;
 }

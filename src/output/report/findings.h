@@ -34,6 +34,9 @@ struct found {
 	struct {	  /* findings_limits_index(): of each key, the elements that have it */
 		json_t *vms, *cgroups, *limited;
 	} by;
+	struct {	  /* findings_rows_index(): of each VM, the rows; of each queue, ns */
+		json_t *sched, *virtio, *downtime, *longest, *leaked;
+	} of;
 };
 
 /* ---- access to the sections ---- */
@@ -144,6 +147,13 @@ bool queue_waits_outside(const json_t *row);
  * of the window, as one that takes less need not begin and end in it.
  */
 bool request_is_lost(const struct found *f, const json_t *of, uint64_t age_ns);
+
+/* How old the oldest request of this queue is that is taken to be leaked; 0: there is none. */
+uint64_t leaked_age_ns(const struct found *f, const json_t *queue);
+
+/* What is asked for each row of a section, of another's: as there may be thousands of VMs and queues. */
+void findings_rows_index(struct found *f);
+void findings_rows_free(struct found *f);
 
 /* How many are, of those that leaks found; the oldest of them, or NULL. */
 uint64_t requests_lost(const struct found *f, const json_t **ret_oldest);

@@ -71,18 +71,9 @@ static const char *unserved_print(uint64_t ns, char *buf, size_t size)
 /* "; the oldest is out for 1.95s at the end": for a second or more; "" if there is none, or it is lost. */
 static const char *open_print(const struct found *f, const json_t *queue, char *buf, size_t size)
 {
-	const json_t *row;
-	uint64_t age = 0;
+	uint64_t age = leaked_age_ns(f, queue);
 	char time[16];
-	size_t i;
 
-	json_array_foreach (rows_of(f, "leaks"), i, row)
-		if (!strcmp(text_of(row, "verdict"), "leaked") &&
-		    number(row, "queue") == number(queue, "queue") &&
-		    !strcmp(text_of(row, "vm"), text_of(queue, "vm")) &&
-		    is_same_device(text_of(row, "device"), text_of(queue, "device")) &&
-		    number(row, "age_ns") > age)
-			age = number(row, "age_ns");
 	*buf = '\0';
 	if (age && !request_is_lost(f, queue, age))
 		snprintf(buf, size, "; the oldest is out for %s at the end",

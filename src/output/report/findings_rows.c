@@ -2,6 +2,7 @@
 /* What the findings read of the rows of more than one section: queues, their threads, and how long vCPUs slept. */
 #include "output/report/findings.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -40,27 +41,89 @@ bool queue_waits_outside(const json_t *row)
 	return !array_any(sizeof(served) / sizeof(*served), i, !strcmp(kind, served[i]));
 }
 
-/* The longest that a request of this queue took, of those that were returned. */
-static uint64_t longest_ns(const struct found *f, const json_t *of)
+/* ---- what is asked again and again ---- */
+
+static json_t *rows_by_vm(const struct found *f, const char *section)
 {
-	const char *vm = text_of(of, "vm");
-	const json_t *row;
-	uint64_t ns, most = 0;
+	json_t *by = json_object(), *row, *list;
 	size_t i;
 
-	json_array_foreach (rows_of(f, "virtio"), i, row) {
-		ns = number(json_object_get(json_object_get(row, "stages"), "pop-push"), "max_ns");
-		if (ns > most && number(row, "queue") == number(of, "queue") &&
-		    (!*vm || !strcmp(text_of(row, "vm"), vm)) &&
-		    is_same_device(text_of(row, "device"), text_of(of, "device")))
-			most = ns;
+	json_array_foreach (rows_of(f, section), i, row) {
+		list = json_object_get(by, text_of(row, "vm"));
+		if (!list) {
+			list = json_array();
+			json_object_set_new(by, text_of(row, "vm"), list);
+		}
+		json_array_append(list, row);
 	}
-	return most;
+	return by;
+}
+
+/* Of a queue, also of one in a section that names no VM. */
+static const char *queue_key(const json_t *row, const char *vm, char *buf, size_t size)
+{
+	char path[128];
+
+	snprintf(buf, size, "%" PRIu64 " %s of %s", number(row, "queue"),
+		 path_print(text_of(row, "device"), path, sizeof(path)), vm);
+	return buf;
+}
+
+static void most_keep(json_t *by, const json_t *row, const char *vm, uint64_t ns)
+{
+	char key[WHO_BYTES + 128];
+
+	queue_key(row, vm, key, sizeof(key));
+	if (ns > number(by, key))
+		json_object_set_new(by, key, json_integer((json_int_t)ns));
+}
+
+static uint64_t most_of(const json_t *by, const json_t *row)
+{
+	char key[WHO_BYTES + 128];
+
+	return number(by, queue_key(row, text_of(row, "vm"), key, sizeof(key)));
+}
+
+void findings_rows_index(struct found *f)
+{
+	const json_t *row;
+	size_t i;
+
+	f->of.sched = rows_by_vm(f, "sched");
+	f->of.virtio = rows_by_vm(f, "virtio");
+	f->of.downtime = rows_by_vm(f, "downtime");
+	f->of.longest = json_object();
+	f->of.leaked = json_object();
+	json_array_foreach (rows_of(f, "virtio"), i, row) {
+		const json_t *stages = json_object_get(row, "stages");
+		uint64_t ns = number(json_object_get(stages, "pop-push"), "max_ns");
+
+		most_keep(f->of.longest, row, text_of(row, "vm"), ns);
+		most_keep(f->of.longest, row, "", ns);
+	}
+	json_array_foreach (rows_of(f, "leaks"), i, row)
+		if (!strcmp(text_of(row, "verdict"), "leaked"))
+			most_keep(f->of.leaked, row, text_of(row, "vm"), number(row, "age_ns"));
+}
+
+void findings_rows_free(struct found *f)
+{
+	json_decref(f->of.sched);
+	json_decref(f->of.virtio);
+	json_decref(f->of.downtime);
+	json_decref(f->of.longest);
+	json_decref(f->of.leaked);
+}
+
+uint64_t leaked_age_ns(const struct found *f, const json_t *queue)
+{
+	return most_of(f->of.leaked, queue);
 }
 
 bool request_is_lost(const struct found *f, const json_t *of, uint64_t age_ns)
 {
-	uint64_t longest = longest_ns(f, of);
+	uint64_t longest = most_of(f->of.longest, of);
 
 	return longest ? age_ns / 2 > longest : age_ns >= f->span_ns / 2;
 }
@@ -97,9 +160,9 @@ uint64_t queues_busy_ns(const struct found *f, const char *vm)
 	uint64_t most = 0, busy;
 	size_t i;
 
-	json_array_foreach (rows_of(f, "virtio"), i, row) {
+	json_array_foreach (json_object_get(f->of.virtio, vm), i, row) {
 		busy = number(json_object_get(row, "in_flight"), "busy_ns");
-		if (!strcmp(text_of(row, "vm"), vm) && !queue_waits_outside(row) && busy > most)
+		if (!queue_waits_outside(row) && busy > most)
 			most = busy;
 	}
 	return most;
@@ -119,9 +182,8 @@ uint64_t servers_ready_ns(const struct found *f, const char *vm)
 	uint64_t most = 0;
 	size_t i;
 
-	json_array_foreach (rows_of(f, "sched"), i, row)
-		if (thread_is_server(row) && !strcmp(text_of(row, "vm"), vm) &&
-		    number(row, "ready_ns") > most)
+	json_array_foreach (json_object_get(f->of.sched, vm), i, row)
+		if (thread_is_server(row) && number(row, "ready_ns") > most)
 			most = number(row, "ready_ns");
 	return most;
 }
@@ -132,8 +194,9 @@ uint64_t vm_stopped_ns(const struct found *f, const char *vm)
 	uint64_t sum = 0;
 	size_t i;
 
-	json_array_foreach (rows_of(f, "downtime"), i, row)
-		sum += *vm && strcmp(text_of(row, "vm"), vm) ? 0 : number(row, "window_ns");
+	json_array_foreach (*vm ? json_object_get(f->of.downtime, vm) : rows_of(f, "downtime"), i,
+			    row)
+		sum += number(row, "window_ns");
 	return sum;
 }
 
@@ -185,10 +248,9 @@ double asleep_most(const struct found *f, const char *vm, bool with_mutex)
 	bool any = false;
 	size_t i;
 
-	json_array_foreach (rows_of(f, "sched"), i, row) {
+	json_array_foreach (json_object_get(f->of.sched, vm), i, row) {
 		asleep = json_object_get(row, "asleep");
-		if (strcmp(text_of(row, "kind"), "vcpu") != 0 || !json_is_number(asleep) ||
-		    strcmp(text_of(row, "vm"), vm) != 0)
+		if (strcmp(text_of(row, "kind"), "vcpu") != 0 || !json_is_number(asleep))
 			continue;
 		any = true;
 		share = with_ready(f, row, asleep_of(f, row, vm, with_mutex));
