@@ -718,6 +718,29 @@ def vms_with_queues(n):
         yield event(us + 5, "virtio_notify", **q)
 
 
+@dimension(1600)
+def vms_waiting(n):
+    """In each VM, a vCPU sleeps while a disk has requests, of which one does not return."""
+    yield meta(vms=[{"pid": 100 + 2 * i, "name": f"vm{i}", "isa": 1} for i in range(n)])
+    for i in range(n):
+        vm = dict(pid=100 + 2 * i, tid=100 + 2 * i, cpu=i % 8)
+        q = dict(vdev=4096 * (1 + i), vq=1 << 32 | 64 * i, queue=0, **vm)
+        us = 1000000 + 16 * i
+        yield event(us, "virtio_device", pid=q["pid"], tid=q["tid"], vdev=q["vdev"], path="/machine/peripheral/disk0/virtio-backend")
+        yield element(us + 1, "virtqueue_pop", 1, in_num=1, out_num=1, ndescs=2, **q)
+        yield element(us + 2, "virtqueue_pop", 2, in_num=1, out_num=1, ndescs=2, **q)
+        yield leave(us + 3, **{**vm, "tid": vm["tid"] + 1, "reason": 12})
+        yield switch(us + 4, vm["tid"] + 1, 0, **{**vm, "tid": vm["tid"] + 1})
+    for i in range(n):
+        vm = dict(pid=100 + 2 * i, tid=100 + 2 * i, cpu=i % 8)
+        q = dict(vdev=4096 * (1 + i), vq=1 << 32 | 64 * i, queue=0, **vm)
+        us = 4000000 + 16 * i
+        yield element(us + 3, "virtqueue_fill", 1, **q)
+        yield event(us + 5, "virtio_notify", **q)
+        yield switch(us + 6, 0, vm["tid"] + 1, **{**vm, "tid": vm["tid"] + 1})
+        yield enter(us + 7, **{**vm, "tid": vm["tid"] + 1})
+
+
 # ---- samples ----
 
 @dimension(1600)
