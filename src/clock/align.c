@@ -439,12 +439,8 @@ static int stamps_read(const struct align *a, struct align_guest *g, struct read
 /* The hint for traces that cannot be related. */
 static int unrelated(const struct align_guest *g, int err)
 {
-	if (err != -ENODATA)
+	if (err != -ENODATA || !g->path)
 		return err;
-	if (!g->path)
-		return fail(
-			err,
-			"no guest trace is merged (--guest), and the recording has no TSC offsets");
 	return fail_hint(err, "give the offset with --clock OFFSET[,SCALE]");
 }
 

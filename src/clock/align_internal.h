@@ -104,7 +104,7 @@ int align_vcpus_reserve(struct align_guest *g, unsigned int nr);
 
 /*
  * Finds the guest's VM and the relation to it. info NULL: there is no guest trace. -EINVAL: several VMs match;
- * -ENODATA: no data relates them; all with the error message set.
+ * -ENODATA: no data relates them, or there is no guest trace, and several VMs; all with the error message set.
  */
 int align_relate(struct align *a, struct align_guest *g, const struct trace_info *info,
 		 const struct clock_options *opt);

@@ -511,7 +511,7 @@ static int vm_choose(struct align *a, struct align_guest *g, const struct trace_
 	if (nr <= 1)
 		return 0;
 	if (!info)
-		return fail(-EINVAL,
+		return fail(-ENODATA,
 			    "the host's recording has several VMs; select the guest's with --vm");
 	return threads_alone(a) && vcpus_used(g) > 1 ? threads_prove(a, g, info, opt, ret)
 						     : vm_prove(a, g, info, opt, -1, ret);
@@ -529,8 +529,12 @@ int align_relate(struct align *a, struct align_guest *g, const struct trace_info
 	int err = vm_choose(a, g, info, opt, &pid, &unlisted);
 
 	g->pid = pid;
-	if (!err)
+	if (!err) {
 		err = relate(a, g, info, opt, pid, -1);
+		if (err == -ENODATA && !info)
+			fail(err, "no guest trace is merged (--guest), and the recording has no "
+				  "TSC offsets");
+	}
 	if (err)
 		return unlisted ? fail_hint(err, "%s", strange) : err;
 	len = strlen(g->relation.note);

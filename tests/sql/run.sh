@@ -267,6 +267,11 @@ result "export sqlite: each table has its notes" $? "$work/err"
 h export sqlite "$work/names.txt" -o "$work/db/target"
 read_db "$work/db/target" 'SELECT count(*), (SELECT count(*) FROM "event:exits") FROM events' | grep -qx '9,1'
 result "export sqlite: types that have the name of a table" $? "$work/err"
+printf '%s\n' '# hostrace text 1' '1.000000 kvm_exit pid=10 tid=11 vcpu=0 reason=12 isa=1' '1.000001 kvm_entry pid=10 tid=11 vcpu=0' \
+	'1.000002 kvm_exit pid=20 tid=21 vcpu=0 reason=12 isa=1' '1.000003 kvm_entry pid=20 tid=21 vcpu=0' >"$work/vms.txt"
+h export sqlite "$work/vms.txt" -o "$work/db/target"
+[ $? = 0 ] && read_db "$work/db/target" "SELECT note FROM notes WHERE about = 'clock'" | grep -q "no such table: .*several VMs"
+result "export sqlite: of several VMs, without a guest's trace" $? "$work/err"
 h export sqlite exits/trace.txt --since 50ms --until 1s -o "$work/db/target"
 read_db "$work/db/target" "SELECT min(time_ns), max(time_ns) FROM events" | grep -qx '1050000000,1090100000'
 result "export sqlite: of a time window" $? "$work/err"
