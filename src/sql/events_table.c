@@ -14,27 +14,8 @@
 #include "output/escape.h"
 #include "output/event_rows.h"
 #include "output/report.h"
+#include "sql/event_columns.h"
 #include "sql/grouped.h"
-
-enum common {
-	TIME,
-	SOURCE,
-	OF_FILE,
-	VM,
-	CPU,
-	VCPU,
-	PID,
-	TID,
-	COMM,
-	COMMON,
-	EVENT = COMMON,
-	FIELDS
-};
-
-static const char *const common_name[] = {"time_ns", "source", "file", "vm",	"cpu",	 "vcpu",
-					  "pid",     "tid",    "comm", "event", "fields"};
-static const char *const common_type[] = {"INTEGER", "TEXT",	"TEXT", "TEXT", "INTEGER",
-					  "INTEGER", "INTEGER", "INTEGER", "TEXT", "TEXT", "TEXT"};
 
 struct module_of {
 	struct sql *sql;
@@ -51,9 +32,7 @@ struct events_cursor {
 	sqlite3_vtab_cursor base;
 	struct input_options options; /* the query's, narrower */
 	char type[EVENT_NAME_MAX];
-	struct input_set *set;
-	struct input_events events;
-	struct event_row row;
+	struct events_input in;
 	sqlite3_int64 nr;
 	bool none; /* WHERE excludes all times */
 	struct grouped *grouped; /* the rows come from it; NULL: as they are read */
@@ -64,48 +43,6 @@ struct events_cursor {
 };
 
 /* ---- columns ---- */
-
-/* A field that is called as what all events have gets a name of its own. */
-static const char *const renamed[][2] = {{"time_ns", "field_time_ns"}, {"source", "field_source"},
-					 {"file", "field_file"},
-					 {"vm", "field_vm"},	       {"cpu", "field_cpu"},
-					 {"vcpu", "field_vcpu"},       {"pid", "field_pid"},
-					 {"tid", "field_tid"},	       {"comm", "field_comm"}};
-
-static const char *field_column(const struct field *f)
-{
-	for (unsigned int i = 0; i < COMMON; i++)
-		if (!sqlite3_stricmp(renamed[i][0], f->name))
-			return renamed[i][1];
-	return f->name;
-}
-
-static bool has_column(const struct sql_columns *c, const char *name)
-{
-	return array_any(c->nr, i, !sqlite3_stricmp(c->name[i], name));
-}
-
-static void fields_add(struct sql_columns *c, const struct event_type *type)
-{
-	for (unsigned int i = 0; i < type->nr_fields; i++) {
-		const struct field *f = &type->fields[i];
-		enum row_value kind = event_row_value(f);
-
-		if (!has_column(c, field_column(f)))
-			columns_add(c, field_column(f),
-				    kind >= ROW_VALUE_SIGNED ? "INTEGER" : "TEXT");
-	}
-}
-
-static void events_columns(const char *name, struct sql_columns *c)
-{
-	c->nr = 0;
-	for (unsigned int i = 0; i < (*name ? COMMON : FIELDS + 1); i++)
-		columns_add(c, common_name[i], common_type[i]);
-	for (unsigned int i = 0; *name && i < event_types_count(); i++)
-		if (!strcmp(event_type_at(i)->name, name))
-			fields_add(c, event_type_at(i));
-}
 
 static int events_connect(sqlite3 *db, void *aux, int argc, const char *const *argv,
 			  sqlite3_vtab **ret, char **why)
@@ -120,7 +57,7 @@ static int events_connect(sqlite3 *db, void *aux, int argc, const char *const *a
 	memset(t, 0, sizeof(*t));
 	t->table.sql = of->sql;
 	t->of = of;
-	events_columns(of->name, &t->columns);
+	event_columns(of->name, &t->columns);
 	status = columns_declare(t->table.sql, &t->columns);
 	if (status == SQLITE_OK)
 		*ret = &t->table.base;
@@ -140,7 +77,7 @@ static int events_disconnect(sqlite3_vtab *table)
 /* As a letter of idxStr, for each argument of xFilter; 0: none. */
 static char constraint_letter(int column, unsigned char op, bool all)
 {
-	if (column == TIME)
+	if (column == EVENTS_TIME)
 		return op == SQLITE_INDEX_CONSTRAINT_GE	  ? 'g'
 		       : op == SQLITE_INDEX_CONSTRAINT_GT ? 'G'
 		       : op == SQLITE_INDEX_CONSTRAINT_LE ? 'l'
@@ -149,7 +86,7 @@ static char constraint_letter(int column, unsigned char op, bool all)
 							  : 0;
 	if (op != SQLITE_INDEX_CONSTRAINT_EQ)
 		return 0;
-	return column == TID ? 't' : column == EVENT && all ? 'e' : 0;
+	return column == EVENTS_TID ? 't' : column == EVENTS_EVENT && all ? 'e' : 0;
 }
 
 static int events_best(sqlite3_vtab *table, sqlite3_index_info *info)
@@ -169,7 +106,7 @@ static int events_best(sqlite3_vtab *table, sqlite3_index_info *info)
 		info->aConstraintUsage[i].argvIndex = ++args;
 	}
 	info->estimatedCost = table_cost(args);
-	if (grouping_plan(info, 1 << TIME, *t->of->name ? 0 : 1 << FIELDS, &grouping))
+	if (grouping_plan(info, 1 << EVENTS_TIME, *t->of->name ? 0 : 1 << EVENTS_FIELDS, &grouping))
 		grouping_print(letters, &grouping);
 	info->idxStr = sqlite3_str_finish(letters);
 	info->needToFreeIdxStr = 1;
@@ -249,23 +186,6 @@ static void options_narrow(struct events_cursor *c, const struct events_table *t
 
 /* ---- values ---- */
 
-static void field_value(struct table_value *v, const struct event *ev, const struct field *f)
-{
-	switch (event_row_value(f)) {
-	case ROW_VALUE_TEXT:
-		value_text(v, field_print(ev, f, v->text, sizeof(v->text)));
-		break;
-	case ROW_VALUE_HEX:
-		value_hex(v, event_u64(ev, f));
-		break;
-	case ROW_VALUE_SIGNED:
-		value_signed(v, (int64_t)event_u64(ev, f));
-		break;
-	default:
-		value_number(v, event_u64(ev, f));
-	}
-}
-
 /* All fields as a JSON object. */
 static int fields_result(sqlite3_context *to, const struct event_row *row)
 {
@@ -300,58 +220,32 @@ static int fields_result(sqlite3_context *to, const struct event_row *row)
 /* The fields of this type of events, for each column. */
 static void fields_bind(struct events_cursor *c, const struct events_table *t)
 {
-	const struct event_type *type = c->row.ev->type;
+	const struct event_type *type = c->in.row.ev->type;
 
 	memset(c->field, 0, sizeof(c->field));
 	for (unsigned int i = 0; i < type->nr_fields; i++)
-		for (unsigned int k = COMMON; k < t->columns.nr; k++)
-			if (!strcmp(t->columns.name[k], field_column(&type->fields[i])))
+		for (unsigned int k = EVENTS_COMMON; k < t->columns.nr; k++)
+			if (!strcmp(t->columns.name[k], event_field_column(&type->fields[i])))
 				c->field[k] = &type->fields[i];
 	c->bound = type;
 }
 
-static void common_value(struct table_value *v, const struct events_cursor *c, int column)
-{
-	const struct event *ev = c->row.ev;
-
-	switch (column) {
-	case TIME:
-		return value_number(v, ev->time_ns);
-	case SOURCE:
-		return value_text(v, c->row.source);
-	case OF_FILE:
-		return value_text(v, input_set_path(c->set, ev->source));
-	case VM:
-		return value_vm(v, c->set, ev->pid);
-	case CPU:
-		return value_number_if(v, ev->cpu != RECORD_CPU_UNKNOWN, ev->cpu);
-	case VCPU:
-		return value_number_if(v, c->row.vcpu != RECORD_NO_VCPU, c->row.vcpu);
-	case PID:
-		return value_number_if(v, ev->pid, ev->pid);
-	case TID:
-		return value_number_if(v, ev->tid, ev->tid);
-	default:
-		return value_text(v, *c->row.comm ? c->row.comm : NULL);
-	}
-}
-
-/* Any column but FIELDS. */
+/* Any column but EVENTS_FIELDS. */
 static void events_value(sqlite3_vtab_cursor *cursor, int column, struct table_value *v)
 {
 	struct events_cursor *c = (struct events_cursor *)cursor;
 	const struct events_table *t = (const struct events_table *)cursor->pVtab;
 	const struct field *f;
 
-	if (column < COMMON)
-		return common_value(v, c, column);
+	if (column < EVENTS_COMMON)
+		return event_common_value(v, &c->in, column);
 	if (!*t->of->name)
-		return value_text(v, c->row.ev->type->name);
-	if (c->bound != c->row.ev->type)
+		return value_text(v, c->in.row.ev->type->name);
+	if (c->bound != c->in.row.ev->type)
 		fields_bind(c, t);
 	f = c->field[column];
-	if (f && f->offset < c->row.ev->size)
-		field_value(v, c->row.ev, f);
+	if (f)
+		event_field_value(v, c->in.row.ev, f);
 	else
 		value_text(v, NULL);
 }
@@ -371,14 +265,11 @@ static int events_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret)
 
 static void events_rewind(struct events_cursor *c)
 {
-	input_events_close(&c->events);
-	input_set_close(c->set);
+	events_input_close(&c->in);
 	grouped_free(c->grouped);
-	c->set = NULL;
 	c->grouped = NULL;
 	c->ended = false;
 	c->nr = 0;
-	c->row = (struct event_row){0};
 }
 
 static int events_close(sqlite3_vtab_cursor *cursor)
@@ -395,19 +286,12 @@ static int event_read(sqlite3_vtab_cursor *cursor)
 {
 	struct events_cursor *c = (struct events_cursor *)cursor;
 	const struct events_table *t = (const struct events_table *)cursor->pVtab;
-	const struct event *ev;
 	int more;
 
 	do
-		more = input_events_next(&c->events, &ev);
-	while (more > 0 && *t->of->name && strcmp(ev->type->name, t->of->name));
-	if (more <= 0)
-		return more;
-	c->row = (struct event_row){.ev = ev,
-				    .source = input_set_name(c->set, ev->source),
-				    .comm = thread_comm(c->events.names, ev),
-				    .vcpu = thread_vcpu(c->events.names, ev)};
-	return 1;
+		more = events_input_next(&c->in);
+	while (more > 0 && *t->of->name && strcmp(c->in.row.ev->type->name, t->of->name));
+	return more;
 }
 
 static int events_next(sqlite3_vtab_cursor *cursor)
@@ -437,13 +321,7 @@ static int events_filter(sqlite3_vtab_cursor *cursor, int nr, const char *letter
 	c->ended = c->none;
 	if (c->none)
 		return SQLITE_OK;
-	err = inputs_again(t->table.sql, &c->options, &c->set);
-	if (!err) {
-		input_set_want_thread_names(c->set);
-		err = input_set_open(c->set, NULL, NULL);
-	}
-	if (!err)
-		err = input_events_open(c->set, &c->events);
+	err = events_input_open(t->table.sql, &c->options, &c->in);
 	if (!err && grouping_parse(letters, &grouping))
 		err = rows_group(cursor, &grouping, t->table.sql->memory_bytes, event_read,
 				 events_value, &c->grouped);
@@ -467,8 +345,8 @@ static int events_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int c
 	const struct events_table *t = (const struct events_table *)cursor->pVtab;
 	struct table_value v;
 
-	if (!*t->of->name && column == FIELDS)
-		return fields_result(to, &c->row);
+	if (!*t->of->name && column == EVENTS_FIELDS)
+		return fields_result(to, &c->in.row);
 	if (c->grouped)
 		return value_result(to, grouped_value(c->grouped, column)), SQLITE_OK;
 	events_value(cursor, column, &v);
@@ -550,8 +428,10 @@ static int type_table_add(struct sql *s, const struct event_type *type, uint8_t 
 	snprintf(name, sizeof(name), "%s", type->name);
 	if (!*need || (prefixed ? !name_prefix(s, name, sizeof(name)) : !name_is_free(s, name)))
 		return 0;
-	if (*need == NEED_ROWS)
+	if (*need == NEED_ROWS) {
 		json_array_append_new(s->tables, json_text(name));
+		json_object_set_new_nocheck(s->types, name, json_text(type->name));
+	}
 	*need = NEED_NONE;
 	return events_table_add(s, name, type->name);
 }

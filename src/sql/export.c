@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * All tables as those of a database file: it is attached to the connection, and each table is copied to it. SQLite
- * writes pages as they are filled and keeps few of them. The table "notes" has what answers would say.
+ * All tables as those of a database file: it is attached to the connection, and each table is copied to it, those of
+ * types of events in one pass (export_types.c). SQLite writes pages as they are filled and keeps few of them. The table
+ * "notes" has what answers would say.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,8 +14,8 @@
 
 static int export_failed(struct sql *s, const struct fd_vfs *file, const char *path, int status)
 {
-	if (s->err)
-		return fail(s->err, "%s", sqlite3_errmsg(s->db));
+	if (s->err) /* whose error message is set */
+		return s->err;
 	if (file->err)
 		return fail(file->err, "%s: %s", path, strerror(-file->err));
 	return fail(status == SQLITE_NOMEM ? -ENOMEM : -EIO, "%s: SQLite: %s", path,
@@ -99,9 +100,11 @@ static int tables_copy(struct sql *s)
 	int status = file_attach(s);
 
 	if (status == SQLITE_OK)
+		status = type_tables_copy(s);
+	if (status == SQLITE_OK)
 		status = notes_write(s, NULL, s->notes);
 	json_array_foreach (s->tables, i, name)
-		if (status == SQLITE_OK)
+		if (status == SQLITE_OK && !json_object_get(s->types, json_string_value(name)))
 			status = table_copy(s, json_string_value(name));
 	if (status == SQLITE_OK)
 		status = inputs_notes_write(s);

@@ -18,6 +18,7 @@ struct sql {
 	json_t *notes;
 	json_t *tables; /* names, in order; of types of events those that occur */
 	json_t *taken;	/* names of all tables, in small letters, as members of an object */
+	json_t *types;	/* of events that occur: the type of each of their tables, by the table's name, in order */
 	uint64_t memory_bytes;
 	bool declares; /* the columns of a table */
 	int err; /* of reading an input within a query: its message is the answer's */
@@ -85,6 +86,14 @@ int events_tables_add(struct sql *s);
 int spans_tables_add(struct sql *s);
 int reports_tables_add(struct sql *s);
 int functions_add(struct sql *s);
+
+/*
+ * Copies the tables of types to the attached database `file`, in one pass over the inputs, at most EXPORT_TYPES_MAX:
+ * SQLite reads the whole schema for each table that it creates. A status of SQLite; its message, or s->err with the
+ * error message set.
+ */
+enum { EXPORT_TYPES_MAX = 1000 };
+int type_tables_copy(struct sql *s);
 
 /* The columns that a report declares, without running it. False: the table is not a report's. */
 bool reports_declare(const char *table, struct sql_columns *c);

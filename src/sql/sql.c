@@ -88,6 +88,7 @@ int sql_open(const struct query *query, struct input_set *in, uint64_t memory_by
 			  .notes = json_array(),
 			  .tables = json_array(),
 			  .taken = json_object(),
+			  .types = json_object(),
 			  .memory_bytes = memory_bytes};
 	err = sqlite_open(s);
 	if (!err)
@@ -118,6 +119,7 @@ void sql_close(struct sql *s)
 	json_decref(s->notes);
 	json_decref(s->tables);
 	json_decref(s->taken);
+	json_decref(s->types);
 	free(s->counts);
 	free(s);
 }

@@ -81,7 +81,7 @@ CALLS = {
     "sql": ["sql FILE SELECT/**/count(*)/**/FROM/**/events",
             "sql FILE SELECT/**/reason,count(*)/**/FROM/**/exits/**/GROUP/**/BY/**/reason"],
     "import": ["import FILE -o OUT", "import TEXT -o OUT"],
-    "export": ["export text", "export trace.dat -o OUT", "export ctf -o OUT"],
+    "export": ["export text", "export trace.dat -o OUT", "export ctf -o OUT", "export sqlite -o OUT"],
 }
 
 # Pairs that are not judged, with the reason.

@@ -272,6 +272,18 @@ printf '%s\n' '# hostrace text 1' '1.000000 kvm_exit pid=10 tid=11 vcpu=0 reason
 h export sqlite "$work/vms.txt" -o "$work/db/target"
 [ $? = 0 ] && read_db "$work/db/target" "SELECT note FROM notes WHERE about = 'clock'" | grep -q "no such table: .*several VMs"
 result "export sqlite: of several VMs, without a guest's trace" $? "$work/err"
+{
+	echo "# hostrace text 1"
+	for ((i = 0; i < 1002; i++)); do
+		printf '# type {"name":"t:type%d","size":32,"doc":"","fields":[{"name":"value","kind":"uint","offset":24,"size":8}]}\n' $i
+		printf '1.%06d t:type%d pid=10 tid=11 cpu=0 value=%d\n' $i $i $i
+	done
+} >"$work/types.txt"
+h export sqlite "$work/types.txt" -o "$work/db/target"
+read_db "$work/db/target" "SELECT count(*) FROM sqlite_schema WHERE name LIKE 't:type%' UNION ALL SELECT count(*) FROM events
+	UNION ALL SELECT value FROM \"t:type999\" UNION ALL SELECT note FROM notes WHERE note LIKE 'types%' AND about IS NULL" >"$work/out"
+[ "$(cat "$work/out")" = $'1000\n1002\n999\ntypes of events without a table of their own, as there are more than 1000: 2; their events are in the table events' ]
+result "export sqlite: of more types than have tables" $? "$work/out"
 h export sqlite exits/trace.txt --since 50ms --until 1s -o "$work/db/target"
 read_db "$work/db/target" "SELECT min(time_ns), max(time_ns) FROM events" | grep -qx '1050000000,1090100000'
 result "export sqlite: of a time window" $? "$work/err"
