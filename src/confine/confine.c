@@ -169,7 +169,7 @@ static const int *const allowed[] = {
 	[CONFINE_READ] = CALLS(BASE_CALLS, PATH_CALLS),
 	[CONFINE_SERVE] = CALLS(BASE_CALLS, SCMP_SYS(accept4), SCMP_SYS(recvfrom),
 				SCMP_SYS(sendmsg), SCMP_SYS(shutdown), SCMP_SYS(setsockopt),
-				SCMP_SYS(getsockopt), SCMP_SYS(getsockname), SCMP_SYS(epoll_ctl)),
+				SCMP_SYS(getsockopt), SCMP_SYS(getsockname)),
 };
 
 static const int *const writing =

@@ -22,7 +22,12 @@ status_of() {
 	curl -sS -o page -w '%{http_code}' --max-time 60 --cacert cert.pem "$@" "https://127.0.0.1:${address##*:}/metrics" 2>curl.err
 }
 
-plan 29
+# httpd_ticks: CPU time of hostrace-httpd, in ticks of 10 ms
+httpd_ticks() {
+	sed 's/.*) //' "/proc/$httpd/stat" | awk '{ print $12 + $13 }'
+}
+
+plan 31
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -keyout key.pem -out cert.pem -subj /CN=test \
 	-addext subjectAltName=IP:127.0.0.1 >openssl.out 2>&1 || bail "openssl: $(cat openssl.out)"
 openssl genpkey -algorithm ec -pkeyopt ec_paramgen_curve:prime256v1 -out other.pem 2>openssl.out || bail "openssl: $(cat openssl.out)"
@@ -91,6 +96,30 @@ until_line ready half.out || bail "no connections: $(cat half.out)"
 is "$(status_of -u bcrypt:test)" 200 "80 others do not go on with their handshake: a page for a user" page
 exec 5>&-
 wait $half
+cat >begun.py <<'END'
+# One connection that sends the beginning of a TLS handshake (argv[2]: bytes of it) and waits to be ended. "all" is a
+# whole ClientHello: the server waits for the rest of the handshake.
+import socket, ssl, sys
+to, hello = ssl.MemoryBIO(), ssl.MemoryBIO()
+try:
+	ssl._create_unverified_context().wrap_bio(to, hello).do_handshake()
+except ssl.SSLWantReadError:
+	pass
+peer = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+peer.sendall(hello.read()[: None if sys.argv[2] == "all" else int(sys.argv[2])])
+try:
+	while peer.recv(1 << 16):
+		pass
+except ConnectionResetError:
+	pass
+END
+# it is ended after 10 s; a loop without a pause would use all of them, a busy machine's share being 10 times less
+for bytes in 1 all; do
+	before=$(httpd_ticks)
+	timeout 200 python3 begun.py "${address##*:}" $bytes >begun.out 2>&1
+	is "$? $(awk -v n="$(($(httpd_ticks) - before))" 'BEGIN { print (n <= 20 ? "idle" : n " ticks") }')" "0 idle" \
+		"one that stops in its handshake (bytes: $bytes) costs no CPU time until it is ended" begun.out
+done
 for version in 1 1_1; do
 	echo Q | timeout 60 openssl s_client -tls$version -cipher ALL:@SECLEVEL=0 -connect "127.0.0.1:${address##*:}" >tls.out 2>&1
 	is "$(grep -c 'Cipher is (NONE)' tls.out)" 1 "no TLS $version" tls.out

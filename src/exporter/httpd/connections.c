@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/select.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -147,11 +148,25 @@ bool connections_free(struct connections *c)
 	return c->tls ? c->nr_waiting < c->waiting_max : free_find(c) != NULL;
 }
 
+/* From `min` on; the same where none is free. */
+static int number_change(int fd, int min)
+{
+	int other = fcntl(fd, F_DUPFD_CLOEXEC, min);
+
+	if (other < 0)
+		return fd;
+	close(fd);
+	return other;
+}
+
+/* The daemon's descriptors are below FD_SETSIZE; those that wait leave these numbers free. */
 static void connection_begin(struct connections *c, struct connection *e,
-			     const struct connection_waiting *w, struct MHD_Daemon *daemon)
+			     struct connection_waiting *w, struct MHD_Daemon *daemon)
 {
 	uint64_t now = monotonic_ms();
 
+	if (w->fd >= FD_SETSIZE)
+		w->fd = number_change(w->fd, 0);
 	*e = (struct connection){.fd = w->fd,
 				 .number = ++c->begun,
 				 .begin_ms = now,
@@ -174,10 +189,12 @@ bool connections_accept(struct connections *c, int listening, struct MHD_Daemon 
 		return false;
 	setsockopt(w.fd, SOL_SOCKET, SO_SNDBUF, &(int){SEND_BYTES}, sizeof(int));
 	peer_of(&w.at, w.peer);
-	if (c->tls)
+	if (c->tls) {
+		w.fd = number_change(w.fd, FD_SETSIZE);
 		c->waiting[c->nr_waiting++] = w;
-	else
+	} else {
 		connection_begin(c, free_find(c), &w, daemon);
+	}
 	return true;
 }
 

@@ -4,11 +4,11 @@
  * privileges. The messages are in exporter/httpd_messages.h.
  */
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/select.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -397,8 +397,8 @@ static int daemon_start(struct server *s)
 		{MHD_OPTION_END, 0, NULL},
 	};
 	const struct MHD_OptionItem plain[] = {{MHD_OPTION_END, 0, NULL}};
-	unsigned int flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG |
-			     (s->cert ? MHD_USE_TLS : 0);
+	unsigned int flags =
+		MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG | (s->cert ? MHD_USE_TLS : 0);
 
 	s->daemon = MHD_start_daemon(
 		flags, 0, NULL, NULL, answer, s, /* the logger comes first */
@@ -480,13 +480,41 @@ static int shorter(int a, int b)
 	return b < 0 || (a >= 0 && a < b) ? a : b;
 }
 
+/* What is waited for, then what of it is ready. */
+struct ready {
+	fd_set read, write, except;
+};
+
+/*
+ * Adds libmicrohttpd's descriptors, each for what it waits for. With MHD_USE_EPOLL (0.9.75) it takes a descriptor that
+ * was readable once as ready until its handshake is complete, and runs without a pause.
+ */
+static int ready_wait(struct server *s, int timeout_ms, struct ready *r)
+{
+	struct timespec t = {timeout_ms / 1000, timeout_ms % 1000 * (long)NS_PER_MS};
+	int max = s->listening;
+
+	*r = (struct ready){0};
+	FD_SET(STDIN_FILENO, &r->read);
+	if (connections_free(&s->connections))
+		FD_SET(s->listening, &r->read);
+	if (MHD_get_fdset2(s->daemon, &r->read, &r->write, &r->except, &max, FD_SETSIZE) != MHD_YES)
+		return -EIO;
+	if (pselect(max + 1, &r->read, &r->write, &r->except, timeout_ms < 0 ? NULL : &t, NULL) >=
+	    0)
+		return 0;
+	*r = (struct ready){0};
+	return errno == EINTR ? 0 : -errno;
+}
+
 /*
  * Accepts what is there, and answers what has arrived. Each connection is read before it can be ended: the time at
  * which that began counts, as pages are made meanwhile. Returns the ms until the next round at the latest; -1: none.
  */
-static int httpd_round(struct server *s, bool more)
+static int httpd_round(struct server *s, const struct ready *r)
 {
 	MHD_UNSIGNED_LONG_LONG left;
+	bool more = FD_ISSET(s->listening, &r->read);
 	uint64_t read_ms;
 	int begin;
 
@@ -495,26 +523,23 @@ static int httpd_round(struct server *s, bool more)
 	begin = connections_begin(&s->connections, s->daemon);
 	s->round++;
 	read_ms = monotonic_ms();
-	MHD_run(s->daemon);
+	MHD_run_from_select(s->daemon, &r->read, &r->write, &r->except);
 	begin = shorter(begin, connections_expire(&s->connections, read_ms));
 	return MHD_get_timeout(s->daemon, &left) == MHD_YES ? shorter(begin, (int)left) : begin;
 }
 
 static int httpd_loop(struct server *s)
 {
-	const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-	struct pollfd p[3] = {{.fd = info->epoll_fd, .events = POLLIN},
-			      {.fd = STDIN_FILENO, .events = POLLIN},
-			      {.fd = s->listening, .events = POLLIN}};
+	struct ready r;
 	int timeout = -1;
 
 	while (!s->ended) {
-		p[2].events = connections_free(&s->connections) ? POLLIN : 0;
-		if (poll(p, 3, timeout) < 0 && errno != EINTR)
+		if (ready_wait(s, timeout, &r))
 			return EXIT_FAILURE;
-		if (p[1].revents) /* hostrace sends only what was requested: it has ended */
+		/* hostrace sends only what was requested: it has ended */
+		if (FD_ISSET(STDIN_FILENO, &r.read))
 			break;
-		timeout = httpd_round(s, p[2].revents);
+		timeout = httpd_round(s, &r);
 	}
 	return EXIT_SUCCESS;
 }
