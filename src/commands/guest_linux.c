@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * guest symbols: the symbols of a Linux guest's kernel, read from its memory without an agent or a file of the guest.
- * The process gives up its privileges when the memory is open, and reads it afterwards.
+ * What the lists of a Linux guest have in common: they are read from its memory without an agent or a file of the
+ * guest. The process gives up its privileges when the memory is open, and reads it afterwards.
  */
+#include <errno.h>
 #include <inttypes.h>
 
 #include "base/clock.h"
@@ -42,41 +43,19 @@ int guest_linux_open(const char *action, struct linux_guest *ret)
 	return err ? err : command_confine(output_file());
 }
 
-/* ---- symbols ---- */
-
-static json_t *symbols_json(const struct linux_guest *g)
+static json_t *list_head(const struct linux_list *l, int err)
 {
-	const struct kallsyms *k = &g->symbols;
-	json_t *rows = json_array();
+	char command[64];
+	json_t *caveats = json_array();
 
-	for (size_t i = 0; i < k->nr; i++) {
-		const char *name = kallsym_name(k, &k->symbol[i]), *tab = strchr(name, '\t');
-		char address[24], type[2] = {k->symbol[i].type};
-		json_t *row;
-
-		snprintf(address, sizeof(address), "0x%" PRIx64, k->symbol[i].address);
-		row = json_pack("{s:s,s:s,s:s%}", "address", address, "type", type, "name", name,
-				tab ? (size_t)(tab - name) : strlen(name));
-		json_object_set_new(row, "module",
-				    tab ? json_stringn(tab + 2, strlen(tab) - 3) : json_null());
-		json_array_append_new(rows, row);
-	}
-	return rows;
+	snprintf(command, sizeof(command), "guest %s", l->action);
+	if (err)
+		json_array_append_new(caveats, json_string(error_text()));
+	return json_pack("{s:{s:s,s:s},s:[],s:{},s:o}", "hostrace", "version", HOSTRACE_VERSION,
+			 "command", command, "inputs", "clock", "caveats", caveats);
 }
 
-/* without: why symbols of modules are missing, or NULL. */
-static void found_note(const struct linux_guest *g, const char *without)
-{
-	if (without)
-		command_note("no symbols of modules: %s", without);
-	if (g->torn)
-		command_note("%" PRIu64 " structures changed while they were read", g->torn);
-	command_note("%.70s", g->banner[0] ? g->banner : "a Linux kernel without a banner");
-	command_note("%zu symbols, %zu of them of modules; found by %s", g->symbols.nr,
-		     g->symbols.nr - g->nr_core, linux_way_name(g->way));
-}
-
-static int symbols_print(const struct linux_guest *g)
+static int list_print(struct linux_list *l, int (*print)(struct linux_list *l))
 {
 	struct output out;
 	int err = output_open("text json", &out);
@@ -84,31 +63,40 @@ static int symbols_print(const struct linux_guest *g)
 	if (err)
 		return err;
 	output_unwrap(&out);
-	if (output_is("json"))
-		guest_json_write(out.file, "symbols", "rows", symbols_json(g), NULL);
+	l->file = out.file;
+	l->json = output_is("json");
+	err = linux_rows_begin(l);
+	if (!err)
+		err = linux_guest_check(l->g, print(l));
+	linux_rows_end(l, l->json ? list_head(l, err) : NULL);
+	if (err == -ESRCH)
+		output_cancel(&out);
 	else
-		kallsyms_write(&g->symbols, out.file);
-	return output_close(&out);
+		err = output_close(&out) ? -EIO : err;
+	return err;
 }
 
-int guest_symbols(int argc, char **argv)
+int guest_linux_list(const char *action, int argc, char **argv, bool by_types,
+		     int (*print)(struct linux_list *l))
 {
 	struct linux_guest g = {.ram.pagemap = -1};
-	_cleanup_free_ char *without = NULL;
+	struct btf_types types = {0};
+	struct linux_list l = {.action = action, .g = &g, .types = by_types ? &types : NULL};
 	int err;
 
 	if (argc)
 		return command_usage("unexpected argument '%s'", argv[0]);
-	err = guest_linux_open("symbols", &g);
+	err = guest_linux_open(action, &g);
 	if (!err)
 		err = linux_guest_find(&g, monotonic_ns() + GUEST_LINUX_FIND_NS);
-	if (!err && linux_modules_add(&g))
-		without = strdup(error_text());
+	if (!err && by_types)
+		err = linux_types_read(&g, &types);
 	err = linux_guest_check(&g, err);
 	if (!err)
-		err = symbols_print(&g);
-	if (!err)
-		found_note(&g, without);
+		err = list_print(&l, print);
+	if (g.torn)
+		command_note("%" PRIu64 " structures changed while they were read", g.torn);
+	btf_types_deinit(&types);
 	linux_guest_close(&g);
 	return err ? command_failed() : EXIT_FINE;
 }

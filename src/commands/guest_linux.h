@@ -17,18 +17,41 @@
  */
 int guest_linux_open(const char *action, struct linux_guest *ret);
 
+enum {
+	GUEST_LINUX_BYTES_MAX =
+		256 << 20, /* of rows that are printed; usual are 20 MiB of symbols, else 1 MiB */
+};
+
 struct linux_list {
 	const char *action;
 	struct linux_guest *g;
-	const struct btf_types *types;
-	FILE *out;
-	json_t *rows; /* NULL: text */
+	const struct btf_types *types; /* NULL: the action does not need them */
+	bool json;
+	FILE *out; /* text of a row, until linux_row_end() */
+
+	FILE *file;
+	char *text; /* what is in out */
+	size_t len;
+	uint64_t nr, bytes; /* of rows in the file */
 };
 
+/* Given action, json and file; linux_rows_end() is needed also on failure. */
+int linux_rows_begin(struct linux_list *l);
+
 /*
- * An action that prints a list that it reads by the guest's BTF; argv: what follows the action. What print() wrote is
- * kept also if it returns an error. Returns the exit status.
+ * Writes what was printed to l->out, or with -f json the row (stolen; NULL: out of memory). -E2BIG with the error
+ * message set: the list would be longer than GUEST_LINUX_BYTES_MAX, and ends before this row.
  */
-int guest_linux_list(const char *action, int argc, char **argv, int (*print)(struct linux_list *l));
+int linux_row_end(struct linux_list *l, json_t *row);
+
+/* head: what follows the rows with -f json (stolen); NULL: nothing. */
+void linux_rows_end(struct linux_list *l, json_t *head);
+
+/*
+ * An action that prints a list; argv: what follows the action. by_types: print() reads it by the guest's BTF. What it
+ * wrote is kept also if it returns an error, but for -ESRCH. Returns the exit status.
+ */
+int guest_linux_list(const char *action, int argc, char **argv, bool by_types,
+		     int (*print)(struct linux_list *l));
 
 #endif

@@ -6,8 +6,7 @@
 #include "commands/guest_linux.h"
 #include "vm/linux/lists.h"
 
-static void row_json(const struct linux_list *l, const struct linux_interrupts *i,
-		     const struct linux_interrupt *r)
+static json_t *row_json(const struct linux_interrupts *i, const struct linux_interrupt *r)
 {
 	json_t *counts = json_object(), *row;
 	uint64_t total = 0;
@@ -34,7 +33,7 @@ static void row_json(const struct linux_list *l, const struct linux_interrupts *
 		json_object_set_new(row, "flow", *r->flow ? json_string(r->flow) : json_null());
 		json_object_set_new(row, "actions", json_string(r->actions));
 	}
-	json_array_append_new(l->rows, row);
+	return row;
 }
 
 static void row_text(FILE *out, const struct linux_interrupts *i, const struct linux_interrupt *r,
@@ -62,29 +61,30 @@ static void row_text(FILE *out, const struct linux_interrupts *i, const struct l
 static int interrupts_print(struct linux_list *l)
 {
 	struct linux_interrupts interrupts;
-	int err = linux_interrupts_read(l->g, l->types, &interrupts), width = 3;
+	int err = linux_interrupts_read(l->g, l->types, &interrupts), width = 3, printed = 0;
 
 	for (size_t i = 0; i < interrupts.nr; i++) {
 		int len = (int)strlen(interrupts.row[i].label);
 
 		width = len > width ? len : width;
 	}
-	if (!l->rows) {
-		fprintf(l->out, "%*s", width + 8, "");
+	if (!l->json) {
+		fprintf(l->file, "%*s", width + 8, "");
 		for (size_t i = 0; i < interrupts.cpus.nr; i++)
-			fprintf(l->out, "CPU%-8u", interrupts.cpus.cpu[i]);
-		fputc('\n', l->out);
+			fprintf(l->file, "CPU%-8u", interrupts.cpus.cpu[i]);
+		fputc('\n', l->file);
 	}
-	for (size_t i = 0; i < interrupts.nr; i++)
-		if (l->rows)
-			row_json(l, &interrupts, &interrupts.row[i]);
-		else
+	for (size_t i = 0; i < interrupts.nr && !printed; i++) {
+		if (!l->json)
 			row_text(l->out, &interrupts, &interrupts.row[i], width);
+		printed = linux_row_end(l,
+					l->json ? row_json(&interrupts, &interrupts.row[i]) : NULL);
+	}
 	linux_interrupts_deinit(&interrupts);
-	return err;
+	return printed ? printed : err;
 }
 
 int guest_interrupts(int argc, char **argv)
 {
-	return guest_linux_list("interrupts", argc, argv, interrupts_print);
+	return guest_linux_list("interrupts", argc, argv, true, interrupts_print);
 }

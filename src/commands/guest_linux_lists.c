@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* guest ps, modules and dmesg: lists of a Linux guest's kernel, read from its memory by the guest's own BTF. */
+/*
+ * guest symbols, ps, modules and dmesg: lists of a Linux guest's kernel, read from its memory, but for symbols by the
+ * guest's own BTF.
+ */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -13,43 +16,51 @@
 #include "vm/linux/lists.h"
 #include "vm/linux/modules.h"
 
-int guest_linux_list(const char *action, int argc, char **argv, int (*print)(struct linux_list *l))
-{
-	struct linux_guest g = {.ram.pagemap = -1};
-	struct btf_types types = {0};
-	struct linux_list l = {.action = action, .g = &g, .types = &types};
-	struct output out;
-	int err;
+/* ---- symbols ---- */
 
-	if (argc)
-		return command_usage("unexpected argument '%s'", argv[0]);
-	err = guest_linux_open(action, &g);
-	if (!err)
-		err = linux_guest_find(&g, monotonic_ns() + GUEST_LINUX_FIND_NS);
-	if (!err)
-		err = linux_types_read(&g, &types);
-	err = linux_guest_check(&g, err);
-	if (!err)
-		err = output_open("text json", &out);
-	if (!err) {
-		output_unwrap(&out);
-		l.out = out.file;
-		l.rows = output_is("json") ? json_array() : NULL;
-		err = linux_guest_check(&g, print(&l));
-		if (l.rows && err != -ESRCH)
-			guest_json_write(out.file, action, "rows", l.rows, NULL);
-		else
-			json_decref(l.rows);
-		if (err == -ESRCH)
-			output_cancel(&out);
-		else
-			err = output_close(&out) ? -EIO : err;
-	}
-	if (g.torn)
-		command_note("%" PRIu64 " structures changed while they were read", g.torn);
-	btf_types_deinit(&types);
-	linux_guest_close(&g);
-	return err ? command_failed() : EXIT_FINE;
+static json_t *symbol_json(const struct kallsyms *k, const struct kallsym *s)
+{
+	const char *name = kallsym_name(k, s), *tab = strchr(name, '\t');
+	char address[24], type[2] = {s->type};
+	json_t *row;
+
+	snprintf(address, sizeof(address), "0x%" PRIx64, s->address);
+	row = json_pack("{s:s,s:s,s:s%}", "address", address, "type", type, "name", name,
+			tab ? (size_t)(tab - name) : strlen(name));
+	json_object_set_new(row, "module",
+			    tab ? json_stringn(tab + 2, strlen(tab) - 3) : json_null());
+	return row;
+}
+
+/* without: why symbols of modules are missing, or NULL. */
+static void found_note(const struct linux_guest *g, const char *without)
+{
+	if (without)
+		command_note("no symbols of modules: %s", without);
+	command_note("%.70s", g->banner[0] ? g->banner : "a Linux kernel without a banner");
+	command_note("%zu symbols, %zu of them of modules; found by %s", g->symbols.nr,
+		     g->symbols.nr - g->nr_core, linux_way_name(g->way));
+}
+
+static int symbols_print(struct linux_list *l)
+{
+	const struct kallsyms *k = &l->g->symbols;
+	_cleanup_free_ char *without = linux_modules_add(l->g) ? strdup(error_text()) : NULL;
+	int err = linux_guest_check(l->g, 0);
+
+	if (err)
+		return err;
+	if (!l->json)
+		kallsyms_write(k, l->file); /* at most KALLSYMS_NAMES_MAX bytes of names */
+	for (size_t i = 0; i < k->nr && l->json && !err; i++)
+		err = linux_row_end(l, symbol_json(k, &k->symbol[i]));
+	found_note(l->g, without);
+	return err;
+}
+
+int guest_symbols(int argc, char **argv)
+{
+	return guest_linux_list("symbols", argc, argv, false, symbols_print);
 }
 
 /* ---- ps ---- */
@@ -62,8 +73,8 @@ static json_t *stack_json(const struct linux_unwinder *u, const struct linux_sta
 	char text[FRAME_TEXT_MAX];
 
 	for (unsigned int i = 0; i < s->nr; i++)
-		json_array_append_new(frames, json_string(linux_frame_print(u, s->frame[i], text,
-									    sizeof(text))));
+		json_array_append_new(
+			frames, json_string(linux_frame_print(u, s->frame[i], text, sizeof(text))));
 	return json_pack("{s:s,s:o}", "state", linux_stack_state_name(s->state), "frames", frames);
 }
 
@@ -78,31 +89,34 @@ static void stack_text(FILE *out, const struct linux_unwinder *u, const struct l
 		fprintf(out, "            (stack %s)\n", linux_stack_state_name(s->state));
 }
 
-static void task_print(const struct linux_list *l, const struct linux_task *t)
+static json_t *task_json(const struct linux_task *t)
 {
-	if (l->rows) {
-		json_array_append_new(l->rows, json_pack("{s:i,s:i,s:i,s:s#,s:i,s:b,s:s}", "tid",
-							 t->tid, "pid", t->pid, "ppid", t->ppid,
-							 "state", &t->state, 1, "cpu", (int)t->cpu,
-							 "kernel", t->kernel, "comm", t->comm));
-		return;
-	}
-	fprintf(l->out, "%7d %7d %7d %c %3u %s%s%s\n", t->tid, t->pid, t->ppid, t->state, t->cpu,
+	return json_pack("{s:i,s:i,s:i,s:s#,s:i,s:b,s:s}", "tid", t->tid, "pid", t->pid, "ppid",
+			 t->ppid, "state", &t->state, 1, "cpu", (int)t->cpu, "kernel", t->kernel,
+			 "comm", t->comm);
+}
+
+static void task_text(FILE *out, const struct linux_task *t)
+{
+	fprintf(out, "%7d %7d %7d %c %3u %s%s%s\n", t->tid, t->pid, t->ppid, t->state, t->cpu,
 		t->kernel ? "[" : "", t->comm, t->kernel ? "]" : "");
 }
 
-/* Behind the task's line, or into its row. */
-static void task_stack_print(const struct linux_list *l, struct linux_unwinder *u,
-			     const struct linux_task *t)
+/* The stack is behind the task's line, or in its row. u: NULL without --stacks. */
+static int task_print(struct linux_list *l, struct linux_unwinder *u, const struct linux_task *t)
 {
+	json_t *row = l->json ? task_json(t) : NULL;
 	struct linux_stack stack;
 
-	linux_stack_read(u, t->address, &stack);
-	if (!l->rows)
+	if (!l->json)
+		task_text(l->out, t);
+	if (u)
+		linux_stack_read(u, t->address, &stack);
+	if (u && l->json)
+		json_object_set_new(row, "stack", stack_json(u, &stack));
+	else if (u)
 		stack_text(l->out, u, &stack);
-	else
-		json_object_set_new(json_array_get(l->rows, json_array_size(l->rows) - 1), "stack",
-				    stack_json(u, &stack));
+	return linux_row_end(l, row);
 }
 
 /* Names of functions include those of modules, where these can be read. */
@@ -120,17 +134,15 @@ static int tasks_print(struct linux_list *l)
 	struct linux_unwinder *unwinder = NULL;
 	struct linux_task *task = NULL;
 	size_t nr = 0;
-	int err = unwinder_open(l, &unwinder);
+	int err = unwinder_open(l, &unwinder), printed = 0;
 
 	if (!err)
 		err = linux_tasks_read(l->g, l->types, &task, &nr);
-	if (!l->rows)
-		fprintf(l->out, "    TID     PID    PPID S CPU COMMAND\n");
-	for (size_t i = 0; i < nr; i++) {
-		task_print(l, &task[i]);
-		if (unwinder)
-			task_stack_print(l, unwinder, &task[i]);
-	}
+	if (!l->json)
+		fprintf(l->file, "    TID     PID    PPID S CPU COMMAND\n");
+	for (size_t i = 0; i < nr && !printed; i++)
+		printed = task_print(l, unwinder, &task[i]);
+	err = printed ? printed : err;
 	if (!err && unwinder)
 		err = linux_reads_end(l->g, 0);
 	linux_unwinder_close(unwinder);
@@ -140,43 +152,42 @@ static int tasks_print(struct linux_list *l)
 
 int guest_ps(int argc, char **argv)
 {
-	return guest_linux_list("ps", argc, argv, tasks_print);
+	return guest_linux_list("ps", argc, argv, true, tasks_print);
 }
 
 /* ---- modules ---- */
 
-static void module_print(const struct linux_list *l, const struct linux_module *m)
+static int module_print(struct linux_list *l, const struct linux_module *m)
 {
 	char address[24];
 
 	snprintf(address, sizeof(address), "0x%" PRIx64, m->address);
-	if (l->rows)
-		json_array_append_new(l->rows,
-				      json_pack("{s:s,s:I,s:i,s:s,s:s}", "name", m->name, "size",
-						(json_int_t)m->bytes, "used", m->used, "state",
-						m->state, "address", address));
-	else
-		fprintf(l->out, "%-24s %8" PRIu64 " %4d %-9s %s\n", m->name, m->bytes, m->used,
-			m->state, address);
+	if (l->json)
+		return linux_row_end(l, json_pack("{s:s,s:I,s:i,s:s,s:s}", "name", m->name, "size",
+						  (json_int_t)m->bytes, "used", m->used, "state",
+						  m->state, "address", address));
+	fprintf(l->out, "%-24s %8" PRIu64 " %4d %-9s %s\n", m->name, m->bytes, m->used, m->state,
+		address);
+	return linux_row_end(l, NULL);
 }
 
 static int modules_print(struct linux_list *l)
 {
 	struct linux_module *module = NULL;
 	size_t nr = 0;
-	int err = linux_modules_read(l->g, l->types, &module, &nr);
+	int err = linux_modules_read(l->g, l->types, &module, &nr), printed = 0;
 
-	if (!l->rows)
-		fprintf(l->out, "MODULE                       SIZE USED STATE     ADDRESS\n");
-	for (size_t i = 0; i < nr; i++)
-		module_print(l, &module[i]);
+	if (!l->json)
+		fprintf(l->file, "MODULE                       SIZE USED STATE     ADDRESS\n");
+	for (size_t i = 0; i < nr && !printed; i++)
+		printed = module_print(l, &module[i]);
 	free(module);
-	return err;
+	return printed ? printed : err;
 }
 
 int guest_modules(int argc, char **argv)
 {
-	return guest_linux_list("modules", argc, argv, modules_print);
+	return guest_linux_list("modules", argc, argv, true, modules_print);
 }
 
 /* ---- dmesg ---- */
@@ -192,17 +203,15 @@ static void line_sanitize(char *line)
 	text_sanitize(line);
 }
 
-static void record_print(const struct linux_list *l, const struct linux_log_record *r, char *text)
+static int record_print(struct linux_list *l, const struct linux_log_record *r, char *text)
 {
 	char *save = NULL;
 
-	if (l->rows) {
+	if (l->json) {
 		text_sanitize(text);
-		json_array_append_new(l->rows, json_pack("{s:I,s:i,s:i,s:s}", "time_ns",
-							 (json_int_t)r->time_ns, "level",
-							 (int)r->level, "facility",
-							 (int)r->facility, "text", text));
-		return;
+		return linux_row_end(l, json_pack("{s:I,s:i,s:i,s:s}", "time_ns",
+						  (json_int_t)r->time_ns, "level", (int)r->level,
+						  "facility", (int)r->facility, "text", text));
 	}
 	/* each line has the time, as dmesg(1) prints them */
 	for (char *line = strtok_r(text, "\n", &save), *first = line; line || line == first;
@@ -214,17 +223,18 @@ static void record_print(const struct linux_list *l, const struct linux_log_reco
 		if (!line)
 			break;
 	}
+	return linux_row_end(l, NULL);
 }
 
 static int log_print(struct linux_list *l)
 {
 	struct linux_log log;
-	int err = linux_log_read(l->g, l->types, &log);
+	int err = linux_log_read(l->g, l->types, &log), printed = 0;
 
-	for (size_t i = 0; i < log.nr; i++)
-		record_print(l, &log.record[i], log.text + log.record[i].text);
+	for (size_t i = 0; i < log.nr && !printed; i++)
+		printed = record_print(l, &log.record[i], log.text + log.record[i].text);
 	linux_log_deinit(&log);
-	return err;
+	return printed ? printed : err;
 }
 
 int guest_dmesg(int argc, char **argv)
@@ -238,5 +248,5 @@ int guest_dmesg(int argc, char **argv)
 		return guest_osv_dmesg(argc, argv);
 	if (options_unused_check("module", "on the log of Linux"))
 		return command_failed();
-	return guest_linux_list("dmesg", argc, argv, log_print);
+	return guest_linux_list("dmesg", argc, argv, true, log_print);
 }

@@ -68,17 +68,15 @@ static json_t *view_json(const struct device_view *v)
 			 (int)s->inuse, "elsewhere", s->elsewhere);
 }
 
-static void queue_json(const struct linux_list *l, const struct linux_virtqueue *q,
-		       const struct device_view *v)
+static json_t *queue_json(const struct linux_virtqueue *q, const struct device_view *v)
 {
 	char kicks[16], interrupts[16];
-	json_t *row = json_pack("{s:s,s:s?,s:i,s:s,s:s,s:i,s:i,s:i,s:i,s:i,s:b,s:b,s:b}", "device",
-				q->device, "driver", *q->driver ? q->driver : NULL, "queue",
-				(int)q->index, "name", q->name, "ring",
-				q->packed ? "packed" : "split", "size", (int)q->size, "free",
-				(int)q->free, "driver_avail_idx", q->avail_idx, "driver_seen_idx",
-				q->seen_idx, "not_kicked", q->added, "event_idx", q->event_idx,
-				"broken", q->broken, "changing", q->moving);
+	json_t *row = json_pack(
+		"{s:s,s:s?,s:i,s:s,s:s,s:i,s:i,s:i,s:i,s:i,s:b,s:b,s:b}", "device", q->device,
+		"driver", *q->driver ? q->driver : NULL, "queue", (int)q->index, "name", q->name,
+		"ring", q->packed ? "packed" : "split", "size", (int)q->size, "free", (int)q->free,
+		"driver_avail_idx", q->avail_idx, "driver_seen_idx", q->seen_idx, "not_kicked",
+		q->added, "event_idx", q->event_idx, "broken", q->broken, "changing", q->moving);
 
 	if (q->rings) {
 		virtq_notify_print(&q->kicks, kicks, sizeof(kicks));
@@ -96,7 +94,7 @@ static void queue_json(const struct linux_list *l, const struct linux_virtqueue 
 				    json_integer((uint16_t)(used - q->seen_idx)));
 	}
 	json_object_set_new(row, "qemu", v ? view_json(v) : json_null());
-	json_array_append_new(l->rows, row);
+	return row;
 }
 
 static void queue_text(const struct linux_list *l, const struct linux_virtqueue *q,
@@ -112,8 +110,9 @@ static void queue_text(const struct linux_list *l, const struct linux_virtqueue 
 	}
 	if (q->rings && !q->packed)
 		snprintf(used, sizeof(used), "%" PRIu16, q->ring_used_idx);
-	fprintf(l->out, "%-9s %-15s %-12s %-6s %5" PRIu32 " %5" PRIu32 " %5" PRIu16 " %5s %5" PRIu16
-			" %-9s %-11s %-8s",
+	fprintf(l->out,
+		"%-9s %-15s %-12s %-6s %5" PRIu32 " %5" PRIu32 " %5" PRIu16 " %5s %5" PRIu16
+		" %-9s %-11s %-8s",
 		q->device, *q->driver ? q->driver : "-", queue, q->packed ? "packed" : "split",
 		q->size, q->free, q->avail_idx, used, q->seen_idx, kicks, interrupts, state_of(q));
 	if (v)
@@ -128,24 +127,23 @@ static int virtio_print(struct linux_list *l)
 	struct views views = {0};
 	size_t nr = 0;
 	int err = linux_virtqueues_read(l->g, l->types, &queue, &nr),
-	    viewed = views_read(l->g, &views);
+	    viewed = views_read(l->g, &views), printed = 0;
 
-	if (!l->rows)
-		fputs(header, l->out);
-	for (size_t i = 0; i < nr; i++) {
+	if (!l->json)
+		fputs(header, l->file);
+	for (size_t i = 0; i < nr && !printed; i++) {
 		const struct device_view *v = view_of(&views, &queue[i]);
 
-		if (l->rows)
-			queue_json(l, &queue[i], v);
-		else
+		if (!l->json)
 			queue_text(l, &queue[i], v);
+		printed = linux_row_end(l, l->json ? queue_json(&queue[i], v) : NULL);
 	}
 	free(views.view);
 	free(queue);
-	return err ? err : viewed;
+	return printed ? printed : err ? err : viewed;
 }
 
 int guest_linux_virtio(int argc, char **argv)
 {
-	return guest_linux_list("virtio", argc, argv, virtio_print);
+	return guest_linux_list("virtio", argc, argv, true, virtio_print);
 }

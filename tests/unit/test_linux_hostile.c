@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/error.h" /* before cmocka, which makes fail() a macro */
+#include "commands/guest_linux.h"
 #include "linux_image.h"
 
 #include <cmocka.h>
@@ -97,8 +98,8 @@ static void threads_of_each_process(void **state)
 	close_guest(&g, &t);
 }
 
-/* The same with numbers: each of them counts, and is a row. */
-static void tasks_without_end(void **state)
+/* The same with numbers, 1,100 times 1,100: each is a row once. */
+static void threads_are_listed_once(void **state)
 {
 	enum { NR = 1100, TASK = 0x80, SIGNAL = FREE_HIGH };
 	_cleanup_free_ uint8_t *image = image_make(IMAGE_6_15);
@@ -116,11 +117,59 @@ static void tasks_without_end(void **state)
 		image_put(image + FREE + i * TASK + 40, IMAGE_TEXT + SIGNAL, 8);
 	}
 	open_guest(image, &g, &t);
-	assert_int_equal(-E2BIG, linux_tasks_read(&g, &t, &task, &nr));
-	assert_non_null(strstr(error_text(), "more than 1048576 tasks"));
-	assert_int_equal(LINUX_TASKS_MAX, nr);
+	assert_int_equal(0, linux_tasks_read(&g, &t, &task, &nr));
+	assert_int_equal(NR, nr);
+	assert_int_equal(NR * (NR - 1), g.torn);
 	free(task);
 	close_guest(&g, &t);
+}
+
+/* What is printed ends with a whole row, and short rows follow long ones. */
+static void printed_rows_are_limited(void **state)
+{
+	enum { LONG_BYTES = 1000, SHORT_BYTES = 8, LEFT = 5 * (LONG_BYTES + SHORT_BYTES) };
+	_cleanup_free_ char *text = NULL;
+	struct linux_list l = {.action = "ps", .bytes = GUEST_LINUX_BYTES_MAX - LEFT};
+	size_t size = 0;
+
+	(void)state;
+	l.file = open_memstream(&text, &size);
+	assert_int_equal(0, linux_rows_begin(&l));
+	for (int i = 0; i < 10; i++) {
+		fprintf(l.out, "%*d\n", (i % 2 ? SHORT_BYTES : LONG_BYTES) - 1, i);
+		assert_int_equal(0, linux_row_end(&l, NULL));
+	}
+	fputc('x', l.out);
+	assert_int_equal(-E2BIG, linux_row_end(&l, NULL));
+	assert_non_null(strstr(error_text(), "the rest was not printed"));
+	linux_rows_end(&l, NULL);
+	fclose(l.file);
+	assert_int_equal(LEFT, size);
+	assert_string_equal("\n      9\n", text + size - SHORT_BYTES - 1);
+}
+
+/* With -f json it is still JSON, and its head has the error. */
+static void printed_json_is_limited(void **state)
+{
+	_cleanup_free_ char *text = NULL;
+	struct linux_list l = {.action = "ps",
+			       .json = true,
+			       .bytes = GUEST_LINUX_BYTES_MAX - 2 * sizeof(",\n{\"a\":0}")};
+	size_t size = 0;
+
+	(void)state;
+	l.file = open_memstream(&text, &size);
+	assert_int_equal(0, linux_rows_begin(&l));
+	assert_int_equal(0, linux_row_end(&l, json_pack("{s:i}", "a", 1)));
+	assert_int_equal(0, linux_row_end(&l, json_pack("{s:i}", "a", 2)));
+	assert_int_equal(-E2BIG, linux_row_end(&l, json_pack("{s:i}", "a", 3)));
+	linux_rows_end(&l, json_pack("{s:s}", "caveats", error_text()));
+	fclose(l.file);
+	assert_string_equal("{\"rows\":[\n{\"a\":1},\n{\"a\":2}\n],\"caveats\":\"the list takes "
+			    "more than 256 MiB: the "
+			    "guest's structures are damaged, or made to cost memory; the rest was "
+			    "not printed\"}\n",
+			    text);
 }
 
 /* The linker's symbols are the guest's own words, too: a stack that does not fit into ours. */
@@ -136,8 +185,8 @@ static void stack_of_any_size(void **state)
 	(void)state;
 	open_guest(image, &g, &t);
 	assert_int_equal(0, kallsyms_add(&g.symbols, IMAGE_TEXT, 'D', from, strlen(from), NULL));
-	assert_int_equal(0, kallsyms_add(&g.symbols, IMAGE_TEXT + IMAGE_BYTES, 'D', to, strlen(to),
-					 NULL));
+	assert_int_equal(
+		0, kallsyms_add(&g.symbols, IMAGE_TEXT + IMAGE_BYTES, 'D', to, strlen(to), NULL));
 	assert_int_equal(0, linux_unwinder_open(&g, &t, &u));
 	bytes_read = 0;
 	linux_stack_read(u, IMAGE_TEXT + IMAGE_TASKS + 0x100, &s);
@@ -370,7 +419,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_of_each_process),
-		cmocka_unit_test(tasks_without_end),
+		cmocka_unit_test(threads_are_listed_once),
+		cmocka_unit_test(printed_rows_are_limited),
+		cmocka_unit_test(printed_json_is_limited),
 		cmocka_unit_test(stack_of_any_size),
 		cmocka_unit_test(interrupts_by_64_ways),
 		cmocka_unit_test(log_texts_overlap),

@@ -26,7 +26,8 @@ struct linux_task {
 /*
  * All tasks but the idle ones, processes in the order of their start, each followed by its threads. *ret is allocated.
  * 0, or with the error message set: -ENOENT: the kernel lacks a symbol or its BTF a type; -EAGAIN: the list kept
- * changing; what was read last is in *ret. Threads that ended meanwhile are left out and counted in g->torn.
+ * changing; what was read last is in *ret. Threads that ended meanwhile are left out and counted in g->torn, as is
+ * each place where a task is beyond its first.
  */
 int linux_tasks_read(struct linux_guest *g, const struct btf_types *types, struct linux_task **ret,
 		     size_t *ret_nr);
@@ -137,7 +138,7 @@ struct orc {
 /* What a Linux guest's /proc/interrupts has, by the offsets in its BTF. */
 
 enum {
-	LINUX_IRQS_MAX = 1 << 20,
+	LINUX_IRQS_MAX = 1 << 16, /* each needs 1 KiB; thousands are usual */
 	LINUX_IRQ_NODES_MAX = 1 << 16, /* of the tree */
 };
 

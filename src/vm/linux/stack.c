@@ -321,8 +321,10 @@ const char *linux_frame_print(const struct linux_unwinder *u, uint64_t address, 
 	const struct kallsym *s = n ? &k->symbol[u->by_address[n - 1]] : NULL;
 	const char *name, *tab;
 
-	while (n > 1 && k->symbol[u->by_address[n - 2]].address == s->address)
-		s = &k->symbol[u->by_address[--n - 1]]; /* the kernel prints the first one, too */
+	if (s) { /* the first one of its address, as the kernel prints */
+		n = array_prefix(n, i, k->symbol[u->by_address[i]].address < s->address);
+		s = &k->symbol[u->by_address[n]];
+	}
 	if (!s || s->address < LINUX_IMAGE_MAP) {
 		snprintf(buf, size, "0x%" PRIx64, address);
 		return buf;

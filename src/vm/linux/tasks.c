@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "event/event.h"
 #include "vm/linux/lists.h"
 
@@ -24,6 +25,7 @@ struct walk {
 	struct layout l;
 	struct linux_task *task;
 	size_t nr;
+	struct hash_table seen; /* addresses of tasks */
 };
 
 static int first_of(int a, int b)
@@ -91,9 +93,16 @@ static int task_read(struct walk *w, uint64_t task)
 	struct linux_guest *g = w->g;
 	uint64_t parent;
 	struct linux_task *t;
+	bool is_new;
 
-	if (w->nr == LINUX_TASKS_MAX)
-		return fail(-E2BIG, "the guest has more than %d tasks", LINUX_TASKS_MAX);
+	if (!hash_add_u64(&w->seen, task, &is_new))
+		return w->seen.nr < LINUX_TASKS_MAX
+			       ? fail(-ENOMEM, "out of memory")
+			       : fail(-E2BIG, "the guest has more than %d tasks", LINUX_TASKS_MAX);
+	if (!is_new) { /* in the lists of two processes */
+		g->torn++;
+		return 0;
+	}
 	if (array_room(w->task, w->nr))
 		return -ENOMEM;
 	t = &w->task[w->nr];
@@ -140,7 +149,7 @@ static int process_read(struct walk *w, uint64_t task)
 int linux_tasks_read(struct linux_guest *g, const struct btf_types *types, struct linux_task **ret,
 		     size_t *ret_nr)
 {
-	struct walk w = {.g = g};
+	struct walk w = {.g = g, .seen = HASH_TABLE(uint64_t, 1, LINUX_TASKS_MAX)};
 	uint64_t init = linux_symbol(g, "init_task");
 	_cleanup_free_ uint64_t *entry = NULL;
 	size_t nr = 0;
@@ -155,6 +164,7 @@ int linux_tasks_read(struct linux_guest *g, const struct btf_types *types, struc
 	err = listed == -EAGAIN ? 0 : listed;
 	for (size_t i = 0; i < nr && !err; i++)
 		err = process_read(&w, entry[i] - (uint64_t)w.l.tasks);
+	hash_deinit(&w.seen);
 	*ret = w.task;
 	*ret_nr = w.nr;
 	if (!err && listed)
