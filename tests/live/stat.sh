@@ -146,9 +146,15 @@ later=$!
 until_line "\"pid\":$later,\"count\":[1-9]" all.jsonl
 is $? 0 "stat --all: a VM that starts later is counted" all.jsonl.err
 all_start ended.csv -f csv
+# Lines of another one show that this one has no more: without any VM there are none.
+"$BUILD/minivmm" outb=1000000000 inb=0 mmio=0 hlt=0 > other.out 2>&1 &
+other=$!
+until_line "\"pid\":$other,\"count\":[1-9]" all.jsonl
 kill "$later"
 wait "$later" 2> /dev/null
 until_without "$later" all.jsonl
+kill "$other"
+wait "$other" 2> /dev/null
 all_end
 is $? 0 "... until it is told to end" all.csv.err
 is "$(awk -F, -v pid="$first" '$2 == pid' all.csv | cut -d, -f3- | cut -d, -f1,2,12 | sort)" \
