@@ -289,6 +289,8 @@ void pending_batch(struct pending *p, const struct event_type *const *types,
 		ev->source = 0;
 		ev->flags[0] = 0;
 		p->live_bytes -= h.size;
+		if (info->types_read)
+			info->types_read[ev->type->index]++;
 		if (ev->type->id == EV_lost)
 			info->lost += lost_count(p, ev);
 	}

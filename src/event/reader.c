@@ -37,6 +37,7 @@ void trace_info_deinit(struct trace_info *info)
 	free((void *)info->file);
 	json_decref(info->meta);
 	json_decref(info->caveats);
+	free(info->types_read);
 	*info = (struct trace_info){0};
 }
 

@@ -35,6 +35,7 @@ struct trace_info {
 	uint64_t start_ns, end_ns;
 	uint64_t last_ns; /* the last event's time if open() knows it; 0: it is end_ns once all events were read */
 	uint64_t nr_events;
+	uint64_t *types_read; /* owned: events of each type that were read; NULL: none, or the reader has counts() */
 	uint64_t lost; /* events that the recorder could not store */
 	bool truncated; /* what followed in the file is missing, and with it what was lost there */
 	uint64_t late; /* events more out of order than the reader's window: delivered late, counted */

@@ -99,12 +99,24 @@ static bool is_of(const struct event_type *type, const char *event)
 	return !strcmp(colon ? colon + 1 : type->name, event);
 }
 
+/* By the file, or of what was read. -ENOTSUP: neither. */
+static int reader_counts(struct reader *r, uint64_t *counts)
+{
+	if (!r || (!r->ops->counts && !r->info.types_read))
+		return -ENOTSUP;
+	if (r->ops->counts)
+		return r->ops->counts(r, counts);
+	for (unsigned int i = 0; i < event_types_count(); i++)
+		counts[i] += r->info.types_read[i];
+	return 0;
+}
+
 /* Of the inputs that have counts; one whose counts cannot be read is named in the list. */
 static void counts_read(json_t *list, const struct input_set *in, uint64_t *counts)
 {
 	for (unsigned int i = 0; i < in->nr_hosts; i++) {
 		struct reader *r = in->input[i].reader;
-		int err = r && r->ops->counts ? r->ops->counts(r, counts) : -ENOTSUP;
+		int err = reader_counts(r, counts);
 
 		if (err && err != -ENOTSUP)
 			json_array_append_new(list, json_sprintf("what else %s has is unknown: %s",

@@ -19,7 +19,7 @@ struct event_note {
 
 extern const struct event_note event_notes[]; /* ends with event NULL */
 
-/* Adds those of the inputs that know their counts; none if a part of the events is selected. */
+/* After the inputs were read to their end. Adds those that they have; none if a part of the events is selected. */
 void event_notes_add(json_t *list, unsigned int where, const struct input_set *in);
 
 #endif

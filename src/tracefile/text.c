@@ -522,11 +522,12 @@ static int textfile_open(const char *path, const struct read_hint *hint, struct 
 		return err;
 	r->ops = &textfile_reader;
 	t->types = calloc(NR_TYPE_IDS, sizeof(*t->types));
+	r->info.types_read = calloc(EVENT_TYPES_MAX, sizeof(*r->info.types_read));
 	t->names = HASH_TABLE_OF_TEXTS(struct declared, NR_TYPE_IDS);
 	t->next_id = RECORD_DECLARED_FIRST;
 	t->pending.since_ns = hint ? hint->since_ns : 0;
 	t->pending.until_ns = hint ? hint->until_ns : UINT64_MAX;
-	if (!t->types)
+	if (!t->types || !r->info.types_read)
 		return fail(-ENOMEM, "%s: out of memory", path);
 	t->file = open_files_stream(hint ? hint->files : NULL, path);
 	if (!t->file)

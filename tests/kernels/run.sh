@@ -50,6 +50,14 @@ counts() {
 	"$hostrace" info -i "$1" -f json | jq -S -c '.result.events | del(.thread)'
 }
 
+# notes FILE: what reports say of events that none pairs
+notes() {
+	for report in exits interrupts; do
+		"$hostrace" "$report" -i "$1" -f json |
+			jq -r '.caveats[] | select(test("APIC|AVIC|async page|Hyper-V|kvm-clock|TSC|dirty ring|\\(L2\\)|posted"))'
+	done
+}
+
 make_forms() {
 	"$gen/kernelevents" "$1" "$2" "$seed" . >count &&
 		"$gen/tracedat" dat.script trace.dat &&
@@ -71,6 +79,11 @@ for version in $versions; do
 		done
 		jq -nr --arg version "$version" --argjson count "$(cat count)" -f "$root/tests/kernels/forms.jq" -- *.json >wrong 2>&1 ||
 			echo "jq failed" >>wrong
+		notes trace.dat >want.notes
+		"$hostrace" import -q perf.data -o own.hrt && "$hostrace" export -q text own.hrt -o own.txt
+		for form in perf.data tracefs.txt trace-cmd.txt perf.txt own.hrt own.txt; do
+			notes $form | diff want.notes - >diff.notes || { echo "notes of $form:" && cat diff.notes; } >>wrong
+		done
 		right "$version $kind: $(cat count) events, five forms" "$(cat wrong 2>/dev/null)"
 	done
 done

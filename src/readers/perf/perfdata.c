@@ -531,6 +531,9 @@ static int perfdata_fill(struct perfdata *p, const char *path, const struct read
 
 	if (err)
 		return err;
+	info->types_read = calloc(EVENT_TYPES_MAX, sizeof(*info->types_read));
+	if (!info->types_read)
+		return fail(-ENOMEM, "%s: out of memory", path);
 	p->guest = hint && hint->guest;
 	p->file.files = hint ? hint->files : NULL;
 	p->pending.since_ns = hint ? hint->since_ns : 0;

@@ -396,6 +396,8 @@ static void rows_finish(struct reader *r)
 	p->unknown = s->unknown;
 	info->lost = s->lost;
 	info->end_ns = s->newest > info->end_ns ? s->newest : info->end_ns;
+	if (info->types_read)
+		rows_counts(r, info->types_read);
 	p->losses = (struct perfdata_losses){.told = s->lost, .by_event = s->by_event};
 	perfdata_names_read(p, s->map, s->name_at, s->nr_names);
 }
