@@ -241,8 +241,9 @@ const char *blame_exit_print(const struct blame_report *r, const struct blame_ex
 		      sizeof(time));
 	if (r->vms)
 		vm_name(r->vms, x->pid, vm, sizeof(vm));
-	snprintf(buf, size, "%s%s%s vCPU %s %s%s%s took %s", time, *vm ? " " : "", vm,
+	snprintf(buf, size, "%s%s%s vCPU %s %s%s%s%s took %s", time, *vm ? " " : "", vm,
 		 vcpu_print(x->vcpu, vcpu, sizeof(vcpu)),
+		 x->reason == BLAME_NO_REASON ? "exit, reason " : "",
 		 blame_reason_print(x->reason, x->isa, reason, sizeof(reason)),
 		 code ? " in " : "", code ? code : "",
 		 duration_print(x->end_ns - x->start_ns, took, sizeof(took)));
