@@ -2,6 +2,7 @@
 /* guest interrupts: a Linux guest's /proc/interrupts, from its memory. */
 #include <inttypes.h>
 
+#include "base/json_text.h"
 #include "commands/common/guest.h"
 #include "commands/guest_linux.h"
 #include "vm/linux/lists.h"
@@ -28,7 +29,7 @@ static json_t *row_json(const struct linux_interrupts *i, const struct linux_int
 	if (r->irq >= 0) {
 		json_object_set_new(row, "chip", json_string(r->chip));
 		json_object_set_new(row, "hwirq",
-				    r->has_hwirq ? json_integer((json_int_t)r->hwirq)
+				    r->has_hwirq ? json_u64(r->hwirq)
 						 : json_null());
 		json_object_set_new(row, "flow", *r->flow ? json_string(r->flow) : json_null());
 		json_object_set_new(row, "actions", json_string(r->actions));
