@@ -183,12 +183,16 @@ static void edge_cut(struct physical *x)
 bool paste_line_read(struct text_lines *t, struct physical *x)
 {
 	struct paste *p = t->paste;
-	char *end, *s = text_line_plain(t, &end);
+	char *end, *s;
 
+	do {
+		s = text_line_plain(t, &end);
+		p->number += s != NULL;
+	} while (s && !p->in_split && paste_is_frame(&p->frames, s, end));
 	if (!s)
 		return false;
 	x->at = x->end = x->buffer;
-	x->number = ++p->number;
+	x->number = p->number;
 	x->record = ++p->records;
 	x->width = (size_t)(end - s);
 	x->apart = t->signature;

@@ -371,7 +371,8 @@ struct text_slice paste_prefix_source(const char *const *layer, unsigned int nr,
 
 const char *paste_prefix_skip(const char *s, bool has_parts)
 {
-	const char *at = mark_skip(s);
+	static const char message[] = "MESSAGE="; /* journalctl -o export */
+	const char *at = strncmp(s, message, strlen(message)) ? mark_skip(s) : s + strlen(message);
 	struct text_slice source;
 
 	if (!at && bracket_skip(s))

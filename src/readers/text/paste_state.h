@@ -36,8 +36,11 @@ struct physical {
 	char source[TEXT_HEAD_BYTES]; /* that the prefix names; "": none */
 };
 
+enum paste_frames { PASTE_NO_FRAMES, PASTE_JOURNAL, PASTE_LOGCAT };
+
 struct paste {
 	const struct paste_grammar *grammar;
+	enum paste_frames frames; /* that were seen */
 	struct paste_counts counts;
 	struct physical now, ahead[PASTE_AHEAD];
 	unsigned int nr_ahead;
@@ -70,6 +73,11 @@ bool paste_line_is_blank(const struct physical *x);
 void paste_line_append(struct physical *x, const char *s, const char *end);
 void paste_line_cut(struct physical *x, char *end);
 void paste_lines_swap(struct physical *a, struct physical *b);
+
+/* ---- paste_frames.c ---- */
+
+/* Is the line a part of a log's record that is not its text? *known: what was seen of the text so far. */
+bool paste_is_frame(enum paste_frames *known, const char *s, const char *end);
 
 /* ---- paste.c ---- */
 
