@@ -174,11 +174,20 @@ function brushDraw(c, height) {
 	c.strokeRect(x, 0, end - x, height);
 }
 
+// Further places of a queue's requests ("disk #7") that are empty in the window take no line; the selected one does.
+function isShown(row) {
+	const t = row.track && win ? win.tracks.get(row.track.id) : null;
+	return !row.track || !win || !/ #[0-9]+$/.test(row.track.name) || (chosen && chosen.track === row.track.id) ||
+		(t && t.slices.length + t.bands.length > 0);
+}
+
 function plotHeight() {
 	let y = 4;
 	for (const row of rows) {
 		row.y = y;
-		y += row.track ? ROW : GROUP;
+		row.shown = isShown(row);
+		if (row.shown)
+			y += row.track ? ROW : GROUP;
 	}
 	return y + 4;
 }
@@ -199,7 +208,7 @@ function draw() {
 		return;
 	const height = plotHeight(), step = axisDraw(), c = canvasSize(byId('tracks'), height);
 	gridDraw(c, step, height);
-	for (const row of rows) {
+	for (const row of rows.filter(r => r.shown)) {
 		if (row.track) {
 			trackDraw(c, row.track, row.y);
 			continue;
@@ -217,7 +226,7 @@ function draw() {
 
 // What is at a point of the canvas: {track, items}; of bands, those of the column.
 function hit(x, y) {
-	const row = rows.find(r => r.track && y >= r.y - 3 && y < r.y + ROW - 3);
+	const row = rows.find(r => r.track && r.shown && y >= r.y - 3 && y < r.y + ROW - 3);
 	if (!row)
 		return null;
 	const ns = nsAt(x), reach = (view[1] - view[0]) / plotWidth() * 4;

@@ -93,7 +93,7 @@ function wheel(event) {
 // ---- keys ----
 
 function trackStep(step) {
-	const list = rows.filter(r => r.track), now = list.findIndex(r => chosen && r.track.id === chosen.track);
+	const list = rows.filter(r => r.track && r.shown), now = list.findIndex(r => chosen && r.track.id === chosen.track);
 	const row = list[Math.min(Math.max(now + step, 0), list.length - 1)], plot = byId('plot');
 	if (!row)
 		return;

@@ -407,6 +407,27 @@ def test_known_exit(browser, trace):
     view.stop()
 
 
+def test_empty_places(browser):
+    """A queue's further places take a line only in windows where they have requests, or while one is selected."""
+    line = 20  # pixels
+    view = View(os.path.join(ROOT, "doc/tutorial/slow.hrt"), "--no-browser")
+    places = [t["id"] for t in view.get("tracks")["tracks"] if t["name"] != without_lane(t["name"])]
+
+    def filled(since, until):
+        return sum(t["id"] in places and bool(t["slices"] or t["bands"])
+                   for t in view.get("window", **{"from": since, "to": until, "width": 1200})["tracks"])
+
+    def height(since, until):
+        page_open(browser, view, more="#t=%d-%d" % (since, until))
+        return browser.run("document.getElementById('tracks').clientHeight")
+
+    everything, some = (0, 88_763_000_000), (87_000_000_000, 87_500_000_000)
+    tap.ok(0 < filled(*some) < filled(*everything), "fewer places have requests in a window", (filled(*some), filled(*everything)))
+    tap.same(height(*everything) - height(*some), line * (filled(*everything) - filled(*some)), "... and the picture has fewer lines")
+    tap.same(foreign(browser, view), [], "... without an exception")
+    view.stop()
+
+
 def test_hostile(browser):
     trace = os.path.join(ROOT, "tests/page/hostile.txt")
     view = View(trace, "--no-browser")
@@ -438,6 +459,7 @@ def main():
             for name in ("timeline", "blame-causes"):
                 test_page(browser, case(name + "/trace.txt"))
             test_known_exit(browser, long_trace)
+            test_empty_places(browser)
             test_hostile(browser)
             test_opener(timeline, os.path.join(work, "opener"))
         except Failed as e:
