@@ -64,6 +64,7 @@ CALLS = {
     "sched": ["sched", "sched --by task", "sched --by handler"],
     "interrupts": ["interrupts", "interrupts --timers"],
     "profile": ["profile -x"],
+    "view": [],  # it serves until ^C; its index is what the page of `timeline` is made of
     "timeline": ["timeline -f json", "timeline -f html"],
     "diff": ["diff FILE FILE", "diff FILE FILE vs FILE"],
     "report": ["report -o OUT"],
