@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -23,8 +24,8 @@ KNOWN_NS, KNOWN_LENGTH = 1_300_000_123, 3457  # the only exit for its reason
 
 
 class View:
-    def __init__(self, trace, *options, env=None, wrapper=()):
-        self.process = subprocess.Popen([*wrapper, HOSTRACE, "view", trace, *options], stdout=subprocess.PIPE,
+    def __init__(self, trace, *options, env=None, wrapper=(), program=HOSTRACE):
+        self.process = subprocess.Popen([*wrapper, program, "view", trace, *options], stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True, env=dict(os.environ, **(env or {})))
         atexit.register(self.process.kill)  # if a test fails
         self.url = self.process.stdout.readline().strip()
@@ -178,16 +179,20 @@ def test_opener(trace, work):
         f.write("#!/bin/sh\nstat -c %%a \"$1\" >%s.mode\ncat \"$1\" >%s.page\nprintf '%%s' \"$*\" >%s.part && mv %s.part %s\n"
                 % ((opened,) * 5))
     os.chmod(script, 0o755)
-    wrapper = []
-    if os.geteuid() == 0:
+    wrapper, program = [], HOSTRACE
+    if os.geteuid() == 0:  # the other user may not reach the build's folder, nor the recording's
+        program = os.path.join(work, "bin/hostrace")
+        for name in ("hostrace", "hostrace-httpd"):
+            shutil.copy(os.path.join(os.path.dirname(HOSTRACE), name), os.path.join(work, "bin"))
+        trace = shutil.copy(trace, work)
         subprocess.run(["chown", "-R", "65534", work], check=True)
         wrapper = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
     for folder in (work, os.path.dirname(work)):
         os.chmod(folder, 0o755)
     env = {"PATH": os.path.join(work, "bin") + ":" + os.environ["PATH"], "DISPLAY": ":9", "XDG_RUNTIME_DIR": os.path.join(work, "run")}
     for options, found in (((), True), (("--no-browser",), False)):
-        view = View(trace, *options, env=env, wrapper=wrapper)
-        until = time.time() + (10 if found else 1)
+        view = View(trace, *options, env=env, wrapper=wrapper, program=program)
+        until = time.time() + (60 if found else 1)
         while not os.path.exists(opened) and time.time() < until:
             time.sleep(0.05)
         tap.same(os.path.exists(opened), found, "%s: the browser is %sopened" % (" ".join(options) or "a display", "" if found else "not "))
