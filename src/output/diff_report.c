@@ -395,7 +395,7 @@ json_t *diff_report_totals(const struct comparison *c)
 		(int)c->runs[0].nr, (int)c->runs[1].nr, "block_ns", (json_int_t)c->block_ns,
 		"blocks", blocks, "test",
 		comparison_of_runs(c)
-			? "Welch's t, bootstrap over runs and blocks of time, two-sided"
+			? "Student's t, bootstrap over runs and blocks of time, two-sided"
 			: "Mann-Whitney, blocks of time, two-sided; latencies: also Welch's t, "
 			  "batches",
 		"correction", "Holm", "level", 100 * c->level, "margin", 100 * c->margin,

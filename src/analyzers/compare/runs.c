@@ -145,25 +145,39 @@ static int estimate_make(const struct runs_side *side, enum figure_of of, struct
 	return 0;
 }
 
-/* The variance of one run, by those of the other side. */
-static void single_run(struct estimate *one, const struct estimate *others)
+/* Of one run, relative to the square of its value: what both sides' runs show. NAN: nothing, the values are 0. */
+static double pooled_of(const struct estimate *const *side)
 {
-	double scale = others->value > 0 && one->value > 0 ? one->value / others->value : 1;
+	double sum = 0;
+	unsigned int freedom = 0;
 
-	if (one->nr == 1)
-		one->variance = fmax(one->variance, others->variance * others->nr * scale * scale);
+	for (unsigned int i = 0; i < 2; i++) {
+		const struct estimate *e = side[i];
+
+		if (e->nr < 2 || !(e->value > 0))
+			continue;
+		sum += (e->nr - 1) * e->variance * e->nr / (e->value * e->value);
+		freedom += e->nr - 1;
+	}
+	return freedom ? sum / freedom : NAN;
 }
 
-/* By Welch: a side of one run has no degree of its own. */
+static void variances_pool(struct estimate *a, struct estimate *b)
+{
+	struct estimate *side[] = {a, b};
+	double pooled = pooled_of((const struct estimate *const *)side);
+
+	for (unsigned int i = 0; i < 2 && isfinite(pooled); i++) {
+		struct estimate *e = side[i];
+		double variance = pooled * e->value * e->value / e->nr;
+
+		e->variance = e->nr > 1 ? variance : fmax(variance, e->variance);
+	}
+}
+
 static unsigned int freedom_of(const struct estimate *a, const struct estimate *b)
 {
-	double all = a->variance + b->variance, nr = 0;
-
-	if (a->nr == 1 || b->nr == 1)
-		return a->nr + b->nr - 2;
-	nr += a->variance * a->variance / (a->nr - 1);
-	nr += b->variance * b->variance / (b->nr - 1);
-	return nr > 0 ? uint32_of_double(fmax(1, all * all / nr)) : 1;
+	return a->nr + b->nr - 2;
 }
 
 /* What Student's distribution exceeds, in both directions, with this probability. */
@@ -211,8 +225,7 @@ int runs_test(const struct runs_side *a, const struct runs_side *b, enum figure_
 		err = estimate_make(b, of, &y);
 	if (err || !isfinite(x.variance) || !isfinite(y.variance) || !isfinite(x.value + y.value))
 		return err;
-	single_run(&x, &y);
-	single_run(&y, &x);
+	variances_pool(&x, &y);
 	ret->p_value = p_of(&x, &y, margin);
 	if (x.value > 0)
 		interval_of(&x, &y, ret);

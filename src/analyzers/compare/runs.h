@@ -3,11 +3,12 @@
  * Does a figure differ between several runs and several others? Runs of one workload differ by more than their blocks
  * of time show: memory was allocated elsewhere, the host did other work. So the variance of a figure is that of a
  * bootstrap that draws runs, and in each run blocks of time: stretches of neighbouring ones, which depend on each
- * other. It is multiplied by n / (n - 1), because n runs drawn from n vary less than their population does. The
- * difference is then compared with Student's distribution, with Welch's degrees of freedom of the numbers of runs.
+ * other. It is multiplied by n / (n - 1), because n runs drawn from n vary less than their population does.
  *
- * A side of one run says nothing on how runs vary: it is assumed to vary as the runs of the other side do, in
- * proportion, or as its own blocks do, if that is more.
+ * Two or three runs alone say little on how runs vary. So both sides are taken to vary alike, in proportion to their
+ * values, and their variances are pooled; the difference is compared with Student's distribution with as many degrees
+ * of freedom as there are runs, less two. A side of one run so varies as the other side's runs do, or as its own blocks
+ * do, if that is more.
  */
 #ifndef HOSTRACE_COMPARE_RUNS_H
 #define HOSTRACE_COMPARE_RUNS_H
