@@ -76,7 +76,7 @@ static int copy_from(int from, const char *name, FILE *to)
 
 	while ((len = read(from, buf, sizeof(buf))) > 0)
 		if (fwrite(buf, 1, (size_t)len, to) != (size_t)len)
-			return fail(-errno, "%s", strerror(errno));
+			return fail(-errno, "copy of %s: %s", name, strerror(errno));
 	return len ? fail(-errno, "%s: %s", name, strerror(errno)) : 0;
 }
 
@@ -154,21 +154,71 @@ static int folder_make(const char *name)
 	return err ? err : directory_make(path);
 }
 
+/* With its companions. */
+static int run_remove(const char *folder, unsigned int run)
+{
+	char path[PATH_MAX], companion[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%03u.hrt", folder, run);
+	for (unsigned int i = 1; i; i++) {
+		companion_print(path, i, companion);
+		if (safe_path_unlink(companion))
+			break;
+	}
+	return safe_path_unlink(path) ? fail(-errno, "%s: %s", path, strerror(errno)) : 0;
+}
+
+/* What was saved of a failed attempt, and the folder if it is empty then. */
+static void runs_take_back(const char *name, unsigned int first, unsigned int last)
+{
+	char folder[PATH_MAX], text[512];
+	_cleanup_free_ char *at = NULL;
+	int err = error_code();
+
+	snprintf(text, sizeof(text), "%s", error_text());
+	if (!baseline_folder(name, folder) && !safe_path_resolve(folder, &at)) {
+		for (unsigned int i = first; i <= last; i++)
+			run_remove(at, i);
+		safe_path_rmdir(at);
+	}
+	fail(err, "%s", text);
+}
+
+/* Under sudo $HOME may be another user's, who could not use a folder of root's there. */
+static int home_check(void)
+{
+	const char *home = getenv("XDG_STATE_HOME") ? NULL : getenv("HOME");
+	struct stat st;
+
+	if (!home || stat(home, &st) || st.st_uid == geteuid())
+		return 0;
+	return fail(-EACCES, "%s is another user's; run it as that user, or set XDG_STATE_HOME",
+		    home);
+}
+
 static int runs_save(const char *name)
 {
-	unsigned int runs = baseline_runs(name), nr = input_given.files.nr;
-	int err = 0;
+	unsigned int number[BASELINE_RUNS_MAX], nr = input_given.files.nr, saved = 0;
+	unsigned int runs = baseline_runs(name, number), last = runs ? number[runs - 1] : 0;
+	int err = home_check();
 
+	if (err)
+		return err;
 	if (runs && !append)
-		return fail(-EEXIST, "there is a baseline '%s' of %u runs; --append adds to it, "
-				     "'hostrace baseline remove %s' removes it",
+		return fail(-EEXIST,
+			    "there is a baseline '%s' of %u runs; --append adds to it, "
+			    "'hostrace baseline remove %s' removes it",
 			    name, runs, name);
-	if (runs + nr > BASELINE_RUNS_MAX)
+	if (last + nr > BASELINE_RUNS_MAX)
 		return fail(-E2BIG, "a baseline has at most %d runs", BASELINE_RUNS_MAX);
 	err = folder_make(name);
-	for (unsigned int i = 0; i < nr && !err; i++)
-		err = run_save(input_given.files.item[i], name, runs + i + 1);
-	if (!err)
+	while (saved < nr && !err) {
+		err = run_save(input_given.files.item[saved], name, last + saved + 1);
+		saved++;
+	}
+	if (err)
+		runs_take_back(name, last + 1, last + saved);
+	else
 		command_note("baseline %s: %u run%s", name, runs + nr, runs + nr > 1 ? "s" : "");
 	return err;
 }
@@ -177,6 +227,8 @@ static int action_save(int argc, char **argv)
 {
 	if (!argc)
 		return command_usage("save: missing name of the baseline");
+	if (options_unused_check("format output", "on 'baseline save'"))
+		return command_usage("%s", error_text());
 	if (baseline_name_check(argv[0]) || input_add_args(argc - 1, argv + 1, BASELINE_RUNS_MAX))
 		return command_failed();
 	if (!input_given.files.nr)
@@ -218,12 +270,13 @@ const struct table_def baseline_table = {"baseline", "list", "a baseline", {colu
 
 static void baseline_look(struct baseline *b)
 {
+	unsigned int number[BASELINE_RUNS_MAX];
 	char path[PATH_MAX];
 	struct stat st;
 
-	b->runs = baseline_runs(b->name);
-	for (unsigned int i = 1; i <= b->runs; i++) {
-		if (baseline_run(b->name, i, path) || stat(path, &st))
+	b->runs = baseline_runs(b->name, number);
+	for (unsigned int i = 0; i < b->runs; i++) {
+		if (baseline_run(b->name, number[i], path) || stat(path, &st))
 			continue;
 		b->bytes += (uint64_t)st.st_size;
 		b->saved = st.st_mtime > b->saved ? st.st_mtime : b->saved;
@@ -275,6 +328,8 @@ static int action_list(int argc, char **argv)
 
 	if (argc)
 		return command_usage("list: unexpected argument '%s'", argv[0]);
+	if (options_unused_check("append", "on 'baseline list'"))
+		return command_usage("%s", error_text());
 	if (output_open(table_formats, &out))
 		return command_failed();
 	struct report report = {.out = &out,
@@ -292,32 +347,30 @@ static int action_list(int argc, char **argv)
 
 /* ---- remove ---- */
 
-/* Only what `save` made: runs and their companions. */
-static int runs_remove(const char *name, const char *folder, unsigned int runs)
+/* Only what `save` made. */
+static int runs_remove(const char *name, const char *folder, const unsigned int *number,
+		       unsigned int runs)
 {
-	char path[PATH_MAX], companion[PATH_MAX];
+	int err = 0;
 
-	for (unsigned int run = runs; run; run--) { /* what is left has no gaps */
-		snprintf(path, sizeof(path), "%s/%03u.hrt", folder, run);
-		if (safe_path_unlink(path))
-			return fail(-errno, "%s: %s", path, strerror(errno));
-		for (unsigned int i = 1; i; i++) {
-			companion_print(path, i, companion);
-			if (safe_path_unlink(companion))
-				break;
-		}
-	}
-	return safe_path_rmdir(folder) ? fail(-errno, "baseline %s: %s", name, strerror(errno)) : 0;
+	for (unsigned int i = 0; i < runs && !err; i++)
+		err = run_remove(folder, number[i]);
+	if (!err && safe_path_rmdir(folder))
+		err = fail(-errno, "baseline %s: %s", name, strerror(errno));
+	return err;
 }
 
 static int action_remove(int argc, char **argv)
 {
-	unsigned int runs = argc == 1 ? baseline_runs(argv[0]) : 0;
+	unsigned int number[BASELINE_RUNS_MAX];
+	unsigned int runs = argc == 1 ? baseline_runs(argv[0], number) : 0;
 	_cleanup_free_ char *at = NULL;
 	char path[PATH_MAX];
 
 	if (argc != 1)
 		return command_usage("remove: expected one name of a baseline");
+	if (options_unused_check("append format output", "on 'baseline remove'"))
+		return command_usage("%s", error_text());
 	if (!runs) {
 		fail(-ENOENT, "no baseline '%.80s'; 'hostrace baseline list' shows those there are",
 		     argv[0]);
@@ -328,7 +381,7 @@ static int action_remove(int argc, char **argv)
 	if (!err)
 		err = safe_path_resolve(path, &at);
 	if (!err)
-		err = runs_remove(argv[0], at, runs);
+		err = runs_remove(argv[0], at, number, runs);
 	return err ? command_failed() : EXIT_FINE;
 }
 

@@ -44,13 +44,14 @@ static int file_add(struct diff_side *s, const char *path)
 	return 0;
 }
 
-static int baseline_add(struct diff_side *s, const char *name, unsigned int runs)
+static int baseline_add(struct diff_side *s, const char *name, const unsigned int *run,
+			unsigned int runs)
 {
 	char path[PATH_MAX];
 	int err = 0;
 
 	for (unsigned int i = 0; i < runs && !err; i++) {
-		err = baseline_run(name, i + 1, path);
+		err = baseline_run(name, run[i], path);
 		if (!err)
 			err = file_add(s, strdup(path)); /* until the process ends, as arguments are */
 	}
@@ -62,10 +63,10 @@ static int baseline_add(struct diff_side *s, const char *name, unsigned int runs
 static int operand_add(struct diff_side *s, const char *given)
 {
 	bool is_file = !access(given, F_OK);
-	unsigned int runs = is_file ? 0 : baseline_runs(given);
+	unsigned int run[BASELINE_RUNS_MAX], runs = is_file ? 0 : baseline_runs(given, run);
 
 	if (runs)
-		return baseline_add(s, given, runs);
+		return baseline_add(s, given, run, runs);
 	return file_add(s, !is_file && !strcmp(given, "now") ? INPUT_DEFAULT : given);
 }
 

@@ -59,7 +59,8 @@ static int companions_try(struct input_set **ret, json_t *notes)
 /* The baseline's recordings, and then the page's: the query of a `diff`. */
 static int runs_collect(struct input_options *all, struct diff_query *q)
 {
-	unsigned int runs = baseline_runs(baseline), nr = input_given.files.nr;
+	unsigned int run[BASELINE_RUNS_MAX], nr = input_given.files.nr;
+	unsigned int runs = baseline_runs(baseline, run);
 	char path[PATH_MAX];
 
 	if (!runs)
@@ -72,7 +73,7 @@ static int runs_collect(struct input_options *all, struct diff_query *q)
 	*all = input_given;
 	all->files.nr = 0;
 	for (unsigned int i = 0; i < runs; i++) {
-		int err = baseline_run(baseline, i + 1, path);
+		int err = baseline_run(baseline, run[i], path);
 
 		if (err)
 			return err;

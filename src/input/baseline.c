@@ -24,6 +24,8 @@ int baseline_name_check(const char *name)
 			"'%.80s' is no name of a baseline: up to %d letters, digits, '.', "
 			"'_' and '-', beginning with a letter or digit",
 			name, BASELINE_NAME_MAX);
+	if (!strcmp(name, "now") || !strcmp(name, "vs"))
+		return fail_usage(-EINVAL, "'%s' has another meaning for 'hostrace diff'", name);
 	return 0;
 }
 
@@ -52,7 +54,7 @@ int baseline_run(const char *name, unsigned int run, char path[PATH_MAX])
 	return err;
 }
 
-unsigned int baseline_runs(const char *name)
+unsigned int baseline_runs(const char *name, unsigned int number[BASELINE_RUNS_MAX])
 {
 	char path[PATH_MAX];
 	unsigned int nr = 0;
@@ -60,7 +62,8 @@ unsigned int baseline_runs(const char *name)
 
 	if (baseline_name_check(name))
 		return 0;
-	while (nr < BASELINE_RUNS_MAX && !baseline_run(name, nr + 1, path) && !stat(path, &st))
-		nr++;
+	for (unsigned int i = 1; i <= BASELINE_RUNS_MAX; i++)
+		if (!baseline_run(name, i, path) && !stat(path, &st))
+			number[nr++] = i;
 	return nr;
 }

@@ -10,9 +10,12 @@
 #include <limits.h>
 #include <stdbool.h>
 
-enum { BASELINE_NAME_MAX = 64, BASELINE_RUNS_MAX = 32 };
+enum { BASELINE_NAME_MAX = 64, BASELINE_RUNS_MAX = 32 }; /* runs have numbers from 1 to that */
 
-/* Is it a name: letters, digits, '.', '_', '-', the first a letter or digit? Else -EINVAL with the message set. */
+/*
+ * Is it a name: letters, digits, '.', '_', '-', the first a letter or digit, and no word of `diff` ("now", "vs")? Else
+ * -EINVAL with the error message set.
+ */
 int baseline_name_check(const char *name);
 
 /* The folder of a baseline; name NULL: of all. -ENOENT with the error message set: there is no $HOME. */
@@ -21,7 +24,7 @@ int baseline_folder(const char *name, char path[PATH_MAX]);
 /* The recording of a run, which counts from 1. As baseline_folder(). */
 int baseline_run(const char *name, unsigned int run, char path[PATH_MAX]);
 
-/* How many runs there are; 0: no such baseline. Runs have the numbers from 1 on, without gaps. */
-unsigned int baseline_runs(const char *name);
+/* The numbers of its runs, in their order, which may have gaps. Returns how many there are; 0: no such baseline. */
+unsigned int baseline_runs(const char *name, unsigned int number[BASELINE_RUNS_MAX]);
 
 #endif
