@@ -83,12 +83,27 @@ static int runs_collect(struct input_options *all, struct diff_query *q)
 		all->files.item[all->files.nr++] = input_given.files.item[i];
 	*q = (struct diff_query){.command = "diff",
 				 .input = all,
-				 .side = {{baseline, 0, runs}, {NULL, runs, nr}},
+				 .side = {{baseline, 0, runs, .whole = true}, {NULL, runs, nr}},
 				 .nr_sides = 2,
 				 .margin = 0.05,
 				 .min_share = 0.001,
 				 .note = command_note};
 	return 0;
+}
+
+/* What makes the same comparison; of a time window only `report` does. */
+static json_t *comparison_command(void)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		return NULL;
+	fprintf(f, "hostrace diff %s vs", baseline);
+	for (unsigned int i = 0; i < input_given.files.nr; i++)
+		fprintf(f, " %s", input_given.files.item[i]);
+	return fclose(f) ? NULL : json_text(text);
 }
 
 /* *ret: the section of the page. */
@@ -101,12 +116,11 @@ static int baseline_compare(const struct diff_query *q, json_t **ret)
 	if (!err)
 		err = diff_tree(d, &data);
 	diff_close(d);
+	if (!err && input_options_have_window(&input_given))
+		caveat_add(json_object_get(data, "caveats"),
+			   "the baseline's runs are compared whole, with the page's time window");
 	*ret = err ? NULL
-		   : json_pack("{s:o, s:o}", "command",
-			       json_sprintf("hostrace diff %s vs %s%s --all", baseline,
-					    input_given.files.item[0],
-					    input_given.files.nr > 1 ? " ..." : ""),
-			       "data", data);
+		   : json_pack("{s:o, s:o}", "command", comparison_command(), "data", data);
 	return err;
 }
 

@@ -195,25 +195,43 @@ static void side_notes(struct diff *d, unsigned int side)
 		notes_add(&d->recording[s->first + i], d->q->command, d->notes);
 }
 
-static void recording_name(struct recording *r, const struct diff_query *q, unsigned int number)
+static void recording_name(struct recording *r, const struct diff_query *q,
+			   const struct diff_side *side, unsigned int number)
 {
-	unsigned int side = 0;
+	char letter = side_name((unsigned int)(side - q->side));
 
-	while (number >= q->side[side].first + q->side[side].nr)
-		side++;
-	if (q->side[side].nr > 1)
-		snprintf(r->name, sizeof(r->name), "%c%u", side_name(side),
-			 number - q->side[side].first + 1);
+	if (side->nr > 1)
+		snprintf(r->name, sizeof(r->name), "%c%u", letter, number - side->first + 1);
 	else
-		snprintf(r->name, sizeof(r->name), "%c", side_name(side));
+		snprintf(r->name, sizeof(r->name), "%c", letter);
+}
+
+static const struct diff_side *side_of(const struct diff_query *q, unsigned int number)
+{
+	const struct diff_side *s = q->side;
+
+	while (number >= s->first + s->nr)
+		s++;
+	return s;
+}
+
+/* Nothing is compared with a time that a recording does not have. */
+static int span_check(const struct recording *r)
+{
+	if (r->is_table || r->span_ns || !input_options_have_window(&r->options))
+		return 0;
+	return fail(-ENODATA, "%s: it has nothing in the time window", r->options.files.item[0]);
 }
 
 static int recording_read(struct recording *r, const struct diff *d, unsigned int number)
 {
+	const struct diff_side *side = side_of(d->q, number);
 	int err;
 
-	recording_name(r, d->q, number);
+	recording_name(r, d->q, side, number);
 	r->options = *d->q->input;
+	if (side->whole)
+		r->options.since = r->options.until = r->options.period = (struct time_arg){0};
 	r->options.files =
 		(struct text_list){.item = {d->q->input->files.item[number]}, .nr = 1};
 	err = sets_make(r, d->q);
@@ -221,7 +239,9 @@ static int recording_read(struct recording *r, const struct diff *d, unsigned in
 		err = kinds_run(r, d->q, false);
 	if (err == -EMEDIUMTYPE && d->nr_recordings > 2)
 		return fail_hint(err, "a table can be compared with one recording only");
-	return err == -EMEDIUMTYPE ? table_read(r) : err;
+	if (err == -EMEDIUMTYPE)
+		return table_read(r);
+	return err ? err : span_check(r);
 }
 
 static void recording_close(struct recording *r)

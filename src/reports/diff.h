@@ -14,6 +14,7 @@ enum { DIFF_SIDES_MAX = 26 }; /* A to Z */
 struct diff_side {
 	const char *baseline;	/* its name, if these are its recordings; else NULL */
 	unsigned int first, nr; /* of the input's files: those that are its runs */
+	bool whole; /* the time window is not one of theirs */
 };
 
 struct diff_query {

@@ -282,7 +282,9 @@ static int series_event(void *state, const struct event *ev)
 static int set_end(struct series_set *set, const struct input_set *in, series_name_fn *name,
 		   void *arg)
 {
-	set->span_ns = input_set_end_ns(in) - input_set_start_ns(in);
+	uint64_t start_ns = input_set_start_ns(in), end_ns = input_set_end_ns(in);
+
+	set->span_ns = end_ns > start_ns ? end_ns - start_ns : 0; /* the time window may begin behind the end */
 	return series_name(set, name, arg);
 }
 
