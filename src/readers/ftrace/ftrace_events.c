@@ -13,6 +13,7 @@
 #include "base/order.h"
 #include "event/reader.h"
 #include "readers/ftrace/ftrace_kvm.h"
+#include "readers/ftrace/kernel_events.h"
 
 enum { HEAD = sizeof(struct record_hdr) };
 
@@ -172,14 +173,24 @@ static bool wanted(const struct ftrace_events *e, const struct format *f)
 {
 	if (!e->wants || ftrace_ours_is_loss(f->system, f->name))
 		return true;
-	return f->ours ? e->wants(f->name, e->arg) : wanted_by_full_name(e, f);
+	return f->ours ? e->wants(f->name, e->arg) || e->wants(f->type->name, e->arg)
+		       : wanted_by_full_name(e, f);
+}
+
+/* "kvm_apicv_update_request" is kvm_apicv_inhibit_changed since Linux 5.18. */
+static bool wanted_by_newer_name(const struct ftrace_events *e, const struct format *f)
+{
+	const struct kernel_event *known =
+		kernel_event_find(f->system, strlen(f->system), f->name, strlen(f->name));
+
+	return known && e->wants(known->name, e->arg);
 }
 
 /* The same before it is known whether it is one of ours. */
 static bool format_may_be_wanted(const struct ftrace_events *e, const struct format *f)
 {
 	return !e->wants || e->wants(f->name, e->arg) || wanted_by_full_name(e, f) ||
-	       ftrace_ours_is_loss(f->system, f->name);
+	       wanted_by_newer_name(e, f) || ftrace_ours_is_loss(f->system, f->name);
 }
 
 /* Once per event: at its first record. A handle of its own, since the library frees events only with it. */
