@@ -6,7 +6,9 @@ set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_tools python3 ss
 
+httpd_messages >messages.py
 cat >exporter.py <<'END'
+from messages import *
 import socket, struct, subprocess, sys
 ours, theirs = socket.socketpair()
 server = subprocess.Popen([sys.argv[1]], stdin=theirs, stdout=theirs)
@@ -16,7 +18,7 @@ def send(kind, data=b""):
 def receive():
     kind, size = struct.unpack("<II", ours.recv(8, socket.MSG_WAITALL))
     return kind, ours.recv(size, socket.MSG_WAITALL)
-send(5, b"127.0.0.1:0\0")  # HTTPD_LISTEN
+send(HTTPD_LISTEN, b"127.0.0.1:0\0")
 port = int(receive()[1].rstrip(b"\0").rsplit(b":", 1)[1])
 request = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
 def connect(data, bytes):
@@ -33,10 +35,10 @@ subprocess.Popen([sys.executable, "read.py", str(ahead.fileno())], pass_fds=[ahe
 ahead.close()
 while True:  # until the shell ends it
     kind, _ = receive()
-    if kind != 9:  # HTTPD_WANTED
+    if kind != HTTPD_WANTED:
         sys.exit(f"message {kind}")
-    send(10, page)  # HTTPD_PART
-    send(11)
+    send(HTTPD_PART, page)
+    send(HTTPD_END)
     print(port, flush=True)
 END
 cat >read.py <<'END'

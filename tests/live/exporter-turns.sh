@@ -8,8 +8,7 @@ set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_tools python3 openssl
 
-# The numbers of the messages.
-sed -n 's/^	\(HTTPD_[A-Z_]*\)\( = 1\)\?,$/\1/p' "$ROOT/src/exporter/httpd_messages.h" | awk '{ print $1 " = " NR }' >messages.py
+httpd_messages >messages.py
 cat >turns.py <<'END'
 from messages import *
 import select, socket, ssl, struct, subprocess, sys
