@@ -122,6 +122,8 @@ static int cmdline_fill(struct vm *vm, bool is_qemu, bool fds_seen, unsigned int
 
 	if (err == -ENOENT || err == -ESRCH)
 		return fail(-ESRCH, "process %d has exited", vm->pid);
+	if (err == -ENOMEM)
+		return fail(err, "out of memory");
 	if (err)
 		return fail(err, "process %d: cannot read its command line: %s", vm->pid,
 			    strerror(-err));
