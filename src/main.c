@@ -4,10 +4,12 @@
  * read on, see doc/internals.md, which follows one event from the guest's kick to the report.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -293,10 +295,23 @@ static void file_size_exceeded(int nr)
 	(void)nr;
 }
 
+/* If it is closed, the next file that is opened would have its number, and be read as standard input. */
+static bool stdin_ensure(void)
+{
+	if (fcntl(STDIN_FILENO, F_GETFD) >= 0 || errno != EBADF ||
+	    open("/dev/null", O_RDONLY) == STDIN_FILENO)
+		return true;
+	fprintf(stderr, "hostrace: standard input is closed, and /dev/null: %s\n",
+		strerror(errno));
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	const struct sigaction size = {.sa_handler = file_size_exceeded, .sa_flags = SA_RESTART};
 
+	if (!stdin_ensure())
+		return EXIT_FAILED;
 	sigaction(SIGXFSZ, &size, NULL);
 	memory_init();
 	file_map_init();

@@ -371,6 +371,12 @@ def missing_file():
     assert done.returncode == 1 and "No such file" in done.stderr and not done.stdout, done
 
 
+def closed_input():
+    """Its number must not be that of a file which the server itself opens."""
+    done = subprocess.run([HOSTRACE, "mcp", FILES[0]], preexec_fn=lambda: os.close(0), capture_output=True, timeout=SECONDS)
+    assert (done.returncode, done.stdout) == (0, b""), (done.returncode, done.stdout[:300], done.stdout.count(b"\n"))
+
+
 def main():
     check("initialize, ping, tools/list", protocol)
     check("errors of JSON-RPC; notifications are not answered", errors)
@@ -384,6 +390,7 @@ def main():
     check("no other file is read or written", files_only)
     check("files of a directory", directory)
     check("a missing file is an error", missing_file)
+    check("a closed standard input has no messages", closed_input)
     check("the examples of doc/mcp.md", document)
     print(f"1..{number}")
     sys.exit(failed)
