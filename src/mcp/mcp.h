@@ -36,6 +36,7 @@ enum {
 /* The answer of a command, of which a page was shown: the next one is of the same. */
 struct mcp_last {
 	json_t *line; /* the words of its command line; NULL: none */
+	uint64_t stamp; /* of its files, mcp_file_stamp() */
 	struct capture capture;
 	int status;
 };
@@ -53,6 +54,12 @@ struct mcp {
 /* Adds a file, or those in a directory whose names do not begin with '.'. 0 or -errno with the error message set. */
 int mcp_add(struct mcp *m, const char *path);
 void mcp_free(struct mcp *m);
+
+/* The file of this argument, by its path or the last part of it, borrowed; NULL with the error message set. */
+const char *mcp_file(const struct mcp *m, const json_t *arguments, const char *key);
+
+/* Of a file and those `before`: differs if one was written or replaced. Not 0. */
+uint64_t mcp_file_stamp(uint64_t before, const char *path);
 
 /* The answer to a message, a line of text without its end, owned by the caller; NULL: none is due, or no memory. */
 char *mcp_answer(struct mcp *m, const char *line, size_t len);

@@ -3,7 +3,6 @@
  * The tools: which command each runs, and the page of its answer. Arguments that are not right are -EINVAL; what a
  * command says of its options or of the recording is another error, which the assistant reads as the tool's result.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,83 +17,6 @@
 #include "commands/common/report_commands.h"
 #include "mcp/mcp.h"
 #include "output/report.h"
-
-/* ---- files ---- */
-
-static int file_append(struct mcp *m, const char *path)
-{
-	char *own = m->nr_files < MCP_FILES_MAX ? strdup(path) : NULL;
-
-	if (!own)
-		return fail(-E2BIG, "more than %d files, or out of memory", MCP_FILES_MAX);
-	m->file[m->nr_files++] = own;
-	return 0;
-}
-
-static int entry_is_hidden(const struct dirent *e)
-{
-	return e->d_name[0] != '.';
-}
-
-static int directory_append(struct mcp *m, const char *path)
-{
-	struct dirent **entry;
-	int nr = scandir(path, &entry, entry_is_hidden, alphasort), err = 0;
-	char name[PATH_MAX];
-	struct stat st;
-
-	if (nr < 0)
-		return fail(-errno, "%s: %s", path, strerror(errno));
-	for (int i = 0; i < nr; i++) {
-		snprintf(name, sizeof(name), "%s/%s", path, entry[i]->d_name);
-		if (!err && !stat(name, &st) && S_ISREG(st.st_mode))
-			err = file_append(m, name);
-		free(entry[i]);
-	}
-	free(entry);
-	return err;
-}
-
-int mcp_add(struct mcp *m, const char *path)
-{
-	struct stat st;
-
-	if (stat(path, &st))
-		return fail(-errno, "%s: %s", path, strerror(errno));
-	return S_ISDIR(st.st_mode) ? directory_append(m, path) : file_append(m, path);
-}
-
-void mcp_free(struct mcp *m)
-{
-	for (unsigned int i = 0; i < m->nr_files; i++)
-		free(m->file[i]);
-	json_decref(m->last.line);
-	capture_free(&m->last.capture);
-}
-
-/* The file of this argument, by its path or the last part of it; NULL with the error message set. */
-static const char *file_argument(const struct mcp *m, const json_t *arguments, const char *key)
-{
-	const char *name = json_string_value(json_object_get(arguments, key)), *found = NULL;
-
-	if (!name && m->nr_files == 1 && !strcmp(key, "file"))
-		return m->file[0];
-	for (unsigned int i = 0; name && i < m->nr_files; i++) {
-		const char *slash = strrchr(m->file[i], '/');
-
-		if (!strcmp(m->file[i], name))
-			return m->file[i];
-		if (!strcmp(slash ? slash + 1 : m->file[i], name))
-			found = m->file[i];
-	}
-	if (!found && name)
-		fail(-EINVAL, "unknown file '%s': describe without arguments lists the files",
-		     name);
-	else if (!found)
-		fail(-EINVAL, "missing argument '%s': describe without arguments lists the files",
-		     key);
-	return found;
-}
 
 /* ---- the answer ---- */
 
@@ -120,10 +42,34 @@ static bool number_argument(const json_t *arguments, const char *key, uint64_t m
 	return true;
 }
 
-/* A page of `answer` with the members of `head`, which is stolen. */
-static char *page_text(const json_t *arguments, json_t *head, struct json_slice answer)
+/* Where the page begins: "FROM-STAMP", of what is read from files. False with the error message set. */
+static bool cursor_argument(const json_t *arguments, uint64_t stamp, uint64_t *ret)
 {
-	uint64_t limit = MCP_TOKENS_DEFAULT, from = 0, next, of;
+	const char *text = json_string_value(json_object_get(arguments, "cursor"));
+	uint64_t from, of;
+	int end = 0;
+
+	*ret = 0;
+	if (!text)
+		return true;
+	if (sscanf(text, "%" SCNu64 "-%" SCNx64 "%n", &from, &of, &end) != 2 || text[end] ||
+	    *text == '-' || from == UINT64_MAX) {
+		fail(-EINVAL, "argument 'cursor' is not the next_cursor of a page");
+		return false;
+	}
+	*ret = from;
+	if (of == stamp)
+		return true;
+	fail(-ESTALE, "argument 'cursor': the recording has changed since that page, or the cursor "
+		      "is of another one: ask again without a cursor");
+	return false;
+}
+
+/* A page of `answer` with the members of `head`, which is stolen. stamp: of the files that it is from; 0: of none. */
+static char *page_text(const json_t *arguments, json_t *head, struct json_slice answer,
+		       uint64_t stamp)
+{
+	uint64_t limit = MCP_TOKENS_DEFAULT, from, next, of;
 	enum { TAIL_BYTES = 128 };
 	char *first = json_text_make(head, JSON_COMPACT | JSON_ENSURE_ASCII), *text = NULL;
 	size_t bytes, most;
@@ -131,9 +77,8 @@ static char *page_text(const json_t *arguments, json_t *head, struct json_slice 
 
 	json_decref(head);
 	fail(-ENOMEM, "out of memory");
-	if (first &&
-	    number_argument(arguments, "limit", MCP_TOKENS_MIN, MCP_TOKENS_MAX, &limit) &&
-	    number_argument(arguments, "cursor", 0, UINT64_MAX - 1, &from))
+	if (first && number_argument(arguments, "limit", MCP_TOKENS_MIN, MCP_TOKENS_MAX, &limit) &&
+	    cursor_argument(arguments, stamp, &from))
 		f = open_memstream(&text, &bytes);
 	if (!f) {
 		free(first);
@@ -146,7 +91,7 @@ static char *page_text(const json_t *arguments, json_t *head, struct json_slice 
 	fprintf(f, ",\"parts\":{\"from\":%" PRIu64 ",\"to\":%" PRIu64 ",\"of\":%" PRIu64 "}", from,
 		next, of);
 	if (next < of)
-		fprintf(f, ",\"next_cursor\":\"%" PRIu64 "\"", next);
+		fprintf(f, ",\"next_cursor\":\"%" PRIu64 "-%" PRIx64 "\"", next, stamp);
 	fputc('}', f);
 	free(first);
 	if (memstream_close(f, &text) && from < of + !of)
@@ -169,33 +114,36 @@ static json_t *command_line(const struct command *c, const char *path, const cha
 	return line;
 }
 
-/* The answer of the command, also of an earlier call: 0, or the error message is set. */
+/* The answer of the command, also of an earlier call if its files are the same: 0, or the error message is set. */
 static int answer_get(struct mcp *m, const struct command *c, const char *path, const char *format,
 		      const char *const *words)
 {
 	struct text_list only = {.nr = 0};
 	json_t *line = command_line(c, path, words);
+	uint64_t stamp = mcp_file_stamp(0, path);
 
 	if (!line)
 		return fail(-ENOMEM, "out of memory");
-	if (json_equal(m->last.line, line)) {
+	for (unsigned int i = 0; words[i] && i < OPTION_LIST_MAX; i++)
+		if (array_any(m->nr_files, k, !strcmp(m->file[k], words[i]))) {
+			only.item[only.nr++] = words[i];
+			stamp = mcp_file_stamp(stamp, words[i]);
+		}
+	if (m->last.stamp == stamp && json_equal(m->last.line, line)) {
 		json_decref(line);
 		return 0;
 	}
 	json_decref(m->last.line);
 	capture_free(&m->last.capture);
-	m->last = (struct mcp_last){.line = NULL};
-	for (unsigned int i = 0; words[i] && i < OPTION_LIST_MAX; i++)
-		if (array_any(m->nr_files, k, !strcmp(m->file[k], words[i])))
-			only.item[only.nr++] = words[i];
+	m->last = (struct mcp_last){.stamp = stamp};
 	m->last.capture.only = &only;
 	m->last.status = m->run(c, path, format, words, &m->last.capture);
 	m->last.capture.only = NULL;
 	if (m->last.capture.complete && m->last.capture.text) {
 		m->last.line = line;
 		if (!strcmp(format, "json"))
-			m->last.capture.bytes = json_slice_compact(m->last.capture.text,
-								   m->last.capture.bytes);
+			m->last.capture.bytes =
+				json_slice_compact(m->last.capture.text, m->last.capture.bytes);
 		return 0;
 	}
 	json_decref(line);
@@ -222,7 +170,8 @@ static char *command_answer(struct mcp *m, const struct command *c, const char *
 
 	if (answer_get(m, c, path, "json", words))
 		return NULL;
-	return page_text(arguments, answer_head(m, path), json_slice_of(to->text, to->bytes));
+	return page_text(arguments, answer_head(m, path), json_slice_of(to->text, to->bytes),
+			 m->last.stamp);
 }
 
 /* The texts of an array; false with the error message set. */
@@ -247,7 +196,7 @@ static char *run_report_call(struct mcp *m, const json_t *arguments)
 {
 	const char *words[MCP_WORDS_MAX + 2] = {NULL}, *name = text_of(arguments, "report");
 	const struct command *c = report_command_find(name);
-	const char *path = c ? file_argument(m, arguments, "file") : NULL;
+	const char *path = c ? mcp_file(m, arguments, "file") : NULL;
 	unsigned int nr = 0;
 
 	if (!c || !strcmp(name, "sql")) {
@@ -259,7 +208,7 @@ static char *run_report_call(struct mcp *m, const json_t *arguments)
 	while (words[nr])
 		nr++;
 	if (!strcmp(name, "diff")) {
-		words[nr] = file_argument(m, arguments, "other_file");
+		words[nr] = mcp_file(m, arguments, "other_file");
 		if (!words[nr])
 			return NULL;
 	}
@@ -269,7 +218,7 @@ static char *run_report_call(struct mcp *m, const json_t *arguments)
 static char *diagnose_call(struct mcp *m, const json_t *arguments)
 {
 	const char *words[MCP_WORDS_MAX + 1] = {NULL};
-	const char *path = file_argument(m, arguments, "file");
+	const char *path = mcp_file(m, arguments, "file");
 
 	if (!path || !words_argument(arguments, words))
 		return NULL;
@@ -298,7 +247,7 @@ static char *tables_answer(struct mcp *m, const char *path, const json_t *argume
 	text = json_text_make(all, JSON_COMPACT | JSON_ENSURE_ASCII);
 	json_decref(all);
 	page = page_text(arguments, answer_head(m, path),
-			 json_slice_of(text ? text : "", text ? strlen(text) : 0));
+			 json_slice_of(text ? text : "", text ? strlen(text) : 0), m->last.stamp);
 	free(text);
 	return page;
 }
@@ -306,14 +255,15 @@ static char *tables_answer(struct mcp *m, const char *path, const json_t *argume
 static char *sql_call(struct mcp *m, const json_t *arguments)
 {
 	const char *query = json_string_value(json_object_get(arguments, "query"));
-	const char *path = file_argument(m, arguments, "file");
+	const char *path = mcp_file(m, arguments, "file");
 	char *end = NULL, *page;
 
 	if (!path)
 		return NULL;
 	if (!query)
 		return tables_answer(m, path, arguments);
-	if (asprintf(&end, "%s\n", query) < 0) { /* with a line's end it is not the name of a file */
+	if (asprintf(&end, "%s\n", query) <
+	    0) { /* with a line's end it is not the name of a file */
 		fail(-ENOMEM, "out of memory");
 		return NULL;
 	}
@@ -332,7 +282,7 @@ static char *json_page(const json_t *arguments, json_t *all)
 	json_decref(all);
 	if (text)
 		page = page_text(arguments, json_pack("{s:s}", "version", HOSTRACE_VERSION),
-				 json_slice_of(text, strlen(text)));
+				 json_slice_of(text, strlen(text)), 0);
 	else
 		fail(-ENOMEM, "out of memory");
 	free(text);
@@ -370,14 +320,16 @@ static char *describe_call(struct mcp *m, const json_t *arguments)
 	static const char *const none[] = {NULL};
 	char *text = NULL, *page = NULL;
 	const char *path;
+	uint64_t stamp;
 	size_t bytes;
 	FILE *f;
 
 	if (!json_object_get(arguments, "file") && m->nr_files != 1)
 		return files_answer(m, arguments);
-	path = file_argument(m, arguments, "file");
+	path = mcp_file(m, arguments, "file");
 	if (!path || answer_get(m, report_command_find("info"), path, "json", none))
 		return NULL;
+	stamp = m->last.stamp;
 	f = open_memstream(&text, &bytes);
 	if (!f) {
 		fail(-ENOMEM, "out of memory");
@@ -395,7 +347,7 @@ static char *describe_call(struct mcp *m, const json_t *arguments)
 	fputc('}', f);
 	if (memstream_close(f, &text))
 		page = page_text(arguments, json_pack("{s:o}", "file", json_text(path)),
-				 json_slice_of(text, strlen(text)));
+				 json_slice_of(text, strlen(text)), stamp);
 	free(text);
 	return page;
 }

@@ -206,7 +206,9 @@ def errors():
                        (call % '{"name":"run_report","arguments":{"report":"exits","file":"v1.4-zstd.hrt","options":"x"}}', -32602),
                        (call % '{"name":"run_report","arguments":{"report":"exits","file":"v1.4-zstd.hrt","limit":1}}', -32602),
                        (call % '{"name":"run_report","arguments":{"report":"exits","file":"v1.4-zstd.hrt","cursor":"99999"}}', -32602),
-                       (call % '{"name":"run_report","arguments":{"report":"exits","file":"v1.4-zstd.hrt","cursor":"-1"}}', -32602)):
+                       (call % '{"name":"run_report","arguments":{"report":"exits","file":"v1.4-zstd.hrt","cursor":"-1"}}', -32602),
+                       (call % '{"name":"list_reports","arguments":{"cursor":"99999-0"}}', -32602),
+                       (call % '{"name":"list_reports","arguments":{"cursor":"5-0-"}}', -32602)):
         c.send(line)
         got = c.receive()
         assert got["error"]["code"] == code and got["error"]["message"], f"{line[:100]}: {got}"
@@ -300,6 +302,33 @@ def directory():
         c.end()
 
 
+def changed_file():
+    """A recording that was made again is read again, and pages of two recordings are not mixed."""
+    query = "SELECT time_ns, event, fields FROM events"
+    for put in (shutil.copy, lambda a, b: os.replace(shutil.copy(a, b + ".new"), b)):
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
+            paths = [os.path.join(folder, n) for n in ("st.hrt", "b.hrt")]
+            for path in paths:
+                shutil.copy(FILES[0], path)
+            c = Client(folder)
+            calls = [dict(name="run_report", report="exits", file="st.hrt"), dict(name="describe", file="st.hrt"),
+                     dict(name="run_report", report="diff", file="b.hrt", other_file="st.hrt")]
+            for call in calls:
+                before = c.call(**call, limit=100000)["answer"]
+                put(FILES[2], paths[0])
+                assert before != c.call(**call, limit=100000)["answer"], f"{call}: the answer of the file as it was before"
+                put(FILES[0], paths[0])
+                assert before == c.call(**call, limit=100000)["answer"], f"{call}: differs"
+            page = c.call("sql", file="st.hrt", query=query, limit=400)
+            put(FILES[2], paths[0])
+            tool_error(c, "has changed", "sql", file="st.hrt", query=query, limit=400, cursor=page["next_cursor"])
+            c.call("run_report", report="exits", file="st.hrt")
+            tool_error(c, "has changed", "sql", file="st.hrt", query=query, limit=400, cursor=page["next_cursor"])
+            assert all_pages(c, "sql", file="st.hrt", query=query, limit=400)[1] > 1
+            c.end()
+
+
 def describe():
     c = Client(FILES[2])
     got = c.call("describe", limit=100000)["answer"]
@@ -384,6 +413,7 @@ def main():
     for line in RUNS.strip().splitlines():
         report, path, *options = line.split()
         check(f"the pages of {line} are its JSON", same, report, path, *options)
+    check("a file that changed is read again", changed_file)
     check("describe is info and what diagnose lacks", describe)
     check("sql", sql)
     check("list_reports names reports, options and columns", reports)
