@@ -4,10 +4,13 @@
  * process is confined as a report is before it reads the first message: to the files of its command line.
  */
 #include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "commands/common/command.h"
 #include "commands/common/confined.h"
@@ -18,10 +21,66 @@ static const struct option_row *const options[] = {NULL};
 
 /* What was read and is not answered. */
 struct mcp_input {
+	struct mcp *m;
 	char *text; /* MCP_LINE_MAX + 1 bytes */
 	size_t len;
-	bool skips; /* the rest of a line that is too long */
+	size_t at;     /* behind the line that is being answered */
+	size_t looked; /* no message before this cancels it */
+	bool skips;    /* the rest of a line that is too long */
+	bool ended;
+	uint64_t begin_ms; /* of the answer */
+	char why[128];
 };
+
+/* Waits for more, or the end. 0 or -errno with the error message set. */
+static int mcp_read(struct mcp_input *in)
+{
+	ssize_t n;
+
+	do
+		n = read(STDIN_FILENO, in->text + in->len, MCP_LINE_MAX + 1 - in->len);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return fail(-errno, "standard input: %s", strerror(errno));
+	in->ended = !n;
+	in->len += (size_t)n;
+	return 0;
+}
+
+/* Reads ahead what there is, up to the buffer's size, for messages that cancel the request. */
+static bool mcp_is_cancelled(struct mcp_input *in)
+{
+	struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
+	char *line = in->text + in->looked, *eol;
+
+	if (!in->ended && in->len <= MCP_LINE_MAX && poll(&p, 1, 0) > 0)
+		(void)mcp_read(in); /* after an error, the next one has it too */
+	while ((eol = memchr(line, '\n', (size_t)(in->text + in->len - line)))) {
+		mcp_cancels(in->m, line, (size_t)(eol - line));
+		line = eol + 1;
+	}
+	in->looked = (size_t)(line - in->text);
+	return in->m->cancelled;
+}
+
+/* Why the query that is being answered is to end, or NULL. */
+static const char *mcp_stop(void *arg)
+{
+	struct mcp_input *in = arg;
+	uint64_t seconds;
+
+	if (mcp_is_cancelled(in))
+		return "cancelled";
+	seconds = in->ended ? MCP_ENDED_SECONDS : MCP_QUERY_SECONDS;
+	if (monotonic_ms() - in->begin_ms < seconds * 1000)
+		return NULL;
+	snprintf(in->why, sizeof(in->why),
+		 in->ended ? "the query took more than %" PRIu64
+			     " s after the end of standard input"
+			   : "the query took more than %" PRIu64 " s: select less",
+		 seconds);
+	return in->why;
+}
 
 static int mcp_reply(char *text)
 {
@@ -35,26 +94,32 @@ static int mcp_reply(char *text)
 	return err;
 }
 
-static int mcp_line(struct mcp *m, const char *line, size_t len)
+/* The line up to in->at. */
+static int mcp_line(struct mcp_input *in, const char *line, size_t len)
 {
+	in->looked = in->at;
+	in->begin_ms = monotonic_ms();
 	len -= len && line[len - 1] == '\r';
-	return len ? mcp_reply(mcp_answer(m, line, len)) : 0;
+	return len ? mcp_reply(mcp_answer(in->m, line, len)) : 0;
 }
 
 /* Answers the complete lines; what is left is moved to the front. */
-static int mcp_lines(struct mcp *m, struct mcp_input *in)
+static int mcp_lines(struct mcp_input *in)
 {
-	char *line = in->text, *end = in->text + in->len, *eol;
+	char *eol;
 	int err = 0;
 
-	while (!err && (eol = memchr(line, '\n', (size_t)(end - line)))) {
+	while (!err && (eol = memchr(in->text + in->at, '\n', in->len - in->at))) {
+		char *line = in->text + in->at;
+
+		in->at = (size_t)(eol + 1 - in->text);
 		if (!in->skips)
-			err = mcp_line(m, line, (size_t)(eol - line));
+			err = mcp_line(in, line, (size_t)(eol - line));
 		in->skips = false;
-		line = eol + 1;
 	}
-	in->len = (size_t)(end - line);
-	memmove(in->text, line, in->len);
+	in->len -= in->at;
+	memmove(in->text, in->text + in->at, in->len);
+	in->at = 0;
 	if (err || in->len <= MCP_LINE_MAX)
 		return err;
 	in->len = 0;
@@ -64,24 +129,20 @@ static int mcp_lines(struct mcp *m, struct mcp_input *in)
 	return mcp_reply(mcp_too_long());
 }
 
-/* Until the end of standard input. 0 or -errno; -EPIPE: nobody reads the answers any more. */
-static int mcp_serve(struct mcp *m, struct mcp_input *in)
+/* Until the end of standard input. 0 or -errno; if nobody reads the answers any more, 0. */
+static int mcp_serve(struct mcp_input *in)
 {
 	int err = 0;
 
-	while (!err) {
-		ssize_t n = read(STDIN_FILENO, in->text + in->len, MCP_LINE_MAX + 1 - in->len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return fail(-errno, "standard input: %s", strerror(errno));
-		if (!n)
-			return in->skips ? 0 : mcp_line(m, in->text, in->len);
-		in->len += (size_t)n;
-		err = mcp_lines(m, in);
+	while (!err && !in->ended) {
+		if (mcp_read(in))
+			return error_code();
+		err = mcp_lines(in);
 	}
-	return err == -EPIPE ? 0 : fail(err, "standard output: %s", strerror(-err));
+	in->at = in->len;
+	if (!err && !in->skips)
+		err = mcp_line(in, in->text, in->len);
+	return !err || err == -EPIPE ? 0 : fail(err, "standard output: %s", strerror(-err));
 }
 
 static int mcp_start(struct mcp *m, int argc, char **argv)
@@ -105,11 +166,13 @@ static int mcp_start(struct mcp *m, int argc, char **argv)
 static int cmd_mcp(int argc, char **argv)
 {
 	struct mcp m = {.run = command_run_captured};
-	struct mcp_input in = {.text = malloc(MCP_LINE_MAX + 1)};
+	struct mcp_input in = {.m = &m, .text = malloc(MCP_LINE_MAX + 1)};
 	int err = in.text ? mcp_start(&m, argc, argv) : fail(-ENOMEM, "out of memory");
 
+	m.stop = mcp_stop;
+	m.stop_arg = &in;
 	if (!err)
-		err = mcp_serve(&m, &in);
+		err = mcp_serve(&in);
 	mcp_free(&m);
 	free(in.text);
 	return err ? command_failed() : EXIT_FINE;
@@ -124,7 +187,7 @@ const struct command mcp_command = {
 		   "output, one a line, until its end. Tools: list_reports, describe, run_report,\n"
 		   "sql, diagnose. They read the files of the command line, and no others. An\n"
 		   "answer has at most 4000 tokens (bytes/4); the next page is asked for with its\n"
-		   "cursor.",
+		   "cursor. An SQL query may take 30 s.",
 	.examples = "  hostrace mcp vm.hrt\n  claude mcp add vm -- hostrace mcp /var/lib/hostrace",
 	.options = options,
 	.run = cmd_mcp,

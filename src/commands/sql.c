@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/new_file.h"
 #include "base/read_full.h"
+#include "commands/common/capture.h"
 #include "commands/common/command.h"
 #include "commands/common/confined.h"
 #include "commands/common/input.h"
@@ -402,6 +403,8 @@ static int question_answer(const struct query *query, struct input_set *in, cons
 	q.sql = s;
 	if (err)
 		return err;
+	if (common.capture && common.capture->stop)
+		sql_stop_by(s, common.capture->stop, common.capture->stop_arg);
 	return schema ? sql_tables(s, table_print_schema, out->file)
 	       : text ? queries_answer(&q, text)
 		      : prompt(&q);

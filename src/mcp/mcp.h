@@ -22,6 +22,9 @@ enum {
 	MCP_TOKEN_BYTES = 4, /* what a token is counted as */
 	MCP_FILES_MAX = 1024,
 	MCP_WORDS_MAX = 64, /* options of a report */
+	MCP_QUERY_SECONDS = 30,
+	MCP_ENDED_SECONDS =
+		2, /* of a query after the end of the input, which may be that the client is gone */
 };
 
 /* Errors of JSON-RPC. */
@@ -49,6 +52,11 @@ struct mcp {
 	int (*run)(const struct command *c, const char *path, const char *format,
 		   const char *const *words, struct capture *to);
 	struct mcp_last last;
+
+	const char *(*stop)(void *arg); /* as in struct capture; may be NULL */
+	void *stop_arg;
+	const json_t *id; /* of the request that is being answered; NULL: none is */
+	bool cancelled;	  /* it gets no answer */
 };
 
 /* Adds a file, or those in a directory whose names do not begin with '.'. 0 or -errno with the error message set. */
@@ -63,6 +71,9 @@ uint64_t mcp_file_stamp(uint64_t before, const char *path);
 
 /* The answer to a message, a line of text without its end, owned by the caller; NULL: none is due, or no memory. */
 char *mcp_answer(struct mcp *m, const char *line, size_t len);
+
+/* Of a message that comes while a request is answered: does it cancel that? Sets m->cancelled. */
+bool mcp_cancels(struct mcp *m, const char *line, size_t len);
 
 /* Of a message that is longer than MCP_LINE_MAX. */
 char *mcp_too_long(void);

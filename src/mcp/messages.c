@@ -2,7 +2,7 @@
 /*
  * Messages of JSON-RPC 2.0 as the Model Context Protocol uses it (modelcontextprotocol.io/specification/2025-06-18):
  * no batches, an id is a string or an integer, and what has none is a notification, which gets no answer. Each message
- * is answered before the next one is read, so that there is nothing to cancel.
+ * is answered before the next one; an SQL query, which may take long, is cancelled by a message that comes meanwhile.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -152,7 +152,32 @@ static char *message_answer(struct mcp *m, const json_t *message)
 		return NULL;
 	if (params && !json_is_object(params))
 		return reply_error(id, MCP_INVALID_PARAMS, "params are not an object");
-	return request_answer(m, id, method, params);
+	m->id = id;
+	m->cancelled = false;
+
+	char *text = request_answer(m, id, method, params);
+
+	m->id = NULL;
+	if (!m->cancelled)
+		return text;
+	free(text);
+	return NULL;
+}
+
+bool mcp_cancels(struct mcp *m, const char *line, size_t len)
+{
+	static const char word[] = "cancelled"; /* a '/' before it may be written "\\/" */
+	json_error_t why;
+	json_t *message;
+
+	if (!m->id || !memmem(line, len, word, strlen(word)))
+		return false;
+	message = json_text_load(line, len, JSON_REJECT_DUPLICATES, &why);
+	if (!strcmp(text_of(message, "method"), "notifications/cancelled"))
+		m->cancelled |= json_equal(
+			json_object_get(json_object_get(message, "params"), "requestId"), m->id);
+	json_decref(message);
+	return m->cancelled;
 }
 
 char *mcp_answer(struct mcp *m, const char *line, size_t len)

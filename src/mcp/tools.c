@@ -137,6 +137,8 @@ static int answer_get(struct mcp *m, const struct command *c, const char *path, 
 	capture_free(&m->last.capture);
 	m->last = (struct mcp_last){.stamp = stamp};
 	m->last.capture.only = &only;
+	m->last.capture.stop = m->stop;
+	m->last.capture.stop_arg = m->stop_arg;
 	m->last.status = m->run(c, path, format, words, &m->last.capture);
 	m->last.capture.only = NULL;
 	if (m->last.capture.complete && m->last.capture.text) {
@@ -448,14 +450,13 @@ static const struct mcp_tool {
 	 run_report_call},
 	{"sql", "Query by SQL",
 	 "A SELECT of SQLite over events, spans and reports as tables; without 'query' the "
-	 "tables and their columns. Times are ns; quantile(x, 0.99) and hist(x) are functions.",
-	 TOOL_SCHEMA("\"query\":{\"type\":\"string\"}," FILE_SCHEMA "," PAGE_SCHEMA, ""),
-	 sql_call},
+	 "tables and their columns. Times are ns; quantile(x, 0.99) and hist(x) are functions. "
+	 "A query may take 30 s.",
+	 TOOL_SCHEMA("\"query\":{\"type\":\"string\"}," FILE_SCHEMA "," PAGE_SCHEMA, ""), sql_call},
 	{"diagnose", "Diagnose a VM",
 	 "What makes the VM slow: causes with their cost and cure, what was ruled out, what was "
 	 "not recorded.",
-	 TOOL_SCHEMA(FILE_SCHEMA "," OPTIONS_SCHEMA "," PAGE_SCHEMA, ""),
-	 diagnose_call},
+	 TOOL_SCHEMA(FILE_SCHEMA "," OPTIONS_SCHEMA "," PAGE_SCHEMA, ""), diagnose_call},
 };
 
 json_t *mcp_tools(void)

@@ -20,6 +20,9 @@ struct sql {
 	json_t *taken;	/* names of all tables, in small letters, as members of an object */
 	json_t *types;	/* of events that occur: the type of each of their tables, by the table's name, in order */
 	uint64_t memory_bytes;
+	const char *(*stop)(void *arg);
+	void *stop_arg;
+	const char *stopped; /* by this error message */
 	bool declares; /* the columns of a table */
 	int err; /* of reading an input within a query: its message is the answer's */
 };

@@ -124,6 +124,23 @@ void sql_close(struct sql *s)
 	free(s);
 }
 
+static int query_goes_on(void *arg)
+{
+	struct sql *s = arg;
+
+	s->stopped = s->stop(s->stop_arg);
+	return s->stopped != NULL;
+}
+
+void sql_stop_by(struct sql *s, const char *(*stop)(void *arg), void *arg)
+{
+	enum { STEPS_BETWEEN = 10000 }; /* some milliseconds, where each tenth one reads an event */
+
+	s->stop = stop;
+	s->stop_arg = arg;
+	sqlite3_progress_handler(s->db, STEPS_BETWEEN, query_goes_on, s);
+}
+
 const json_t *sql_notes(const struct sql *s)
 {
 	return s->notes;
@@ -294,6 +311,8 @@ static int query_failed(struct sql *s, const struct statement *st)
 
 static int step_failed(struct sql *s, int status, const struct statement *st)
 {
+	if (s->stopped)
+		return fail(-EINTR, "%s", s->stopped);
 	if (s->err && s->err != -ENOMEM)
 		return fail(s->err, "%s", sqlite3_errmsg(s->db));
 	if (status == SQLITE_NOMEM || status == SQLITE_FULL)
@@ -444,6 +463,7 @@ int sql_run(struct sql *s, const char *text, const char **at, const struct sql_s
 	if (strlen(text) >= SQL_TEXT_MAX)
 		return fail_usage(-E2BIG, "the query has more than %d bytes", SQL_TEXT_MAX);
 	s->err = 0;
+	s->stopped = NULL;
 	err = statement_compile(s, &st, &stmt, at);
 	if (!err)
 		err = stmt ? rows_deliver(s, stmt, &st, sink)

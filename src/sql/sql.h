@@ -47,6 +47,9 @@ struct sql_sink {
 int sql_open(const struct query *query, struct input_set *in, uint64_t memory_bytes,
 	     struct sql **ret);
 void sql_close(struct sql *s);
+
+/* While a query is answered, `stop` is asked whether to end it: the error message (-EINTR), or NULL. */
+void sql_stop_by(struct sql *s, const char *(*stop)(void *arg), void *arg);
 DEFINE_CLEANUP(sql, struct sql *, sql_close);
 
 /*

@@ -10,10 +10,14 @@ the command line; the examples of doc/mcp.md are its answers. Prints TAP.
 import json
 import os
 import re
+import select
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 HOSTRACE = os.path.abspath(os.environ.get("HOSTRACE", os.path.join(TOP, "build", "hostrace")))
@@ -352,6 +356,72 @@ def sql():
     c.end()
 
 
+ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT count(*) FROM c"
+# Reads the events again and again.
+PRODUCT = "SELECT count(*) FROM events a, events b, events c, events d, events e"
+
+
+def within(client, seconds=20):
+    """The next answer; the server is killed if there is none."""
+    timer = threading.Timer(seconds * SECONDS / 60, client.process.kill)
+    timer.start()
+    try:
+        return client.receive()
+    finally:
+        timer.cancel()
+
+
+def send_query(client, query, number):
+    client.send(json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": "sql", "arguments": {"query": query}}}))
+
+
+def cancelled_query():
+    """By its own number only; requests that came before are answered after it."""
+    for query, number in ((ENDLESS, 1), (PRODUCT, "a")):
+        c = Client(FILES[0])
+        send_query(c, query, number)
+        time.sleep(.3)
+        for other in ('{"jsonrpc":"2.0","id":5,"method":"ping"}', '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}',
+                      '{"jsonrpc":"2.0","method":"notifications/cancelled"}', "cancelled"):
+            c.send(other)
+        time.sleep(.3)
+        assert not select.select([c.process.stdout], [], [], 0)[0], "ended by another's cancellation"
+        c.send(json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}}).replace("/", "\\/"))
+        assert within(c)["id"] == 5
+        assert within(c)["error"]["code"] == -32700
+        send_query(c, "SELECT 1", 6)
+        assert within(c)["result"]["isError"] is False
+        assert c.end()[:2] == (0, b"")
+
+
+def query_after_end():
+    """A short query is answered after the end of standard input, a long one ends."""
+    done = subprocess.run([HOSTRACE, "mcp", FILES[0]], capture_output=True, timeout=SECONDS, text=True, input="".join(
+        json.dumps({"jsonrpc": "2.0", "id": i, "method": "tools/call", "params": {"name": "sql", "arguments": {"query": q}}}) + "\n"
+        for i, q in enumerate((ENDLESS, "SELECT count(*) FROM exits"))))
+    long, short = map(json.loads, done.stdout.splitlines())
+    assert long["result"]["isError"] and "2 s after the end of standard input" in long["result"]["content"][0]["text"], long
+    assert short["id"] == 1 and not short["result"]["isError"] and done.returncode == 0, short
+
+
+def query_begin():
+    """It is stopped for 30 s, which cost no CPU time."""
+    c = Client(FILES[0])
+    send_query(c, ENDLESS, 1)
+    time.sleep(1)
+    c.process.send_signal(signal.SIGSTOP)
+    return c, time.monotonic()
+
+
+def query_limit(c, begin):
+    time.sleep(max(0, begin + 30 - time.monotonic()))
+    c.process.send_signal(signal.SIGCONT)
+    got = within(c)["result"]
+    assert got["isError"] and "more than 30 s" in got["content"][0]["text"], got
+    assert c.ask("ping")["result"] == {}
+    c.end()
+
+
 def reports():
     c = Client(FILES[0])
     names = [r["report"] for r in c.call("list_reports")["answer"]["reports"]]
@@ -407,6 +477,7 @@ def closed_input():
 
 
 def main():
+    stopped, begin = query_begin()
     check("initialize, ping, tools/list", protocol)
     check("errors of JSON-RPC; notifications are not answered", errors)
     check("lines that are too long, the end of input and of output", long_lines)
@@ -416,12 +487,15 @@ def main():
     check("a file that changed is read again", changed_file)
     check("describe is info and what diagnose lacks", describe)
     check("sql", sql)
+    check("a query is cancelled", cancelled_query)
+    check("a query after the end of standard input", query_after_end)
     check("list_reports names reports, options and columns", reports)
     check("no other file is read or written", files_only)
     check("files of a directory", directory)
     check("a missing file is an error", missing_file)
     check("a closed standard input has no messages", closed_input)
     check("the examples of doc/mcp.md", document)
+    check("a query has a limit of time", query_limit, stopped, begin)
     print(f"1..{number}")
     sys.exit(failed)
 

@@ -19,6 +19,8 @@ enum {
 
 struct capture {
 	const struct text_list *only; /* no other file may be named; NULL: any may */
+	const char *(*stop)(void *arg); /* why an SQL query is to end, or NULL; may be NULL */
+	void *stop_arg;
 	char *text; /* the answer, owned, ends with a 0; NULL: there is none */
 	size_t bytes, capacity;
 	bool too_large, complete;
