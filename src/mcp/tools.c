@@ -269,8 +269,8 @@ static char *sql_call(struct mcp *m, const json_t *arguments)
 		fail(-ENOMEM, "out of memory");
 		return NULL;
 	}
-	page = command_answer(m, report_command_find("sql"), path, (const char *[]){end, NULL},
-			      arguments);
+	page = command_answer(m, report_command_find("sql"), path,
+			      (const char *[]){"--", end, NULL}, arguments);
 	free(end);
 	return page;
 }

@@ -49,6 +49,7 @@ def check_errors():
     for wrong, words in ((lambda: hostrace.Trace("missing"), "No such file"), (lambda: hostrace.Trace(TOP + "/LICENSE"), "unrecognized"),
                          (lambda: trace.report("nothing"), "unknown report"), (lambda: trace.report("exits", by="nothing"), "nothing"),
                          (lambda: trace.report("exits", nothing=1), "nothing"), (lambda: trace.sql("SELECT"), "incomplete"),
+                         (lambda: trace.sql("--schema"), "the query is empty"),
                          (lambda: trace.sql("golden/v1.4-columns.hrt"), ""), (lambda: next(trace.events("vcpu >")), "column"),
                          (lambda: hostrace.Trace("a\0b"), "zero"), (lambda: trace.report("exits", "a\0b"), "zero")):
         try:
@@ -57,6 +58,15 @@ def check_errors():
             assert words in str(error), error
             continue
         raise AssertionError(f"no error: {words}")
+
+
+def check_queries():
+    """A comment is no option."""
+    trace = hostrace.Trace("golden/v1.4-columns.hrt")
+    assert trace.sql("-- a comment\nSELECT 1 AS x") == trace.sql("/* one */ SELECT 1 AS x") == [{"x": 1}]
+    host, guest = "cases/requests/host.txt", "cases/requests/guest.trace"
+    merged = hostrace.Trace(host, guest).sql("--\nSELECT count(*) AS n FROM events")
+    assert merged[0]["n"] > hostrace.Trace(host).sql("SELECT count(*) AS n FROM events")[0]["n"]
 
 
 def check_threads():
@@ -110,6 +120,7 @@ check_rows("golden/v1.4-columns.hrt", "histogram", "exit-latency")
 check_rows("golden/v1.4-columns.hrt", "info")
 check_rows("golden/v1.4-columns.hrt", "diff", "golden/v1.4-zstd.hrt")
 check_errors()
+check_queries()
 check_threads()
 assert list(hostrace.reports())[:2] == ["info", "list"] and hostrace.version() in subprocess.run([HOSTRACE, "--version"], capture_output=True,
                                                                                                  text=True).stdout

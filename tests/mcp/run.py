@@ -352,6 +352,10 @@ def sql():
     tables = all_pages(c, "sql")[0]["tables"]
     want = subprocess.run([HOSTRACE, "sql", "-i", FILES[0], "--schema"], capture_output=True, text=True).stdout
     assert "\n".join(tables) + "\n" == want
+    assert c.call("sql", query="-- a comment\nSELECT 1 AS x")["answer"]["rows"] == [{"x": 1}]
+    assert c.call("sql", query="--\nSELECT 1 AS x")["answer"]["rows"] == [{"x": 1}]
+    for query in ("--schema", "-- only a comment", "-v", ""):
+        tool_error(c, "the query is empty" if query[:2] in ("--", "") else "syntax error", "sql", query=query)
     tool_error(c, "no such table", "sql", query="SELECT * FROM nowhere")
     c.end()
 

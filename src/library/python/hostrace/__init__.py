@@ -281,9 +281,8 @@ class Trace:
         The rows of `hostrace NAME OPTION... -f json`: report("exits", by="vcpu"), report("histogram", "exit-latency"),
         report("diff", "other.hrt"). An answer without rows, as of info and diagnose, is one row.
         """
-        words = _words(options, named)
-        if self.guest is not None:
-            words += ["--guest", self.guest]
+        words = ["--guest", self.guest] if self.guest is not None else []
+        words += _words(options, named)
         encoded = [os.fsencode(w) for w in words]
         if any(b"\0" in w for w in encoded):
             raise Error("an option has no zero bytes")
@@ -299,4 +298,4 @@ class Trace:
 
     def sql(self, query: str) -> Rows:
         """The answer to a SELECT over events, spans and reports as tables (doc/sql.md)."""
-        return self.report("sql", query + "\n")
+        return self.report("sql", "--", query + "\n")
