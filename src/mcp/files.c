@@ -7,14 +7,19 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "mcp/mcp.h"
+#include "output/report.h"
 
 static int file_append(struct mcp *m, const char *path)
 {
-	char *own = m->nr_files < MCP_FILES_MAX ? strdup(path) : NULL;
+	char *own;
 
+	if (array_any(m->nr_files, i, !strcmp(m->file[i], path)))
+		return 0;
+	own = m->nr_files < MCP_FILES_MAX ? strdup(path) : NULL;
 	if (!own)
 		return fail(-E2BIG, "more than %d files, or out of memory", MCP_FILES_MAX);
 	m->file[m->nr_files++] = own;
@@ -79,25 +84,57 @@ void mcp_free(struct mcp *m)
 	capture_free(&m->last.capture);
 }
 
-const char *mcp_file(const struct mcp *m, const json_t *arguments, const char *key)
+enum file_match { MATCH_NONE, MATCH_LAST_PART, MATCH_PATH };
+
+/* Of a path as it is listed, where it is UTF-8. */
+static enum file_match file_match(const char *path, const char *name)
 {
-	const char *name = json_string_value(json_object_get(arguments, key)), *found = NULL;
+	json_t *listed = json_text(path);
+	const char *text = listed ? json_string_value(listed) : path, *slash = strrchr(text, '/');
+	enum file_match match = MATCH_NONE;
 
-	if (!name && m->nr_files == 1 && !strcmp(key, "file"))
-		return m->file[0];
-	for (unsigned int i = 0; name && i < m->nr_files; i++) {
-		const char *slash = strrchr(m->file[i], '/');
+	if (!strcmp(text, name))
+		match = MATCH_PATH;
+	else if (slash && !strcmp(slash + 1, name))
+		match = MATCH_LAST_PART;
+	json_decref(listed);
+	return match;
+}
 
-		if (!strcmp(m->file[i], name))
-			return m->file[i];
-		if (!strcmp(slash ? slash + 1 : m->file[i], name))
+/* NULL with the error message set: none or several have this name. */
+static const char *file_named(const struct mcp *m, const char *name)
+{
+	enum file_match best = MATCH_NONE;
+	const char *found = NULL;
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < m->nr_files; i++) {
+		enum file_match match = file_match(m->file[i], name);
+
+		nr = match > best ? 1 : nr + (match && match == best);
+		if (match > best)
 			found = m->file[i];
+		best = match > best ? match : best;
 	}
-	if (!found && name)
+	if (nr == 1)
+		return found;
+	if (nr)
+		fail(-EINVAL, "%u files are named '%s': use the path that describe lists%s", nr,
+		     name, best == MATCH_PATH ? ", after renaming one" : "");
+	else
 		fail(-EINVAL, "unknown file '%s': describe without arguments lists the files",
 		     name);
-	else if (!found)
-		fail(-EINVAL, "missing argument '%s': describe without arguments lists the files",
-		     key);
-	return found;
+	return NULL;
+}
+
+const char *mcp_file(const struct mcp *m, const json_t *arguments, const char *key)
+{
+	const char *name = json_string_value(json_object_get(arguments, key));
+
+	if (name)
+		return file_named(m, name);
+	if (m->nr_files == 1 && !strcmp(key, "file"))
+		return m->file[0];
+	fail(-EINVAL, "missing argument '%s': describe without arguments lists the files", key);
+	return NULL;
 }

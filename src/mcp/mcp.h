@@ -63,7 +63,7 @@ struct mcp {
 int mcp_add(struct mcp *m, const char *path);
 void mcp_free(struct mcp *m);
 
-/* The file of this argument, by its path or the last part of it, borrowed; NULL with the error message set. */
+/* The file of this argument, by its path as listed or the last part, borrowed; NULL with the error message set. */
 const char *mcp_file(const struct mcp *m, const json_t *arguments, const char *key);
 
 /* Of a file and those `before`: differs if one was written or replaced. Not 0. */

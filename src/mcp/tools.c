@@ -205,6 +205,10 @@ static char *run_report_call(struct mcp *m, const json_t *arguments)
 		fail(-EINVAL, "unknown report '%s': list_reports names them", name);
 		return NULL;
 	}
+	if (path && strcmp(name, "diff") != 0 && json_object_get(arguments, "other_file")) {
+		fail(-EINVAL, "argument 'other_file' is for report diff only");
+		return NULL;
+	}
 	if (!path || !words_argument(arguments, words))
 		return NULL;
 	while (words[nr])

@@ -306,6 +306,40 @@ def directory():
         c.end()
 
 
+def file_names():
+    """Two directories with a file of one name, and a name that is not UTF-8."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        paths = [os.path.join(folder, d, "x.hrt") for d in ("a", "b")]
+        for f, path in zip(FILES[1:], paths):
+            os.mkdir(os.path.dirname(path))
+            shutil.copy(f, path)
+        bad = os.fsencode(folder) + b"/b/bad\xff.hrt"
+        shutil.copy(FILES[2], bad)
+        c = Client(os.path.join(folder, "a"), os.path.join(folder, "b"), paths[0])
+        listed = [f["file"] for f in c.call("describe")["answer"]["files"]]
+        assert sorted(listed) == sorted([*paths, folder + "/b/bad?.hrt"]), listed
+        answers = [c.call("run_report", report="exits", file=path)["answer"]["rows"] for path in paths]
+        for path, rows in zip(paths, answers):
+            assert rows == command("exits", "-i", path)[0]["rows"], path
+        assert answers[0] != answers[1]
+        for name in ("bad?.hrt", folder + "/b/bad?.hrt"):
+            assert c.call("run_report", report="exits", file=name)["answer"]["rows"] == answers[1], name
+        wrong = [({"report": "exits", "file": "x.hrt"}, "2 files are named 'x.hrt'"),
+                 ({"report": "diff", "file": paths[0], "other_file": "x.hrt"}, "2 files are named 'x.hrt'"),
+                 ({"report": "exits", "file": paths[0], "other_file": paths[1]}, "diff only"),
+                 ({"report": "exits", "file": "bad.hrt"}, "unknown file")]
+        for arguments, words in wrong:
+            got = c.ask("tools/call", {"name": "run_report", "arguments": arguments})
+            assert got.get("error", {}).get("code") == -32602 and words in got["error"]["message"], got
+        shutil.copy(FILES[2], bad[:-5] + b"\xfe.hrt")
+        c.end()
+        c = Client(os.path.join(folder, "b"))
+        got = c.ask("tools/call", {"name": "describe", "arguments": {"file": folder + "/b/bad?.hrt"}})
+        assert "renaming one" in got["error"]["message"], got
+        c.end()
+
+
 def changed_file():
     """A recording that was made again is read again, and pages of two recordings are not mixed."""
     query = "SELECT time_ns, event, fields FROM events"
@@ -488,6 +522,7 @@ def main():
     for line in RUNS.strip().splitlines():
         report, path, *options = line.split()
         check(f"the pages of {line} are its JSON", same, report, path, *options)
+    check("files of one name, and of names that are not UTF-8", file_names)
     check("a file that changed is read again", changed_file)
     check("describe is info and what diagnose lacks", describe)
     check("sql", sql)
