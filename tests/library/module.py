@@ -51,7 +51,10 @@ def check_errors():
                          (lambda: trace.report("exits", nothing=1), "nothing"), (lambda: trace.sql("SELECT"), "incomplete"),
                          (lambda: trace.sql("--schema"), "the query is empty"),
                          (lambda: trace.sql("golden/v1.4-columns.hrt"), ""), (lambda: next(trace.events("vcpu >")), "column"),
-                         (lambda: hostrace.Trace("a\0b"), "zero"), (lambda: trace.report("exits", "a\0b"), "zero")):
+                         (lambda: hostrace.Trace("a\0b"), "zero"), (lambda: trace.report("exits", "a\0b"), "zero"),
+                         (lambda: trace.report("exits\0x"), "zero"), (lambda: next(trace.events("vcpu == 0\0 && x")), "zero"),
+                         (lambda: trace.report("exits", by=["vcpu\0", "tid"]), "zero"), (lambda: trace.sql("SELECT 1\0"), "zero"),
+                         (lambda: hostrace.Trace("golden/v1.4-columns.hrt", "a\0b"), "zero")):
         try:
             wrong()
         except hostrace.Error as error:
@@ -114,6 +117,10 @@ check_events("cases/exits/trace.txt", 'reason == "io"')
 check_events("cases/export/trace.txt")
 check_events("oracles/exits.data")
 check_rows("golden/v1.4-columns.hrt", "exits", by="vcpu", limit=2)
+assert hostrace.Trace("golden/v1.4-columns.hrt").report("exits", by=["vcpu", "tid"], event=("kvm_*",), reason=[]).json == hostrace.Trace(
+    "golden/v1.4-columns.hrt").report("exits", "--by", "vcpu,tid", "--event", "kvm_*").json
+host = "cases/requests/host.txt"
+assert hostrace.Trace(host).report("list", guest=["cases/requests/guest.trace"]) == hostrace.Trace(host, "cases/requests/guest.trace").report("list")
 check_rows("cases/blame-causes/trace.txt", "blame")
 check_rows("cases/mmio/trace.txt", "mmio", exact=True)
 check_rows("golden/v1.4-columns.hrt", "histogram", "exit-latency")

@@ -28,6 +28,7 @@ Option = Union[str, int, float, bool, list, tuple, None]
 _KINDS = ("none", "integer", "real", "text", "boolean", "json")
 _NONE, _INTEGER, _REAL, _TEXT, _BOOLEAN, _JSON = range(6)
 _FIELD_SIGNED, _FIELD_TEXT = 1, 2
+_REPEATED = ("guest", "module")  # files: given once for each; of other options, values of a list are separated by commas
 _lock = threading.RLock()
 
 
@@ -109,10 +110,10 @@ def _failed() -> Error:
     return Error(_text(_lib.hostrace_error()))
 
 
-def _path(path: Union[str, os.PathLike[str]]) -> bytes:
-    encoded = os.fsencode(path)
+def _encode(text: str, what: str) -> bytes:
+    encoded = os.fsencode(text)
     if b"\0" in encoded:
-        raise Error("a path has no zero bytes")
+        raise Error(f"{what} has no zero bytes")
     return encoded
 
 
@@ -174,11 +175,12 @@ class Rows(list):
 
 
 def _words(options: tuple[str, ...], named: dict[str, Option]) -> list[str]:
-    """by="vcpu", min_latency="1ms", exact=True, symbols=["a", "b"] as words of the command line."""
+    """by=["vcpu", "tid"], min_latency="1ms", exact=True as words of the command line: --by vcpu,tid --min-latency 1ms --exact."""
     words = [str(o) for o in options]
     for name, value in named.items():
         option = "--" + name.replace("_", "-")
-        for one in value if isinstance(value, (list, tuple)) else [value]:
+        values = value if isinstance(value, (list, tuple)) else [value]
+        for one in values if name in _REPEATED or len(values) < 2 else [",".join(map(str, values))]:
             if one is True:
                 words.append(option)
             elif one is not None and one is not False:
@@ -234,11 +236,11 @@ class Trace:
         if self.guest is not None and where is not None:
             raise Error("events of a trace with a guest's own cannot be selected by where")
         if self.guest is not None:
-            handle = _lib.hostrace_open_with_guest(_path(self.path), _path(self.guest))
+            handle = _lib.hostrace_open_with_guest(_encode(self.path, "a path"), _encode(self.guest, "a path"))
         elif where is not None:
-            handle = _lib.hostrace_open_where(_path(self.path), where.encode())
+            handle = _lib.hostrace_open_where(_encode(self.path, "a path"), _encode(where, "a condition"))
         else:
-            handle = _lib.hostrace_open(_path(self.path))
+            handle = _lib.hostrace_open(_encode(self.path, "a path"))
         if not handle:
             raise _failed()
         return handle
@@ -283,12 +285,10 @@ class Trace:
         """
         words = ["--guest", self.guest] if self.guest is not None else []
         words += _words(options, named)
-        encoded = [os.fsencode(w) for w in words]
-        if any(b"\0" in w for w in encoded):
-            raise Error("an option has no zero bytes")
+        encoded = [_encode(w, "an option") for w in words]
         array = (ctypes.c_char_p * (len(words) + 1))(*encoded, None)
         with _lock:
-            report = _lib.hostrace_report_run(_path(self.path), os.fsencode(name), ctypes.cast(array, ctypes.c_void_p))
+            report = _lib.hostrace_report_run(_encode(self.path, "a path"), _encode(name, "a report's name"), ctypes.cast(array, ctypes.c_void_p))
             if not report:
                 raise _failed()
             try:
