@@ -46,4 +46,13 @@ static inline const struct timeline *browse_timeline(const struct browse *b)
 	return browse_index(b)->d.t;
 }
 
+typedef int browse_slice_fn(void *arg, uint32_t track, const struct timeline_slice *s);
+
+/*
+ * What the events of a window show, absolute, but for what the index has as slices; also what begins or ends up to a
+ * column beyond it. `track`: of the index; UINT32_MAX: it has none. 0, or -errno with the error message set.
+ */
+int browse_read(struct browse *b, uint64_t since_ns, uint64_t until_ns, browse_slice_fn *slice,
+		void *arg);
+
 #endif

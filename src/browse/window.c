@@ -16,11 +16,17 @@ struct read_track {
 	bool found;
 };
 
-struct reading {
+struct window_making {
 	struct browse *b;
 	struct browse_window *w;
 	uint64_t since_ns, until_ns; /* absolute */
-	struct read_track *track;    /* by track of the events */
+};
+
+struct reading {
+	struct browse *b;
+	browse_slice_fn *slice;
+	void *arg;
+	struct read_track *track; /* by track of the events */
 	uint32_t nr_tracks;
 	int err;
 };
@@ -35,7 +41,7 @@ static void sum_add(struct browse_window *w, const struct bands *bands, uint32_t
 }
 
 /* Slices that become part of a band are cut at the window's ends before. */
-static int item_put(struct reading *r, uint32_t track, const struct band_item *item)
+static int item_put(struct window_making *r, uint32_t track, const struct band_item *item)
 {
 	struct bands *bands = r->w->bands;
 	struct timeline_slice part = {.start_ns = item->start_ns,
@@ -93,7 +99,7 @@ static const struct band_item *slice_before(const struct bands *b, const struct 
 	return NULL;
 }
 
-static int track_put(struct reading *r, const struct band_track *t, bool slices_only)
+static int track_put(struct window_making *r, const struct band_track *t, bool slices_only)
 {
 	uint32_t first = item_find(t, r->since_ns);
 	const struct band_item *before = slice_before(r->b->bands, t, first, r->since_ns);
@@ -105,7 +111,7 @@ static int track_put(struct reading *r, const struct band_track *t, bool slices_
 	return err;
 }
 
-static int index_put(struct reading *r, bool slices_only)
+static int index_put(struct window_making *r, bool slices_only)
 {
 	const struct bands *bands = r->b->bands;
 	int err = 0;
@@ -190,48 +196,32 @@ static void reading_slice(void *arg, struct timeline *t, const struct timeline_s
 {
 	struct reading *r = arg;
 	struct read_track *rt = read_track_get(r, t, s->track);
-	struct band_item item = {.start_ns = s->start_ns,
-				 .ns = s->end_ns - s->start_ns,
-				 .longest_ns = s->end_ns - s->start_ns,
-				 .count = 1,
-				 .kind = s->kind};
 
 	if (r->err)
 		return;
-	if (!rt) {
+	if (!rt)
 		r->err = fail(-ENOMEM, "out of memory");
-		return;
-	}
-	if (rt->track == UINT32_MAX) {
-		r->w->not_drawn++;
-		return;
-	}
-	if (index_has(r, rt, s))
-		return;
-	snprintf(item.name, sizeof(item.name), "%s", s->name);
-	r->err = item_put(r, rt->track, &item);
+	else if (rt->track == UINT32_MAX || !index_has(r, rt, s))
+		r->err = r->slice(r->arg, rt->track, s);
 }
 
-/* And one column after it: an exit is known when it has ended. */
-static int events_put(struct reading *r)
+static int reading_run(struct reading *r, uint64_t since_ns, uint64_t until_ns)
 {
 	_cleanup_input_set_ struct input_set *set = NULL;
 	struct input_options options = *r->b->set->options;
-	uint64_t since_ns = r->since_ns - r->b->start_ns, lead_ns = r->b->bands->resolution_ns;
 	struct browse_pass pass = {.names = browse_index(r->b)->names,
 				   .slice = reading_slice,
 				   .arg = r,
-				   .from_ns = r->since_ns,
-				   .to_ns = r->until_ns};
+				   .from_ns = since_ns,
+				   .to_ns = until_ns};
 	struct query query = {.command = "view", .input = &options, .of = &pass};
 	struct report_ops ops = browse_report;
 	struct result result;
 	int err;
 
 	ops.reads = (ops.reads & ~(unsigned int)READ_BEFORE) | READ_WINDOW;
-	since_ns -= lead_ns < since_ns ? lead_ns : since_ns;
-	options.since = (struct time_arg){.text = "", .ns = r->b->start_ns + since_ns};
-	options.until = (struct time_arg){.text = "", .ns = r->until_ns + lead_ns};
+	options.since = (struct time_arg){.text = "", .ns = since_ns};
+	options.until = (struct time_arg){.text = "", .ns = until_ns};
 	options.period = (struct time_arg){0};
 	options.is_absolute = true;
 	err = result_init(&result, &ops, &query);
@@ -241,6 +231,39 @@ static int events_put(struct reading *r)
 		err = report_run(&result, set);
 	result_close(&result);
 	return err ? err : r->err;
+}
+
+/* What is shorter than a column and reaches into the window is within a column before and after it. */
+int browse_read(struct browse *b, uint64_t since_ns, uint64_t until_ns, browse_slice_fn *slice,
+		void *arg)
+{
+	struct reading r = {.b = b, .slice = slice, .arg = arg};
+	uint64_t lead_ns = b->bands->resolution_ns, start_ns = input_set_start_ns(b->set);
+	int err;
+
+	since_ns = since_ns > start_ns + lead_ns ? since_ns - lead_ns : start_ns;
+	until_ns = b->set->until_ns > until_ns + lead_ns ? until_ns + lead_ns : b->set->until_ns;
+	err = reading_run(&r, since_ns, until_ns);
+	free(r.track);
+	return err;
+}
+
+static int window_slice(void *arg, uint32_t track, const struct timeline_slice *s)
+{
+	struct window_making *r = arg;
+	struct timeline_slice part = *s;
+	struct band_item item = {.start_ns = s->start_ns,
+				 .ns = s->end_ns - s->start_ns,
+				 .longest_ns = s->end_ns - s->start_ns,
+				 .count = 1,
+				 .kind = s->kind};
+
+	if (track == UINT32_MAX) {
+		r->w->not_drawn += timeline_clip(&part, r->since_ns, r->until_ns);
+		return 0;
+	}
+	snprintf(item.name, sizeof(item.name), "%s", s->name);
+	return item_put(r, track, &item);
 }
 
 /* ---- public ---- */
@@ -256,7 +279,7 @@ int browse_window(struct browse *b, uint64_t from_ns, uint64_t to_ns, unsigned i
 		  struct browse_window *ret)
 {
 	uint64_t column = b->bands->resolution_ns, span_ns = to_ns - from_ns, cell;
-	struct reading r = {.b = b, .w = ret};
+	struct window_making r = {.b = b, .w = ret};
 	int err;
 
 	*ret = (struct browse_window){.from_ns = from_ns, .to_ns = to_ns};
@@ -279,8 +302,7 @@ int browse_window(struct browse *b, uint64_t from_ns, uint64_t to_ns, unsigned i
 	ret->bands->items_max = BROWSE_WINDOW_ITEMS_MAX;
 	err = index_put(&r, column && ret->exact);
 	if (!err && column && ret->exact)
-		err = events_put(&r);
-	free(r.track);
+		err = browse_read(b, r.since_ns, r.until_ns, window_slice, &r);
 	if (!err)
 		bands_end(ret->bands);
 	return err;

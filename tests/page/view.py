@@ -277,6 +277,10 @@ def test_long(trace):
             tap.same(window["exact"], exact, "%d columns: %s" % (columns, "read" if exact else "from the index"))
             tap.same(window["not_drawn"], 0, "... with all of its tracks")
             windows.append(window)
+    for since, until in ((KNOWN_NS - 9000, KNOWN_NS + 1000), (KNOWN_NS + 1000, KNOWN_NS + 9000)):
+        window = view.get("window", **{"from": since, "to": until, "width": 1000})
+        found = [t["slices"][i:i + 2] for t in window["tracks"] for i in range(0, len(t["slices"]), 4)]
+        tap.ok([KNOWN_NS, KNOWN_LENGTH] in found and column > KNOWN_LENGTH, "an exit that crosses the window's end has its whole time", found)
     for window, expected in zip(windows, sums_of_timeline(trace, *[(w["from_ns"], w["to_ns"]) for w in windows])):
         tap.same(differences(sums_of_window(view, window), expected), [],
                  "from %d to %d: the times of timeline" % (window["from_ns"], window["to_ns"]))
