@@ -11,13 +11,12 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <strings.h>
 
 #include "base/error.h"
 #include "base/json_text.h"
 #include "base/units.h"
-#include "browse/internal.h"
 #include "browse/answers.h"
+#include "browse/find.h"
 #include "browse_page.h"
 #include "event/losses.h"
 #include "output/palette.h"
@@ -29,6 +28,7 @@ struct parameters {
 	uint64_t from_ns, to_ns, after_ns, width, track;
 	const char *text, *report;
 	char since[32], until[32]; /* from_ns, to_ns as options */
+	bool is_after;	       /* after_ns was given */
 	const char *wrong; /* the name of one that is not right */
 };
 
@@ -52,6 +52,8 @@ static void parameter_read(struct parameters *p, const char *name, const char *v
 
 	if (!strcmp(name, "text"))
 		p->text = value;
+	if (!strcmp(name, "after"))
+		p->is_after = true;
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
 		if (!strcmp(name, numbers[i].name) && parse_u64(value, numbers[i].to))
 			p->wrong = numbers[i].name;
@@ -67,6 +69,8 @@ static struct parameters parameters_of(const struct browse *b, const char *at, c
 		parameter_read(&p, name, value);
 	if (p.to_ns <= p.from_ns || p.to_ns > INT64_MAX - b->start_ns)
 		p.wrong = p.wrong ?: "to";
+	if (p.after_ns > INT64_MAX - b->start_ns)
+		p.wrong = p.wrong ?: "after";
 	snprintf(p.since, sizeof(p.since), "%" PRIu64 "ns", p.from_ns);
 	snprintf(p.until, sizeof(p.until), "%" PRIu64 "ns", p.to_ns);
 	if (!p.width || p.width > BROWSE_WIDTH_MAX)
@@ -155,54 +159,36 @@ static int tracks_answer(const struct browse *b, struct browse_answer *a)
 
 /* ---- /find ---- */
 
-static bool item_matches(const struct band_item *item, const char *text)
+static json_t *found_json(const struct browse *b, const struct browse_found *found)
 {
-	return strcasestr(item->name, text) || strcasestr(slice_kind_name(item->kind), text);
-}
-
-static const struct band_item *found_in(const struct band_track *t, uint64_t after_ns,
-					const char *text)
-{
-	for (uint32_t i = 0; i < t->nr; i++)
-		if (t->item[i].start_ns > after_ns && item_matches(&t->item[i], text))
-			return &t->item[i];
-	return NULL;
-}
-
-static json_t *found_json(const struct browse *b, const struct band_item *item, uint32_t track)
-{
+	const struct band_item *item = &found->item;
 	bool band = item->is_band;
 	uint64_t at = item->start_ns > b->start_ns ? item->start_ns - b->start_ns : 0;
 
-	return json_pack("{s:I,s:I,s:I,s:s,s:I,s:b,s:o}", "track", (json_int_t)track, "from_ns",
-			 (json_int_t)at, "to_ns",
+	return json_pack("{s:I,s:I,s:I,s:s,s:I,s:b,s:I,s:I,s:o}", "track",
+			 (json_int_t)found->track, "from_ns", (json_int_t)at, "to_ns",
 			 (json_int_t)(at + (band ? b->bands->resolution_ns : item->ns)), "kind",
 			 slice_kind_name(item->kind), "count", (json_int_t)item->count, "band",
-			 band, "name", json_text(item->name));
+			 band, "ns", (json_int_t)item->ns, "longest_ns",
+			 (json_int_t)item->longest_ns, "name", json_text(item->name));
 }
 
-static int find_answer(const struct browse *b, const struct parameters *p, struct browse_answer *a)
+static int find_answer(struct browse *b, const struct parameters *p, struct browse_answer *a)
 {
-	const struct band_item *first = NULL;
-	uint32_t track = 0;
+	uint64_t begin_ns = p->is_after ? b->start_ns + p->after_ns + 1 : 0;
+	uint64_t start_ns = input_set_start_ns(b->set);
+	struct browse_search search = {.text = p->text,
+				       .track = p->track,
+				       .from_ns = begin_ns > start_ns ? begin_ns : start_ns};
+	struct browse_found found;
 
 	if (!p->text || !*p->text)
 		return answer_error(a, 400, "missing text");
-	for (uint32_t i = 0; i < b->bands->nr_tracks; i++) {
-		const struct band_track *t = &b->bands->track[i];
-		const struct band_item *item;
-
-		if (p->track != UINT64_MAX && p->track != t->track)
-			continue;
-		item = found_in(t, b->start_ns + p->after_ns, p->text);
-		if (!item || (first && first->start_ns <= item->start_ns))
-			continue;
-		first = item;
-		track = t->track;
-	}
+	if (browse_find(b, &search, &found))
+		return answer_error(a, 500, error_text());
 	return answer_json(a, 200,
 			   json_pack("{s:o}", "found",
-				     first ? found_json(b, first, track) : json_null()));
+				     found.is_found ? found_json(b, &found) : json_null()));
 }
 
 /* ---- /report ---- */

@@ -155,15 +155,6 @@ async function reports(from, to) {
 
 // ---- search ----
 
-function nextIn(after) {
-	let found = null;
-	for (const {track} of rows.filter(r => r.track))
-		for (const item of itemsOf(track.id))
-			if (!item.band && item.s > after && matches(item) && (!found || item.s < found.item.s))
-				found = {track: track.id, item};
-	return found;
-}
-
 function trackSearch() {
 	const list = rows.filter(r => r.track && r.track.name.toLowerCase().includes(wanted));
 	const at = list.findIndex(r => chosen && r.track.id === chosen.track);
@@ -180,33 +171,24 @@ async function settled() {
 		await new Promise(r => setTimeout(r, 10));
 }
 
-// The next item after the selected one: in the window, if that has single items, or else where the index has it.
+// The next item after the selected one.
 async function search() {
 	wanted = byId('text').value.trim().toLowerCase();
 	draw();
 	if (!wanted)
 		return;
-	const after = chosen && chosen.item ? chosen.item.s : -1;
-	let near = win && win.exact && after >= win.from ? nextIn(after) : null;
-	if (!near) {
-		const from = win && win.exact && after >= win.from ? Math.max(after, win.to - 1) : after;
-		const {found} = await ask('find', from >= 0 ? {text: wanted, after: from} : {text: wanted});
-		if (!found) {
-			if (!trackSearch())
-				status('nothing further matches "' + wanted + '"');
-			return;
-		}
-		const more = Math.max(SPAN_MIN, found.to_ns - found.from_ns) * (found.band ? 0.05 : 1);
-		show(found.from_ns - more, found.to_ns + more);
-		await settled();
-		near = nextIn(Math.min(found.from_ns - 1, found.from_ns));
-		if (!near) {
-			status('found: ' + found.count + ' items in the marked column');
-			return;
-		}
+	const now = chosen ? chosen.item : null, after = now ? now.after ?? now.s - (now.band ? 1 : 0) : -1;
+	const {found} = await ask('find', after >= 0 ? {text: wanted, after} : {text: wanted});
+	if (!found) {
+		if (!trackSearch())
+			status('nothing further matches "' + wanted + '"');
+		return;
 	}
-	const row = rows.find(r => r.track && r.track.id === near.track);
-	byId('plot').scrollTop = row.y - 40;
-	choose(near.track, near.item);
+	const more = Math.max(SPAN_MIN, found.to_ns - found.from_ns) * (found.band ? 0.05 : 1);
+	show(found.from_ns - more, found.to_ns + more);
+	await settled();
+	byId('plot').scrollTop = rows.find(r => r.track && r.track.id === found.track).y - 40;
+	choose(found.track, {s: found.from_ns, ns: found.ns, kind: info.kinds.findIndex(k => k[0] === found.kind), count: found.count,
+		longest: found.longest_ns, name: found.name, band: found.band, after: found.band ? found.to_ns - 1 : found.from_ns});
 	detailsShow();
 }

@@ -287,6 +287,30 @@ def test_long(trace):
     view.stop()
 
 
+def items_named(trace, text, *options):
+    """Where the items begin whose state or name has the text, in timeline's answer. After the trace's start."""
+    start = answer(trace, "info")["result"]["start_ns"]
+    return sorted({r["start_ns"] - start for r in answer(trace, "timeline", *options)["rows"]
+                   if text in r["kind"].lower() or text in r["name"].lower()})
+
+
+def test_find(trace, text, *options, limit=40):
+    """/find goes from item to item, from the recording's start on."""
+    view = View(trace, "--no-browser")
+    found, after = [], {}
+    while len(found) < limit:
+        item = view.get("find", text=text, **after)["found"]
+        if not item:
+            break
+        found.append(item["from_ns"])
+        after = {"after": item["from_ns"]}
+    tap.ok(len(found) > 2, "%s: found several times" % text, found)
+    tap.same(found, items_named(trace, text, *options)[:limit], "%s: each search goes to the next item" % text)
+    for after in (2**63, 2**64 - 1):
+        tap.same(view.ask(view.path + "find?text=%s&after=%d" % (text, after))[0].status, 400, "%s: nothing is after %d" % (text, after))
+    view.stop()
+
+
 def ready(browser):
     browser.wait("document.documentElement?.dataset.ready === '1'")
 
@@ -416,6 +440,20 @@ def test_known_exit(browser, trace):
     view.stop()
 
 
+def test_search_next(browser, trace):
+    """Next goes to each item of a recording whose items are summed up."""
+    view = View(trace, "--no-browser")
+    page_open(browser, view)
+    found, name = [], answer(trace, "timeline", "--until", "1ms")["rows"][0]["name"]
+    for _ in range(12):
+        browser.run("document.getElementById('details').hidden = true")
+        search(browser, name)
+        found.append(int(detail(browser, "from")))
+    tap.same(found, items_named(trace, name.lower(), "--until", "1ms")[:12], "page: a search finds each '%s'" % name)
+    tap.same(foreign(browser, view), [], "page: no exception, no console message, no other request")
+    view.stop()
+
+
 def test_empty_places(browser):
     """A queue's further places take a line only in windows where they have requests, or while one is selected."""
     line = 20  # pixels
@@ -464,10 +502,13 @@ def main():
             test_picture(timeline, work)
             test_far_times(work)
             test_losses(case("exits-lost/trace.txt"))
+            test_find(timeline, "kernel")
+            test_find(long_trace, "access", "--until", "1ms")
             test_long(long_trace)
             for name in ("timeline", "blame-causes"):
                 test_page(browser, case(name + "/trace.txt"))
             test_known_exit(browser, long_trace)
+            test_search_next(browser, long_trace)
             test_empty_places(browser)
             test_hostile(browser)
             test_opener(timeline, os.path.join(work, "opener"))
