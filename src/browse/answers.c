@@ -243,7 +243,7 @@ static int report_make(const struct browse *b, const struct browse_report_def *d
 	if (!err)
 		err = out ? result_write(&r, out) : result_tree(&r, 0, NULL, ret);
 	result_close(&r);
-	return err;
+	return browse_files_check(b) ?: err;
 }
 
 static int report_answer_make(const struct browse *b, const struct parameters *p,

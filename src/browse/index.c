@@ -163,6 +163,36 @@ static int index_make(struct browse *b)
 				       "with --until");
 }
 
+static void files_note(struct browse *b)
+{
+	for (unsigned int i = 0; i < input_set_nr(b->set); i++) {
+		struct browse_file *file = &b->file[b->nr_files];
+
+		file->path = b->set->input[i].path;
+		b->nr_files += !stat(file->path, &file->is);
+	}
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+int browse_files_check(const struct browse *b)
+{
+	for (unsigned int i = 0; i < b->nr_files; i++) {
+		struct stat now;
+
+		if (stat(b->file[i].path, &now) || !same_file(&now, &b->file[i].is))
+			return fail(-ESTALE,
+				    "%s was replaced or changed since the picture was made of it; "
+				    "start 'hostrace view' again",
+				    b->file[i].path);
+	}
+	return 0;
+}
+
 int browse_open(struct input_set *set, struct browse **ret)
 {
 	struct browse *b = calloc(1, sizeof(*b));
@@ -174,6 +204,7 @@ int browse_open(struct input_set *set, struct browse **ret)
 	b->set = set;
 	b->pass = (struct browse_pass){.slice = index_slice, .arg = b};
 	b->query = (struct query){.command = "view", .input = set->options, .of = &b->pass};
+	files_note(b);
 	b->bands = bands_new();
 	if (b->bands) {
 		b->bands->items_max = BROWSE_ITEMS_MAX;

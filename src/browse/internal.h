@@ -2,6 +2,8 @@
 #ifndef HOSTRACE_BROWSE_INTERNAL_H
 #define HOSTRACE_BROWSE_INTERNAL_H
 
+#include <sys/stat.h>
+
 #include "browse/browse.h"
 #include "event/thread_names.h"
 #include "reports/drawing.h"
@@ -26,6 +28,12 @@ struct browse_pass {
 
 extern const struct report_ops browse_report;
 
+/* Which file the index was made of. */
+struct browse_file {
+	const char *path; /* of the set */
+	struct stat is;
+};
+
 struct browse {
 	struct input_set *set; /* borrowed */
 	struct bands *bands;
@@ -34,6 +42,8 @@ struct browse {
 	struct result result; /* its state is the index's browse_drawing */
 	uint64_t start_ns, end_ns; /* absolute: of the trace */
 	int err;		   /* of bands_add() */
+	struct browse_file file[INPUTS_MAX];
+	unsigned int nr_files;
 };
 
 static inline const struct browse_drawing *browse_index(const struct browse *b)
@@ -45,6 +55,9 @@ static inline const struct timeline *browse_timeline(const struct browse *b)
 {
 	return browse_index(b)->d.t;
 }
+
+/* After files were read again. -ESTALE with the error message set: they are not those that the index was made of. */
+int browse_files_check(const struct browse *b);
 
 typedef int browse_slice_fn(void *arg, uint32_t track, const struct timeline_slice *s);
 

@@ -245,7 +245,7 @@ int browse_read(struct browse *b, uint64_t since_ns, uint64_t until_ns, browse_s
 	until_ns = b->set->until_ns > until_ns + lead_ns ? until_ns + lead_ns : b->set->until_ns;
 	err = reading_run(&r, since_ns, until_ns);
 	free(r.track);
-	return err;
+	return browse_files_check(b) ?: err;
 }
 
 static int window_slice(void *arg, uint32_t track, const struct timeline_slice *s)

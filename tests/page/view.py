@@ -287,6 +287,26 @@ def test_long(trace):
     view.stop()
 
 
+def test_replaced(trace, other, work):
+    """Another recording in the place of the one that is shown: no answer mixes the two."""
+    for how in ("replaced", "rewritten"):
+        path = os.path.join(work, "now.txt")
+        shutil.copy(trace, path)
+        view = View(path, "--no-browser")
+        asked = ("report/exits", "timeline.svg", "window?from=1000000&to=2000000&width=900", "find?text=access&after=5000000")
+        tap.same([view.ask(view.path + what)[0].status for what in asked], [200] * len(asked), "%s: answers before" % how)
+        if how == "replaced":
+            shutil.copy(other, path + ".new")
+            os.rename(path + ".new", path)
+        else:
+            shutil.copy(other, path)
+        for what in asked:
+            r, text = view.ask(view.path + what)
+            tap.ok(r.status == 500 and b"was replaced or changed" in text, "%s: %s says so" % (how, what), (r.status, text[:200]))
+        tap.same(view.ask(view.path + "window?width=900")[0].status, 200, "%s: what needs no file is answered" % how)
+        view.stop()
+
+
 def items_named(trace, text, *options):
     """Where the items begin whose state or name has the text, in timeline's answer. After the trace's start."""
     start = answer(trace, "info")["result"]["start_ns"]
@@ -505,6 +525,7 @@ def main():
             test_find(timeline, "kernel")
             test_find(long_trace, "access", "--until", "1ms")
             test_long(long_trace)
+            test_replaced(long_trace, timeline, work)
             for name in ("timeline", "blame-causes"):
                 test_page(browser, case(name + "/trace.txt"))
             test_known_exit(browser, long_trace)
