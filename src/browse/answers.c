@@ -146,7 +146,9 @@ static int tracks_answer(const struct browse *b, struct browse_answer *a)
 
 	json_object_update_new(
 		answer,
-		json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o}", "from_ns",
+		json_pack("{s:o,s:b,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o}", "options",
+			  json_text(b->options), "until_given", b->set->until_ns != UINT64_MAX,
+			  "from_ns",
 			  (json_int_t)(input_set_start_ns(b->set) - b->start_ns), "to_ns",
 			  (json_int_t)(b->end_ns - b->start_ns), "resolution_ns",
 			  (json_int_t)b->bands->resolution_ns, "slices",

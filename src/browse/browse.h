@@ -34,10 +34,10 @@ struct browse_loss {
 struct browse;
 
 /*
- * Reads the inputs of `set`, which is not open, and is borrowed until browse_close(). 0 or -errno with the error
- * message set.
+ * Reads the inputs of `set`, which is not open. `options`: with them and a time window a command prints the same. Both
+ * are borrowed until browse_close(). 0 or -errno with the error message set.
  */
-int browse_open(struct input_set *set, struct browse **ret);
+int browse_open(struct input_set *set, const char *options, struct browse **ret);
 void browse_close(struct browse *b);
 
 /* Times of a window count from the trace's start. */

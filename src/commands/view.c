@@ -47,6 +47,7 @@ struct view_server {
 	struct exporter_socket socket;
 	struct input_set *set;
 	struct browse *browse;
+	char *options; /* of the commands that print what the page has */
 	char token[2 * TOKEN_BYTES + 1], url[URL_BYTES];
 	char *message;
 	int signals;
@@ -157,7 +158,7 @@ static int recording_read(struct view_server *v)
 	sigprocmask(SIG_BLOCK, NULL, &signals);
 	sigprocmask(SIG_UNBLOCK, &signals, NULL);
 	command_progress();
-	err = browse_open(v->set, &v->browse);
+	err = browse_open(v->set, v->options ?: "", &v->browse);
 	temporary_pause();
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	temporary_remove(v->socket.path);
@@ -254,6 +255,7 @@ static int cmd_view(int argc, char **argv)
 		return command_usage("%s", error_text());
 	if (!input_given.files.nr)
 		input_add_file(INPUT_DEFAULT);
+	v.options = input_line_without_times();
 	err = view_start(&v);
 	if (!err)
 		address_print(&v);
@@ -263,6 +265,7 @@ static int cmd_view(int argc, char **argv)
 	helper_stop(&v.httpd);
 	browse_close(v.browse);
 	input_set_close(v.set);
+	free(v.options);
 	free(v.message);
 	close(v.signals);
 	close(v.opener);

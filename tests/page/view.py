@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -474,6 +475,21 @@ def test_search_next(browser, trace):
     view.stop()
 
 
+def test_command_shown(browser):
+    """The command above the tables prints what they have, whatever the view was opened with."""
+    view = View(os.path.join(ROOT, "doc/tutorial/slow.hrt"), "--no-browser", "--since", "85s", "--until", "87s", "--vcpu", "0",
+                "--reason", "*MMIO,*IO*")
+    page_open(browser, view)
+    press(browser, "r")
+    browser.wait("!!document.getElementById('r-exits')")
+    options = shlex.split(browser.run("document.getElementById('range-about').textContent").split(" print ")[1])
+    found = column(browser, "r-exits", "total")
+    run = subprocess.run([HOSTRACE, "exits", "-f", "json", *options], capture_output=True, text=True, timeout=60)
+    expected = [str(r["total_ns"]) for r in json.loads(run.stdout or '{"rows": []}')["rows"]]
+    tap.same(found, expected, "page: the command that it names prints its table: %s" % options[2:])
+    view.stop()
+
+
 def test_empty_places(browser):
     """A queue's further places take a line only in windows where they have requests, or while one is selected."""
     line = 20  # pixels
@@ -531,6 +547,7 @@ def main():
             test_known_exit(browser, long_trace)
             test_search_next(browser, long_trace)
             test_empty_places(browser)
+            test_command_shown(browser)
             test_hostile(browser)
             test_opener(timeline, os.path.join(work, "opener"))
         except Failed as e:

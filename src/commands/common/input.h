@@ -43,6 +43,9 @@ int input_check_output(const char *path);
 char *input_line_files(void);
 char *input_line_filters(void);
 
+/* All of them but times, and --no-guest, which most commands refuse. */
+char *input_line_without_times(void);
+
 /*
  * The input set of the options, not yet opened. with_guests: the command looks at guests' events, so companion files
  * are merged and this is noted. 0 or -errno with the error message set.

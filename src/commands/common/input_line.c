@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The input options as they would be typed: for commands that other commands name to the user. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,13 +68,50 @@ static char *line_make(struct words *w)
 	return line;
 }
 
-char *input_line_files(void)
+static void files_add(struct words *w)
 {
 	const struct text_list *files = &input_given.files;
-	struct words w = {0};
 
 	if (files->nr != 1 || strcmp(files->item[0], INPUT_DEFAULT) != 0)
-		list_add(&w, "-i", files);
+		list_add(w, "-i", files);
+}
+
+static void filters_add(struct words *w)
+{
+	list_add(w, "--vm", &input_given.vms);
+	numbers_add(w, "--vcpu", &input_given.vcpus);
+	numbers_add(w, "--tid", &input_given.tids);
+	list_add(w, "--event", &input_given.globs);
+	list_add(w, "--reason", &input_given.reasons);
+}
+
+static void clocks_add(struct words *w)
+{
+	char khz[24];
+
+	list_add(w, "--guest", &input_given.guests);
+	if (input_given.clock)
+		option_add(w, "--clock", input_given.clock);
+	snprintf(khz, sizeof(khz), "%" PRIu64, input_given.tsc_khz);
+	if (input_given.tsc_khz)
+		option_add(w, "--tsc-khz", khz);
+}
+
+char *input_line_files(void)
+{
+	struct words w = {0};
+
+	files_add(&w);
+	return line_make(&w);
+}
+
+char *input_line_without_times(void)
+{
+	struct words w = {0};
+
+	files_add(&w);
+	clocks_add(&w);
+	filters_add(&w);
 	return line_make(&w);
 }
 
@@ -84,7 +122,6 @@ char *input_line_filters(void)
 	time_add(&w, "--since", &input_given.since);
 	time_add(&w, "--until", &input_given.until);
 	time_add(&w, "--period", &input_given.period);
-	list_add(&w, "--vm", &input_given.vms);
-	numbers_add(&w, "--vcpu", &input_given.vcpus);
+	filters_add(&w);
 	return line_make(&w);
 }
