@@ -194,8 +194,15 @@ function listen() {
 		event.preventDefault();
 		search();
 	});
+	window.addEventListener('hashchange', addressRead);
 	window.addEventListener('resize', () => show(...view));
 	matchMedia('print').addEventListener('change', draw);
+}
+
+// The window that the page's address names, or everything.
+function addressRead() {
+	const link = /^#t=(\d+)-(\d+)$/.exec(location.hash);
+	show(...(link ? [Number(link[1]), Number(link[2])] : limits));
 }
 
 async function start() {
@@ -205,7 +212,7 @@ async function start() {
 		status('error: ' + error.message);
 		return;
 	}
-	const link = /^#t=(\d+)-(\d+)$/.exec(location.hash), files = info.inputs.map(i => i.file).join(', ');
+	const files = info.inputs.map(i => i.file).join(', ');
 	limits = [info.from_ns, Math.max(info.to_ns, info.from_ns + SPAN_MIN)];
 	document.title = files + ' - hostrace view';
 	byId('title').textContent = files;
@@ -216,5 +223,5 @@ async function start() {
 	notesMake();
 	themeSet(matchMedia('(prefers-color-scheme: dark)').matches);
 	listen();
-	show(...(link ? [Number(link[1]), Number(link[2])] : limits));
+	addressRead();
 }

@@ -475,6 +475,21 @@ def test_search_next(browser, trace):
     view.stop()
 
 
+def test_address(browser, trace):
+    """A link into the open page."""
+    view = View(trace, "--no-browser")
+    page_open(browser, view)
+    for since, until in ((100_000, 200_000), (300_000, 350_000)):
+        browser.call("Page.navigate", url="%s#t=%d-%d" % (view.url, since, until))
+        time.sleep(0.3)
+        ready(browser)
+        tap.same(browser.run("document.getElementById('svg').href").split("?")[1], "from=%d&to=%d" % (since, until),
+                 "page: another link in the address shows its window")
+        tap.same(window_shown(browser), [since, until], "... and stays in the address")
+    tap.same(foreign(browser, view), [], "... without an exception")
+    view.stop()
+
+
 def test_command_shown(browser):
     """The command above the tables prints what they have, whatever the view was opened with."""
     view = View(os.path.join(ROOT, "doc/tutorial/slow.hrt"), "--no-browser", "--since", "85s", "--until", "87s", "--vcpu", "0",
@@ -547,6 +562,7 @@ def main():
             test_known_exit(browser, long_trace)
             test_search_next(browser, long_trace)
             test_empty_places(browser)
+            test_address(browser, timeline)
             test_command_shown(browser)
             test_hostile(browser)
             test_opener(timeline, os.path.join(work, "opener"))
