@@ -124,8 +124,8 @@ const KEYS = {
 };
 
 function keyDown(event) {
-	const key = KEYS[event.key.toLowerCase()], typing = /^(INPUT|BUTTON)$/.test(event.target.tagName);
-	if (!key || typing || event.ctrlKey || event.metaKey || event.altKey)
+	const key = KEYS[event.key.toLowerCase()];
+	if (!key || event.target.tagName === 'INPUT' || event.ctrlKey || event.metaKey || event.altKey)
 		return;
 	if (/^(arrow(up|down)|enter)$/.test(event.key.toLowerCase()) && event.target !== byId('plot'))
 		return; /* they scroll the page, and open links */

@@ -490,6 +490,20 @@ def test_address(browser, trace):
     view.stop()
 
 
+def test_key_after_click(browser, trace):
+    view = View(trace, "--no-browser")
+    page_open(browser, view)
+    left, top, width, height = browser.box("#in")
+    browser.click(left + width / 2, top + height / 2)
+    ready(browser)
+    before = window_shown(browser)
+    browser.run("document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'w', bubbles: true, cancelable: true}))")
+    ready(browser)
+    after = window_shown(browser)
+    tap.ok(after[1] - after[0] < before[1] - before[0], "page: a key after a click on a button", (before, after))
+    view.stop()
+
+
 def test_command_shown(browser):
     """The command above the tables prints what they have, whatever the view was opened with."""
     view = View(os.path.join(ROOT, "doc/tutorial/slow.hrt"), "--no-browser", "--since", "85s", "--until", "87s", "--vcpu", "0",
@@ -562,6 +576,7 @@ def main():
             test_known_exit(browser, long_trace)
             test_search_next(browser, long_trace)
             test_empty_places(browser)
+            test_key_after_click(browser, timeline)
             test_address(browser, timeline)
             test_command_shown(browser)
             test_hostile(browser)
