@@ -35,7 +35,9 @@ function timeParse(text) {
 
 async function ask(path, parameters) {
 	const query = parameters ? '?' + new URLSearchParams(parameters) : '';
-	const answer = await fetch(path + query, {cache: 'no-store'});
+	const answer = await fetch(path + query, {cache: 'no-store'}).catch(() => null);
+	if (!answer)
+		throw new Error("'hostrace view' does not answer: it has ended, or the connection to it");
 	const data = await answer.json();
 	if (!answer.ok)
 		throw new Error(data.error || String(answer.status));

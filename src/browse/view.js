@@ -192,7 +192,7 @@ function listen() {
 	byId('to').addEventListener('change', inputsRead);
 	byId('search').addEventListener('submit', event => {
 		event.preventDefault();
-		search();
+		search().catch(error => status('error: ' + error.message));
 	});
 	window.addEventListener('hashchange', addressRead);
 	window.addEventListener('resize', () => show(...view));

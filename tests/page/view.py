@@ -504,6 +504,27 @@ def test_key_after_click(browser, trace):
     view.stop()
 
 
+def test_ended(browser, trace):
+    """The page says that its server has ended, whatever it is asked."""
+    view = View(trace, "--no-browser")
+    page_open(browser, view)
+    view.stop()
+
+    def said(where):
+        time.sleep(0.5)
+        ready(browser)
+        return browser.run("document.getElementById(%s).textContent" % json.dumps(where))
+
+    press(browser, "w")
+    tap.ok("hostrace view' does not answer" in said("status"), "page: zoom without a server", said("status"))
+    browser.run("document.getElementById('status').textContent = ''")
+    browser.run("(i => { i.value = 'kernel'; i.form.requestSubmit(); })(document.getElementById('text'))")
+    tap.ok("hostrace view' does not answer" in said("status"), "page: search without a server", said("status"))
+    press(browser, "r")
+    tap.ok("hostrace view' does not answer" in said("tables"), "page: reports without a server", said("tables"))
+    tap.same([c for c in foreign(browser, view) if "ERR_CONNECTION_REFUSED" not in c], [], "... no exception")
+
+
 def test_command_shown(browser):
     """The command above the tables prints what they have, whatever the view was opened with."""
     view = View(os.path.join(ROOT, "doc/tutorial/slow.hrt"), "--no-browser", "--since", "85s", "--until", "87s", "--vcpu", "0",
@@ -576,6 +597,7 @@ def main():
             test_known_exit(browser, long_trace)
             test_search_next(browser, long_trace)
             test_empty_places(browser)
+            test_ended(browser, timeline)
             test_key_after_click(browser, timeline)
             test_address(browser, timeline)
             test_command_shown(browser)
