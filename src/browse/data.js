@@ -12,6 +12,7 @@ let wanted = '';   // the text that is searched for
 let pending = 0, again = false;
 
 const SPAN_MIN = 100; // ns
+const spanMin = () => Math.max(SPAN_MIN, limits[1] * 2 ** -44); // of far times, whose digits a number does not have
 
 // Exact: no digit is lost between this and what the server has.
 function duration(ns) {
@@ -108,7 +109,7 @@ async function load() {
 }
 
 function show(from, to) {
-	const span = Math.min(Math.max(to - from, SPAN_MIN), limits[1] - limits[0]);
+	const span = Math.min(Math.max(to - from, spanMin()), limits[1] - limits[0]);
 	from = Math.min(Math.max(from, limits[0]), limits[1] - span);
 	view = [from, from + span];
 	history.replaceState(null, '', '#t=' + Math.round(view[0]) + '-' + Math.round(view[1]));

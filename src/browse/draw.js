@@ -28,12 +28,18 @@ function stepOf(span, most) {
 	return [1, 2, 5, 10].map(f => f * power).find(s => s >= rough) || rough;
 }
 
+// Beyond 2^53 ns a number may be no other one when the step is added to it.
+function ticksOf(step) {
+	const first = Math.ceil(view[0] / step) * step, number = Math.floor((view[1] - view[0]) / step) + 1;
+	return Array.from({length: number}, (_, i) => first + i * step).filter(ns => ns <= view[1]);
+}
+
 function axisDraw() {
 	const c = canvasSize(byId('axis'), AXIS), step = stepOf(view[1] - view[0], Math.max(2, plotWidth() / 110));
 	c.fillStyle = color('dim');
 	c.strokeStyle = color('line');
 	c.textAlign = 'center';
-	for (let ns = Math.ceil(view[0] / step) * step; ns <= view[1]; ns += step) {
+	for (const ns of ticksOf(step)) {
 		const x = xOf(ns), text = timeText(ns, step), half = c.measureText(text).width / 2;
 		c.beginPath();
 		c.moveTo(x, AXIS - 5);
@@ -195,7 +201,7 @@ function plotHeight() {
 function gridDraw(c, step, height) {
 	c.strokeStyle = color('line');
 	c.lineWidth = 1;
-	for (let ns = Math.ceil(view[0] / step) * step; ns <= view[1]; ns += step) {
+	for (const ns of ticksOf(step)) {
 		c.beginPath();
 		c.moveTo(Math.round(xOf(ns)) + 0.5, 0);
 		c.lineTo(Math.round(xOf(ns)) + 0.5, height);

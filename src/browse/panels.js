@@ -185,7 +185,7 @@ async function search() {
 			status('nothing further matches "' + wanted + '"');
 		return;
 	}
-	const more = Math.max(SPAN_MIN, found.to_ns - found.from_ns) * (found.band ? 0.05 : 1);
+	const more = Math.max(spanMin(), found.to_ns - found.from_ns) * (found.band ? 0.05 : 1);
 	show(found.from_ns - more, found.to_ns + more);
 	await settled();
 	byId('plot').scrollTop = rows.find(r => r.track && r.track.id === found.track).y - 40;

@@ -372,6 +372,7 @@ def press(browser, key, target="plot"):
 
 
 def search(browser, text):
+    browser.run("document.getElementById('details').hidden = true")
     browser.run("(i => { i.value = %s; i.form.requestSubmit(); })(document.getElementById('text'))" % json.dumps(text))
     browser.wait("document.documentElement.dataset.ready === '1' && !document.getElementById('details').hidden")
 
@@ -467,7 +468,6 @@ def test_search_next(browser, trace):
     page_open(browser, view)
     found, name = [], answer(trace, "timeline", "--until", "1ms")["rows"][0]["name"]
     for _ in range(12):
-        browser.run("document.getElementById('details').hidden = true")
         search(browser, name)
         found.append(int(detail(browser, "from")))
     tap.same(found, items_named(trace, name.lower(), "--until", "1ms")[:12], "page: a search finds each '%s'" % name)
@@ -523,6 +523,27 @@ def test_ended(browser, trace):
     press(browser, "r")
     tap.ok("hostrace view' does not answer" in said("tables"), "page: reports without a server", said("tables"))
     tap.same([c for c in foreign(browser, view) if "ERR_CONNECTION_REFUSED" not in c], [], "... no exception")
+
+
+def test_far_page(browser, work):
+    """Times whose last digits a number of the browser does not have."""
+    path = os.path.join(work, "far.txt")
+    with open(path, "w") as f:
+        f.write("# hostrace text 1\n")
+        for s in (1, 3_000_000_000, 9_000_000_000):
+            who = "pid=10 tid=11 cpu=0 vcpu=0 rip=0x1000"
+            f.write("%d.000000000 kvm_exit %s reason=120 isa=2\n%d.000003000 kvm_entry %s\n" % (s, who, s, who))
+    view = View(path, "--no-browser")
+    page_open(browser, view, more="#t=8999999999000000000-8999999999000004000")
+    tap.same(browser.run("document.getElementById('status').textContent"), "", "page: a window of far times")
+    page_open(browser, view)
+    found = []
+    for _ in range(3):
+        search(browser, "hlt")
+        found.append(int(detail(browser, "from")))
+    tap.same(found, [0, 2_999_999_999_000_000_000, 8_999_999_999_000_000_000], "page: a search finds what is far")
+    tap.same(foreign(browser, view), [], "... without an exception")
+    view.stop()
 
 
 def test_command_shown(browser):
@@ -597,6 +618,7 @@ def main():
             test_known_exit(browser, long_trace)
             test_search_next(browser, long_trace)
             test_empty_places(browser)
+            test_far_page(browser, work)
             test_ended(browser, timeline)
             test_key_after_click(browser, timeline)
             test_address(browser, timeline)
