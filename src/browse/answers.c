@@ -62,7 +62,10 @@ static void parameter_read(struct parameters *p, const char *name, const char *v
 static struct parameters parameters_of(const struct browse *b, const char *at, const char *end)
 {
 	struct parameters p = {
-		.to_ns = b->end_ns - b->start_ns, .width = 1024, .track = UINT64_MAX};
+		.from_ns = input_set_start_ns(b->set) - b->start_ns,
+		.to_ns = b->end_ns - b->start_ns,
+		.width = 1024,
+		.track = UINT64_MAX};
 	const char *name, *value;
 
 	while ((name = text_next(&at, end)) && (value = text_next(&at, end)))

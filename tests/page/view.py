@@ -233,6 +233,15 @@ def test_answers(trace, name):
     view.stop()
 
 
+def test_opened_since(trace):
+    """What is asked for without a time is what the view was opened with."""
+    view = View(trace, "--no-browser", "--since", "85s")
+    expected = answer(trace, "exits", "--since", "85s")["rows"]
+    tap.same(view.get("report/exits")["rows"], expected, "a report without from= begins where the view does")
+    tap.same(view.get("window")["from_ns"], 85_000_000_000, "... and a window")
+    view.stop()
+
+
 def test_picture(trace, work):
     """The saved window is the command's picture."""
     view = View(trace, "--no-browser")
@@ -291,7 +300,7 @@ def test_long(trace):
 def test_replaced(trace, other, work):
     """Another recording in the place of the one that is shown: no answer mixes the two."""
     for how in ("replaced", "rewritten"):
-        path = os.path.join(work, "now.txt")
+        path = os.path.join(work, "now.trace")
         shutil.copy(trace, path)
         view = View(path, "--no-browser")
         asked = ("report/exits", "timeline.svg", "window?from=1000000&to=2000000&width=900", "find?text=access&after=5000000")
@@ -600,6 +609,8 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         long_trace = os.path.join(work, "long.txt")
         write_long(long_trace)
+        recording = os.path.join(work, "long.hrt")  # a part of it is read in some ms
+        subprocess.run([HOSTRACE, "import", long_trace, "-o", recording], check=True, timeout=100, stderr=subprocess.DEVNULL)
         timeline = case("timeline/trace.txt")
         try:
             test_who_may_ask(timeline)
@@ -607,16 +618,17 @@ def main():
             for name in ("timeline", "blame-causes", "virtio-stages", "sched"):
                 test_answers(case(name + "/trace.txt"), name)
             test_picture(timeline, work)
+            test_opened_since(os.path.join(ROOT, "doc/tutorial/slow.hrt"))
             test_far_times(work)
             test_losses(case("exits-lost/trace.txt"))
             test_find(timeline, "kernel")
-            test_find(long_trace, "access", "--until", "1ms")
+            test_find(recording, "access", "--until", "1ms")
             test_long(long_trace)
-            test_replaced(long_trace, timeline, work)
+            test_replaced(recording, timeline, work)
             for name in ("timeline", "blame-causes"):
                 test_page(browser, case(name + "/trace.txt"))
             test_known_exit(browser, long_trace)
-            test_search_next(browser, long_trace)
+            test_search_next(browser, recording)
             test_empty_places(browser)
             test_far_page(browser, work)
             test_ended(browser, timeline)
