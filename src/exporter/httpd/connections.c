@@ -240,9 +240,10 @@ static bool turns_give(struct connections *c, struct connection_peers *had, bool
 int connections_begin(struct connections *c, struct MHD_Daemon *daemon)
 {
 	struct connection_peers had = {0};
-	bool given = turns_give(c, &had, true, daemon) | turns_give(c, &had, false, daemon);
+	bool given = turns_give(c, &had, true, daemon);
 	unsigned int kept = 0;
 
+	given |= turns_give(c, &had, false, daemon);
 	for (unsigned int i = 0; given && i < c->nr_waiting; i++)
 		if (c->waiting[i].fd >= 0)
 			c->waiting[kept++] = c->waiting[i];
