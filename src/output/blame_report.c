@@ -49,6 +49,7 @@ json_t *blame_report_caveats(const struct blame_report *r)
 	const struct blame_counts *n = r->counts;
 	const struct blame_summary *s = r->summary;
 	json_t *list = json_array();
+	char most[16];
 
 	if (n->exits)
 		caveats_of_events(n, list);
@@ -59,8 +60,11 @@ json_t *blame_report_caveats(const struct blame_report *r)
 			   s->nested);
 	caveat_count(list, "exits dropped, as their begin or end may be among the lost events",
 		  n->lost);
-	caveat_count(list, "exits dropped, as the switch back to their thread is missing",
-		     n->unseen);
+	if (n->unseen)
+		caveat_add(list,
+			   "exits dropped, as the switch back to their thread is missing: %" PRIu64
+			   ", of at most %s in all",
+			   n->unseen, duration_print(n->unseen_ns, most, sizeof(most)));
 	caveat_count(list, "exits dropped, as their end is missing", n->unmatched);
 	caveat_count(list, "exits still open at the end of the trace or the time window", n->open);
 	caveat_count(list, "exits that began before the time window, counted whole", n->cut);

@@ -276,7 +276,7 @@ static void period_cut(void *arg, struct model_thread *m, uint64_t ns, enum run_
 	if (t->shown != m->state)
 		parts_correct(t);
 	if (t->shown != m->state && m->state == THREAD_UNKNOWN)
-		exit_drop_run(b, t);
+		exit_drop_run(b, t, ns);
 	t->shown = next;
 	part_cut(b, t, ns);
 	owner_changes(b, t, ns);

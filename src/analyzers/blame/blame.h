@@ -123,6 +123,7 @@ struct blame_counts {
 	uint64_t unmatched; /* a second exit began before the entry */
 	uint64_t lost;	    /* dropped: their begin or end may be among lost events */
 	uint64_t unseen;    /* dropped: the switch back to their thread is missing, though no event was lost */
+	uint64_t unseen_ns; /* ... how long they were at most, in all */
 	uint64_t too_long;  /* more than BLAME_PARTS_MAX parts, or BLAME_OPEN_PARTS_MAX of all */
 	uint64_t halts;	    /* for hlt: all of it counts as halted, as no event shows how long it was */
 	uint64_t busy_halts; /* ... or nothing of it, as it was too short to sleep */

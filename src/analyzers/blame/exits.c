@@ -146,7 +146,7 @@ bool exit_drop(struct thread *t)
 	return open;
 }
 
-void exit_drop_run(struct blame *b, struct thread *t)
+void exit_drop_run(struct blame *b, struct thread *t, uint64_t ns)
 {
 	struct cycle *c = t->cycle;
 
@@ -154,6 +154,7 @@ void exit_drop_run(struct blame *b, struct thread *t)
 		return;
 	exit_drop(t);
 	b->counts.unseen++;
+	b->counts.unseen_ns += ns - c->start_ns;
 }
 
 void exits_restart(struct blame *b)
@@ -170,7 +171,7 @@ void exits_restart(struct blame *b)
 	}
 	b->counts.exits = b->counts.cut = b->counts.open_sleeps = 0;
 	b->counts.unmatched = b->counts.lost = 0;
-	b->counts.unseen = 0;
+	b->counts.unseen = b->counts.unseen_ns = 0;
 	b->counts.too_long = b->counts.unnamed = b->counts.halts = b->counts.busy_halts =
 		0;
 	b->sink.restart(b->sink.arg);

@@ -109,8 +109,8 @@ bool exit_open_is_lost(const struct blame *b, const struct thread *t);
 /* Passes an exit that has ended to the sink, before another one begins. */
 void exit_deliver(struct blame *b, struct thread *t);
 
-/* The thread left its CPU in KVM_RUN, and it is not known when it came back: this is no exit. */
-void exit_drop_run(struct blame *b, struct thread *t);
+/* The thread left its CPU in KVM_RUN, and it is not known when before `ns` it came back: this is no exit. */
+void exit_drop_run(struct blame *b, struct thread *t, uint64_t ns);
 
 /* Without kvm_exit: the thread left its CPU in KVM_RUN, so it executes no guest until it runs again. */
 void exit_leave_run(struct blame *b, struct thread *t, const struct event *ev);
