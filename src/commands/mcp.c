@@ -12,12 +12,88 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
+#include "commands/common/captured_run.h"
+#include "commands/common/columns.h"
 #include "commands/common/command.h"
 #include "commands/common/confined.h"
 #include "commands/common/input.h"
+#include "commands/common/report_commands.h"
 #include "mcp/mcp.h"
+#include "output/report.h"
 
 static const struct option_row *const options[] = {NULL};
+
+/* ---- reports ---- */
+
+static bool is_report(const char *name)
+{
+	return report_command_find(name);
+}
+
+static json_t *reports_list(void)
+{
+	json_t *list = json_array();
+
+	for (const struct command *const *c = report_commands; *c; c++)
+		json_array_append_new(list, json_pack("{s:s,s:s}", "report", (*c)->name, "summary",
+						      (*c)->summary));
+	return list;
+}
+
+static json_t *options_list(const struct command *c)
+{
+	json_t *list = json_array();
+
+	for (const struct option_row *const *t = c->options; *t; t++)
+		for (const struct option_row *o = *t; o->name; o++) {
+			const char *arg = o->arg ? o->arg : "";
+
+			if (!captured_option_is_possible(c, o, true) || !strcmp(o->name, "format"))
+				continue;
+			json_array_append_new(list, json_sprintf("--%s%s%s: %s", o->name,
+								 *arg ? " " : "", arg, o->help));
+		}
+	return list;
+}
+
+static json_t *columns_list(const struct command *c)
+{
+	char *text = NULL, *rest;
+	size_t bytes;
+	FILE *f = open_memstream(&text, &bytes);
+	json_t *list = json_array();
+
+	if (f) {
+		columns_print(c->name, f);
+		memstream_close(f, &text);
+	}
+	rest = text;
+	for (const char *line; rest && (line = strsep(&rest, "\n"));)
+		if (*line)
+			json_array_append_new(list, json_text(line));
+	free(text);
+	return list;
+}
+
+static json_t *report_describe(const char *name)
+{
+	const struct command *c = report_command_find(name);
+
+	return json_pack("{s:s,s:s,s:s,s:s,s:o,s:o}", "report", c->name, "arguments", c->args,
+			 "summary", c->summary, "details", c->details ? c->details : "", "options",
+			 options_list(c), "columns", columns_list(c));
+}
+
+static int report_run(const char *name, const char *path, const char *format,
+		      const char *const *words, struct capture *to)
+{
+	return command_run_captured(report_command_find(name), path, format, words, to);
+}
+
+static const struct mcp_reports reports = {is_report, reports_list, report_describe, report_run};
+
+/* ---- messages ---- */
 
 /* What was read and is not answered. */
 struct mcp_input {
@@ -165,7 +241,7 @@ static int mcp_start(struct mcp *m, int argc, char **argv)
 
 static int cmd_mcp(int argc, char **argv)
 {
-	struct mcp m = {.run = command_run_captured};
+	struct mcp m = {.reports = &reports};
 	struct mcp_input in = {.m = &m, .text = malloc(MCP_LINE_MAX + 1)};
 	int err = in.text ? mcp_start(&m, argc, argv) : fail(-ENOMEM, "out of memory");
 

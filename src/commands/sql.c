@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/new_file.h"
 #include "base/read_full.h"
-#include "commands/common/capture.h"
+#include "output/capture.h"
 #include "commands/common/command.h"
 #include "commands/common/confined.h"
 #include "commands/common/input.h"

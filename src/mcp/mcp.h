@@ -3,7 +3,7 @@
  * A server of the Model Context Protocol (revision 2025-06-18), by which an assistant asks for reports: JSON-RPC 2.0,
  * a message in each line. Tools only read, and only the files that the server was started with.
  *
- *	line -> mcp_answer() -> tool -> struct mcp.run, a report's command -> its JSON -> a page of it -> line
+ *	line -> mcp_answer() -> tool -> struct mcp_reports, a report's command -> its JSON -> a page of it -> line
  *
  * An answer's text is a part of what `hostrace NAME -f json` prints (mcp_page()): figures are copied, not computed, and
  * the pages of an answer together are all of it.
@@ -12,7 +12,8 @@
 #define HOSTRACE_MCP_H
 
 #include "base/json_slice.h"
-#include "commands/common/captured_run.h"
+#include "base/options.h"
+#include "output/capture.h"
 
 enum {
 	MCP_LINE_MAX = 1 << 20, /* bytes of a message */
@@ -36,6 +37,24 @@ enum {
 	MCP_INTERNAL_ERROR = -32603,
 };
 
+/* The reports that there are, each by the name of its command. */
+struct mcp_reports {
+	bool (*is_one)(const char *name);
+
+	/* Each with its "report" and "summary"; an array, a new reference. */
+	json_t *(*list)(void);
+
+	/* One with its arguments, options and columns; a new reference. */
+	json_t *(*describe)(const char *name);
+
+	/*
+	 * Runs `hostrace NAME -i PATH -f FORMAT WORD...`; `words` ends with NULL. `to` is zeroed but for `only` and
+	 * `stop`, and has the answer afterwards, if it is complete, and the error message. Returns the exit status.
+	 */
+	int (*run)(const char *name, const char *path, const char *format, const char *const *words,
+		   struct capture *to);
+};
+
 /* The answer of a command, of which a page was shown: the next one is of the same. */
 struct mcp_last {
 	json_t *line; /* the words of its command line; NULL: none */
@@ -48,9 +67,7 @@ struct mcp {
 	char *file[MCP_FILES_MAX]; /* what the assistant may ask about; owned */
 	unsigned int nr_files;
 
-	/* As command_run_captured(); for tests. */
-	int (*run)(const struct command *c, const char *path, const char *format,
-		   const char *const *words, struct capture *to);
+	const struct mcp_reports *reports;
 	struct mcp_last last;
 
 	const char *(*stop)(void *arg); /* as in struct capture; may be NULL */

@@ -13,8 +13,7 @@
 #include "base/error.h"
 #include "base/json_text.h"
 #include "base/memory.h"
-#include "commands/common/columns.h"
-#include "commands/common/report_commands.h"
+#include "base/version.h"
 #include "mcp/mcp.h"
 #include "output/report.h"
 
@@ -105,9 +104,9 @@ static char *page_text(const json_t *arguments, json_t *head, struct json_slice 
 /* ---- commands ---- */
 
 /* Its words, as an array. */
-static json_t *command_line(const struct command *c, const char *path, const char *const *words)
+static json_t *command_line(const char *report, const char *path, const char *const *words)
 {
-	json_t *line = json_pack("[s,s,s,o]", "hostrace", c->name, "-i", json_text(path));
+	json_t *line = json_pack("[s,s,s,o]", "hostrace", report, "-i", json_text(path));
 
 	for (; *words; words++)
 		json_array_append_new(line, json_text(*words));
@@ -115,11 +114,11 @@ static json_t *command_line(const struct command *c, const char *path, const cha
 }
 
 /* The answer of the command, also of an earlier call if its files are the same: 0, or the error message is set. */
-static int answer_get(struct mcp *m, const struct command *c, const char *path, const char *format,
+static int answer_get(struct mcp *m, const char *report, const char *path, const char *format,
 		      const char *const *words)
 {
 	struct text_list only = {.nr = 0};
-	json_t *line = command_line(c, path, words);
+	json_t *line = command_line(report, path, words);
 	uint64_t stamp = mcp_file_stamp(0, path);
 
 	if (!line)
@@ -139,7 +138,7 @@ static int answer_get(struct mcp *m, const struct command *c, const char *path, 
 	m->last.capture.only = &only;
 	m->last.capture.stop = m->stop;
 	m->last.capture.stop_arg = m->stop_arg;
-	m->last.status = m->run(c, path, format, words, &m->last.capture);
+	m->last.status = m->reports->run(report, path, format, words, &m->last.capture);
 	m->last.capture.only = NULL;
 	if (m->last.capture.complete && m->last.capture.text) {
 		m->last.line = line;
@@ -149,7 +148,7 @@ static int answer_get(struct mcp *m, const struct command *c, const char *path, 
 		return 0;
 	}
 	json_decref(line);
-	return fail(-EIO, "%s: %s", c->name,
+	return fail(-EIO, "%s: %s", report,
 		    *m->last.capture.error ? m->last.capture.error : "no answer");
 }
 
@@ -160,17 +159,17 @@ static json_t *answer_head(const struct mcp *m, const char *path)
 	json_object_set_new(head, "file", json_text(path));
 	json_object_set(head, "command", m->last.line);
 	json_object_set_new(head, "status", json_integer(m->last.status));
-	if (m->last.status == EXIT_FAILED)
+	if (m->last.status == EXIT_FAILURE)
 		json_object_set_new(head, "failure", json_text(m->last.capture.error));
 	return head;
 }
 
-static char *command_answer(struct mcp *m, const struct command *c, const char *path,
+static char *command_answer(struct mcp *m, const char *report, const char *path,
 			    const char *const *words, const json_t *arguments)
 {
 	const struct capture *to = &m->last.capture;
 
-	if (answer_get(m, c, path, "json", words))
+	if (answer_get(m, report, path, "json", words))
 		return NULL;
 	return page_text(arguments, answer_head(m, path), json_slice_of(to->text, to->bytes),
 			 m->last.stamp);
@@ -197,11 +196,11 @@ static bool words_argument(const json_t *arguments, const char **words)
 static char *run_report_call(struct mcp *m, const json_t *arguments)
 {
 	const char *words[MCP_WORDS_MAX + 2] = {NULL}, *name = text_of(arguments, "report");
-	const struct command *c = report_command_find(name);
-	const char *path = c ? mcp_file(m, arguments, "file") : NULL;
+	bool known = m->reports->is_one(name);
+	const char *path = known ? mcp_file(m, arguments, "file") : NULL;
 	unsigned int nr = 0;
 
-	if (!c || !strcmp(name, "sql")) {
+	if (!known || !strcmp(name, "sql")) {
 		fail(-EINVAL, "unknown report '%s': list_reports names them", name);
 		return NULL;
 	}
@@ -218,7 +217,7 @@ static char *run_report_call(struct mcp *m, const json_t *arguments)
 		if (!words[nr])
 			return NULL;
 	}
-	return command_answer(m, c, path, words, arguments);
+	return command_answer(m, name, path, words, arguments);
 }
 
 static char *diagnose_call(struct mcp *m, const json_t *arguments)
@@ -228,7 +227,7 @@ static char *diagnose_call(struct mcp *m, const json_t *arguments)
 
 	if (!path || !words_argument(arguments, words))
 		return NULL;
-	return command_answer(m, report_command_find("diagnose"), path, words, arguments);
+	return command_answer(m, "diagnose", path, words, arguments);
 }
 
 /* ---- sql ---- */
@@ -239,7 +238,7 @@ static char *tables_answer(struct mcp *m, const char *path, const json_t *argume
 	json_t *tables = json_array(), *all;
 	char *text = NULL, *page, *rest;
 
-	if (answer_get(m, report_command_find("sql"), path, "text", words)) {
+	if (answer_get(m, "sql", path, "text", words)) {
 		json_decref(tables);
 		return NULL;
 	}
@@ -273,7 +272,7 @@ static char *sql_call(struct mcp *m, const json_t *arguments)
 		fail(-ENOMEM, "out of memory");
 		return NULL;
 	}
-	page = command_answer(m, report_command_find("sql"), path,
+	page = command_answer(m, "sql", path,
 			      (const char *[]){"--", end, NULL}, arguments);
 	free(end);
 	return page;
@@ -333,7 +332,7 @@ static char *describe_call(struct mcp *m, const json_t *arguments)
 	if (!json_object_get(arguments, "file") && m->nr_files != 1)
 		return files_answer(m, arguments);
 	path = mcp_file(m, arguments, "file");
-	if (!path || answer_get(m, report_command_find("info"), path, "json", none))
+	if (!path || answer_get(m, "info", path, "json", none))
 		return NULL;
 	stamp = m->last.stamp;
 	f = open_memstream(&text, &bytes);
@@ -346,7 +345,7 @@ static char *describe_call(struct mcp *m, const json_t *arguments)
 	fputs(",\"result\":", f);
 	member_put(m, "result", NULL, f);
 	fputs(",\"not_recorded\":", f);
-	if (answer_get(m, report_command_find("diagnose"), path, "json", none))
+	if (answer_get(m, "diagnose", path, "json", none))
 		fputs("null", f);
 	else
 		member_put(m, "result", "not_recorded", f);
@@ -358,63 +357,16 @@ static char *describe_call(struct mcp *m, const json_t *arguments)
 	return page;
 }
 
-static json_t *options_list(const struct command *c)
-{
-	json_t *list = json_array();
-
-	for (const struct option_row *const *t = c->options; *t; t++)
-		for (const struct option_row *o = *t; o->name; o++) {
-			const char *arg = o->arg ? o->arg : "";
-
-			if (!captured_option_is_possible(c, o, true) || !strcmp(o->name, "format"))
-				continue;
-			json_array_append_new(list, json_sprintf("--%s%s%s: %s", o->name,
-								 *arg ? " " : "", arg, o->help));
-		}
-	return list;
-}
-
-static json_t *columns_list(const struct command *c)
-{
-	char *text = NULL, *rest;
-	size_t bytes;
-	FILE *f = open_memstream(&text, &bytes);
-	json_t *list = json_array();
-
-	if (f) {
-		columns_print(c->name, f);
-		memstream_close(f, &text);
-	}
-	rest = text;
-	for (const char *line; rest && (line = strsep(&rest, "\n"));)
-		if (*line)
-			json_array_append_new(list, json_text(line));
-	free(text);
-	return list;
-}
-
 static char *list_reports_call(struct mcp *m, const json_t *arguments)
 {
 	const char *name = json_string_value(json_object_get(arguments, "report"));
-	const struct command *one = name ? report_command_find(name) : NULL;
-	json_t *list;
 
-	(void)m;
-	if (name && !one) {
-		fail(-EINVAL, "unknown report '%s'", name);
-		return NULL;
-	}
-	if (one)
-		return json_page(arguments,
-				 json_pack("{s:s,s:s,s:s,s:s,s:o,s:o}", "report", one->name,
-					   "arguments", one->args, "summary", one->summary,
-					   "details", one->details ? one->details : "", "options",
-					   options_list(one), "columns", columns_list(one)));
-	list = json_array();
-	for (const struct command *const *c = report_commands; *c; c++)
-		json_array_append_new(list, json_pack("{s:s,s:s}", "report", (*c)->name, "summary",
-						      (*c)->summary));
-	return json_page(arguments, json_pack("{s:o}", "reports", list));
+	if (!name)
+		return json_page(arguments, json_pack("{s:o}", "reports", m->reports->list()));
+	if (m->reports->is_one(name))
+		return json_page(arguments, m->reports->describe(name));
+	fail(-EINVAL, "unknown report '%s'", name);
+	return NULL;
 }
 
 /* ---- the list ---- */

@@ -14,23 +14,40 @@ static struct json_slice *fuzz_answer(void)
 	return &answer;
 }
 
-static int fuzz_run(const struct command *c, const char *path, const char *format,
+static int fuzz_run(const char *name, const char *path, const char *format,
 		    const char *const *words, struct capture *to)
 {
 	const struct json_slice *answer = fuzz_answer();
-	size_t words_bytes = strlen(path) + strlen(format) + strlen(c->name);
+	size_t words_bytes = strlen(path) + strlen(format) + strlen(name);
 
 	for (; *words; words++)
 		words_bytes += strlen(*words);
 	to->text = malloc(answer->len + 1);
 	if (!to->text)
-		return EXIT_FAILED;
+		return EXIT_FAILURE;
 	memcpy(to->text, answer->at, answer->len);
 	to->text[answer->len] = '\0';
 	to->bytes = answer->len;
 	to->complete = words_bytes % 7;
-	return EXIT_FINE;
+	return EXIT_SUCCESS;
 }
+
+static bool fuzz_is_one(const char *name)
+{
+	return *name != 'x';
+}
+
+static json_t *fuzz_list(void)
+{
+	return json_pack("[s,s]", "exits", "diff");
+}
+
+static json_t *fuzz_describe(const char *name)
+{
+	return json_pack("{s:s%}", "report", name, strlen(name));
+}
+
+static const struct mcp_reports fuzz_reports = {fuzz_is_one, fuzz_list, fuzz_describe, fuzz_run};
 
 static void pages_walk(struct json_slice answer)
 {
@@ -54,7 +71,7 @@ static void pages_walk(struct json_slice answer)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct mcp m = {.run = fuzz_run, .file = {strdup("a.hrt")}, .nr_files = 1};
+	struct mcp m = {.reports = &fuzz_reports, .file = {strdup("a.hrt")}, .nr_files = 1};
 	const char *line = (const char *)data, *end = line + size;
 	const uint8_t *last = memrchr(data, '\n', size);
 

@@ -3,7 +3,7 @@
 #ifndef HOSTRACE_CAPTURED_RUN_H
 #define HOSTRACE_CAPTURED_RUN_H
 
-#include "commands/common/capture.h"
+#include "output/capture.h"
 #include "commands/common/command.h"
 
 /*

@@ -10,7 +10,7 @@
 #include "base/limits.h"
 #include "base/memory.h"
 #include "base/progress.h"
-#include "commands/common/capture.h"
+#include "output/capture.h"
 #include "commands/common/command.h"
 #include "event/event.h"
 

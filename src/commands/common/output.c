@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 
 #include "base/error.h"
-#include "commands/common/capture.h"
+#include "output/capture.h"
 #include "commands/common/command.h"
 #include "commands/common/input.h"
 #include "commands/common/output.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "commands/common/capture.h"
+#include "output/capture.h"
 #include "output/report.h"
 
 enum { CAPTURE_BYTES_MIN = 1 << 14 };
