@@ -51,7 +51,7 @@ install uninstall: SHELL = /bin/bash
 
 install: all man
 	@$(call each_installed,install -D -m "$$mode" "$$from" "$$to")
-	@sed -i 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|; s| *@READLINE@|$(if $(filter 1,$(READLINE)), -lreadline)|' $(DESTDIR)$(PREFIX)/$(LIBDIR)/pkgconfig/libhostrace.pc
+	@sed -i 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' $(DESTDIR)$(PREFIX)/$(LIBDIR)/pkgconfig/libhostrace.pc
 	@ln -sf $(notdir $(LIBRARY_SO)) $(DESTDIR)$(PREFIX)/$(LIBDIR)/libhostrace.so
 	@scripts/plain-links.sh $(DESTDIR)$(PREFIX)/share/doc/hostrace
 	@echo "installed into $(DESTDIR)$(PREFIX)"

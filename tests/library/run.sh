@@ -127,7 +127,7 @@ header_agrees() {
 
 links_only() {
 	[ -s "$work/lib/libhostrace.so.0" ] && readelf -dW "$work/lib/libhostrace.so.0" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
-		grep -vE '^(libjansson|libzstd|libelf|libdw|libtraceevent|libprotobuf-c|libpcap|libseccomp|libsqlite3|libreadline|libz|libm|libc|ld-linux-x86-64)\.so' | (! grep .)
+		grep -vE '^(libjansson|libzstd|libelf|libdw|libtraceevent|libprotobuf-c|libpcap|libseccomp|libsqlite3|libz|libm|libc|ld-linux-x86-64)\.so' | (! grep .)
 }
 
 if [ "$(uname -m)" != x86_64 ]; then
