@@ -63,6 +63,14 @@ static __always_inline hr_u64 vcpu_l1_tsc_ratio(struct kvm_vcpu *v)
 	return 0;
 }
 
+/* The size of the ratio determines its fixed point: 48 fractional bits on VMX, 32 on SVM; 1 is none. */
+static __always_inline hr_u32 tsc_ratio_bits(hr_u64 ratio)
+{
+	if (ratio >> 40)
+		return 48;
+	return ratio >> 24 ? 32 : 0;
+}
+
 /* The id of a thread in its own PID namespace. */
 static __always_inline hr_u32 task_ns_tid(struct task_struct *p)
 {

@@ -185,14 +185,6 @@ static __always_inline void emit_thread(struct emit *e, struct thread_state *sta
 	e->vcpu = state->vcpu - 1;
 }
 
-/* The size of the ratio determines its fixed point: 48 fractional bits on VMX, 32 on SVM; 1 is none. */
-static __always_inline hr_u32 ratio_bits(hr_u64 ratio)
-{
-	if (ratio >> 40)
-		return 48;
-	return ratio >> 24 ? 32 : 0;
-}
-
 /* Unless the newest one has the same ratio: VMMs set it after the vCPU exists. Changes of the offset have an event. */
 static __always_inline void emit_vcpu_tsc(struct emit *e, struct thread_state *state,
 					  struct kvm_vcpu *vcpu)
@@ -206,7 +198,7 @@ static __always_inline void emit_vcpu_tsc(struct emit *e, struct thread_state *s
 	if (!rec)
 		return;
 	rec->offset = vcpu_l1_tsc_offset(vcpu);
-	rec->scale_bits = ratio_bits(ratio);
+	rec->scale_bits = tsc_ratio_bits(ratio);
 	rec->scale = rec->scale_bits ? ratio : 0;
 	emit_publish(e);
 	state->tsc_written = 1;

@@ -33,6 +33,7 @@ enum {
 	KVM_VCPU_APIC = 1 << 1,	    /* KVM has the local APIC: irr, isr and tpr are known */
 	KVM_VCPU_IN_GUEST = 1 << 2, /* in guest mode */
 	KVM_VCPU_HALTED = 1 << 3,
+	KVM_VCPU_TSC = 1 << 4, /* tsc_offset, tsc_ratio and tsc_bits are known */
 };
 
 enum { KVM_APIC_WORDS = 8 /* of 32 vectors each */ };
@@ -60,6 +61,9 @@ struct kvm_record {
 			hr_u64 rip;	       /* as of the last VM-exit */
 			hr_u32 state, tpr;
 			hr_u32 irr[KVM_APIC_WORDS], isr[KVM_APIC_WORDS];
+			/* the guest's TSC = (host's * tsc_ratio >> tsc_bits) + tsc_offset; tsc_bits 0: no ratio */
+			hr_u64 tsc_offset, tsc_ratio;
+			hr_u32 tsc_bits, pad;
 		} vcpu;
 	};
 };

@@ -166,6 +166,10 @@ static __always_inline void vcpu_state_read(struct kvm_vcpu *vcpu, struct kvm_re
 		r->vcpu.state |= KVM_VCPU_RIP;
 		r->vcpu.rip = rip;
 	}
+	r->vcpu.state |= KVM_VCPU_TSC;
+	r->vcpu.tsc_offset = vcpu_l1_tsc_offset(vcpu);
+	r->vcpu.tsc_ratio = vcpu_l1_tsc_ratio(vcpu);
+	r->vcpu.tsc_bits = tsc_ratio_bits(r->vcpu.tsc_ratio);
 	if (BPF_CORE_READ(vcpu, mode) == VCPU_IN_GUEST_MODE)
 		r->vcpu.state |= KVM_VCPU_IN_GUEST;
 	if (BPF_CORE_READ(vcpu, arch.mp_state) == MP_STATE_HALTED)

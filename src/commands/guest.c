@@ -84,6 +84,7 @@ static const struct action {
 	{"modules", guest_modules, MEMORY "output"},
 	{"dmesg", guest_dmesg, REST OSV "output"},
 	{"interrupts", guest_interrupts, MEMORY "output"},
+	{"clock", guest_clock, MEMORY "output"},
 };
 
 static int action_run(const struct action *a, int argc, char **argv)
@@ -151,6 +152,7 @@ const struct command guest_command = {
 		"  modules                  its kernel's modules\n"
 		"  dmesg                    its kernel's log\n"
 		"  interrupts               its interrupts by CPU (/proc/interrupts)\n"
+		"  clock                    its time against the host's; the TSC of each vCPU\n"
 		"  virtio                   its virtqueues, as its drivers and QEMU have them\n"
 		"\n"
 		"Actions for OSv guests\n"

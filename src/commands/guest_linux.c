@@ -55,7 +55,26 @@ static json_t *list_head(const struct linux_list *l, int err)
 			 "command", command, "inputs", "clock", "caveats", caveats);
 }
 
-static int list_print(struct linux_list *l, int (*print)(struct linux_list *l))
+static int rows_print(struct linux_list *l, int (*print)(struct linux_list *l))
+{
+	int err = linux_rows_begin(l);
+
+	if (!err)
+		err = linux_guest_check(l->g, print(l));
+	linux_rows_end(l, l->json ? list_head(l, err) : NULL);
+	return err;
+}
+
+static int result_print(struct linux_list *l, int (*print)(struct linux_list *l))
+{
+	int err = linux_guest_check(l->g, print(l));
+
+	if (!err && l->json)
+		guest_json_write(l->file, l->action, "result", json_incref(l->result), NULL);
+	return err;
+}
+
+static int list_print(struct linux_list *l, bool rows, int (*print)(struct linux_list *l))
 {
 	struct output out;
 	int err = output_open("text json", &out);
@@ -65,18 +84,15 @@ static int list_print(struct linux_list *l, int (*print)(struct linux_list *l))
 	output_unwrap(&out);
 	l->file = out.file;
 	l->json = output_is("json");
-	err = linux_rows_begin(l);
-	if (!err)
-		err = linux_guest_check(l->g, print(l));
-	linux_rows_end(l, l->json ? list_head(l, err) : NULL);
-	if (err == -ESRCH)
+	err = rows ? rows_print(l, print) : result_print(l, print);
+	if (err == -ESRCH || (err && !rows))
 		output_cancel(&out);
 	else
 		err = output_close(&out) ? -EIO : err;
 	return err;
 }
 
-int guest_linux_list(const char *action, int argc, char **argv, bool by_types,
+static int linux_run(const char *action, int argc, char **argv, bool by_types, bool rows,
 		     int (*print)(struct linux_list *l))
 {
 	struct linux_guest g = {.ram.pagemap = -1};
@@ -93,10 +109,23 @@ int guest_linux_list(const char *action, int argc, char **argv, bool by_types,
 		err = linux_types_read(&g, &types);
 	err = linux_guest_check(&g, err);
 	if (!err)
-		err = list_print(&l, print);
+		err = list_print(&l, rows, print);
 	if (g.torn)
 		command_note("%" PRIu64 " structures changed while they were read", g.torn);
+	json_decref(l.result);
 	btf_types_deinit(&types);
 	linux_guest_close(&g);
-	return err ? command_failed() : EXIT_FINE;
+	return err ? command_failed() : l.found ? EXIT_FOUND : EXIT_FINE;
+}
+
+int guest_linux_list(const char *action, int argc, char **argv, bool by_types,
+		     int (*print)(struct linux_list *l))
+{
+	return linux_run(action, argc, argv, by_types, true, print);
+}
+
+int guest_linux_answer(const char *action, int argc, char **argv,
+		       int (*print)(struct linux_list *l))
+{
+	return linux_run(action, argc, argv, true, false, print);
 }

@@ -27,7 +27,9 @@ struct linux_list {
 	struct linux_guest *g;
 	const struct btf_types *types; /* NULL: the action does not need them */
 	bool json;
-	FILE *out; /* text of a row, until linux_row_end() */
+	bool found;	/* the exit status is 3 */
+	json_t *result; /* of guest_linux_answer(), with -f json; owned */
+	FILE *out;	/* text of a row, until linux_row_end() */
 
 	FILE *file;
 	char *text; /* what is in out */
@@ -53,5 +55,9 @@ void linux_rows_end(struct linux_list *l, json_t *head);
  */
 int guest_linux_list(const char *action, int argc, char **argv, bool by_types,
 		     int (*print)(struct linux_list *l));
+
+/* The same of one that prints no rows: to l->file, or sets l->result. */
+int guest_linux_answer(const char *action, int argc, char **argv,
+		       int (*print)(struct linux_list *l));
 
 #endif

@@ -272,8 +272,7 @@ static char *sql_call(struct mcp *m, const json_t *arguments)
 		fail(-ENOMEM, "out of memory");
 		return NULL;
 	}
-	page = command_answer(m, "sql", path,
-			      (const char *[]){"--", end, NULL}, arguments);
+	page = command_answer(m, "sql", path, (const char *[]){"--", end, NULL}, arguments);
 	free(end);
 	return page;
 }
@@ -371,18 +370,19 @@ static char *list_reports_call(struct mcp *m, const json_t *arguments)
 
 /* ---- the list ---- */
 
-#define FILE_SCHEMA \
-	"\"file\":{\"type\":\"string\",\"description\":" \
+#define FILE_SCHEMA                                                                                \
+	"\"file\":{\"type\":\"string\",\"description\":"                                           \
 	"\"a file that describe lists; may be omitted if there is one\"}"
-#define PAGE_SCHEMA \
-	"\"cursor\":{\"type\":\"string\",\"description\":\"next_cursor of the page before\"}," \
-	"\"limit\":{\"type\":\"integer\",\"minimum\":200,\"maximum\":1000000,\"description\":" \
+#define PAGE_SCHEMA                                                                                \
+	"\"cursor\":{\"type\":\"string\",\"description\":\"next_cursor of the page before\"},"     \
+	"\"limit\":{\"type\":\"integer\",\"minimum\":200,\"maximum\":1000000,\"description\":"     \
 	"\"tokens of an answer, counted as bytes/4 (default 4000)\"}"
-#define OPTIONS_SCHEMA \
-	"\"options\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":" \
-	"\"words of the command line, such as [\\\"--by\\\",\\\"vcpu\\\"]; list_reports has them\"}"
-#define TOOL_SCHEMA(properties, required) \
-	"{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" required \
+#define OPTIONS_SCHEMA                                                                             \
+	"\"options\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":"         \
+	"\"words of the command line, such as [\\\"--by\\\",\\\"vcpu\\\"]; list_reports has "      \
+	"them\"}"
+#define TOOL_SCHEMA(properties, required)                                                          \
+	"{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" required             \
 	"],\"additionalProperties\":false}"
 
 static const struct mcp_tool {
@@ -422,11 +422,11 @@ json_t *mcp_tools(void)
 	for (size_t i = 0; i < sizeof(tools) / sizeof(*tools); i++) {
 		const struct mcp_tool *t = &tools[i];
 
-		json_array_append_new(
-			list, json_pack("{s:s,s:s,s:s,s:o,s:{s:b,s:b}}", "name", t->name, "title",
-					t->title, "description", t->description, "inputSchema",
-					json_loads(t->schema, 0, NULL), "annotations",
-					"readOnlyHint", 1, "openWorldHint", 0));
+		json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:o,s:{s:b,s:b}}", "name",
+						      t->name, "title", t->title, "description",
+						      t->description, "inputSchema",
+						      json_loads(t->schema, 0, NULL), "annotations",
+						      "readOnlyHint", 1, "openWorldHint", 0));
 	}
 	return list;
 }

@@ -232,6 +232,15 @@ static int vm_parse(struct parse *p, const struct kvm_record *r)
 	return 0;
 }
 
+uint64_t kvm_guest_tsc(const struct kvm_vcpu_state *v, uint64_t host_tsc)
+{
+	unsigned __int128 scaled = host_tsc;
+
+	if (v->tsc_bits && v->tsc_bits < 64)
+		scaled = scaled * v->tsc_ratio >> v->tsc_bits;
+	return (uint64_t)scaled + v->tsc_offset;
+}
+
 static struct guest_space space_of(const struct kvm_record *r)
 {
 	if (!(r->vcpu.efer & EFER_LMA))
@@ -265,7 +274,10 @@ static int vcpu_parse(struct parse *p, const struct kvm_record *r)
 				     .space = space_of(r),
 				     .state = r->vcpu.state,
 				     .rip = r->vcpu.rip,
-				     .tpr = r->vcpu.tpr};
+				     .tpr = r->vcpu.tpr,
+				     .tsc_offset = r->vcpu.tsc_offset,
+				     .tsc_ratio = r->vcpu.tsc_ratio,
+				     .tsc_bits = r->vcpu.tsc_bits};
 	memcpy(v->irr, r->vcpu.irr, sizeof(v->irr));
 	memcpy(v->isr, r->vcpu.isr, sizeof(v->isr));
 	return 0;

@@ -20,6 +20,8 @@ struct kvm_vcpu_state {
 	/* Interrupts that its local APIC holds, a bit for each vector: requested and not taken, and being serviced. */
 	uint32_t irr[KVM_APIC_WORDS], isr[KVM_APIC_WORDS];
 	uint32_t tpr; /* its task priority: masks vectors whose upper 4 bits are not higher */
+	uint64_t tsc_offset, tsc_ratio; /* as in struct kvm_record, with KVM_VCPU_TSC */
+	uint32_t tsc_bits;
 };
 
 /* One VM. A process may hold several, and a process that is not the VMM may hold one that it got from there. */
@@ -42,6 +44,9 @@ struct kvm_state {
 	struct kvm_vm *vm;
 	size_t nr;
 };
+
+/* The guest's TSC on this vCPU when the host's is `host_tsc`. */
+uint64_t kvm_guest_tsc(const struct kvm_vcpu_state *v, uint64_t host_tsc);
 
 /* From what the kernel reported, in its order: 0, -EBADMSG (a partial record), -ENOMEM. Free in both cases. */
 int kvm_state_parse(const void *records, size_t size, struct kvm_state *ret);

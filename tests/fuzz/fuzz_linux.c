@@ -44,11 +44,17 @@ static void devices_walk(struct linux_guest *g, const struct btf_types *types)
 	struct linux_current current = {0};
 	struct linux_interrupts interrupts = {0};
 	struct linux_virtqueue *queue = NULL;
+	struct linux_timekeeper timekeeper;
+	struct linux_pvclock pv;
+	struct linux_clock clock;
 	size_t nr_modules = 0, nr_queues = 0;
 
 	linux_modules_read(g, types, &module, &nr_modules);
 	linux_current_find(g, types, &current);
 	linux_interrupts_read(g, types, &interrupts);
+	if (!linux_timekeeper_find(g, types, &timekeeper) &&
+	    !linux_clock_read(&timekeeper, &clock) && !linux_pvclock_read(g, &pv))
+		linux_clock_real(&clock, pv.system_time);
 	linux_virtqueues_read(g, types, &queue, &nr_queues);
 	free(module);
 	free(queue);
@@ -79,7 +85,7 @@ static uint32_t place_of(const uint8_t *change)
 
 	memcpy(&at, change, 4);
 	return at % 4 == 3   ? at / 4 % (IMAGE_BYTES - 2)
-	       : at % 4 == 2 ? at / 4 % 0xd000 + IMAGE_BTF
+	       : at % 4 == 2 ? at / 4 % 0x10000 + IMAGE_CLOCK
 			     : at / 4 % 32768 + IMAGE_TABLES;
 }
 

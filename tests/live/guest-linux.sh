@@ -24,6 +24,7 @@ guest_boot() {
 			-serial file:console -no-reboot -kernel "$vmlinuz" -initrd guest.cpio \
 			-append "console=ttyS0 quiet panic=-1" -drive file=facts.img,if=virtio,format=raw \
 			-netdev user,id=n0,restrict=on -device virtio-net-pci,netdev=n0,romfile=,packed=on \
+			-chardev socket,id=time,path=time,server=on,wait=off -serial chardev:time \
 			-qmp unix:qmp,server=on,wait=off "$@" >qemu.log 2>&1 </dev/null &
 		vm=$!
 		until grep -aq 'guest: ready' console 2>/dev/null; do
@@ -59,7 +60,7 @@ listed() {
 	grep -vE '\[(bpf|__builtin__[a-z]*)\]$' guest/kallsyms
 }
 
-plan 30
+plan 35
 guest_boot 256 -object memory-backend-file,id=ram,size=256M,mem-path=ram.img,share=on -machine memory-backend=ram
 ask symbols --vm $vm
 is "$? $(listed | cmp - out && echo equal)" "0 equal" "every symbol, as the guest lists it" err
@@ -122,6 +123,39 @@ is "$(jq -c '[.rows[] | [.driver, .ring, .broken, .changing, .qemu.queue == .que
 is "$(jq '[.rows[] | select(.driver == "virtio_blk") | .qemu.used_idx == .used_idx and .qemu.avail_idx == .avail_idx and
 	.driver_seen_idx == .used_idx and .free == .size] | all' out)" true "the disk's driver, ring and QEMU agree" out
 follows guest out
+
+# the guest's own time, asked for before and after
+times() {
+	python3 - "$@" <<-'END'
+		import socket, time
+		s = socket.socket(socket.AF_UNIX)
+		s.connect("time")
+		answer = s.makefile("r")
+		for _ in range(10):
+		    before = time.time_ns()
+		    s.sendall(b"\n")
+		    seconds, us = answer.readline().split()
+		    guest = int(seconds) * 10**9 + int(us) * 1000
+		    print(guest - time.time_ns(), guest - before)
+	END
+}
+times >asked
+ask clock --vm $vm -f json
+status=$?
+times >>asked
+is "$(awk -v ahead="$(jq .result.ahead_ns out)" -v bound="$(jq .result.bound_ns out)" '
+	ahead - bound > $2 + 1000 || ahead + bound < $1 - 1000 {print $0, ahead, bound}' asked)" "" \
+	"its clock, as far from the host's as it says itself" out
+is "$(jq -r '.result | "\(.clocksource) \(.method) \(.bound_ns > 0 and .bound_ns < 20000000)"' out)" \
+	"$(cat guest/clocksource) updates true" "by its updates: TCG's relation of the TSCs is not known" out
+is "$status" "$(jq '.result | if (.ahead_ns | fabs) - .bound_ns >= 1e9 then 3 else 0 end' out)" \
+	"exit status 3 if it is off by a second" out
+follows guest out
+kill -STOP $vm
+ask clock --vm $vm -f json
+is "$? $(jq -c '.result | [.method, .ahead_ns, .bound_ns, .last_update_realtime_ns > 1e18]' out)" "0 [null,null,null,true]" \
+	"of a guest that stands still, only when that was" out err
+kill -CONT $vm
 
 if [ "$(id -u)" = 0 ] && command -v strace >/dev/null; then
 	strace -f -o trace "$HOSTRACE" guest symbols --vm $vm >out 2>err

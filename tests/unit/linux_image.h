@@ -45,8 +45,9 @@ enum {
 	IMAGE_TABLES = IMAGE_RODATA + 0x2000,
 	IMAGE_JIFFIES = IMAGE_DATA + 24,
 	IMAGE_PGD = IMAGE_DATA + 0x1000,
-	IMAGE_BTF = IMAGE_DATA + 0x8000,
-	IMAGE_BTF_BYTES = 0x1000,
+	IMAGE_CLOCK = IMAGE_DATA + 0x8000, /* tk_core; then the clock source, kvm-clock's page */
+	IMAGE_BTF = IMAGE_DATA + 0x16000,
+	IMAGE_BTF_BYTES = 0x2000,
 	IMAGE_MODULES = IMAGE_DATA + 0x9000, /* head of the list; then a module, its tables */
 	IMAGE_TASKS = IMAGE_DATA + 0xa000, /* init_task; then a task and its signal_struct */
 	IMAGE_CPUS = IMAGE_DATA + 0xc000,
@@ -100,6 +101,8 @@ static const struct {
 	{"modules", IMAGE_MODULES},
 	{"init_task", IMAGE_TASKS},
 	{"prb", IMAGE_LOG},
+	{"tk_core", IMAGE_CLOCK},
+	{"hv_clock_boot", IMAGE_CLOCK + 0x200},
 	{"nr_cpu_ids", IMAGE_CPUS},
 	{"page_offset_base", IMAGE_CPUS + 8},
 	{"__per_cpu_offset", IMAGE_CPUS + 16},
@@ -121,6 +124,8 @@ static const char *image_variable(enum image_layout layout, unsigned int i)
 {
 	const char *name = image_variables[i].name;
 
+	if (layout >= IMAGE_7_0 && !strcmp(name, "tk_core"))
+		return "timekeeper_data";
 	if (layout < IMAGE_6_15 && !strcmp(name, "sparse_irqs"))
 		return "irq_desc_tree";
 	return layout < IMAGE_7_0 && !strcmp(name, "irq_stat_info") ? "unknown" : name;
@@ -419,6 +424,22 @@ static void image_log(uint8_t *image)
 	strcpy((char *)p + 0x510 + 8, "made up, and more");
 }
 
+/* 5 s and 700 ns of CLOCK_REALTIME after 1000 cycles of half a ns, in ticks of 4000 of them. */
+static void image_clock(uint8_t *image)
+{
+	uint64_t clock = IMAGE_TEXT + IMAGE_CLOCK;
+	uint8_t *p = image + IMAGE_CLOCK + 8;
+
+	image_put(p - 8, 4, 4);
+	p = image_put(image_put(image_put(p, clock + 0x100, 8), UINT64_MAX, 8), 1000, 8);
+	image_put(image_put(image_put(p, 8, 4), 4, 4), 700 << 4, 8);
+	image_put(image_put(image + IMAGE_CLOCK + 8 + 48, 5, 8), 4000, 8);
+	image_put(image + IMAGE_CLOCK + 0x100, clock + 0x180, 8);
+	strcpy((char *)image + IMAGE_CLOCK + 0x180, "made-up");
+	p = image_put(image + IMAGE_CLOCK + 0x200, 2, 8);
+	image_put(image_put(image_put(image_put(p, 100, 8), 200, 8), 1 << 31, 4), 1, 1);
+}
+
 /* One module, "made_up", with two symbols and one without a name. */
 static void image_module(uint8_t *image)
 {
@@ -492,6 +513,7 @@ static uint8_t *image_make(enum image_layout layout)
 	image_module(image);
 	image_task(image);
 	image_log(image);
+	image_clock(image);
 	image_cpus(image);
 	image_irqs(image);
 	image_virtio(image);

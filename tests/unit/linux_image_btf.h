@@ -67,7 +67,7 @@ static void image_btf_head(uint8_t *head, const uint8_t *types_end, uint32_t byt
 	image_put(image_put(p, bytes / 2 - 24, 4), bytes / 2, 4);
 }
 
-enum { IMAGE_TYPES = 42, IMAGE_VRING = 33 }; /* types of the kernel's BTF; id of one */
+enum { IMAGE_TYPES = 46, IMAGE_VRING = 33 }; /* types of the kernel's BTF; id of one */
 
 /* Of the module virtio_ring: its ids and strings follow those of the kernel. */
 static void image_module_btf(uint8_t *image)
@@ -170,6 +170,16 @@ static const struct {
 	 {{"num_orcs", 0, 0}, {"orc_unwind_ip", 8, 0}, {"orc_unwind", 16, 0}}},
 	{"thread_struct", {{"sp", 0, 0}}},
 	{"inactive_task_frame", {{"bp", 0, 0}, {"ret_addr", 8, 0}}},
+	{"tk_read_base",
+	 {{"clock", 0, 0},
+	  {"mask", 8, 0},
+	  {"cycle_last", 16, 0},
+	  {"mult", 24, 0},
+	  {"shift", 28, 0},
+	  {"xtime_nsec", 32, 0}}},
+	{"timekeeper", {{"tkr_mono", 0, 37}, {"xtime_sec", 48, 0}, {"cycle_interval", 56, 0}}},
+	{"tk_data", {{"timekeeper", 8, 38}}},
+	{"clocksource", {{"name", 0, 0}}},
 	/* of the typedef irq_cpustat_t */
 	{"", {{"__nmi_count", 0, 0}, {"apic_timer_irqs", 4, 0}, {"counts", 0, 0}}},
 };

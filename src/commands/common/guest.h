@@ -61,6 +61,7 @@ int guest_osv_dmesg(int argc, char **argv); /* by its memory */
 int guest_control_dmesg(void);		    /* by its REST server */
 int guest_rest_dmesg(const char *text);
 int guest_interrupts(int argc, char **argv);
+int guest_clock(int argc, char **argv);
 int guest_linux_virtio(int argc, char **argv);
 
 /* What extract, threads, virtio and leaks share: 0, or -errno with the error message set. */

@@ -27,7 +27,7 @@ static bool is_encrypted(const struct vm *vm)
 			 vm->cmdline && strstr(vm->cmdline, objects[i]));
 }
 
-/* The page tables of the first vCPU, as KVM has them cached, and the slots. */
+/* The vCPUs, the page tables of the first one as KVM has them cached, and the slots. */
 static int kvm_use(const struct kvm_vm *kvm, struct linux_guest *g)
 {
 	char text[sizeof(g->unreadable)];
@@ -36,6 +36,12 @@ static int kvm_use(const struct kvm_vm *kvm, struct linux_guest *g)
 		g->cr3 = kvm->vcpu[0].space.cr3;
 		g->paging = kvm->vcpu[0].space.paging;
 	}
+	g->vcpu = calloc(kvm->nr_vcpus + 1, sizeof(*kvm->vcpu));
+	if (!g->vcpu)
+		return fail(-ENOMEM, "out of memory");
+	if (kvm->nr_vcpus)
+		memcpy(g->vcpu, kvm->vcpu, kvm->nr_vcpus * sizeof(*kvm->vcpu));
+	g->nr_vcpus = kvm->nr_vcpus;
 	if (!kvm_memory_describe(kvm, &g->memory, text, sizeof(text)))
 		memcpy(g->unreadable, text, sizeof(text));
 	if (!kvm->nr_slots || kvm->state & KVM_STATE_CHANGED)
@@ -83,6 +89,7 @@ void linux_guest_close(struct linux_guest *g)
 	memory_close(&g->memory);
 	kallsyms_deinit(&g->symbols);
 	free(g->slot);
+	free(g->vcpu);
 	*g = (struct linux_guest){.ram.pagemap = -1};
 }
 

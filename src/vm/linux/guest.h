@@ -30,6 +30,8 @@ struct linux_guest {
 	char unreadable[256]; /* why the host cannot read the memory; "" if it can, or that is unknown */
 	struct guest_slot *slot; /* of KVM; NULL: the RAM is searched */
 	size_t nr_slots;
+	struct kvm_vcpu_state *vcpu; /* of KVM, as of when the memory was opened; owned */
+	size_t nr_vcpus;
 	uint64_t cr3;	    /* 0: unknown */
 	enum guest_paging paging;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is read of a running Linux guest: tasks, kernel log, stacks, interrupts, virtqueues. Each by the offsets of the
- * guest's BTF, in the file of its name.
+ * What is read of a running Linux guest: tasks, kernel log, stacks, interrupts, virtqueues, its clock. Each by the
+ * offsets of the guest's BTF, in the file of its name.
  */
 #ifndef HOSTRACE_LINUX_LISTS_H
 #define HOSTRACE_LINUX_LISTS_H
@@ -215,5 +215,53 @@ struct linux_virtqueue {
  */
 int linux_virtqueues_read(struct linux_guest *g, const struct btf_types *types,
 			  struct linux_virtqueue **ret, size_t *ret_nr);
+
+/* A Linux guest's clock (kernel/time/timekeeping.c, struct timekeeper), by the offsets in its BTF. */
+
+enum {
+	LINUX_CLOCKSOURCE_MAX = 32,
+	LINUX_TIMEKEEPER_MAX = 2048, /* bytes; 288 in 6.12 */
+};
+
+/* What the guest's kernel has of its clock, as of its last update. */
+struct linux_clock {
+	uint32_t seq; /* differs after each update */
+	char source[LINUX_CLOCKSOURCE_MAX]; /* "tsc", "kvm-clock"; sanitized */
+	uint64_t real_ns, fraction; /* CLOCK_REALTIME, and what is behind the ns, in 1 / 2^shift */
+	uint64_t cycles, mask;	    /* of the clock source then */
+	uint32_t mult, shift;	    /* ns = cycles * mult >> shift */
+	uint64_t tick_ns; /* an update is so much later than `cycles` at most */
+};
+
+/* ABI of kvm-clock (Documentation/virt/kvm/x86/msr.rst), of vCPU 0. */
+struct linux_pvclock {
+	uint32_t version, pad;
+	uint64_t tsc_timestamp, system_time;
+	uint32_t mul;
+	int8_t shift;
+	uint8_t flags, pad2[2];
+};
+
+struct linux_timekeeper {
+	struct linux_guest *g; /* borrowed */
+	uint64_t seq, at; /* addresses */
+	int bytes, clock, mask, cycles, mult, shift, fraction, seconds, interval, name;
+};
+
+/* -ENOENT with the error message set: the kernel lacks a symbol or its BTF a type. types are not kept. */
+int linux_timekeeper_find(struct linux_guest *g, const struct btf_types *types,
+			  struct linux_timekeeper *ret);
+
+/* Its sequence count; odd: an update is under way. -EFAULT with the error message set. */
+int linux_clock_seq(const struct linux_timekeeper *t, uint32_t *ret);
+
+/* -EFAULT with the error message set: it cannot be read, is inconsistent, or changed whenever it was read. */
+int linux_clock_read(const struct linux_timekeeper *t, struct linux_clock *ret);
+
+/* CLOCK_REALTIME when the clock source has this value; before its last update: that of the update. */
+uint64_t linux_clock_real(const struct linux_clock *c, uint64_t cycles);
+
+/* -ENOENT (no error message): there is none. */
+int linux_pvclock_read(struct linux_guest *g, struct linux_pvclock *ret);
 
 #endif

@@ -17,6 +17,11 @@ printf '#!/bin/sh\nwhile :; do sleep 1000; done\n' >/tmp/a-long-program-name
 chmod 755 /tmp/a-long-program-name
 /tmp/a-long-program-name &
 sleep 100001 &
+# the time, whenever it is asked for on the second serial port
+stty -F /dev/ttyS1 raw -echo
+while read -r _; do
+	adjtimex | sed -n 's/.*time.tv_sec: *//p; s/.*time.tv_usec: *//p' | xargs
+done </dev/ttyS1 >/dev/ttyS1 &
 mkfifo /tmp/fifo
 cat /tmp/fifo &
 echo "guest: marker 4711" >/dev/kmsg
@@ -26,6 +31,7 @@ cat /proc/kallsyms >kallsyms
 cat /proc/modules >modules
 dmesg >dmesg
 cat /proc/interrupts >interrupts
+cat /sys/devices/system/clocksource/clocksource0/current_clocksource >clocksource
 for task in /proc/[0-9]*/task/[0-9]*; do
 	echo "${task##*/} $(cut -d' ' -f 3-9 "$task/stat") $(cat "$task/comm")"
 done >tasks 2>/dev/null

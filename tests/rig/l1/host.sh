@@ -52,4 +52,5 @@ for change in cpu clock; do
 	echo $? >"$out/host.$change.record.status"
 done
 bash ./probes.sh
+bash ./clock.sh
 exit 0

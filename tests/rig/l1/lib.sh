@@ -120,7 +120,7 @@ part_forget() { # PART
 	healthy) rm -f "$out"/healthy.* ;;
 	traced) rm -f "$out"/traced.* ;;
 	pair) rm -f "$out"/pair.* "$out"/leaky.* "$out"/busy.* "$out"/both.* ;;
-	host) rm -f "$out"/host.* /tmp/go /tmp/vmm.out ;;
+	host) rm -f "$out"/host.* "$out"/clock.* /tmp/go /tmp/vmm.out /tmp/clock* ;;
 	stat) rm -f "$out"/counted.* /tmp/stat-monitor.* ;;
 	steal) rm -f "$out"/steal.* ;;
 	vmx) rm -rf "$out"/{mini,demo,ringed,scaled,moved}* /tmp/go /tmp/vmm.out ;;
