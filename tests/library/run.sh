@@ -157,6 +157,7 @@ if command -v python3 >/dev/null; then
 	check "the Python example counts exits" counts_exits
 	check "without exits it says why, and fails" counts_none
 	check "the Python module agrees with the command; the recipes of doc/python.md" env HOSTRACE="$hostrace" "$here/module.py"
+	check "reports as Arrow's C streams" "$here/arrow.py" cases/exits/trace.txt cases/blame-causes/trace.txt cases/export/trace.txt
 	for f in cases/export/trace.txt golden/v1.4-columns.hrt cases/guest-stream/small.guest cases/sync-osv/tracefile \
 		cases/exits-lost/trace.txt cases/osv-zero-time/zero_time.tracefile oracles/exits.dat oracles/exits.data; do
 		check "events of $f" same "$f"

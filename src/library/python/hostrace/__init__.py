@@ -22,6 +22,8 @@ import threading
 from dataclasses import dataclass, field
 from typing import Any, Iterator, Optional, Union
 
+from . import _arrow
+
 __all__ = ["Column", "Error", "Event", "Rows", "Trace", "reports", "version"]
 
 Option = Union[str, int, float, bool, list, tuple, None]
@@ -167,6 +169,14 @@ class Rows(list):
 
     def __eq__(self, other: object) -> bool:
         return list.__eq__(self, other)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """
+        The rows for a library that takes Arrow's C streams, as polars.DataFrame(rows), pyarrow.table(rows). Nested values are text
+        of JSON; a column of which nothing is recorded has Arrow's null type.
+        """
+        columns = [_arrow.Batch(c.kind, [row.get(c.name) for row in self]) for c in self.columns]
+        return _arrow.stream_capsule([c.name for c in self.columns], columns, len(self))
 
     @property
     def answer(self) -> dict[str, Any]:
