@@ -196,7 +196,7 @@ static int run_command(const struct command *c, struct options_given *given, int
 	command_given = given;
 	for (int i = 0; i < TABLES_MAX && c->options[i]; i++)
 		tables[i + 1] = c->options[i];
-	if (options_parse(argc, argv, tables, given, &nr, &rest))
+	if (options_parse(argc, argv, tables, given, &nr, c->starts_command ? &rest : NULL))
 		return command_usage("%s", error_text());
 	if (common.help) {
 		print_help(c);

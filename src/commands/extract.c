@@ -27,8 +27,6 @@ static const struct option_row download_options[] = {
 
 static int extract_run(int argc, char **argv)
 {
-	if (command_rest)
-		return command_usage("unexpected argument '--'");
 	guest_given.symbols = guest_given.terse = true;
 	return guest_extract(argc, argv);
 }
@@ -53,8 +51,8 @@ static int download_run(int argc, char **argv)
 {
 	char *fallback[] = {"tracefile", NULL};
 
-	if (command_rest || argc > 1)
-		return command_usage("unexpected argument '%s'", command_rest ? "--" : argv[1]);
+	if (argc > 1)
+		return command_usage("unexpected argument '%s'", argv[1]);
 	if (!guest_given.url)
 		guest_given.url = "http://localhost:8000/";
 	guest_given.terse = true;

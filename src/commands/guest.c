@@ -126,8 +126,6 @@ int guest_json_write(FILE *out, const char *action, const char *key, json_t *val
 
 static int cmd_guest(int argc, char **argv)
 {
-	if (command_rest)
-		return command_usage("unexpected argument '--'");
 	if (!argc)
 		return command_usage("missing action (see 'hostrace guest --help')");
 	if (vm_options_given() && !guest_given.vm)

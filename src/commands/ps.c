@@ -245,8 +245,8 @@ static int cmd_ps(int argc, char **argv)
 	unsigned int nr, shown;
 	json_auto_t *caveats = json_array();
 
-	if (argc || command_rest)
-		return command_usage("unexpected argument '%s'", argc ? argv[0] : "--");
+	if (argc)
+		return command_usage("unexpected argument '%s'", argv[0]);
 	if (output_open("text json", &out))
 		return command_failed();
 	if (vms_read(&vms, &nr, caveats)) {

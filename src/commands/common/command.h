@@ -54,6 +54,8 @@ struct command {
 	bool ticks;		/* times may be ticks of an unknown rate */
 	bool order;		/* an input without any times will do */
 
+	bool starts_command; /* what follows "--" is one that it starts (command_rest), and no argument */
+
 	/*
 	 * If the first argument makes it another command: the words that take the place of both, separated by
 	 * blanks, such as "timeline -f perfetto" for "export perfetto"; else NULL. May be NULL.
@@ -79,7 +81,7 @@ int options_used_check(const char *list, const char *where);
 /* The command being run, for messages and for the JSON head; NULL before it is known. */
 extern const struct command *command_now;
 
-/* Its arguments after "--", NULL-terminated; NULL: there was none. */
+/* Of one that starts a command: its arguments after "--", NULL-terminated; NULL: there was none. */
 extern char **command_rest;
 
 /* Its options that were given. */

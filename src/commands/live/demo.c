@@ -340,7 +340,7 @@ static int demo_run(int argc, char **argv)
 	struct demo d = {.recorder.hold = -1};
 	struct demo_checks checks = {.rows = json_array(), .out = stdout};
 
-	if (argc > 1 || command_rest)
+	if (argc > 1)
 		return command_usage("at most one directory");
 	int r = demo(&d, argc ? argv[0] : "hostrace-demo", &checks);
 	demo_vm_close(&d.vm);

@@ -75,9 +75,8 @@ static int cmd_doctor(int argc, char **argv)
 	unsigned int nr = 0;
 	int status;
 
-	if (argc || command_rest)
-		return command_usage("unexpected argument '%s'; select a VM with --vm",
-				     argc ? argv[0] : "--");
+	if (argc)
+		return command_usage("unexpected argument '%s'; select a VM with --vm", argv[0]);
 	each_event |= common.verbose;
 	if (collector_memory_check())
 		return command_failed();

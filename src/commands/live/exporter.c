@@ -464,8 +464,8 @@ static int exporter_start(struct exporter *x)
 
 static int usage_check(int argc, char **argv)
 {
-	if (argc || command_rest)
-		return command_usage("unexpected argument '%s'", argc ? argv[0] : "--");
+	if (argc)
+		return command_usage("unexpected argument '%s'", argv[0]);
 	if (!opt.server.cert != !opt.server.key)
 		return command_usage("--tls-cert and --tls-key are only useful together");
 	if (opt.push.url && http_url_check(opt.push.url))

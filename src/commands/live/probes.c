@@ -175,9 +175,8 @@ static int cmd_probes(int argc, char **argv)
 	struct probe_watch w = {.signals = -1, .pidfd = -1};
 	int err;
 
-	if (argc || command_rest)
-		return command_usage("unexpected argument '%s'; select a VM with --vm",
-				     argc ? argv[0] : "--");
+	if (argc)
+		return command_usage("unexpected argument '%s'; select a VM with --vm", argv[0]);
 	if (!opt.vm)
 		return command_usage("--vm PID|NAME is missing");
 	common.no_pager = true; /* it would wait for the end, too */

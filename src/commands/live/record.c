@@ -479,6 +479,7 @@ extern const struct command record_command;
 const struct command record_command = {
 	.name = "record",
 	.args = "[-- COMMAND...]",
+	.starts_command = true,
 	.summary = "Record a VM into a trace file.",
 	.group = "Live (needs privileges)",
 	.details = "Records until ^C, or until the duration, the VM or the command ends. With a "

@@ -357,9 +357,8 @@ static int cmd_stat(int argc, char **argv)
 	struct watching w = {.signals = -1, .pidfd = -1};
 	int err;
 
-	if (argc || command_rest)
-		return command_usage("unexpected argument '%s'; select a VM with --vm",
-				     argc ? argv[0] : "--");
+	if (argc)
+		return command_usage("unexpected argument '%s'; select a VM with --vm", argv[0]);
 	opt.interval_ns = opt.interval.ns;
 	err = options_check();
 	if (err)

@@ -298,9 +298,8 @@ static int cmd_stuck(int argc, char **argv)
 	struct stuck_guard guard;
 	int status = EXIT_FAILED;
 
-	if (argc || command_rest)
-		return command_usage("unexpected argument '%s'; select a VM with --vm",
-				     argc ? argv[0] : "--");
+	if (argc)
+		return command_usage("unexpected argument '%s'; select a VM with --vm", argv[0]);
 	if (!vm_option)
 		return command_usage("select a VM with --vm PID|NAME ('hostrace ps' lists them)");
 	int child = stuck_guard_begin(&guard, interval_ns + timeout_ns, &status);

@@ -438,9 +438,8 @@ static int top_start(struct top *t)
 
 static int usage_check(int argc, char **argv)
 {
-	if (argc || command_rest)
-		return command_usage("unexpected argument '%s'; select a VM with --vm",
-				     argc ? argv[0] : "--");
+	if (argc)
+		return command_usage("unexpected argument '%s'; select a VM with --vm", argv[0]);
 	if (opt.interval_ns < 10 * NS_PER_MS)
 		return command_usage("the interval is too short (at least 10ms)");
 	opt.batch |= !output_is("text") || output_file();
