@@ -75,6 +75,7 @@ static void other_log(void *arg, struct model_thread *m, uint64_t from_ns, uint6
 	struct thread_log *log = (struct thread_log *)m;
 	struct thread_change *last = log->nr ? &log->change[log->nr - 1] : NULL;
 	struct thread_change new = {.ns = from_ns, .run = PATH_RUNQUEUE};
+	struct threads *t = arg;
 
 	(void)to_ns;
 	if (!last || last->run != PATH_RUNQUEUE)
@@ -82,10 +83,18 @@ static void other_log(void *arg, struct model_thread *m, uint64_t from_ns, uint6
 	new.cpu = (uint16_t)who->cpu;
 	new.other_tid = who->known ? who->tid : 0;
 	memcpy(new.other, who->comm, sizeof(new.other));
-	if (last->ns == from_ns)
+	if (last->ns == from_ns) {
 		*last = new;
-	else if (new.other_tid != last->other_tid)
-		change_add(arg, log, new);
+	} else if (new.other_tid != last->other_tid && t->nr_others < THREAD_OTHERS_MAX) {
+		t->nr_others++;
+		change_add(t, log, new);
+	} else if (new.other_tid != last->other_tid) {
+		t->refused++;
+		new.other_tid = 0;
+		new.other[0] = 0;
+		if (last->other_tid) /* once per wait: from then on it is not known */
+			change_add(t, log, new);
+	}
 }
 
 /* ---- events ---- */

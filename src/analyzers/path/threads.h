@@ -8,7 +8,10 @@
 
 #include "model/threads.h"
 
-enum { THREAD_CHANGES_MAX = 1 << 21 }; /* of all threads; later times are unknown */
+enum {
+	THREAD_CHANGES_MAX = 1 << 21, /* of all threads; later times are unknown */
+	THREAD_OTHERS_MAX = 1 << 18,  /* of them, another task that gets the CPU while a thread waits; later ones are unknown */
+};
 
 enum path_run {
 	PATH_RUN_UNKNOWN,	 /* not recorded, or events were lost */
@@ -40,8 +43,8 @@ struct thread_log {
 struct threads {
 	struct model model;
 	uint64_t last_ns; /* of the newest event */
-	size_t nr_changes;
-	uint64_t refused; /* changes above the limit */
+	size_t nr_changes, nr_others;
+	uint64_t refused; /* changes above a limit */
 	bool wakes;	  /* the trace has wake-ups */
 	int err;
 };
