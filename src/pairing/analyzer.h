@@ -28,11 +28,11 @@ struct span {
 	uint64_t start_ns, end_ns; /* equal: a point without a duration */
 	uint64_t weight; /* number of accesses it counts as: 1, or the count of a string I/O */
 	uint64_t bytes;	 /* weight * size, where the analyzer has one; BYTES_UNKNOWN: the event has not */
-	uint64_t label[SPAN_LABELS_MAX]; /* values of the keys it is grouped by, see struct label */
 	uint32_t pid, tid;
 	uint16_t vcpu;
 	bool marked; /* the analyzer's `mark` happened within it */
 	bool nested, reflected; /* an exit of a nested guest (L2); which the guest (L1) handles, not KVM (L0) */
+	uint64_t label[SPAN_LABELS_MAX]; /* values of the keys it is grouped by, see struct label */
 };
 
 struct pairing;

@@ -5,6 +5,7 @@
  * compares both.
  */
 #include <errno.h>
+#include <stddef.h>
 
 #include "base/error.h"
 #include "event/records.h"
@@ -125,6 +126,17 @@ static int elements_init(struct pairing *p)
 	return 0;
 }
 
+static size_t span_bytes(const struct pairing *p)
+{
+	return offsetof(struct span, label) + p->nr_all * sizeof(uint64_t);
+}
+
+/* So many labels are known now, and none is open. */
+static void open_fit(struct pairing *p)
+{
+	p->open.size = (uint32_t)(offsetof(struct open_span, span) + span_bytes(p));
+}
+
 int pairing_open(const struct analyzer *a, const char *by, span_fn *fn, void *arg,
 		 struct pairing **ret)
 {
@@ -150,6 +162,7 @@ int pairing_open(const struct analyzer *a, const char *by, span_fn *fn, void *ar
 	if (err)
 		return err;
 	p->nr_all = p->nr_labels;
+	open_fit(p);
 	pairing_restart(p);
 	*ret = take_ptr(p);
 	return 0;
@@ -159,6 +172,7 @@ int pairing_where(struct pairing *p, const struct condition *c)
 {
 	int err = pair_where_bind(p, c);
 
+	open_fit(p);
 	if (!err)
 		pairing_restart(p);
 	return err;
@@ -189,6 +203,11 @@ void pairing_close(struct pairing *p)
 }
 
 /* ---- begin, end, reset, loss ---- */
+
+static void span_open(const struct pairing *p, const struct open_span *o, struct span *ret)
+{
+	memcpy(ret, &o->span, span_bytes(p));
+}
 
 static void span_fill(struct pairing *p, const struct event *ev, struct span *s)
 {
@@ -233,6 +252,7 @@ static void hand_over(struct pairing *p, const struct span *s)
 void pairing_begin(struct pairing *p, const struct event *ev, struct pair_key key)
 {
 	struct open_span *o = open_find(&p->open, key);
+	struct span s;
 
 	p->nr_begins++;
 	if (o && lost_since(&p->losses, &o->mark))
@@ -248,7 +268,8 @@ void pairing_begin(struct pairing *p, const struct event *ev, struct pair_key ke
 		return;
 	}
 	o->mark = loss_mark_of(&p->losses, ev);
-	span_fill(p, ev, &o->span);
+	span_fill(p, ev, &s);
+	memcpy(&o->span, &s, span_bytes(p));
 }
 
 bool pairing_finish(struct pairing *p, const struct event *ev, struct pair_key key)
@@ -259,10 +280,11 @@ bool pairing_finish(struct pairing *p, const struct event *ev, struct pair_key k
 		p->counts.unmatched_end += pair_in_window(p, ev->time_ns);
 		return false;
 	}
-	struct span s = o->span;
+	struct span s;
 	bool unknown = lost_since(&p->losses, &o->mark),
 	     gap = gap_since(&p->losses, &o->mark, ev->cpu, ev->time_ns);
 
+	span_open(p, o, &s);
 	open_remove(&p->open, o);
 	if (unknown) {
 		p->counts.unknown += pair_in_window(p, ev->time_ns);
@@ -464,8 +486,9 @@ int pairing_open_spans(struct pairing *p, uint64_t end_ns)
 {
 	for (struct open_span *o = open_oldest(&p->open); o && !p->err;
 	     o = open_newer(&p->open, o)) {
-		struct span s = o->span;
+		struct span s;
 
+		span_open(p, o, &s);
 		s.end_ns = end_ns > s.start_ns ? end_ns : s.start_ns;
 		if (!end_may_be_missing(&p->losses, &o->mark))
 			p->err = p->fn(p->arg, &s);

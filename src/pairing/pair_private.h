@@ -70,8 +70,8 @@ struct binding {
 
 struct open_span {
 	struct open_begin begin;
-	struct span span;
 	struct loss_mark mark;
+	struct span span; /* with nr_all labels, where the entry ends */
 };
 
 struct text {
