@@ -31,6 +31,7 @@ struct section {
 	bool guests;
 	bool costs;    /* the findings are made of it */
 	bool is_inner; /* ... and the page does not have it */
+	bool again;    /* other rows of the report of the section before */
 };
 
 #define HOST_EVENTS "kvm_exit,kvm_userspace_exit" /* a trace without them is a guest's */
@@ -78,7 +79,7 @@ static const struct section sections[] = {
 	{"sched", "sched --limit 500 --by tid", &sched_report, &by_tid, 500, NULL, 200 << 10, SCHED,
 	 .costs = true},
 	{"sched_tasks", "sched --by task,tid --limit 2000", &sched_report, &by_task, 2000, NULL, 0,
-	 SCHED, .costs = true, .is_inner = true},
+	 SCHED, .costs = true, .is_inner = true, .again = true},
 	{"downtime", "downtime --limit 500", &downtime_report, NULL, 500, NULL, 0,
 	 .events = "vm_state", .record = "hostrace record --for downtime", .costs = true,
 	 .is_inner = true},
@@ -108,7 +109,8 @@ enum {
 struct part {
 	char command[NAME_BYTES];
 	struct query query;
-	struct result result;
+	struct result *result; /* its own, or that of the section before */
+	struct result own;
 	struct output out; /* of the timeline */
 	json_t *tree;	   /* its answer, once it was asked for */
 };
@@ -139,8 +141,9 @@ static unsigned int section_find(const char *key)
 /* The answer of a report that is done; NULL with r->err set. */
 static json_t *part_tree(struct part *p, uint64_t limit, const char *sort)
 {
-	struct result *r = &p->result;
+	struct result *r = p->result;
 
+	r->query = &p->query;
 	if (r->unused && !r->err) /* the counts of a damaged file may be wrong */
 		r->err = fail(-ENODATA, "the recording has no events of this report");
 	else if (!r->err && !p->tree)
@@ -159,7 +162,7 @@ static int heatmap_get(void *arg, const json_t **ret)
 {
 	struct page *page = arg;
 	unsigned int i = section_find("heatmap");
-	const struct result *r = &page->part[i].result;
+	const struct result *r = page->part[i].result;
 
 	*ret = NULL;
 	if (!is_made(page, i))
@@ -173,7 +176,7 @@ static int heatmap_get(void *arg, const json_t **ret)
 static int slowest_get(void *arg, const json_t **ret)
 {
 	struct page *page = arg;
-	struct result *r = &page->blame.result;
+	struct result *r = page->blame.result;
 	int err = 0;
 
 	*ret = NULL;
@@ -197,7 +200,10 @@ static int part_init(struct part *p, const struct page *page, const char *comman
 				  .or_without = p->query.or_without,
 				  .out = &p->out,
 				  .of = of};
-	return result_init(&p->result, ops, &p->query);
+	if (p->result) /* that of the section before */
+		return 0;
+	p->result = &p->own;
+	return result_init(p->result, ops, &p->query);
 }
 
 /* Those with frames are made for the page. */
@@ -233,6 +239,8 @@ static int parts_init(struct page *page)
 			page->part[i].query.events = s->events;
 		if (s->guests)
 			page->part[i].query.or_without = HOST_EVENTS;
+		if (s->again)
+			page->part[i].result = page->part[i - 1].result;
 		if (is_made(page, i))
 			err = part_init(&page->part[i], page, s->command, s->ops,
 					query_of(page, s));
@@ -251,11 +259,11 @@ static int parts_run(struct page *page)
 	unsigned int nr = 0;
 
 	for (unsigned int i = 0; i < NR_SECTIONS; i++)
-		if (is_made(page, i))
-			list[nr++] = &page->part[i].result;
-	list[nr++] = &page->blame.result;
+		if (is_made(page, i) && !sections[i].again)
+			list[nr++] = page->part[i].result;
+	list[nr++] = page->blame.result;
 	if (!page->q->costs)
-		list[nr++] = &page->closeups.result;
+		list[nr++] = page->closeups.result;
 	page->sets = (struct result_sets){.plain = page->q->plain, .merged = page->q->merged};
 	return reports_run(list, nr, &page->sets);
 }
@@ -263,11 +271,11 @@ static int parts_run(struct page *page)
 static void page_close(struct page *page)
 {
 	for (unsigned int i = 0; i < NR_SECTIONS; i++) {
-		result_close(&page->part[i].result);
+		result_close(&page->part[i].own);
 		json_decref(page->part[i].tree);
 	}
-	result_close(&page->blame.result);
-	result_close(&page->closeups.result);
+	result_close(&page->blame.own);
+	result_close(&page->closeups.own);
 	json_decref(page->closeups.tree);
 	json_decref(page->slowest);
 	json_decref(page->all);
@@ -312,7 +320,7 @@ static bool has_data(const struct section *s, const struct page *page)
 /* What a thread or a VM does in a time window without an event may be known from before it. */
 static bool begins_before(const struct section *s, const struct part *p)
 {
-	return s->ops->reads & READ_BEFORE && p->result.pass;
+	return s->ops->reads & READ_BEFORE && p->result->pass;
 }
 
 static json_t *why_missing(const struct section *s)
@@ -340,7 +348,7 @@ static int section_data(struct page *page, unsigned int i, json_t **ret, json_t 
 {
 	const struct section *s = &sections[i];
 	struct part *p = &page->part[i];
-	const struct result *r = &p->result;
+	const struct result *r = p->result;
 	int err;
 
 	*ret = *ret_why = NULL;
@@ -396,7 +404,7 @@ static int made_add(struct page *page, const char *key, const char *command, int
 static int blame_add(struct page *page)
 {
 	bool several = json_array_size(json_object_get(info_of(page->all), "vms")) > 1;
-	struct result *r = &page->blame.result;
+	struct result *r = page->blame.result;
 	json_t *by_vcpu = NULL, *moments = NULL;
 	const json_t *blame = NULL;
 	int err = result_error(r), fatal;
@@ -418,7 +426,7 @@ static int blame_add(struct page *page)
 
 static int closeups_add(struct page *page)
 {
-	struct result *r = &page->closeups.result;
+	struct result *r = page->closeups.result;
 	json_t *data = NULL;
 	int err = result_error(r);
 
@@ -456,6 +464,13 @@ static void stuck_move(json_t *all)
 	json_object_del(result, "stuck");
 }
 
+/* What the section was made of is of no more use, unless the next one is made of it, too. */
+static void section_done(struct page *page, unsigned int i)
+{
+	if (i + 1 == NR_SECTIONS || !sections[i + 1].again)
+		result_close(page->part[i].result);
+}
+
 static int sections_make(struct page *page)
 {
 	int err = 0;
@@ -463,6 +478,8 @@ static int sections_make(struct page *page)
 	for (unsigned int i = 0; i < NR_SECTIONS && !err; i++) {
 		if (is_made(page, i))
 			err = section_add(page, i);
+		if (!err && is_made(page, i))
+			section_done(page, i);
 		if (!err && !i)
 			err = info_check(page->all);
 	}

@@ -87,9 +87,8 @@ void result_close(struct result *r)
 	if (r->tool)
 		tool_table_free(r->tool);
 	free(r->tool);
-	r->tool = NULL;
 	free(r->error);
-	r->error = NULL;
+	*r = (struct result){0};
 }
 
 static bool wants_event(struct result *r, const char *event)
