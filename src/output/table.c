@@ -79,13 +79,26 @@ bool table_is_flat(const struct table *t)
 	return !t->tree;
 }
 
+static size_t columns_nr(const struct column_def *columns)
+{
+	size_t nr = 0;
+
+	while (columns[nr].key || columns[nr].head)
+		nr++;
+	return nr;
+}
+
 struct cell table_nest(struct table *t, const struct column_def *columns, struct table **ret)
 {
-	struct table *n = *ret = calloc(1, sizeof(*n));
+	size_t max = columns ? columns_nr(columns) : TABLE_COLUMNS_MAX;
+	struct table *n = *ret = calloc(1, offsetof(struct table, column) + max * sizeof(*n->column));
 
 	if (!n)
 		return (struct cell){0};
-	*n = (struct table){.report = t->report, .vms = t->vms, .tree = true, .next = t->inner};
+	n->report = t->report;
+	n->vms = t->vms;
+	n->tree = true;
+	n->next = t->inner;
 	t->inner = n;
 	if (columns)
 		table_block(n, columns, 0);
@@ -408,7 +421,7 @@ void table_drop_constant(struct table *t, const char *key)
 	memmove(&t->column[at], &t->column[at + 1], (width - at - 1) * sizeof(*t->column));
 }
 
-void table_free(struct table *t)
+static void table_clear(struct table *t)
 {
 	while (t->texts) {
 		struct table_text *gone = t->texts;
@@ -420,9 +433,14 @@ void table_free(struct table *t)
 		struct table *gone = t->inner;
 
 		t->inner = gone->next;
-		table_free(gone);
+		table_clear(gone);
 		free(gone);
 	}
 	free(t->cell);
+}
+
+void table_free(struct table *t)
+{
+	table_clear(t);
 	*t = (struct table){0};
 }

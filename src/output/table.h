@@ -154,7 +154,6 @@ struct column {
 struct table {
 	const void *report; /* what the getters of the columns need besides the row's object */
 	const struct vm_names *vms; /* borrowed; NULL: there is one VM */
-	struct column column[TABLE_COLUMNS_MAX];
 	unsigned int nr_columns;
 	struct cell *cell; /* nr_rows * nr_columns */
 	size_t nr_rows;
@@ -163,6 +162,7 @@ struct table {
 
 	bool tree; /* for table_json(): with the columns for which table_is_tree(); to be set before table_open() */
 	struct table *inner, *next; /* tables nested in it; of a nested table, the next one */
+	struct column column[TABLE_COLUMNS_MAX]; /* of a nested one of given columns: these */
 };
 
 static inline bool column_is_text(const struct column *c)

@@ -38,6 +38,7 @@ memory = {"threads_ready": 60000, "threads_asleep": 60000, "vms": 60000, "vms_st
           "waiters_of_one": 16000, "meta_vcpus": 28000, "meta_probes": 17000, "tracefs_threads": 60000, "tracefs_processes": 60000, "resets": 50000,
           "devices_busy": 16000, "queues": 16000, "queues_kicked": 16000, "exits_of_one_time": 1000000,
           "exits_with_ends": 400000, "elements": 300000, "types": 16000, "fields": 2500,
+          "exits_ready": 60000, "vms_with_queues": 20000,
           "samples": 1200000, "sampled_stacks": 400000, "vm_stops": 300000, "guest_tasks": 300000}
 
 

@@ -112,11 +112,34 @@ static uint32_t text_number(struct blame_summary *s, const char *text)
 	return t ? t->number : 0;
 }
 
+/* Of struct blame_summary's groups, which are large and mostly few: the table has only their places. */
+struct group_place {
+	uint64_t key[3];
+	struct blame_group *group;
+};
+
+static struct blame_group *group_new(struct blame_summary *s, const struct blame_exit *x)
+{
+	struct blame_group *g = array_room(s->group, s->nr_groups) ? NULL : calloc(1, sizeof(*g));
+
+	if (!g) {
+		s->groups.refused++;
+		return NULL;
+	}
+	s->group[s->nr_groups] = g;
+	g->index = ++s->nr_groups;
+	g->pid = x->pid;
+	g->vcpu = x->vcpu;
+	g->reason = x->reason;
+	g->isa = x->isa;
+	return g;
+}
+
 static struct blame_group *group_of(struct blame_summary *s, const struct blame_exit *x)
 {
 	uint64_t key[3] = {0, 0, 0};
 	const char *code = s->by.code && x->rip ? addresses_name(s->by.code, x->rip) : NULL;
-	struct blame_group *g;
+	struct group_place *place;
 	bool first;
 
 	if (s->by.vm || s->by.vcpu) /* vCPUs of two VMs may have the same number */
@@ -125,16 +148,12 @@ static struct blame_group *group_of(struct blame_summary *s, const struct blame_
 		key[1] = (uint64_t)x->isa << 32 | x->reason;
 	if (code)
 		key[2] = text_number(s, code);
-	g = hash_add_recent(&s->groups, &s->recent_groups, key, 3, &first);
-	if (first) {
-		g->code = code;
-		g->index = s->groups.nr;
-		g->pid = x->pid;
-		g->vcpu = x->vcpu;
-		g->reason = x->reason;
-		g->isa = x->isa;
+	place = hash_add_recent(&s->groups, &s->recent_groups, key, 3, &first);
+	if (first && (place->group = group_new(s, x))) {
+		copy_array(place->group->key, key, sizeof(key));
+		place->group->code = code;
 	}
-	return g;
+	return place ? place->group : NULL;
 }
 
 static bool region_is_named(const struct blame_who *who)
@@ -248,11 +267,21 @@ static void kept_free(struct blame_summary *s)
 	s->nr_kept = 0;
 }
 
+static void groups_free(struct blame_summary *s)
+{
+	for (uint32_t i = 0; i < s->nr_groups; i++)
+		free(s->group[i]);
+	free(s->group);
+	s->group = NULL;
+	s->nr_groups = 0;
+}
+
 static void summary_restart(void *arg)
 {
 	struct blame_summary *s = arg;
 
 	s->exits = s->in_run = s->nested = s->time_ns = s->not_kept = 0;
+	groups_free(s);
 	hash_clear(&s->groups);
 	hash_clear(&s->totals);
 	hash_clear(&s->texts);
@@ -262,7 +291,7 @@ static void summary_restart(void *arg)
 
 struct blame_sink blame_summary_sink(struct blame_summary *s)
 {
-	s->groups = HASH_TABLE(struct blame_group, 3, BLAME_GROUPS_MAX);
+	s->groups = HASH_TABLE(struct group_place, 3, BLAME_GROUPS_MAX);
 	s->totals = HASH_TABLE(struct blame_total, 6, BLAME_TOTALS_MAX);
 	s->texts = HASH_TABLE_OF_TEXTS(struct numbered_text, BLAME_TOTALS_MAX);
 	return (struct blame_sink){.ended = summary_exit, .restart = summary_restart, .arg = s};
@@ -272,6 +301,7 @@ void blame_summary_free(struct blame_summary *s)
 {
 	kept_free(s);
 	free(s->kept);
+	groups_free(s);
 	hash_deinit(&s->groups);
 	hash_deinit(&s->totals);
 	hash_deinit(&s->texts);
@@ -301,21 +331,14 @@ static void plain_end(struct blame_summary *s, struct blame_group *g)
 
 int blame_summary_end(struct blame_summary *s)
 {
-	_cleanup_free_ struct blame_group **by_index =
-		calloc(s->groups.nr + 1ul, sizeof(*by_index));
-	struct blame_group *g;
 	struct blame_total *t;
 
-	if (!by_index)
-		return fail(-ENOMEM, "out of memory");
 	if (s->nr_kept)
 		qsort(s->kept, s->nr_kept, sizeof(*s->kept), longest_exit);
-	for (uint32_t at = 0; (g = hash_next(&s->groups, &at));) {
-		by_index[g->index] = g;
-		plain_end(s, g);
-	}
+	for (uint32_t i = 0; i < s->nr_groups; i++)
+		plain_end(s, s->group[i]);
 	for (uint32_t at = 0; (t = hash_next(&s->totals, &at));)
-		t->group = by_index[t->key[0]];
+		t->group = s->group[t->key[0] - 1];
 	return 0;
 }
 
@@ -345,7 +368,14 @@ static int longest_total(const void *a, const void *b)
 
 const struct blame_group **blame_summary_groups(const struct blame_summary *s, size_t *ret_nr)
 {
-	return hash_sorted(&s->groups, longest_group, ret_nr);
+	struct blame_group **all = calloc(s->nr_groups + 1ul, sizeof(*all));
+
+	*ret_nr = all ? s->nr_groups : 0;
+	if (*ret_nr) {
+		copy_array(all, s->group, *ret_nr * sizeof(*all));
+		qsort(all, *ret_nr, sizeof(*all), longest_group);
+	}
+	return (const struct blame_group **)all;
 }
 
 const struct blame_total **blame_summary_totals(const struct blame_summary *s, size_t *ret_nr)

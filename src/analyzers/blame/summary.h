@@ -57,7 +57,9 @@ struct blame_summary {
 	uint64_t in_run; /* ... of BLAME_IN_RUN, which the report `exits` does not count */
 	uint64_t nested; /* ... of nested guests (L2) */
 	uint64_t not_kept; /* beyond BLAME_KEPT_MAX */
-	struct hash_table groups, totals;
+	struct blame_group **group; /* array.h; by index less 1 */
+	uint32_t nr_groups;
+	struct hash_table groups, totals; /* groups: their places */
 	struct hash_recent recent_groups, recent_totals;
 	struct hash_table texts; /* names of code and regions: equal ones have one number */
 	struct blame_exit *kept; /* with copies of their parts; a heap until blame_summary_end() */

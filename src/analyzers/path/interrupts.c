@@ -42,13 +42,8 @@ struct path_queue *path_queue_get(struct path *p, uint32_t pid, uint64_t vdev, u
 				  uint64_t vq, const struct event *ev)
 {
 	uint64_t key[] = {(uint64_t)pid << 32 | index, index == VIRTIO_NO_QUEUE ? vq : vdev};
-	struct path_queue *q = queue_fresh(p, hash_add_words(&p->queues, key, NULL), ev);
 
-	if (q && !q->waiting)
-		q->waiting = calloc(PATH_WAITING_MAX, sizeof(*q->waiting));
-	if (q && !q->waiting)
-		p->err = fail(-ENOMEM, "out of memory");
-	return q && q->waiting ? q : NULL;
+	return queue_fresh(p, hash_add_words(&p->queues, key, NULL), ev);
 }
 
 struct path_queue *path_queue_of(struct path *p, const struct event *ev)
@@ -62,6 +57,8 @@ struct path_queue *path_queue_of(struct path *p, const struct event *ev)
 
 void path_waiting_drop(struct path_queue *q, unsigned int from, unsigned int nr)
 {
+	if (!nr)
+		return;
 	memmove(q->waiting + from, q->waiting + from + nr,
 		(q->nr - from - nr) * sizeof(*q->waiting));
 	q->nr -= nr;

@@ -186,14 +186,17 @@ static void on_blk(struct path *p, const struct event *ev)
 	o->blk_type = 1 + r->type;
 }
 
-static void waiting_add(struct path_queue *q, size_t index)
+static void waiting_add(struct path *p, struct path_queue *q, size_t index)
 {
 	if (q->nr == PATH_WAITING_MAX) {
 		path_waiting_drop(q, 0, 1);
 		q->nr_notified -= q->nr_notified > 0;
 		q->nr_raised -= q->nr_raised > 0;
 	}
-	q->waiting[q->nr++] = (uint32_t)index;
+	if (array_room(q->waiting, q->nr))
+		p->err = -ENOMEM;
+	else
+		q->waiting[q->nr++] = (uint32_t)index;
 }
 
 static void request_add(struct path *p, const struct element *el, const struct path_open *o,
@@ -238,7 +241,7 @@ static void request_add(struct path *p, const struct element *el, const struct p
 	rq->at[POINT_PUSH] = ev->time_ns;
 	p->totals.saw[POINT_KICK] |= o->kick_ns != 0;
 	if (q)
-		waiting_add(q, p->nr);
+		waiting_add(p, q, p->nr);
 	p->nr++;
 }
 
