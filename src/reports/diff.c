@@ -111,10 +111,10 @@ static int kinds_run(struct recording *r, const struct diff_query *q, bool table
 	for (unsigned int i = 0; i < SERIES_KINDS && !err; i++) {
 		struct series_report *s = &r->kind[i];
 
-		if (s->kind && !s->set)
-			err = series_report_end(s);
 		if (s->kind && !r->in)
 			r->in = s->result.in;
+		if (s->kind && s->result.ops) /* it has just been run */
+			err = series_report_end(s);
 		if (s->set && s->set->span_ns > r->span_ns)
 			r->span_ns = s->set->span_ns;
 	}

@@ -451,7 +451,7 @@ int series_report_init(struct series_report *s, const struct series_kind *kind, 
 	return result_init(&s->result, kind->analyzer ? &spans_report : &series_ops, &s->query);
 }
 
-int series_report_end(struct series_report *s)
+static int set_take(struct series_report *s)
 {
 	struct series_state *state = s->result.state;
 
@@ -464,6 +464,14 @@ int series_report_end(struct series_report *s)
 	if (has_answer(state))
 		s->set = take_ptr(state->set);
 	return 0;
+}
+
+int series_report_end(struct series_report *s)
+{
+	int err = set_take(s);
+
+	result_close(&s->result);
+	return err;
 }
 
 void series_report_close(struct series_report *s)

@@ -37,7 +37,7 @@ MEMORY_MIB = dict.fromkeys(["exits", "list", "blame", "sched", "virtio", "info",
 MEMORY_MIB |= dict.fromkeys(["profile", "prof", "prof-wait"], 80)
 TEXT_CALLS = {"list", "exits", "sched"}  # what is read ahead of a text, and its order, is the same for all commands
 # All of them at once, three profiles among them: 248 of 60,000 exits that are open.
-MEMORY_MIB |= dict.fromkeys(["report", "diff", "diagnose"], 256)
+MEMORY_MIB |= {"report": 256, "diagnose": 224, "diff": 160}
 
 # A process of few pages starts the programs: what is resident at their exec() counts, too. For each line, the words of a
 # command with a NUL between them, it prints seconds, KiB and status.
