@@ -157,7 +157,9 @@ static void print_disks(const json_t *disks, FILE *f)
 		line(f, "disks", text);
 	}
 	json_array_foreach (json_object_get(disks, "list"), i, disk) {
-		int64_t nr = number_of(disk, "reads") + number_of(disk, "writes"),
+		int64_t nr = (int64_t)((uint64_t)number_of(disk, "reads") +
+				       (uint64_t)number_of(disk, "writes") +
+				       (uint64_t)number_of(disk, "flushes")),
 			ns = number_of(disk, "time_ns");
 		size_t len = (size_t)snprintf(
 			text, sizeof(text), "%.128s (%.64s): %" PRId64 " requests, %s on average",

@@ -91,8 +91,9 @@ static size_t columns_nr(const struct column_def *columns)
 struct cell table_nest(struct table *t, const struct column_def *columns, struct table **ret)
 {
 	size_t max = columns ? columns_nr(columns) : TABLE_COLUMNS_MAX;
-	struct table *n = *ret = calloc(1, offsetof(struct table, column) + max * sizeof(*n->column));
+	struct table *n = calloc(1, offsetof(struct table, column) + max * sizeof(*n->column));
 
+	*ret = n;
 	if (!n)
 		return (struct cell){0};
 	n->report = t->report;

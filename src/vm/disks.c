@@ -26,7 +26,8 @@ enum { NAME_BYTES = 128, GROUPS_MAX = 64 };
 
 /* ---- what QMP has of a disk ---- */
 
-static const char *const counts[] = {"reads", "writes", "read_bytes", "write_bytes", "time_ns"};
+static const char *const counts[] = {"reads",	    "writes",	   "flushes",
+				     "read_bytes", "write_bytes", "time_ns"};
 
 /* Of query-block's "inserted", and of the limits of an object. */
 static const char *const limits[][2] = {
@@ -104,6 +105,7 @@ static void stats_add(json_t *disk, const json_t *stats)
 			positive(stats, times[i]) < INT64_MAX / 4 ? positive(stats, times[i]) : 0;
 	json_object_set_new(disk, "reads", json_integer(positive(stats, "rd_operations")));
 	json_object_set_new(disk, "writes", json_integer(positive(stats, "wr_operations")));
+	json_object_set_new(disk, "flushes", json_integer(positive(stats, "flush_operations")));
 	json_object_set_new(disk, "read_bytes", json_integer(positive(stats, "rd_bytes")));
 	json_object_set_new(disk, "write_bytes", json_integer(positive(stats, "wr_bytes")));
 	json_object_set_new(disk, "time_ns", json_integer(time_ns));

@@ -21,7 +21,8 @@ enum { DISKS_MAX = 64 /* of a VM; of further ones only the number is kept */ };
  * *ret: {"list": [{"device": "d0", or its id or path, "model": "ide-hd", "group": of its throttling, or absent,
  *	  "virtio": whether it is virtio's, or on a bus of virtio-scsi,
  *	  "limits": {"iops", "iops_rd", "iops_wr", "bps", "bps_rd", "bps_wr", "iops_size"}: those set,
- *	  "reads", "writes", "read_bytes", "write_bytes", "time_ns": since QEMU has started, of those that ended}],
+ *	  "reads", "writes", "flushes", "read_bytes", "write_bytes", "time_ns": since QEMU has started, of those
+ *	  that ended}],
  *	  "left_out": disks beyond DISKS_MAX}, a new reference
  */
 int disks_query(const char *socket, int patience_ms, json_t **ret, pid_t *ret_pid);

@@ -12,7 +12,7 @@
 
 #define STATS(reads, ns)                                                                           \
 	"\"stats\": {\"rd_operations\": " #reads ", \"rd_bytes\": 512, \"rd_total_time_ns\": " #ns \
-	", \"flush_total_time_ns\": 5, \"wr_operations\": -1}"
+	", \"flush_total_time_ns\": 5, \"flush_operations\": 2, \"wr_operations\": -1}"
 
 static json_t *parse(const char *blocks, const char *stats, const char *groups)
 {
@@ -49,8 +49,9 @@ static void limits_of_the_disk(void **state)
 			    "{}");
 
 	(void)state;
-	assert_json("{\"left_out\":0,\"list\":[{\"device\":\"d0\",\"group\":\"d0\",\"limits\":"
-		    "{\"iops\":20},\"qdev\":\"/machine/a\",\"read_bytes\":512,\"reads\":7,"
+	assert_json("{\"left_out\":0,\"list\":[{\"device\":\"d0\",\"flushes\":2,"
+		    "\"group\":\"d0\","
+		    "\"limits\":{\"iops\":20},\"qdev\":\"/machine/a\",\"read_bytes\":512,\"reads\":7,"
 		    "\"time_ns\":95,\"write_bytes\":0,\"writes\":0}]}",
 		    all);
 	json_decref(all);
@@ -82,8 +83,9 @@ static void what_is_no_answer(void **state)
 	assert_json("{\"left_out\":0,\"list\":[]}", all);
 	json_decref(all);
 	all = parse("[7, {\"inserted\": 1, \"device\": 5}]", "[{\"stats\": []}, null]", "{}");
-	assert_json("{\"left_out\":0,\"list\":[{\"device\":\"\",\"limits\":{},\"qdev\":\"\","
-		    "\"read_bytes\":0,\"reads\":0,\"time_ns\":0,\"write_bytes\":0,\"writes\":0}]}",
+	assert_json("{\"left_out\":0,\"list\":[{\"device\":\"\",\"flushes\":0,\"limits\":{},"
+		    "\"qdev\":\"\",\"read_bytes\":0,\"reads\":0,\"time_ns\":0,"
+		    "\"write_bytes\":0,\"writes\":0}]}",
 		    all);
 	json_decref(all);
 }

@@ -10,7 +10,7 @@
 
 enum {
 	THREAD_CHANGES_MAX = 1 << 21, /* of all threads; later times are unknown */
-	THREAD_OTHERS_MAX = 1 << 18,  /* of them, another task that gets the CPU while a thread waits; later ones are unknown */
+	THREAD_OTHERS_MAX = 1 << 18, /* of them, tasks that get a waiting thread's CPU; later ones are unknown */
 };
 
 enum path_run {

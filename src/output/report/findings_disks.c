@@ -187,7 +187,7 @@ static void disk_add(struct found *f, const json_t *disk, const char *vm)
 
 uint64_t disk_ended(const json_t *disk)
 {
-	return number(disk, "reads") + number(disk, "writes");
+	return number(disk, "reads") + number(disk, "writes") + number(disk, "flushes");
 }
 
 void findings_disks(struct found *f)
