@@ -50,8 +50,8 @@ static void limits_of_the_disk(void **state)
 
 	(void)state;
 	assert_json("{\"left_out\":0,\"list\":[{\"device\":\"d0\",\"flushes\":2,"
-		    "\"group\":\"d0\","
-		    "\"limits\":{\"iops\":20},\"qdev\":\"/machine/a\",\"read_bytes\":512,\"reads\":7,"
+		    "\"group\":\"d0\",\"limits\":{\"iops\":20},\"qdev\":\"/machine/a\","
+		    "\"read_bytes\":512,\"reads\":7,"
 		    "\"time_ns\":95,\"write_bytes\":0,\"writes\":0}]}",
 		    all);
 	json_decref(all);
