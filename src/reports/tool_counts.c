@@ -34,12 +34,15 @@ FIGURE_OF(min_ns)
 FIGURE_OF(mean_ns)
 FIGURE_OF(max_ns)
 FIGURE_OF(per_s)
+FIGURE_OF(value)
 GET_NUMBER_IF(get_count, const struct tool_row *r, r->count != TOOL_TABLE_UNKNOWN, r->count)
 
 static const struct column_def columns[] = {
 	{"count", "count", COL_COUNT, .get = get_count, .nullable = true,
 	 .doc = "how many there were; null: the tool could not count them"},
 	FIGURE("per_second", "per s", COL_COUNT, per_s, "the rate that the tool printed"),
+	FIGURE("value", "value", COL_COUNT, value,
+	       "what the tool printed without saying what it is, as a map of bpftrace"),
 	FIGURE("total_ns", "total", COL_NS, total_ns, "all together"),
 	FIGURE("min_ns", "min", COL_NS, min_ns, "the shortest"),
 	FIGURE("avg_ns", "avg", COL_NS, mean_ns, "average"),
@@ -132,9 +135,32 @@ static void missing_note(const struct tool_table *t, json_t *list)
 			   t->sum, t->total);
 	if (t->rounded)
 		caveat_add(list, "counts are rounded in this table, such as 1.2K");
+}
+
+/* What maps of bpftrace do not say. */
+static void maps_note(const struct tool_table *t, json_t *list)
+{
 	if (*t->no_counts)
-		caveat_add(list, "the values of %s are shown as counts, and may be others",
+		caveat_add(list,
+			   "bpftrace does not print what the values of %s are: a sum, an average, "
+			   "the last or the largest one",
 			   t->no_counts);
+	if (*t->no_unit)
+		caveat_add(list,
+			   "only the counts of %s are shown: its name does not say in which unit "
+			   "its values are; call it %s_ns, _us or _ms",
+			   t->no_unit, t->no_unit);
+	if (t->buckets)
+		caveat_add(list, "the shortest and the longest are the bounds of bpftrace's "
+				 "buckets: min is at least, max less than that");
+	if (t->one_count)
+		caveat_add(list, "counts are those of the map that counts; histograms and stats() "
+				 "may have others, as of exits that had not ended");
+	if (t->unshown && !t->others)
+		caveat_add(list,
+			   "rows of maps whose keys are no exit reasons or events: %" PRIu64
+			   ", the first is %s",
+			   t->unshown, t->first_unshown);
 }
 
 void tool_counts_caveats(const struct tool_table *t, json_t *list)
@@ -154,9 +180,7 @@ void tool_counts_caveats(const struct tool_table *t, json_t *list)
 	if (t->span_ns)
 		caveat_add(list, "counted for %s%s", duration_print(t->span_ns, span, sizeof(span)),
 			   t->span_guessed ? ", if each line is a second" : "");
-	if (t->averages)
-		caveat_add(list, "the averages and totals of the map's stats() are not shown, only "
-				 "the counts");
+	maps_note(t, list);
 	if (t->maybe_cleared)
 		caveat_add(list,
 			   "the map was printed several times: the last counts are shown; it is "

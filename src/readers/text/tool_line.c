@@ -90,12 +90,6 @@ int tool_row_put(struct tool_lines *l, const char *tool, enum tool_row_of of, co
 	return to || l->table->dropped ? 0 : -ENOMEM;
 }
 
-const struct tool_row tool_no_figures = {.total_ns = TOOL_TABLE_UNKNOWN,
-					 .min_ns = TOOL_TABLE_UNKNOWN,
-					 .mean_ns = TOOL_TABLE_UNKNOWN,
-					 .max_ns = TOOL_TABLE_UNKNOWN,
-					 .per_s = TOOL_TABLE_UNKNOWN};
-
 int tool_count_put(struct tool_lines *l, const char *tool, enum tool_row_of of, const char *name,
 		   uint64_t count)
 {
@@ -461,8 +455,6 @@ int tool_lines_end(struct tool_lines *l)
 	tool_map_end(l);
 	if (l->has_number && l->table->tool && !strcmp(l->table->tool, "perf stat"))
 		tool_missing_row(l, "a count without an event");
-	err = err ? err : tool_keys_end(l);
-	tool_missing_end(l);
 	return err;
 }
 

@@ -83,7 +83,6 @@ struct tool_lines {
 	unsigned int headings, stated;	      /* tables, and those that state a total */
 	bool is_cut;			      /* the line's last word was dropped */
 	char above[128];		      /* the last line that was no row */
-	bool plain_values;		      /* bpftrace printed numbers, not how many */
 };
 
 /*
@@ -229,8 +228,17 @@ int tool_heading_row(struct tool_lines *l, const struct tool_words *w);
 void tool_remarks_cut(const struct tool_lines *l, struct tool_words *w);
 int tool_row_flush(struct tool_lines *l); /* ends the last row */
 int tool_keys_line(struct tool_lines *l, const char *text);
+/* A value of a bpftrace map: `key` is "@us[HLT]". Figures are in the map's unit. */
+int tool_map_put(struct tool_lines *l, const char *key, enum tool_map_of of,
+		 const struct tool_row *figures);
+/* A histogram of bpftrace: its buckets follow, from `low` to below `high`, which may be TOOL_MAP_NO_END. */
+#define TOOL_MAP_NO_END (UINT64_MAX >> 1)
+int tool_map_begin(struct tool_lines *l, const char *key);
+int tool_map_bucket(struct tool_lines *l, double low, double high, uint64_t count);
 void tool_map_end(struct tool_lines *l);
-int tool_keys_end(struct tool_lines *l); /* after the last line */
+/* tool_maps_json.c: a line of bpftrace -f json */
+int tool_maps_json_line(struct tool_lines *l, const char *s, const char *end);
+int tool_maps_end(struct tool_lines *l); /* tool_maps.c: after the last line */
 int tool_perf_line(struct tool_lines *l, const char *text);
 int tool_perf_stat_row(struct tool_lines *l, const struct tool_words *w);
 void tool_elapsed_parse(struct tool_lines *l, const char *text);
@@ -248,6 +256,8 @@ int tool_log_cells(struct tool_lines *l, const char *text);
 void tool_log_span(struct tool_lines *l);
 
 /* ---- rows ---- */
+
+void tool_rows_init(struct tool_table *t);
 
 /* Adds figures to the row of this name. */
 int tool_row_put(struct tool_lines *l, const char *tool, enum tool_row_of of, const char *name,

@@ -17,140 +17,7 @@
 #include "readers/text/paste_printable.h"
 #include "readers/text/tool_line.h"
 
-struct place {
-	const char *key; /* the row's name, which is owned by the row */
-	size_t index;
-};
-
-/* "EXIT_REASON_HLT", "EXIT_HLT", "hlt": as the kernel prints it. */
-static void reason_print(const char *name, size_t len, char *buf, size_t size)
-{
-	static const char prefix[] = "EXIT_REASON_";
-	const char *known = NULL;
-	uint32_t isa, reason;
-
-	if (len > sizeof(prefix) && !strncmp(name, prefix, sizeof(prefix) - 1)) {
-		name += sizeof(prefix) - 1;
-		len -= sizeof(prefix) - 1;
-	}
-	if (exit_reason_parse(name, len, &isa, &reason))
-		known = exit_reason_name(reason, isa);
-	if (known)
-		snprintf(buf, size, "%s", known);
-	else
-		snprintf(buf, size, "%.*s", (int)len, name);
-}
-
-/* "kvm:kvm_exit", "kvm:kvm_exit:H" are kvm_exit; "kvm:kvm_exit:u", which counts fewer, is kvm_exit:u. */
-static void event_print(const char *name, size_t len, char *buf, size_t size)
-{
-	const char *system = memchr(name, ':', len), *end = name + tool_event_len(name, len);
-
-	if (system && system > name && system + 1 < end)
-		name = system + 1;
-	snprintf(buf, size, "%.*s", (int)(end - name), name);
-}
-
-enum {
-	NAME_BYTES = 160,
-	FIND_LINES = 1 << 20, /* in which a table is looked for */
-};
-
-static void name_print(enum tool_row_of of, const char *name, size_t len, char *buf)
-{
-	if (of == ROW_OF_REASON)
-		reason_print(name, len, buf, NAME_BYTES);
-	else if (of == ROW_OF_EVENT)
-		event_print(name, len, buf, NAME_BYTES);
-	else
-		snprintf(buf, NAME_BYTES, "%.*s", (int)len, name);
-}
-
-struct tool_row *tool_row_find(struct tool_table *t, enum tool_row_of of, const char *name,
-			       size_t len)
-{
-	char text[NAME_BYTES];
-
-	name_print(of, name, len, text);
-	const struct place *at = hash_find_text(&t->names, text);
-
-	return at ? &t->row[at->index] : NULL;
-}
-
-struct tool_row *tool_row_get(struct tool_table *t, enum tool_row_of of, const char *name,
-			      size_t len)
-{
-	struct tool_row *row = tool_row_find(t, of, name, len);
-	char text[NAME_BYTES];
-	struct place *at;
-
-	if (row)
-		return row;
-	name_print(of, name, len, text);
-	if (t->nr >= TOOL_TABLE_ROWS_MAX) {
-		t->dropped++;
-		return NULL;
-	}
-	if (array_room(t->row, t->nr))
-		return NULL;
-	row = &t->row[t->nr];
-	*row = (struct tool_row){.of = of,
-				 .name = strdup(text),
-				 .total_ns = TOOL_TABLE_UNKNOWN,
-				 .min_ns = TOOL_TABLE_UNKNOWN,
-				 .mean_ns = TOOL_TABLE_UNKNOWN,
-				 .max_ns = TOOL_TABLE_UNKNOWN,
-				 .per_s = TOOL_TABLE_UNKNOWN};
-	at = row->name ? hash_add_text(&t->names, row->name, NULL) : NULL;
-	if (!at) {
-		free(row->name);
-		fail(-ENOMEM, "out of memory");
-		return NULL;
-	}
-	at->index = t->nr++;
-	return row;
-}
-
-void tool_table_clear(struct tool_table *t)
-{
-	hash_clear(&t->names);
-	for (size_t i = 0; i < t->nr; i++)
-		free(t->row[i].name);
-	t->nr = 0;
-	t->has_total = false;
-	t->total = 0;
-}
-
-void tool_table_again(struct tool_table *t)
-{
-	if (t->nr)
-		tool_table_clear(t);
-	t->tables++;
-}
-
-void tool_rows_drop(struct tool_table *t)
-{
-	size_t nr = t->nr;
-
-	hash_clear(&t->names);
-	t->nr = 0;
-	for (size_t i = 0; i < nr; i++) {
-		struct place *at =
-			t->row[i].maybe ? NULL : hash_add_text(&t->names, t->row[i].name, NULL);
-
-		if (!at) {
-			free(t->row[i].name);
-			continue;
-		}
-		at->index = t->nr;
-		t->row[t->nr++] = t->row[i];
-	}
-}
-
-static void table_init(struct tool_table *t)
-{
-	*t = (struct tool_table){.names = HASH_TABLE_OF_TEXTS(struct place, TOOL_TABLE_ROWS_MAX)};
-}
+enum { FIND_LINES = 1 << 20 }; /* in which a table is looked for */
 
 void tool_table_free(struct tool_table *t)
 {
@@ -188,6 +55,9 @@ static int whole_line_add(struct tool_lines *l, char *s, char *end)
 
 	if (l->printable)
 		*(end = printable_decode(s, end)) = '\n';
+	err = tool_maps_json_line(l, s, end);
+	if (err)
+		return err < 0 ? err : 0;
 	end = tool_groups_replace(s, end);
 	*paste_clean(s, end) = '\0';
 	tool_join_open(&join, tool_mail_tags_cut(s));
@@ -213,7 +83,10 @@ static int lines_end(struct tool_lines *l)
 		return err;
 	tool_wrap_flush(l, held);
 	err = *held ? tool_line_add(l, held) : 0;
-	return err ? err : tool_lines_end(l);
+	err = err ? err : tool_lines_end(l);
+	err = err ? err : tool_maps_end(l);
+	tool_missing_end(l);
+	return err;
 }
 
 const char *tool_table_probe(const char *text, size_t len)
@@ -227,7 +100,7 @@ const char *tool_table_probe(const char *text, size_t len)
 
 	if (!copy)
 		return NULL;
-	table_init(&t);
+	tool_rows_init(&t);
 	tool_lines_init(&l, &t);
 	memcpy(copy, text, len);
 	copy[len] = '\n';
@@ -268,7 +141,7 @@ static int lines_read(const char *path, struct open_files *files, struct tool_ta
 	char *s, *end;
 	int err;
 
-	table_init(ret);
+	tool_rows_init(ret);
 	tool_lines_init(&l, ret);
 	err = text_lines_open(&lines, path, files);
 	for (uint64_t left = most; !err && left && (s = text_line_next(&lines, &end)); left--)

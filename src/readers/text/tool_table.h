@@ -21,6 +21,10 @@ enum { TOOL_TABLE_ROWS_MAX = 4096 };
 
 enum tool_row_of { ROW_OF_EVENT, ROW_OF_REASON, ROW_OF_OTHER };
 
+/* What a map of bpftrace has: count(), sum(), max() and others, which print alike; stats(); hist() or lhist(); avg(),
+ * which only its JSON tells. */
+enum tool_map_of { MAP_OF_NUMBERS, MAP_OF_STATS, MAP_OF_BUCKETS, MAP_OF_AVERAGES };
+
 /* Any figure but the count of a row may be TOOL_TABLE_UNKNOWN, and the count if perf could not
  * count. */
 struct tool_row {
@@ -29,8 +33,12 @@ struct tool_row {
 		       without its system */
 	uint64_t count, total_ns, min_ns, mean_ns, max_ns;
 	uint64_t per_s; /* a rate that the tool printed */
+	uint64_t value; /* that is no count, and of which the tool does not say what it is */
 	bool counted, uncounted; /* there are parts that perf counted, and that it could not: CPUs, intervals */
 	bool maybe;	/* while it is read: it may be another text */
+	enum tool_map_of map_of; /* while it is read */
+	uint64_t weight; /* while it is read: how many the mean is of */
+	unsigned int figures; /* while it is read: which a map of bpftrace had, as bits */
 	unsigned int print; /* while it is read: in which print of bpftrace's map it was last */
 	unsigned int block; /* while it is read: how many texts between rows preceded it */
 };
@@ -52,7 +60,11 @@ struct tool_table {
 	bool broken;	   /* lines were broken so that figures are not certain */
 	uint64_t tables;   /* of running totals, of which the last one is kept */
 	bool maybe_cleared; /* ... or of intervals: bpftrace's map may be cleared at each print */
-	bool averages;	   /* bpftrace's stats(): the averages and totals next to the counts are not read */
+	bool buckets;	   /* bpftrace's histograms: the least and the largest are bounds of buckets */
+	bool one_count;	   /* ... and stats(): the counts of another map are shown */
+	char no_unit[64];  /* a map of durations or sizes whose name does not say their unit; "": none */
+	uint64_t unshown;  /* rows of maps whose keys are others */
+	char first_unshown[64];
 	uint64_t old;	   /* rows that the last of them lacks */
 	uint64_t dropped;  /* rows beyond TOOL_TABLE_ROWS_MAX */
 	uint64_t odd;	   /* lines like rows, whose names are no events or exit reasons */
@@ -74,7 +86,7 @@ struct tool_table {
 	char columns[48];  /* the heading of counts of several recordings, side by side; "": none */
 	char twice[48];	   /* an event with several rows in one table, as of several filters; "": none */
 	char maps[2][64];  /* of bpftrace, whose values would be added up; "": none */
-	char no_counts[64]; /* a map whose values may be durations; "": none */
+	char no_counts[64]; /* a map whose values are no counts, by its name; "": none */
 	struct hash_table names;
 };
 
