@@ -11,7 +11,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "collector/any_probe.h"
-#include "collector/decoder.h"
+#include "symbols/decoder.h"
 #include "collector/elf.h"
 
 enum { REGISTERS = 6, USDT_ARGS_MAX = 12 /* as libbpf has it */ };

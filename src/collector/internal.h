@@ -7,7 +7,7 @@
 #include <bpf/libbpf.h>
 
 #include "collector/collector.h"
-#include "collector/decoder.h"
+#include "symbols/decoder.h"
 #include "collector/unwind.h"
 #include "guest_task.h"
 #include "heap.h"

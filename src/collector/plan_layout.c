@@ -7,7 +7,7 @@
  */
 #include <inttypes.h>
 
-#include "collector/decoder.h"
+#include "symbols/decoder.h"
 #include "collector/plan_internal.h"
 
 /* clang-format off */

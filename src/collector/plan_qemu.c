@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "collector/decoder.h"
+#include "symbols/decoder.h"
 #include "collector/plan_internal.h"
 #include "vm/proc.h"
 

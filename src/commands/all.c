@@ -25,6 +25,7 @@
 	LIVE_COMMANDS(COMMAND) \
 	COMMAND(guest) \
 	REPORT_COMMANDS(COMMAND) \
+	COMMAND(annotate) \
 	COMMAND(view) \
 	COMMAND(baseline) \
 	COMMAND(mcp) \

@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "base/error.h"
+#include "output/annotate_report.h"
 #include "output/samples/samples_output.h"
 #include "reports/empty.h"
 #include "reports/folded.h"
@@ -23,6 +24,7 @@ struct host_state {
 	struct host_profile *profile; /* NULL: it was begun for the wrong events */
 	struct calltree *tree;
 	struct code_maps *maps; /* of a perf.data: known when all was read */
+	struct annotate *annotate; /* NULL: the samples become a tree */
 	bool chosen; /* s->o.of is known, and all events are counted */
 };
 
@@ -60,8 +62,28 @@ static int maps_open(struct result *r)
 	return err;
 }
 
+static int annotate_seen(void *state, const struct event *ev, bool is_host, uint64_t rip)
+{
+	struct host_state *s = state;
+
+	return is_host ? annotate_host(s->annotate, ev, s->maps) : annotate_guest(s->annotate, rip);
+}
+
+static int annotate_begin(struct result *r)
+{
+	const struct host_profile_query *q = r->query->of;
+	struct host_state *s = r->state;
+
+	annotate_free(s->annotate);
+	s->annotate = NULL;
+	s->o.seen = annotate_seen;
+	s->o.seen_arg = s;
+	return annotate_new(q->annotate, r->in->reader, &s->annotate);
+}
+
 static int host_open(struct result *r)
 {
+	const struct host_profile_query *q = r->query->of;
 	struct host_state *s = r->state;
 	int err = 0;
 
@@ -69,6 +91,8 @@ static int host_open(struct result *r)
 		first_open(r);
 		err = maps_open(r);
 	}
+	if (!err && q->annotate)
+		err = annotate_begin(r);
 	s->o.vms = result_vms(r); /* one VM keeps its pid in the title */
 	return err ? err : host_profile_new(r->in->reader, &s->o, &s->profile);
 }
@@ -118,7 +142,14 @@ static int host_end(struct result *r)
 	struct host_state *s = r->state;
 	int err = s->chosen ? 0 : host_choose(r);
 
-	return err ? err : host_profile_end(s->profile, r->in->reader, &s->totals, &s->tree);
+	if (!err)
+		err = host_profile_end(s->profile, r->in->reader, &s->totals, &s->tree);
+	if (!err && s->annotate) {
+		err = annotate_end(s->annotate, s->maps);
+		if (s->maps)
+			code_maps_caveats(s->maps, &r->in->reader->info);
+	}
+	return err;
 }
 
 static int host_fold(void *state, FILE *out)
@@ -178,6 +209,7 @@ static void host_close(struct result *r)
 {
 	struct host_state *s = r->state;
 
+	annotate_free(s->annotate);
 	host_profile_free(s->profile);
 	calltree_close(s->tree);
 	code_maps_close(s->maps);
@@ -193,5 +225,39 @@ const struct report_ops host_profile_report = {
 	.event = host_event,
 	.end = host_end,
 	.write = host_write,
+	.close = host_close,
+};
+
+/* ---- annotate ---- */
+
+static int annotate_write(struct result *r, const struct output *out)
+{
+	const struct host_state *s = r->state;
+	struct report report = result_report(r, out);
+	struct table t = {0};
+	char line[512];
+	int err;
+
+	report.caveats = host_profile_notes(s->o.of, &s->totals);
+	annotate_report_caveats(s->annotate, report.caveats);
+	report.extra = annotate_report_functions(s->annotate);
+	report.first_line = annotate_report_line(s->annotate, line, sizeof(line));
+	err = annotate_report_rows(s->annotate, &t);
+	err = report_table_made(&report, err, &t);
+	json_decref(report.caveats);
+	json_decref(report.extra);
+	return err;
+}
+
+const struct report_ops annotate_report = {
+	.where_rows = true,
+	.reads = READ_BEFORE | READ_STACKS,
+	.state_bytes = sizeof(struct host_state),
+	.wants = host_profile_wants,
+	.needs = &host_needs,
+	.open = host_open,
+	.event = host_event,
+	.end = host_end,
+	.write = annotate_write,
 	.close = host_close,
 };

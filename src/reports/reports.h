@@ -4,6 +4,7 @@
 #define HOSTRACE_REPORTS_REPORTS_H
 
 #include "analyzers/blame/summary.h"
+#include "analyzers/profile/annotate.h"
 #include "analyzers/profile/host_profile.h"
 #include "reports/result.h"
 #include "views/view.h"
@@ -39,8 +40,12 @@ struct host_profile_query {
 	struct host_profile_options options; /* but the members that the pass sets: of, vms and the times */
 	bool causes; /* of exits */
 	int *kind;   /* of two recordings, which must be of one kind (enum host_profile_of): -1 at first; NULL: any */
+	const struct annotate_options *annotate; /* of annotate_report; borrowed */
 };
 extern const struct report_ops host_profile_report;
+
+/* The instructions of a function, with their samples: `of` is a struct host_profile_query with `annotate`. */
+extern const struct report_ops annotate_report;
 
 /* What a trace holds. */
 struct info_query {

@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/order.h"
+#include "symbols/code_function.h"
 #include "symbols/elf_size.h"
 #include "symbols/symbol_map.h"
 #include "symbols/symbols.h"
@@ -434,6 +435,101 @@ bool elf_names_of_offset(const struct elf_names *e, uint64_t offset, uint64_t *r
 			return true;
 		}
 	return false;
+}
+
+/* ---- code ---- */
+
+/* The begin of the next symbol of code, or the end of the page. */
+static uint64_t symbol_end(Dwfl_Module *mod, uint64_t start)
+{
+	uint64_t end = (start | 4095) + 1;
+	int nr = dwfl_module_getsymtab(mod);
+	GElf_Addr address;
+	GElf_Sym sym;
+
+	for (int i = 1; i < nr; i++)
+		if (dwfl_module_getsym_info(mod, i, &sym, &address, NULL, NULL, NULL) &&
+		    GELF_ST_TYPE(sym.st_info) <= STT_FUNC && sym.st_shndx != SHN_UNDEF &&
+		    address > start && address < end)
+			end = address;
+	return end;
+}
+
+static void function_set(struct elf_names *e, Dwfl_Module *mod, const char *name, uint64_t start,
+			 const GElf_Sym *sym, struct code_function *ret)
+{
+	*ret = (struct code_function){
+		.name = demangled(e, name),
+		.start = start,
+		.size = sym->st_size ? sym->st_size : symbol_end(mod, start) - start,
+		.elf = e,
+		.elf_start = start,
+	};
+}
+
+bool elf_names_function(struct elf_names *e, uint64_t address, struct code_function *ret)
+{
+	Dwfl_Module *mod = dwfl_addrmodule(e->dwfl, address);
+	GElf_Off offset;
+	GElf_Sym sym;
+	const char *name =
+		mod ? dwfl_module_addrinfo(mod, address, &offset, &sym, NULL, NULL, NULL) : NULL;
+
+	if (name)
+		function_set(e, mod, name, address - offset, &sym, ret);
+	return name && address - ret->start < ret->size;
+}
+
+bool elf_names_function_named(struct elf_names *e, const char *name, struct code_function *ret)
+{
+	int nr = dwfl_module_getsymtab(e->module);
+	GElf_Addr address;
+	GElf_Sym sym;
+
+	for (int i = 1; i < nr; i++) {
+		const char *found =
+			dwfl_module_getsym_info(e->module, i, &sym, &address, NULL, NULL, NULL);
+
+		if (!found || strcmp(found, name) || sym.st_shndx == SHN_UNDEF)
+			continue;
+		function_set(e, e->module, found, address, &sym, ret);
+		return true;
+	}
+	return false;
+}
+
+bool elf_names_is_x86(const struct elf_names *e)
+{
+	Dwarf_Addr bias;
+	Elf *elf = dwfl_module_getelf(e->module, &bias);
+	GElf_Ehdr head;
+
+	return elf && gelf_getehdr(elf, &head) && head.e_machine == EM_X86_64;
+}
+
+size_t elf_names_code(struct elf_names *e, uint64_t address, uint8_t *ret, size_t size)
+{
+	Dwarf_Addr bias;
+	Elf *elf = dwfl_module_getelf(e->module, &bias);
+	GElf_Phdr segment;
+	size_t nr = 0;
+
+	if (!elf || elf_getphdrnum(elf, &nr))
+		return 0;
+	for (int i = 0; i < (int)nr && gelf_getphdr(elf, i, &segment); i++) {
+		uint64_t at = address - bias - segment.p_vaddr;
+		const Elf_Data *data;
+
+		if (segment.p_type != PT_LOAD || at >= segment.p_filesz)
+			continue;
+		size = size < segment.p_filesz - at ? size : segment.p_filesz - at;
+		data = elf_getdata_rawchunk(elf, (int64_t)(segment.p_offset + at), size,
+					    ELF_T_BYTE);
+		if (data && data->d_size == size)
+			memcpy(ret, data->d_buf, size);
+		return data && data->d_size == size ? size : 0;
+	}
+	return 0;
 }
 
 size_t elf_names_build_id(const struct elf_names *e, uint8_t *ret, size_t size)

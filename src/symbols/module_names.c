@@ -126,3 +126,11 @@ unsigned int module_names_resolve(struct module_names *m, uint64_t address, bool
 			nr = elf_names_resolve(m->module[i].names, address, inlines, ret);
 	return nr;
 }
+
+struct elf_names *module_names_elf(struct module_names *m, uint64_t address)
+{
+	for (unsigned int i = 0; i < m->nr; i++)
+		if (address >= m->module[i].base && address < m->module[i].end)
+			return m->module[i].names;
+	return NULL;
+}

@@ -23,6 +23,9 @@ void module_names_close(struct module_names *m);
 unsigned int module_names_resolve(struct module_names *m, uint64_t address, bool inlines,
 				  struct frame ret[FRAME_INLINES_MAX]);
 
+/* The file of the module that has the address; NULL: none has. */
+struct elf_names *module_names_elf(struct module_names *m, uint64_t address);
+
 /* The file in one of the above. Returns buf. */
 const char *module_file(const char *given, char *buf, size_t size);
 

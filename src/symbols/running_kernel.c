@@ -37,3 +37,28 @@ void running_kernel_id(char text[BUILD_ID_TEXT])
 		}
 	}
 }
+
+size_t running_kernel_code(int kcore, uint64_t address, uint8_t *ret, size_t size)
+{
+	Elf64_Ehdr head;
+	Elf64_Phdr segment;
+
+	if (!kcore || pread(kcore, &head, sizeof(head), 0) != sizeof(head) ||
+	    memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_machine != EM_X86_64)
+		return 0;
+	for (unsigned int i = 0; i < head.e_phnum; i++) {
+		uint64_t at;
+		ssize_t n;
+
+		if (pread(kcore, &segment, sizeof(segment),
+			  (off_t)(head.e_phoff + i * sizeof(segment))) != sizeof(segment))
+			return 0;
+		at = address - segment.p_vaddr;
+		if (segment.p_type != PT_LOAD || at >= segment.p_memsz)
+			continue;
+		size = size < segment.p_memsz - at ? size : segment.p_memsz - at;
+		n = pread(kcore, ret, size, (off_t)(segment.p_offset + at));
+		return n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}

@@ -201,6 +201,19 @@ int symbol_map_read(int fd, const char *name, struct symbol_map **ret)
 	return map_from_file(f, name, ret);
 }
 
+const char *symbol_map_range(const struct symbol_map *m, uint64_t address, uint64_t *ret_start,
+			     uint64_t *ret_end)
+{
+	size_t next = array_prefix(m->nr, i, m->symbol[i].address <= address);
+	const char *name = symbol_map_find(m, address);
+
+	if (!name)
+		return NULL;
+	*ret_start = m->symbol[next - 1].address;
+	*ret_end = next < m->nr ? m->symbol[next].address : address + 1;
+	return name;
+}
+
 const char *symbol_map_find(const struct symbol_map *m, uint64_t address)
 {
 	size_t lo = array_prefix(m->nr, i, m->symbol[i].address <= address);

@@ -33,4 +33,8 @@ DEFINE_CLEANUP(symbol_map, struct symbol_map *, symbol_map_close);
 /* NULL: none. The name is sanitized, is followed by its module in brackets, and is valid as long as the map. */
 const char *symbol_map_find(const struct symbol_map *m, uint64_t address);
 
+/* The same, and from where to where it extends: to the next symbol, the last one to the address. */
+const char *symbol_map_range(const struct symbol_map *m, uint64_t address, uint64_t *ret_start,
+			     uint64_t *ret_end);
+
 #endif

@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/order.h"
+#include "symbols/code_function.h"
 #include "symbols/frame_cache.h"
 #include "symbols/module_names.h"
 #include "symbols/symbol_map.h"
@@ -294,4 +295,22 @@ unsigned int symbols_resolve(struct symbols *s, uint64_t address,
 		nr = 1;
 	}
 	return nr;
+}
+
+bool symbols_function(struct symbols *s, uint64_t address, struct code_function *ret)
+{
+	struct elf_names *elf = s->elf;
+
+	if (s->opt.none)
+		return false;
+	*ret = (struct code_function){0};
+	if (s->map) {
+		ret->name = symbol_map_range(s->map, address, &ret->start, &ret->size);
+		ret->size -= ret->start;
+		return ret->name != NULL;
+	}
+	if (elf && elf_names_function(elf, address, ret))
+		return true;
+	elf = s->modules ? module_names_elf(s->modules, address) : NULL;
+	return elf && elf_names_function(elf, address, ret);
 }

@@ -65,6 +65,7 @@ input_make() { # FILE
 	small.*) cp "$here/../fuzz/corpus/ring/small.ring" "$cases/guest-stream/small.guest" . ;;
 	exits.dat) trace_cmd_script | "$BUILD/tests/gen/tracedat" /dev/stdin "$1" ;;
 	exits.data) trace_cmd_script -v rounds=1 | "$BUILD/tests/gen/perfdata" /dev/stdin "$1" ;;
+	prog.elf) cp "$cases/annotate/prog.elf" . ;;
 	tracefile) "$BUILD/tests/bench/osvgen" "$EVENTS" >"$1" ;;
 	*.txt) repeat "$cases/$name/trace.txt" >"$1" ;;
 	esac
@@ -93,7 +94,7 @@ run_one() { # NAME "CALLS OPENS ASKS ALLOCATIONS" ARGUMENT...
 	local is most
 	shift 2
 	for word; do
-		case $word in *.hrt | *.txt | *.trace | *.dat | *.data | *.ring | *.guest | tracefile)
+		case $word in *.hrt | *.txt | *.trace | *.dat | *.data | *.ring | *.guest | *.elf | tracefile)
 			input_make "$word" || { right "$name" "the input $word cannot be made"; return; }
 			inputs="$inputs $word"
 			;;

@@ -9,6 +9,7 @@
 #include "fetch/guest_dump.h"
 #include "fetch/layout.h"
 #include "lsan.h"
+#include "symbols/code_function.h"
 #include "symbols/symbols.h"
 #include "walk.h"
 
@@ -18,6 +19,8 @@ static void names_walk(const char *path)
 {
 	struct frame frames[FRAME_INLINES_MAX];
 	struct elf_names *e;
+	struct code_function function;
+	uint8_t code[64];
 
 	if (elf_names_open(path, &e))
 		return;
@@ -32,7 +35,12 @@ static void names_walk(const char *path)
 		if (nr && frames[0].file)
 			elf_names_short_path(e, frames[0].file);
 		elf_names_symbol(e, FIRST + i * STEP);
+		if (elf_names_function(e, FIRST + i * STEP, &function))
+			elf_names_code(e, function.elf_start, code, sizeof(code));
 	}
+	if (elf_names_is_x86(e) && elf_names_function_named(e, "main", &function) &&
+	    elf_names_code(e, function.elf_start, code, sizeof(code)) > sizeof(code))
+		abort();
 	elf_names_close(e);
 }
 

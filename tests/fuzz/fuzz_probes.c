@@ -3,7 +3,7 @@
  * The executable of a VM, which another user may have made: symbols, sections, USDT notes, and code that is decoded
  * for a place to probe.
  */
-#include "collector/decoder.h"
+#include "symbols/decoder.h"
 #include "collector/elf.h"
 #include "walk.h"
 
@@ -12,6 +12,8 @@ static void code_walk(const uint8_t *code, size_t len)
 	struct decoded place;
 	uint64_t variable[4];
 	int64_t member;
+	struct decode_line lines[DECODE_LINES_BYTES];
+	uint32_t used;
 
 	for (unsigned int args = 0; args <= DECODE_ARGS_MAX; args += 3)
 		if (!decode_place(code, len, args, &place) && place.offset >= len)
@@ -23,6 +25,8 @@ static void code_walk(const uint8_t *code, size_t len)
 	decode_member(code, len, 2, 4, &member);
 	decode_variables(code, len, 0x401000, 1, variable, 4);
 	decode_is_nop5(code, len);
+	if (decode_lines(code, len, 0x401000, lines, &used) > DECODE_LINES_BYTES || used > len)
+		abort();
 }
 
 static void marks_walk(const struct elf_file *e)

@@ -78,7 +78,7 @@ c cpus
 d duration
 d debug cpu-load extract guest list list-timed memory-analyzer prof prof-flame prof-idle prof-lock prof-timed prof-wait profile wakeup-latency
 e events
-e exe cpu-load extract guest list list-timed memory-analyzer prof prof-flame prof-idle prof-lock prof-timed prof-wait profile wakeup-latency
+e exe annotate cpu-load extract guest list list-timed memory-analyzer prof prof-flame prof-idle prof-lock prof-timed prof-wait profile wakeup-latency
 f format
 f dumpfile convert-dump
 g group-by

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/decoder.h"
+#include "symbols/decoder.h"
 
 #include <cmocka.h>
 
@@ -170,6 +170,29 @@ static void hostile(void **state)
 	}
 }
 
+/* As `annotate` shows code: also what is none, and jumps by their targets' addresses. */
+static void annotated_lines(void **state)
+{
+	static struct decode_line line[DECODE_LINES_BYTES + 8];
+	static const uint8_t nops[600] = {[0 ... 599] = 0x90};
+	uint32_t used;
+
+	(void)state;
+	assert_int_equal(4, decode_lines(long_branch, 3, 0x1000, line, &used) +
+				    decode_lines(data_behind, 4, 0x1000, line + 8, &used));
+	assert_string_equal("testl %esi, %esi", line[0].text);
+	assert_int_equal(2, line[1].offset);
+	assert_string_equal(".byte 0x0f", line[1].text);
+	assert_string_equal("movq (%rdi), %rax", line[8].text);
+	assert_int_equal(4, decode_lines(looped, (size_t)(looped_end - looped), 0x1000, line,
+					 &used) - 1);
+	assert_string_equal("jne 0x1003", line[3].text);
+	assert_int_equal(DECODE_LINES_BYTES, decode_lines(nops, sizeof(nops), 0, line, &used));
+	assert_int_equal(DECODE_LINES_BYTES, used);
+	assert_int_equal(0, decode_lines(nops, 0, 0, line, &used));
+	assert_int_equal(0, used);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -183,6 +206,7 @@ int main(void)
 		cmocka_unit_test(not_code),
 		cmocka_unit_test(within_a_function),
 		cmocka_unit_test(hostile),
+		cmocka_unit_test(annotated_lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/order.h"
+#include "symbols/code_function.h"
 #include "symbols/frame_cache.h"
 #include "symbols/running_kernel.h"
 #include "symbols/symbol_map.h"
@@ -444,6 +445,43 @@ unsigned int code_maps_resolve(struct code_maps *m, uint64_t place,
 	nr = file_resolve(m, &m->file[file], place & ((1ull << PLACE_FILE_SHIFT) - 1), how, ret);
 	frame_cache_put(&m->places, place, ret, nr);
 	return nr;
+}
+
+static bool kernel_function(struct code_maps *m, uint64_t address, struct code_function *ret)
+{
+	const struct sample_resolve how = {0};
+	struct frame frame;
+
+	if (!kernel_resolve(m, address, &how, &frame))
+		return false;
+	ret->name = symbol_map_range(m->kernel, address, &ret->start, &ret->size);
+	ret->size -= ret->start;
+	ret->dso = strrchr(ret->name, '[');
+	ret->dso = ret->dso ? ret->dso : "[kernel]";
+	return true;
+}
+
+bool code_maps_function(struct code_maps *m, uint64_t place, struct code_function *ret)
+{
+	uint64_t number = place >> PLACE_FILE_SHIFT & (FILES_MAX - 1), address;
+	struct code_file *f = number < m->nr_files ? &m->file[number] : NULL;
+
+	*ret = (struct code_function){0};
+	if (is_kernel(place))
+		return kernel_function(m, place, ret);
+	if (place >> 56 != PLACES_AT >> 56 || !f)
+		return false;
+	if (!f->tried)
+		file_open(m, f);
+	if (!f->elf ||
+	    !elf_names_of_offset(f->elf, place & ((1ull << PLACE_FILE_SHIFT) - 1), &address) ||
+	    !elf_names_function(f->elf, address, ret)) {
+		f->unnamed++;
+		return false;
+	}
+	ret->dso = f->base;
+	ret->start += place - address;
+	return true;
 }
 
 void code_maps_caveats(const struct code_maps *m, struct trace_info *info)

@@ -34,6 +34,10 @@ unsigned int code_maps_resolve(struct code_maps *m, uint64_t place,
 			       const struct sample_resolve *how,
 			       struct frame ret[FRAME_INLINES_MAX]);
 
+/* The function that a place, or a kernel's address, is in; false: unknown. */
+struct code_function;
+bool code_maps_function(struct code_maps *m, uint64_t place, struct code_function *ret);
+
 /* Which files had no names, and why. */
 void code_maps_caveats(const struct code_maps *m, struct trace_info *info);
 

@@ -212,8 +212,11 @@ static int hit_weigh(struct host_profile *p, const struct hit *h, const struct r
 {
 	uint32_t path = known ? known->path : 0, root = 0;
 	struct rip_path *added;
-	int r = known ? 1 : path_make(p, h, &path);
+	int r;
 
+	if (p->opt->seen)
+		return p->opt->seen(p->opt->seen_arg, h->ev, h->is_host, h->rip);
+	r = known ? 1 : path_make(p, h, &path);
 	if (r <= 0)
 		return r;
 	r = group_of(p, h, &root);
@@ -495,7 +498,7 @@ int host_profile_end(struct host_profile *p, struct reader *r, struct host_profi
 		totals->exits = p->hits;
 	totals->unknown_ends = p->unknown_ends;
 	totals->host.counted = p->host_hits;
-	if (p->opt->maps)
+	if (p->opt->maps && !p->opt->seen)
 		code_maps_caveats(p->opt->maps, &r->info);
 	if (p->pending.refused)
 		trace_info_caveat(&r->info,

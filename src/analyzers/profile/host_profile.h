@@ -51,6 +51,10 @@ struct host_profile_options {
 	uint64_t since_ns, until_ns; /* the time window: of samples, and of the ends of exits */
 	struct frames_options frames;
 	struct calltree_options tree;
+
+	/* Is given each sample that would be counted, and there is no tree then. is_host: without `rip`. NULL: none. */
+	int (*seen)(void *arg, const struct event *ev, bool is_host, uint64_t rip);
+	void *seen_arg;
 };
 
 /* The events in the trace: counted by host_profile_count() to choose what to profile. */

@@ -282,3 +282,28 @@ unsigned int decode_variables(const uint8_t *code, size_t len, uint64_t address,
 		nr += variable_of(insn, arg, &ret[nr]);
 	return nr;
 }
+
+unsigned int decode_lines(const uint8_t *code, size_t len, uint64_t address,
+			  struct decode_line ret[DECODE_LINES_BYTES], uint32_t *ret_used)
+{
+	_cleanup_(capstone_cleanup) csh cs = 0;
+	_cleanup_(insn_cleanup) cs_insn *insn = NULL;
+	const uint8_t *p = code;
+	uint64_t at = address;
+	unsigned int nr = 0;
+
+	*ret_used = 0;
+	if (capstone_open(&cs, &insn))
+		return 0;
+	cs_option(cs, CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT);
+	cs_option(cs, CS_OPT_SKIPDATA, CS_OPT_ON);
+	while (at - address < DECODE_LINES_BYTES && cs_disasm_iter(cs, &p, &len, &at, insn)) {
+		struct decode_line *line = &ret[nr++];
+
+		line->offset = (uint32_t)(insn->address - address);
+		snprintf(line->text, sizeof(line->text), "%s%s%s", insn->mnemonic,
+			 *insn->op_str ? " " : "", insn->op_str);
+	}
+	*ret_used = (uint32_t)(at - address);
+	return nr;
+}

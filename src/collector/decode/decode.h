@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What machine code shows: the cheapest site for a user probe, members and variables that a function uses. */
+/* What machine code shows: sites for user probes, members and variables that a function uses, its instructions. */
 #ifndef HOSTRACE_DECODE_H
 #define HOSTRACE_DECODE_H
 
@@ -48,19 +48,44 @@ int decode_member(const uint8_t *code, size_t len, unsigned int arg, unsigned in
 unsigned int decode_variables(const uint8_t *code, size_t len, uint64_t address, unsigned int arg,
 			      uint64_t *ret, unsigned int max);
 
+enum {
+	DECODE_LINES_BYTES = 512, /* of code, for one decode_lines() */
+	DECODE_TEXT_MAX = 196, /* more than any that libcapstone prints */
+};
+
+struct decode_line {
+	uint32_t offset; /* from the begin of the code */
+	char text[DECODE_TEXT_MAX]; /* AT&T syntax, as objdump and perf print it */
+};
+
+/*
+ * The instructions that begin in the first DECODE_LINES_BYTES of the code, which is linked at `address`. What is no
+ * instruction is printed as ".byte". Returns their number, at most DECODE_LINES_BYTES; *ret_used: their bytes.
+ */
+unsigned int decode_lines(const uint8_t *code, size_t len, uint64_t address,
+			  struct decode_line ret[DECODE_LINES_BYTES], uint32_t *ret_used);
+
 /* ---- hostrace-decode ---- */
 
 /*
  * Messages of base/helper.h: the helper first says that it is ready, or why not (text). Then a question,
- * followed by the code, is answered by one answer.
+ * followed by the code, is answered by one answer; DECODE_LINES by
+ * DECODE_TEXT: the bytes that were decoded (u32), and the lines.
  */
-enum { DECODE_READY = 1, DECODE_QUESTION, DECODE_ANSWER };
+enum { DECODE_READY = 1, DECODE_QUESTION, DECODE_ANSWER, DECODE_TEXT };
 enum { DECODE_VARIABLES_MAX = 32 };
 
 struct decode_question {
-	enum { DECODE_PLACE, DECODE_AT, DECODE_WITHIN, DECODE_MEMBER, DECODE_VARIABLES } what;
+	enum {
+		DECODE_PLACE,
+		DECODE_AT,
+		DECODE_WITHIN,
+		DECODE_MEMBER,
+		DECODE_VARIABLES,
+		DECODE_LINES
+	} what;
 	unsigned int arg, bytes; /* arg: of DECODE_PLACE the number of arguments */
-	uint64_t address; /* of DECODE_WITHIN the offset */
+	uint64_t address; /* of the code; of DECODE_WITHIN the offset */
 };
 
 struct decode_answer {

@@ -29,8 +29,23 @@ static int decode(const struct decode_question *q, const uint8_t *code, size_t l
 		ret->nr_variables = decode_variables(code, len, q->address, q->arg, ret->variable,
 						     DECODE_VARIABLES_MAX);
 		return 0;
+	case DECODE_LINES:
+		break;
 	}
 	return -EPROTO;
+}
+
+static int lines_reply(const struct decode_question *q, const uint8_t *code, size_t len)
+{
+	uint8_t reply[HELPER_MESSAGE_MAX];
+	struct decode_line line[DECODE_LINES_BYTES];
+	uint32_t used;
+	unsigned int nr = decode_lines(code, len, q->address, line, &used);
+
+	_Static_assert(sizeof(used) + sizeof(line) <= HELPER_MESSAGE_MAX, "one message");
+	memcpy(reply, &used, sizeof(used));
+	memcpy(reply + sizeof(used), line, nr * sizeof(*line));
+	return helper_reply(DECODE_TEXT, reply, sizeof(used) + nr * sizeof(*line));
 }
 
 static int decode_request(uint32_t kind, const uint8_t *data, size_t len)
@@ -41,6 +56,8 @@ static int decode_request(uint32_t kind, const uint8_t *data, size_t len)
 	if (kind != DECODE_QUESTION || len < sizeof(q))
 		return -EPROTO;
 	memcpy(&q, data, sizeof(q));
+	if (q.what == DECODE_LINES)
+		return lines_reply(&q, data + sizeof(q), len - sizeof(q));
 	a.err = decode(&q, data + sizeof(q), len - sizeof(q), &a);
 	return helper_reply(DECODE_ANSWER, &a, sizeof(a));
 }

@@ -9,6 +9,7 @@
 #include "commands/common/baseline_table.h"
 #include "commands/common/columns.h"
 #include "commands/common/guest_tables.h"
+#include "output/annotate_report.h"
 #include "output/blame_report.h"
 #include "output/diff_report.h"
 #include "output/downtime_report.h"
@@ -36,6 +37,7 @@ static const struct table_def *const tables[] = {
 	&interrupt_timers_table,
 	&downtime_table,
 	&elements_table,
+	&annotate_table,
 	&heap_table,
 	&heap_functions_table,
 	&heap_mismatches_table,

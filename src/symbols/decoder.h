@@ -23,6 +23,13 @@ int decoder_within(struct helper *h, const uint8_t *code, size_t len, uint64_t o
 int decoder_member(struct helper *h, const uint8_t *code, size_t len, unsigned int arg,
 		   unsigned int bytes, int64_t *ret);
 
+/*
+ * Calls `line` for each instruction of code that is linked at `address`: its offset and text. 0; what `line` returned;
+ * -errno with the error message set.
+ */
+int decoder_lines(struct helper *h, const uint8_t *code, size_t len, uint64_t address,
+		  int (*line)(void *arg, size_t offset, const char *text), void *arg);
+
 /* `ret` has DECODE_VARIABLES_MAX addresses. */
 unsigned int decoder_variables(struct helper *h, const uint8_t *code, size_t len, uint64_t address,
 			       unsigned int arg, uint64_t *ret);

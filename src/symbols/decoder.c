@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "collector/decoder.h"
+#include "symbols/decoder.h"
 
 int decoder_start(struct helper *h)
 {
@@ -119,6 +119,51 @@ unsigned int decoder_variables(struct helper *h, const uint8_t *code, size_t len
 		return 0;
 	memcpy(ret, a.variable, a.nr_variables * sizeof(*ret));
 	return a.nr_variables;
+}
+
+static int lines_call(const uint8_t *reply, size_t len, size_t base,
+		      int (*line)(void *arg, size_t offset, const char *text), void *arg)
+{
+	struct decode_line l;
+	int err = 0;
+
+	for (size_t at = 0; at < len && !err; at += sizeof(l)) {
+		if (len - at < sizeof(l))
+			return fail(-EPIPE, "hostrace-decode: an answer of %zu bytes", len);
+		memcpy(&l, reply + at, sizeof(l));
+		l.text[sizeof(l.text) - 1] = '\0';
+		err = line(arg, base + l.offset, l.text);
+	}
+	return err;
+}
+
+int decoder_lines(struct helper *h, const uint8_t *code, size_t len, uint64_t address,
+		  int (*line)(void *arg, size_t offset, const char *text), void *arg)
+{
+	uint8_t reply[HELPER_MESSAGE_MAX];
+	struct helper_head head;
+	int err = decoder_check(h);
+
+	for (size_t at = 0, next; at < len && !err; at = next) {
+		const struct decode_question q = {.what = DECODE_LINES, .address = address + at};
+		size_t left = len - at, room = DECODE_LINES_BYTES + DECODE_INSN_MAX;
+
+		err = question_send(h, &q, code + at, left < room ? left : room);
+		if (!err)
+			err = helper_receive(h, &head, reply);
+		if (err)
+			break;
+		if (head.kind != DECODE_TEXT || head.len < sizeof(uint32_t)) {
+			helper_stop(h);
+			return fail(-EPIPE, "hostrace-decode: an answer of %u bytes", head.len);
+		}
+		uint32_t used;
+
+		memcpy(&used, reply, sizeof(used));
+		next = used && used <= left ? at + used : len;
+		err = lines_call(reply + sizeof(used), head.len - sizeof(used), at, line, arg);
+	}
+	return err;
 }
 
 bool decode_is_nop5(const uint8_t *code, size_t len)
