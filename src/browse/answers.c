@@ -8,6 +8,9 @@
  *	GET /find?text=&after=&track=	where the next item begins whose name or state has this text
  *	GET /timeline.svg?from=&to=	what `hostrace timeline -f svg --since FROM --until TO` writes
  *	GET /report/NAME?from=&to=	what `hostrace NAME -f json --since FROM --until TO` prints
+ *	GET /notes			marks and notes
+ *	POST /notes/add?from=&to=&text=	... with this one
+ *	POST /notes/delete?from=&to=&text=	... without it
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,6 +20,7 @@
 #include "base/units.h"
 #include "browse/answers.h"
 #include "browse/find.h"
+#include "browse/notes.h"
 #include "browse_page.h"
 #include "event/losses.h"
 #include "output/palette.h"
@@ -299,7 +303,60 @@ static int window_answer(struct browse *b, const struct parameters *p, struct br
 	return err;
 }
 
+/* ---- /notes ---- */
+
+static int notes_answer(const struct browse *b, struct browse_answer *a)
+{
+	json_t *list = NULL;
+	int err = b->notes ? notes_read(b->notes, &list)
+			   : fail(-ENOTSUP, "there is no file next to which notes can be saved");
+
+	return answer_json(a, 200,
+			   json_pack("{s:o,s:o,s:o}", "file",
+				     b->notes ? json_text(b->notes) : json_null(), "notes",
+				     list ?: json_array(), "error",
+				     err ? json_text(error_text()) : json_null()));
+}
+
+static int notes_change(const struct browse *b, const struct parameters *p, bool adds,
+			struct browse_answer *a)
+{
+	struct note note = {.from_ns = p->from_ns, .to_ns = p->to_ns, .text = p->text};
+	json_t *list = NULL;
+	int err;
+
+	if (!b->notes)
+		return answer_error(a, 409, "there is no file next to which notes can be saved");
+	if (!note.text)
+		return answer_error(a, 400, "missing text");
+	err = adds ? notes_add(b->notes, &note, &list) : notes_delete(b->notes, &note, &list);
+	json_decref(list);
+	if (err == -EINVAL)
+		return answer_error(a, 400, error_text());
+	if (err)
+		return answer_error(a, 409, error_text());
+	return notes_answer(b, a);
+}
+
 /* ---- public ---- */
+
+static int wrong_answer(const struct parameters *p, struct browse_answer *a)
+{
+	return answer_json(a, 400,
+			   json_pack("{s:o}", "error", json_sprintf("invalid %s", p->wrong)));
+}
+
+int browse_change(struct browse *b, const char *request, size_t len, struct browse_answer *ret)
+{
+	const char *end = request + len, *path = text_next(&request, end);
+	struct parameters p = parameters_of(b, request, end);
+	bool adds = path && !strcmp(path, "notes/add");
+
+	*ret = (struct browse_answer){0};
+	if (!adds && (!path || strcmp(path, "notes/delete")))
+		return answer_error(ret, 405, "only GET and HEAD");
+	return p.wrong ? wrong_answer(&p, ret) : notes_change(b, &p, adds, ret);
+}
 
 int browse_answer(struct browse *b, const char *request, size_t len, struct browse_answer *ret)
 {
@@ -320,10 +377,11 @@ int browse_answer(struct browse *b, const char *request, size_t len, struct brow
 				   sizeof(browse_style));
 	if (!strcmp(path, "tracks"))
 		return tracks_answer(b, ret);
+	if (!strcmp(path, "notes"))
+		return notes_answer(b, ret);
 	p = parameters_of(b, request, end);
 	if (p.wrong)
-		return answer_json(ret, 400, json_pack("{s:o}", "error",
-						       json_sprintf("invalid %s", p.wrong)));
+		return wrong_answer(&p, ret);
 	if (!strcmp(path, "window"))
 		return window_answer(b, &p, ret);
 	if (!strcmp(path, "timeline.svg"))

@@ -35,9 +35,11 @@ struct browse;
 
 /*
  * Reads the inputs of `set`, which is not open. `options`: with them and a time window a command prints the same. Both
- * are borrowed until browse_close(). 0 or -errno with the error message set.
+ * are borrowed until browse_close(), as `notes`, the file of notes; NULL: there is none. 0 or -errno with the error
+ * message set.
  */
-int browse_open(struct input_set *set, const char *options, struct browse **ret);
+int browse_open(struct input_set *set, const char *options, const char *notes,
+		struct browse **ret);
 void browse_close(struct browse *b);
 
 /* Times of a window count from the trace's start. */
@@ -71,5 +73,8 @@ struct browse_answer {
  * them. What cannot be answered is an answer as well, with its message. -ENOMEM with the error message set.
  */
 int browse_answer(struct browse *b, const char *request, size_t len, struct browse_answer *ret);
+
+/* The same of what changes notes. */
+int browse_change(struct browse *b, const char *request, size_t len, struct browse_answer *ret);
 
 #endif

@@ -34,9 +34,9 @@ function timeParse(text) {
 	return m ? Math.round(Number(m[1]) * {s: 1e9, ms: 1e6, us: 1e3, ns: 1}[m[2] || 's']) : NaN;
 }
 
-async function ask(path, parameters) {
+async function ask(path, parameters, method) {
 	const query = parameters ? '?' + new URLSearchParams(parameters) : '';
-	const answer = await fetch(path + query, {cache: 'no-store'}).catch(() => null);
+	const answer = await fetch(path + query, {cache: 'no-store', method: method || 'GET'}).catch(() => null);
 	if (!answer)
 		throw new Error("'hostrace view' does not answer: it has ended, or the connection to it");
 	const data = await answer.json();
@@ -112,7 +112,7 @@ function show(from, to) {
 	const span = Math.min(Math.max(to - from, spanMin()), limits[1] - limits[0]);
 	from = Math.min(Math.max(from, limits[0]), limits[1] - span);
 	view = [from, from + span];
-	history.replaceState(null, '', '#t=' + Math.round(view[0]) + '-' + Math.round(view[1]));
+	history.replaceState(null, '', '#t=' + Math.round(view[0]) + '-' + Math.round(view[1]) + (noteChosen ? '&note=' + noteChosen : ''));
 	byId('svg').href = 'timeline.svg?' + new URLSearchParams({from: Math.floor(view[0]), to: Math.ceil(view[1])});
 	byId('from').value = timeText(view[0], span / 1000);
 	byId('to').value = timeText(view[1], span / 1000);

@@ -226,6 +226,7 @@ function draw() {
 		c.font = '12px system-ui, sans-serif';
 	}
 	lossesDraw(c, height);
+	notesDraw(c, height);
 	chosenDraw(c);
 	brushDraw(c, height);
 }

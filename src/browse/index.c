@@ -193,7 +193,7 @@ int browse_files_check(const struct browse *b)
 	return 0;
 }
 
-int browse_open(struct input_set *set, const char *options, struct browse **ret)
+int browse_open(struct input_set *set, const char *options, const char *notes, struct browse **ret)
 {
 	struct browse *b = calloc(1, sizeof(*b));
 	int err;
@@ -203,6 +203,7 @@ int browse_open(struct input_set *set, const char *options, struct browse **ret)
 		return fail(-ENOMEM, "out of memory");
 	b->set = set;
 	b->options = options;
+	b->notes = notes;
 	b->pass = (struct browse_pass){.slice = index_slice, .arg = b};
 	b->query = (struct query){.command = "view", .input = set->options, .of = &b->pass};
 	files_note(b);

@@ -36,7 +36,7 @@ struct browse_file {
 
 struct browse {
 	struct input_set *set; /* borrowed */
-	const char *options;   /* borrowed */
+	const char *options, *notes; /* borrowed */
 	struct bands *bands;
 	struct query query;
 	struct browse_pass pass;

@@ -28,7 +28,7 @@ function pointerDown(event) {
 
 function hover(x, y) {
 	const under = hit(x, y);
-	status(under ? under.name + (under.items.length ? ': ' + under.items.slice(0, 6).map(itemText).join('; ') : '') + lossText(x) : '');
+	status(under ? under.name + (under.items.length ? ': ' + under.items.slice(0, 6).map(itemText).join('; ') : '') + lossText(x) + noteText(x) : '');
 }
 
 function pointerMove(event) {
@@ -75,7 +75,10 @@ function pointerUp(event) {
 		reports(...ends);
 	} else if (!moved) {
 		brush = null;
-		click(x, y);
+		if (event.altKey)
+			markAsk(nsAt(x));
+		else
+			click(x, y);
 	}
 	draw();
 }
@@ -120,6 +123,7 @@ const KEYS = {
 	s: () => zoomAt(middle(), 2), '-': () => zoomAt(middle(), 2), 0: () => show(...limits),
 	arrowup: () => trackStep(-1), arrowdown: () => trackStep(1), '[': () => itemStep(-1), ']': () => itemStep(1),
 	r: () => reports(...view), enter: () => chosen && chosen.item && detailsShow(),
+	m: () => markAsk(chosen && chosen.item ? chosen.item.s : middle()), n: noteOfChosen,
 	'/': () => byId('text').focus()
 };
 
@@ -187,6 +191,11 @@ function listen() {
 	on('left', KEYS.a);
 	on('right', KEYS.d);
 	on('reports', KEYS.r);
+	on('mark', KEYS.m);
+	on('note', KEYS.n);
+	on('note-item', KEYS.n);
+	on('note-of-range', () => noteAsk(...range));
+	noteFormListen();
 	on('theme', () => themeSet(document.documentElement.dataset.theme !== 'dark'));
 	byId('from').addEventListener('change', inputsRead);
 	byId('to').addEventListener('change', inputsRead);
@@ -199,9 +208,12 @@ function listen() {
 	matchMedia('print').addEventListener('change', draw);
 }
 
-// The window that the page's address names, or everything.
+// The window that the page's address names, or everything; and its note.
 function addressRead() {
-	const link = /^#t=(\d+)-(\d+)$/.exec(location.hash);
+	const link = /^#t=(\d+)-(\d+)(?:&note=(\d+-\d+))?$/.exec(location.hash);
+	noteChosen = link && link[3] || '';
+	for (const row of byId('marks-list').children)
+		row.className = row.dataset.note === noteChosen ? 'chosen' : '';
 	show(...(link ? [Number(link[1]), Number(link[2])] : limits));
 }
 
@@ -224,4 +236,5 @@ async function start() {
 	themeSet(matchMedia('(prefers-color-scheme: dark)').matches);
 	listen();
 	addressRead();
+	await ask('notes').then(notesTake).catch(error => status('error: ' + error.message));
 }

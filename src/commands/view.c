@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,6 +49,7 @@ struct view_server {
 	struct input_set *set;
 	struct browse *browse;
 	char *options; /* of the commands that print what the page has */
+	char *notes;   /* the file of notes; NULL: no file is read */
 	char token[2 * TOKEN_BYTES + 1], url[URL_BYTES];
 	char *message;
 	int signals;
@@ -158,7 +160,7 @@ static int recording_read(struct view_server *v)
 	sigprocmask(SIG_BLOCK, NULL, &signals);
 	sigprocmask(SIG_UNBLOCK, &signals, NULL);
 	command_progress();
-	err = browse_open(v->set, v->options ?: "", &v->browse);
+	err = browse_open(v->set, v->options ?: "", v->notes, &v->browse);
 	temporary_pause();
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	temporary_remove(v->socket.path);
@@ -176,7 +178,7 @@ static int view_start(struct view_server *v)
 		err = opener_start(v);
 	command_confine_sends();
 	if (!err)
-		err = command_confine(v->socket.path);
+		err = command_confine_two(v->socket.path, v->notes, NULL);
 	if (!err)
 		err = input_make(true, &v->set);
 	return err ? err : recording_read(v);
@@ -200,10 +202,12 @@ static int view_request(struct view_server *v)
 	struct helper_head head;
 	int err = helper_receive(&v->httpd, &head, v->message);
 
-	if (!err && head.kind != HTTPD_ASKED)
+	if (!err && head.kind != HTTPD_ASKED && head.kind != HTTPD_POSTED)
 		err = fail(-EPROTO, "hostrace-httpd sent an unknown message %u", head.kind);
-	if (!err)
+	if (!err && head.kind == HTTPD_ASKED)
 		err = browse_answer(v->browse, v->message, head.len, &answer);
+	else if (!err)
+		err = browse_change(v->browse, v->message, head.len, &answer);
 	if (!err)
 		err = head_send(v, &answer);
 	if (!err)
@@ -244,6 +248,21 @@ static void address_print(struct view_server *v)
 		command_note("warning: the browser is not opened: %s", strerror(errno));
 }
 
+/* "vm.hrt.notes" next to the first input, which may be a folder. NULL: it is a pipe, or there is no memory. */
+static char *notes_path(const char *input)
+{
+	size_t len = strlen(input);
+	struct stat st;
+	char *path;
+
+	while (len > 1 && input[len - 1] == '/')
+		len--;
+	if (!strncmp(input, "/dev/", 5) || !strncmp(input, "/proc/", 6) || stat(input, &st) ||
+	    !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+		return NULL;
+	return asprintf(&path, "%.*s.notes", (int)len, input) < 0 ? NULL : path;
+}
+
 static int cmd_view(int argc, char **argv)
 {
 	struct view_server v = {.signals = -1, .opener = -1};
@@ -256,6 +275,7 @@ static int cmd_view(int argc, char **argv)
 	if (!input_given.files.nr)
 		input_add_file(INPUT_DEFAULT);
 	v.options = input_line_without_times();
+	v.notes = notes_path(input_given.files.item[0]);
 	err = view_start(&v);
 	if (!err)
 		address_print(&v);
@@ -266,6 +286,7 @@ static int cmd_view(int argc, char **argv)
 	browse_close(v.browse);
 	input_set_close(v.set);
 	free(v.options);
+	free(v.notes);
 	free(v.message);
 	close(v.signals);
 	close(v.opener);

@@ -17,6 +17,7 @@
  *	          <-     HTTPD_WANTED    a page is asked for; one byte: enum metric_format
  *	          <-     HTTPD_ASKED     with a token, instead: PATH, then names and values of its parameters, each with
  *	                                 its NUL
+ *	          <-     HTTPD_POSTED    the same of POST, whose body is ignored
  *	HTTPD_HEAD       ->              the answer's status, two bytes, and its content type, with its NUL
  *	HTTPD_PART       ->              bytes of it, at most HELPER_MESSAGE_MAX at a time
  *	HTTPD_END        ->
@@ -36,6 +37,7 @@ enum {
 	HTTPD_FAILED,
 	HTTPD_WANTED,
 	HTTPD_ASKED,
+	HTTPD_POSTED,
 	HTTPD_HEAD,
 	HTTPD_PART,
 	HTTPD_END,

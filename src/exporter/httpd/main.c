@@ -225,10 +225,11 @@ struct asked_answer {
 	char type[64];
 };
 
-static int asked_receive(struct server *s, size_t len, struct asked_answer *ret)
+static int asked_receive(struct server *s, unsigned int kind, size_t len,
+			 struct asked_answer *ret)
 {
 	struct helper_head head;
-	int err = helper_reply(HTTPD_ASKED, s->message, len);
+	int err = helper_reply(kind, s->message, len);
 
 	if (!err)
 		err = helper_request(&head, s->message);
@@ -240,7 +241,8 @@ static int asked_receive(struct server *s, size_t len, struct asked_answer *ret)
 	return parts_receive(s, err);
 }
 
-static enum MHD_Result asked_reply(struct server *s, struct MHD_Connection *c, const char *path)
+static enum MHD_Result asked_reply(struct server *s, struct MHD_Connection *c, unsigned int kind,
+				   const char *path)
 {
 	struct asked_answer answer;
 	struct MHD_Response *r = NULL;
@@ -251,7 +253,7 @@ static enum MHD_Result asked_reply(struct server *s, struct MHD_Connection *c, c
 				  "the address that 'hostrace view' printed has a token\n");
 	if (len < 0)
 		return text_reply(c, MHD_HTTP_URI_TOO_LONG, "the request is too long\n");
-	if (!asked_receive(s, (size_t)len, &answer))
+	if (!asked_receive(s, kind, (size_t)len, &answer))
 		r = MHD_create_response_from_buffer(s->len, s->page, MHD_RESPMEM_MUST_FREE);
 	if (!r) {
 		free(s->page);
@@ -364,10 +366,12 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 	connections_answer(&s->connections, c, path || (login == LOGIN_FINE && s->passwords));
 	if (login != LOGIN_FINE)
 		return password_reply(c, login);
+	if (s->token && !strcmp(method, MHD_HTTP_METHOD_POST))
+		return asked_reply(s, c, HTTPD_POSTED, path);
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
 		return text_reply(c, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n");
 	if (s->token)
-		return asked_reply(s, c, path);
+		return asked_reply(s, c, HTTPD_ASKED, path);
 	if (strcmp(url, "/") && strcmp(url, "/metrics"))
 		return text_reply(c, MHD_HTTP_NOT_FOUND, "no such page; try /metrics\n");
 	page = !url[1] ? front_response(s)
