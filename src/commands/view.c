@@ -163,7 +163,6 @@ static int recording_read(struct view_server *v)
 	err = browse_open(v->set, v->options ?: "", v->notes, &v->browse);
 	temporary_pause();
 	sigprocmask(SIG_BLOCK, &signals, NULL);
-	temporary_remove(v->socket.path);
 	return err;
 }
 
@@ -196,6 +195,30 @@ static int head_send(struct view_server *v, const struct browse_answer *a)
 	return helper_send(&v->httpd, HTTPD_HEAD, v->message, sizeof(status) + len);
 }
 
+static void end_now(void)
+{
+	temporary_delete_all();
+	_exit(EXIT_FINE);
+}
+
+/* A signal ends the process also while an answer is made, which may take minutes. hostrace-httpd ends by itself. */
+static int answer_make(struct view_server *v, const struct helper_head *head,
+		       struct browse_answer *answer)
+{
+	sigset_t blocked;
+	int err;
+
+	temporary_before_end(end_now);
+	sigprocmask(SIG_BLOCK, NULL, &blocked);
+	sigprocmask(SIG_UNBLOCK, &blocked, NULL);
+	err = head->kind == HTTPD_ASKED
+		      ? browse_answer(v->browse, v->message, head->len, answer)
+		      : browse_change(v->browse, v->message, head->len, answer);
+	temporary_pause();
+	sigprocmask(SIG_BLOCK, &blocked, NULL);
+	return err;
+}
+
 static int view_request(struct view_server *v)
 {
 	struct browse_answer answer = {0};
@@ -204,10 +227,8 @@ static int view_request(struct view_server *v)
 
 	if (!err && head.kind != HTTPD_ASKED && head.kind != HTTPD_POSTED)
 		err = fail(-EPROTO, "hostrace-httpd sent an unknown message %u", head.kind);
-	if (!err && head.kind == HTTPD_ASKED)
-		err = browse_answer(v->browse, v->message, head.len, &answer);
-	else if (!err)
-		err = browse_change(v->browse, v->message, head.len, &answer);
+	if (!err)
+		err = answer_make(v, &head, &answer);
 	if (!err)
 		err = head_send(v, &answer);
 	if (!err)
@@ -281,6 +302,7 @@ static int cmd_view(int argc, char **argv)
 		address_print(&v);
 	if (!err)
 		err = view_loop(&v);
+	temporary_remove(v.socket.path);
 	exporter_socket_remove(&v.socket);
 	helper_stop(&v.httpd);
 	browse_close(v.browse);

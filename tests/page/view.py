@@ -171,6 +171,21 @@ def test_options(trace, work):
     tap.ok(view.stop() == 0 and not os.path.exists(path), "... whose file is removed")
 
 
+def test_ended_by_signal(trace, work):
+    """While a report is made, which takes much longer."""
+    for how in (signal.SIGINT, signal.SIGTERM):
+        path = os.path.join(work, "ended.sock")
+        view = View(trace, "--socket", path)
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(path)
+            s.sendall(("GET %sreport/blame HTTP/1.0\r\n\r\n" % view.path.split()[0]).encode())
+            time.sleep(0.3)
+            begun = time.time()
+            status = view.stop(how)
+        tap.ok(status == 0 and time.time() - begun < 1 and not os.path.exists(path), "%s during a report: it ends at once" % how.name,
+               (status, time.time() - begun, os.path.exists(path)))
+
+
 def test_opener(trace, work):
     """xdg-open gets a file that only the user can read, not the token. Root opens no browser."""
     opened = os.path.join(work, "opened")
@@ -717,6 +732,7 @@ def main():
         timeline = case("timeline/trace.txt")
         try:
             test_who_may_ask(timeline)
+            test_ended_by_signal(long_trace, work)
             test_options(timeline, work)
             for name in ("timeline", "blame-causes", "virtio-stages", "sched"):
                 test_answers(case(name + "/trace.txt"), name)
