@@ -7,6 +7,7 @@
  *	GET /window?from=&to=&width=	its slices and bands in a window
  *	GET /find?text=&after=&track=	where the next item begins whose name or state has this text
  *	GET /timeline.svg?from=&to=	what `hostrace timeline -f svg --since FROM --until TO` writes
+ *	GET /window.hrt?from=&to=	what `hostrace import --since FROM --until TO` writes
  *	GET /report/NAME?from=&to=	what `hostrace NAME -f json --since FROM --until TO` prints
  *	GET /notes			marks and notes
  *	POST /notes/add?from=&to=&text=	... with this one
@@ -288,6 +289,27 @@ static int svg_answer(const struct browse *b, const struct parameters *p, struct
 	return answer_error(a, 500, error_text());
 }
 
+/* ---- /window.hrt ---- */
+
+static int export_answer(const struct browse *b, const struct parameters *p,
+			 struct browse_answer *a)
+{
+	_cleanup_input_set_ struct input_set *set = NULL;
+	struct input_options options = *b->set->options;
+	int err;
+
+	window_set(b, p, &options);
+	err = inputs_open(&options, false, &set);
+	if (!err)
+		err = browse_export(set, a);
+	if (!err && !(err = browse_files_check(b)))
+		return 0;
+	if (a->file)
+		fclose(a->file);
+	*a = (struct browse_answer){0};
+	return answer_error(a, err == -EFBIG ? 413 : 500, error_text());
+}
+
 /* ---- /window ---- */
 
 static int window_answer(struct browse *b, const struct parameters *p, struct browse_answer *a)
@@ -386,6 +408,8 @@ int browse_answer(struct browse *b, const char *request, size_t len, struct brow
 		return window_answer(b, &p, ret);
 	if (!strcmp(path, "timeline.svg"))
 		return svg_answer(b, &p, ret);
+	if (!strcmp(path, "window.hrt"))
+		return export_answer(b, &p, ret);
 	if (!strcmp(path, "find"))
 		return find_answer(b, &p, ret);
 	p.report = strncmp(path, "report/", 7) ? "" : path + 7;

@@ -16,6 +16,9 @@
 int browse_window_json(const struct browse *b, const struct browse_window *w,
 		       struct browse_answer *ret);
 
+/* What `hostrace import` writes of a set that is not open. 0 or -errno with the error message set. */
+int browse_export(struct input_set *set, struct browse_answer *ret);
+
 struct browse_report_def {
 	const char *name; /* of the command */
 	const struct report_ops *ops;

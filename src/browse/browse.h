@@ -22,6 +22,7 @@ enum {
 	BROWSE_READ_ITEMS_MAX = 1 << 17, /* of a window that is read: what takes 0.1 s */
 	BROWSE_LOSSES_MAX = 4096,
 	BROWSE_WIDTH_MAX = 8192, /* pixels */
+	BROWSE_EXPORT_MAX = 192 << 20, /* bytes of a window's recording, and a chunk */
 };
 
 /* Events of a type that are missing on a CPU: `lost`, or of an unknown number, `gap`. */
@@ -66,6 +67,7 @@ struct browse_answer {
 	const char *type;    /* of its content */
 	char *text;	     /* malloc()ed */
 	size_t len;
+	FILE *file;	     /* its content, instead of `text`; to be closed */
 };
 
 /*

@@ -34,15 +34,23 @@ function timeParse(text) {
 	return m ? Math.round(Number(m[1]) * {s: 1e9, ms: 1e6, us: 1e3, ns: 1}[m[2] || 's']) : NaN;
 }
 
-async function ask(path, parameters, method) {
+async function askAny(path, parameters, method) {
 	const query = parameters ? '?' + new URLSearchParams(parameters) : '';
 	const answer = await fetch(path + query, {cache: 'no-store', method: method || 'GET'}).catch(() => null);
 	if (!answer)
 		throw new Error("'hostrace view' does not answer: it has ended, or the connection to it");
-	const data = await answer.json();
 	if (!answer.ok)
-		throw new Error(data.error || String(answer.status));
-	return data;
+		throw new Error((await answer.json().catch(() => ({}))).error || String(answer.status));
+	return answer;
+}
+
+const ask = async (...what) => (await askAny(...what)).json();
+const askFile = async (...what) => (await askAny(...what)).blob();
+
+// Of the command that reads the same; the whole recording needs none.
+function windowOptions(from, to) {
+	return (info.options ? ' ' + info.options : '') + (from ? ' --since ' + from + 'ns' : '') +
+		(to < limits[1] || info.until_given ? ' --until ' + to + 'ns' : '');
 }
 
 function objects(list, length, make) {

@@ -154,7 +154,8 @@ static int index_make(struct browse *b)
 	       sizeof(browse_index(b)->d.guest));
 	bands_end(b->bands);
 	b->start_ns = b->set->reader->info.start_ns;
-	b->end_ns = input_set_end_ns(b->set) + 1; /* the first ns that is not in it */
+	b->end_ns = input_set_end_ns(b->set); /* then the first ns that is not in it */
+	b->end_ns += b->end_ns < b->set->until_ns;
 	if (b->bands->nr_slices && b->bands->until_ns > b->end_ns)
 		b->end_ns = b->bands->until_ns;
 	return b->end_ns <= INT64_MAX

@@ -138,9 +138,7 @@ async function reports(from, to) {
 	const tables = byId('tables'), made = document.createElement('div');
 	byId('range').hidden = false;
 	byId('range-about').textContent = duration(mine[1] - mine[0]) + ' from ' + timeText(mine[0], 1) +
-		': what hostrace exits, blame and sched print' + (info.options ? ' ' + info.options : '') +
-		(mine[0] ? ' --since ' + mine[0] + 'ns' : '') +
-		(mine[1] < limits[1] || info.until_given ? ' --until ' + mine[1] + 'ns' : '');
+		': what hostrace exits, blame and sched print' + windowOptions(...mine);
 	tables.textContent = 'reading \u2026';
 	busy(1);
 	await reportAdd(made, ...mine, 'r-exits', 'exits', 'Exits', a => a.rows);

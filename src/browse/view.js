@@ -192,6 +192,8 @@ function listen() {
 	on('right', KEYS.d);
 	on('reports', KEYS.r);
 	on('mark', KEYS.m);
+	on('png', pngSave);
+	on('hrt', recordingSave);
 	on('note', KEYS.n);
 	on('note-item', KEYS.n);
 	on('note-of-range', () => noteAsk(...range));

@@ -195,6 +195,23 @@ static int head_send(struct view_server *v, const struct browse_answer *a)
 	return helper_send(&v->httpd, HTTPD_HEAD, v->message, sizeof(status) + len);
 }
 
+/* In parts: it may be large. */
+static int file_send(struct view_server *v, FILE *file)
+{
+	ssize_t len;
+	int err = 0;
+
+	for (off_t at = 0; !err; at += len) {
+		len = pread(fileno(file), v->message, HELPER_MESSAGE_MAX, at);
+		if (len < 0)
+			return fail(-errno, "temporary file: %s", strerror(errno));
+		if (!len)
+			return helper_send(&v->httpd, HTTPD_END, NULL, 0);
+		err = helper_send(&v->httpd, HTTPD_PART, v->message, (size_t)len);
+	}
+	return err;
+}
+
 static void end_now(void)
 {
 	temporary_delete_all();
@@ -232,8 +249,11 @@ static int view_request(struct view_server *v)
 	if (!err)
 		err = head_send(v, &answer);
 	if (!err)
-		err = exporter_page_send(&v->httpd, answer.text, answer.len);
+		err = answer.file ? file_send(v, answer.file)
+				  : exporter_page_send(&v->httpd, answer.text, answer.len);
 	free(answer.text);
+	if (answer.file)
+		fclose(answer.file);
 	return err;
 }
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`hostrace view`: who may ask, what the server answers, its notes, and its page in a real browser. Its figures are those of
+"""`hostrace view`: who may ask, what the server answers, and its page in a real browser; view_files.py
+has what is kept in files. Its figures are those of
 `timeline -f json` and of the reports in the same window, also of a recording that is longer than the index. TAP."""
 import atexit
 import csv
@@ -333,6 +334,14 @@ def test_replaced(trace, other, work):
         view.stop()
 
 
+def test_opened_until(trace):
+    """The window ends where the view was opened until: an event of that moment is not in it."""
+    view = View(trace, "--no-browser", "--until", "300us")
+    tap.same(view.get("tracks")["to_ns"], 300_000, "the view ends at --until")
+    tap.same(view.get("report/exits")["rows"], answer(trace, "exits", "--until", "300us")["rows"], "... and a report without to=")
+    view.stop()
+
+
 def items_named(trace, text, *options):
     """Where the items begin whose state or name has the text, in timeline's answer. After the trace's start."""
     start = answer(trace, "info")["result"]["start_ns"]
@@ -550,108 +559,6 @@ def test_ended(browser, trace):
     tap.same([c for c in foreign(browser, view) if "ERR_CONNECTION_REFUSED" not in c], [], "... no exception")
 
 
-def notes_shown(browser):
-    return browser.run("[...document.querySelectorAll('#marks-list li')].map(l => l.dataset.note + ' ' + l.childNodes[1].textContent.trim())")
-
-
-def note_save(browser, text):
-    browser.run("(i => { i.value = %s; i.form.requestSubmit(); })(document.getElementById('note-text'))" % json.dumps(text))
-    browser.wait("document.getElementById('note-form').hidden")
-    ready(browser)
-
-
-def test_notes(browser, trace, work):
-    """Made by key and by click, listed, kept in a file, linked, deleted; whatever they say is text."""
-    path = shutil.copy(trace, os.path.join(work, "<b>noted.txt"))
-    kept = path + ".notes"
-    view = View(path, "--no-browser")
-    page_open(browser, view)
-    tap.ok(browser.run("document.getElementById('marks').hidden") and not os.path.exists(kept), "page: no notes, no file of them")
-    hostile = "<img src=x onerror=alert(1)> \x1b[31m\u202e\u00fc"
-    press(browser, "ArrowDown")
-    press(browser, "]")
-    press(browser, "Enter")
-    item = [int(detail(browser, k)) for k in ("from", "until")]
-    press(browser, "n")
-    tap.same(browser.run("document.activeElement.id"), "note-text", "page: the key n asks for a note's text")
-    note_save(browser, hostile)
-    tap.same(notes_shown(browser), ["%d-%d %s" % (*item, hostile)], "page: a note of the selected item is listed as it was typed")
-    tap.same(json.load(open(kept)), {"hostrace_notes": 1, "notes": [{"from_ns": item[0], "to_ns": item[1], "text": hostile}]}, "... and kept")
-    tap.ok(os.stat(kept).st_mode & 0o777 == 0o600 and all(b < 127 and b != 27 for b in open(kept, "rb").read()),
-           "... for its user only, with nothing that controls a terminal", oct(os.stat(kept).st_mode))
-    left, top, width, height = browser.box("#plot")
-    x, y = left + width * 0.7, top + 60
-    for kind, buttons in (("mousePressed", 1), ("mouseReleased", 0)):
-        browser.mouse(kind, x, y, modifiers=1, button="left", buttons=buttons, clickCount=1)
-    browser.wait("!document.getElementById('note-form').hidden")
-    note_save(browser, "a mark")
-    tap.same([n.split(" ", 1)[1] for n in notes_shown(browser)], [hostile, "a mark"], "page: Alt and a click make a mark")
-    mark = notes_shown(browser)[1].split()[0]
-    since, until = [int(n) for n in mark.split("-")]
-    tap.same(until, since + 1, "... of one moment")
-    press(browser, "m")
-    browser.run("document.getElementById('note-text').dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape', bubbles: true}))")
-    tap.ok(browser.run("document.getElementById('note-form').hidden") and len(notes_shown(browser)) == 2, "page: m asks for a mark, Escape ends that")
-    found = browser.run("[...document.querySelectorAll('img, b, iframe')].length")
-    tap.same(found, 0, "page: a note makes no elements")
-    again = View(path, "--no-browser")
-    page_open(browser, again)
-    tap.same([n.split(" ", 1)[1] for n in notes_shown(browser)], [hostile, "a mark"], "page: another view of the file has them")
-    browser.run("document.querySelectorAll('#marks-list a')[1].click()")
-    time.sleep(0.3)
-    ready(browser)
-    link = browser.run("location.hash")
-    shown = [int(n) for n in re.match(r"#t=(\d+)-(\d+)&note=" + mark, link).groups()]
-    tap.ok(shown[0] <= since < shown[1], "page: its link shows it", link)
-    tap.same(browser.run("document.querySelector('#marks-list .chosen')?.dataset.note"), mark, "... and selects it")
-    page_open(browser, again, more=link)
-    tap.same([browser.run("location.hash"), browser.run("document.querySelector('#marks-list .chosen')?.dataset.note")], [link, mark],
-             "page: the address of another one shows it, too")
-    again.stop()
-    page_open(browser, view)
-    browser.run("document.querySelector('#marks-list button').click()")
-    browser.wait("document.querySelectorAll('#marks-list li').length === 1")
-    tap.same([n["text"] for n in json.load(open(kept))["notes"]], ["a mark"], "page: a note is deleted, also from the file")
-    tap.same(foreign(browser, view), [], "... without an exception")
-    add = "notes/add?from=5&to=9&text=more"
-    for what, status in ((add + "x" * 1000, 400), ("notes/add?from=5&to=9&text=%ff", 400), ("notes/add?from=9&to=5&text=a", 400),
-                         ("notes/add?from=5&to=9", 400), ("notes/delete?from=5&to=9&text=none", 409), ("tracks", 405)):
-        tap.same(view.ask(view.path + what, method="POST")[0].status, status, "POST %s: %d" % (what[:40], status))
-    for number in range(999):
-        view.ask(view.path + add + str(number), method="POST")
-    r, text = view.ask(view.path + add, method="POST")
-    tap.ok(r.status == 409 and b"delete some" in text and len(json.load(open(kept))["notes"]) == 1000, "notes are bounded", text)
-    tap.same(view.ask(view.path + add)[0].status, 404, "GET changes nothing")
-    tap.same(view.ask("/" + "0" * 32 + "/" + add, method="POST")[0].status, 403, "nothing is changed without the token")
-    view.stop()
-    test_notes_foreign(path, kept, add)
-
-
-def test_notes_foreign(path, kept, add):
-    """What is there and is not a file of notes stays as it is."""
-    def link():
-        os.symlink(path, kept)
-
-    def text(what):
-        return lambda: open(kept, "w").write(what)
-
-    note = '{"from_ns": 5, "to_ns": 9, "text": "a"}'
-    view = View(path, "--no-browser")
-    for name, make in (("a link", link), ("a pipe", lambda: os.mkfifo(kept)), ("a folder", lambda: os.mkdir(kept)), ("a text", text("mine")),
-                       ("another JSON", text('{"notes": [%s]}' % note)), ("a wrong note", text('{"hostrace_notes": 1, "notes": [{"from_ns": -1}]}')),
-                       ("too many", text('{"hostrace_notes": 1, "notes": [%s]}' % ", ".join([note] * 1001))),
-                       ("too long", text('{"hostrace_notes": 1, "notes": [%s]}' % note + " " * (8 << 20)))):
-        subprocess.run(["rm", "-rf", kept], check=True)
-        make()
-        before = os.lstat(kept)
-        r, answer_text = view.ask(view.path + add, method="POST")
-        now = os.lstat(kept)
-        tap.ok(r.status == 409 and (now.st_ino, now.st_size, now.st_mtime_ns) == (before.st_ino, before.st_size, before.st_mtime_ns)
-               and view.get("notes")["error"], "%s in the place of notes: refused" % name, (r.status, answer_text))
-    view.stop()
-    subprocess.run(["rm", "-rf", kept], check=True)
-
-
 def test_far_page(browser, work):
     """Times whose last digits a number of the browser does not have."""
     path = os.path.join(work, "far.txt")
@@ -723,6 +630,7 @@ def test_hostile(browser):
 
 
 def main():
+    import view_files  # which imports this file
     browser = Browser()
     with tempfile.TemporaryDirectory() as work:
         long_trace = os.path.join(work, "long.txt")
@@ -738,6 +646,7 @@ def main():
                 test_answers(case(name + "/trace.txt"), name)
             test_picture(timeline, work)
             test_opened_since(os.path.join(ROOT, "doc/tutorial/slow.hrt"))
+            test_opened_until(timeline)
             test_far_times(work)
             test_losses(case("exits-lost/trace.txt"))
             test_find(timeline, "kernel")
@@ -748,7 +657,9 @@ def main():
                 test_page(browser, case(name + "/trace.txt"))
             test_known_exit(browser, long_trace)
             test_search_next(browser, recording)
-            test_notes(browser, timeline, work)
+            view_files.test_notes(browser, timeline, work)
+            view_files.test_recording(browser, timeline, recording, work)
+            view_files.test_png(browser, work)
             test_empty_places(browser)
             test_far_page(browser, work)
             test_ended(browser, timeline)
@@ -765,4 +676,5 @@ def main():
     sys.exit(1 if tap.failed else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()
