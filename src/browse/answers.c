@@ -6,6 +6,7 @@
  *	GET /tracks			what the recording has, and how its timeline is drawn
  *	GET /window?from=&to=&width=	its slices and bands in a window
  *	GET /find?text=&after=&track=	where the next item begins whose name or state has this text
+ *	GET /flows?track=&from=&to=	the paths of the requests that an item has to do with
  *	GET /timeline.svg?from=&to=	what `hostrace timeline -f svg --since FROM --until TO` writes
  *	GET /window.hrt?from=&to=	what `hostrace import --since FROM --until TO` writes
  *	GET /report/NAME?from=&to=	what `hostrace NAME -f json --since FROM --until TO` prints
@@ -21,6 +22,7 @@
 #include "base/units.h"
 #include "browse/answers.h"
 #include "browse/find.h"
+#include "browse/flows.h"
 #include "browse/notes.h"
 #include "browse_page.h"
 #include "event/losses.h"
@@ -199,6 +201,22 @@ static int find_answer(struct browse *b, const struct parameters *p, struct brow
 	return answer_json(a, 200,
 			   json_pack("{s:o}", "found",
 				     found.is_found ? found_json(b, &found) : json_null()));
+}
+
+/* ---- /flows ---- */
+
+static int flows_answer(struct browse *b, const struct parameters *p, struct browse_answer *a)
+{
+	struct browse_item item = {.track = (uint32_t)p->track,
+				   .from_ns = b->start_ns + p->from_ns,
+				   .to_ns = b->start_ns + p->to_ns};
+	json_t *answer = NULL;
+
+	if (p->track >= browse_timeline(b)->nr_tracks || item.to_ns > b->end_ns)
+		return answer_error(a, 400, "no such item");
+	if (browse_flows(b, &item, &answer))
+		return answer_error(a, 500, error_text());
+	return answer_json(a, 200, answer);
 }
 
 /* ---- /report ---- */
@@ -408,6 +426,8 @@ int browse_answer(struct browse *b, const char *request, size_t len, struct brow
 		return window_answer(b, &p, ret);
 	if (!strcmp(path, "timeline.svg"))
 		return svg_answer(b, &p, ret);
+	if (!strcmp(path, "flows"))
+		return flows_answer(b, &p, ret);
 	if (!strcmp(path, "window.hrt"))
 		return export_answer(b, &p, ret);
 	if (!strcmp(path, "find"))

@@ -228,6 +228,7 @@ function draw() {
 	lossesDraw(c, height);
 	notesDraw(c, height);
 	chosenDraw(c);
+	flowsDraw(c, height);
 	brushDraw(c, height);
 }
 

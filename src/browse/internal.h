@@ -60,6 +60,16 @@ static inline const struct timeline *browse_timeline(const struct browse *b)
 /* After files were read again. -ESTALE with the error message set: they are not those that the index was made of. */
 int browse_files_check(const struct browse *b);
 
+/* About how many slices the index has of a time, absolute. */
+uint64_t browse_count(const struct browse *b, uint64_t since_ns, uint64_t until_ns);
+
+/*
+ * The inputs for the events of a time, absolute; not open. `options` become those of the set, for as long as it is
+ * there. 0 or -errno with the error message set.
+ */
+int browse_set(struct browse *b, struct input_options *options, uint64_t since_ns,
+	       uint64_t until_ns, struct input_set **ret);
+
 typedef int browse_slice_fn(void *arg, uint32_t track, const struct timeline_slice *s);
 
 /*

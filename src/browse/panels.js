@@ -89,6 +89,7 @@ function detailsShow() {
 	byId('details').hidden = false;
 	byId('zoom').onclick = () => show(item.s - (end - item.s) / 2 - 50, end + (end - item.s) / 2 + 50);
 	byId('of-item').onclick = () => reports(item.s, end + 1);
+	flowsLoad();
 }
 
 // ---- reports of a range ----

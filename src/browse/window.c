@@ -121,9 +121,9 @@ static int index_put(struct window_making *r, bool slices_only)
 	return err;
 }
 
-/* About how many slices the window has. */
-static uint64_t index_count(const struct bands *b, uint64_t since_ns, uint64_t until_ns)
+uint64_t browse_count(const struct browse *browse, uint64_t since_ns, uint64_t until_ns)
 {
+	const struct bands *b = browse->bands;
 	uint64_t count = 0;
 
 	for (uint32_t i = 0; i < b->nr_tracks; i++) {
@@ -205,10 +205,21 @@ static void reading_slice(void *arg, struct timeline *t, const struct timeline_s
 		r->err = r->slice(r->arg, rt->track, s);
 }
 
+int browse_set(struct browse *b, struct input_options *options, uint64_t since_ns,
+	       uint64_t until_ns, struct input_set **ret)
+{
+	*options = *b->set->options;
+	options->since = (struct time_arg){.text = "", .ns = since_ns};
+	options->until = (struct time_arg){.text = "", .ns = until_ns};
+	options->period = (struct time_arg){0};
+	options->is_absolute = true;
+	return input_set_copy_for(b->set, options, ret);
+}
+
 static int reading_run(struct reading *r, uint64_t since_ns, uint64_t until_ns)
 {
 	_cleanup_input_set_ struct input_set *set = NULL;
-	struct input_options options = *r->b->set->options;
+	struct input_options options;
 	struct browse_pass pass = {.names = browse_index(r->b)->names,
 				   .slice = reading_slice,
 				   .arg = r,
@@ -220,13 +231,10 @@ static int reading_run(struct reading *r, uint64_t since_ns, uint64_t until_ns)
 	int err;
 
 	ops.reads = (ops.reads & ~(unsigned int)READ_BEFORE) | READ_WINDOW;
-	options.since = (struct time_arg){.text = "", .ns = since_ns};
-	options.until = (struct time_arg){.text = "", .ns = until_ns};
-	options.period = (struct time_arg){0};
-	options.is_absolute = true;
+	err = browse_set(r->b, &options, since_ns, until_ns, &set);
+	if (err)
+		return err;
 	err = result_init(&result, &ops, &query);
-	if (!err)
-		err = input_set_copy_for(r->b->set, &options, &set);
 	if (!err)
 		err = report_run(&result, set);
 	result_close(&result);
@@ -290,7 +298,7 @@ int browse_window(struct browse *b, uint64_t from_ns, uint64_t to_ns, unsigned i
 	r.since_ns = b->start_ns + from_ns;
 	r.until_ns = b->start_ns + to_ns;
 	ret->exact = !column ||
-		     index_count(b->bands, r.since_ns, r.until_ns) <= BROWSE_READ_ITEMS_MAX;
+		     browse_count(b, r.since_ns, r.until_ns) <= BROWSE_READ_ITEMS_MAX;
 	if (!ret->exact) {
 		cell = (cell + column - 1) / column * column;
 		r.since_ns -= r.since_ns % cell;

@@ -158,6 +158,13 @@ static int path_write(struct result *result, const struct output *out)
 	return err;
 }
 
+const struct path *path_of_result(const struct result *r)
+{
+	const struct path_state *p = r->state;
+
+	return p->path;
+}
+
 const struct report_ops path_report = {
 	.reads = READ_GUESTS | READ_BEFORE,
 	.state_bytes = sizeof(struct path_state),

@@ -97,6 +97,9 @@ struct path_query {
 };
 extern const struct report_ops path_report;
 
+/* Its requests, for who makes another result of them. */
+const struct path *path_of_result(const struct result *r);
+
 /* Written to the query's `out` while it is read; result_write() ends it. As a value of JSON it is that of the page. */
 extern const struct report_ops timeline_report;
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """`hostrace view`: who may ask, what the server answers, and its page in a real browser; view_files.py
-has what is kept in files. Its figures are those of
+has what is kept in files, view_flows.py the paths of requests. Its figures are those of
 `timeline -f json` and of the reports in the same window, also of a recording that is longer than the index. TAP."""
 import atexit
 import csv
@@ -26,8 +26,8 @@ KNOWN_NS, KNOWN_LENGTH = 1_300_000_123, 3457  # the only exit for its reason
 
 
 class View:
-    def __init__(self, trace, *options, env=None, wrapper=(), program=HOSTRACE):
-        self.process = subprocess.Popen([*wrapper, program, "view", trace, *options], stdout=subprocess.PIPE,
+    def __init__(self, *words, env=None, wrapper=(), program=HOSTRACE):
+        self.process = subprocess.Popen([*wrapper, program, "view", *words], stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True, env=dict(os.environ, **(env or {})))
         atexit.register(self.process.kill)  # if a test fails
         self.url = self.process.stdout.readline().strip()
@@ -631,6 +631,7 @@ def test_hostile(browser):
 
 def main():
     import view_files  # which imports this file
+    import view_flows
     browser = Browser()
     with tempfile.TemporaryDirectory() as work:
         long_trace = os.path.join(work, "long.txt")
@@ -638,6 +639,7 @@ def main():
         recording = os.path.join(work, "long.hrt")  # a part of it is read in some ms
         subprocess.run([HOSTRACE, "import", long_trace, "-o", recording], check=True, timeout=100, stderr=subprocess.DEVNULL)
         timeline = case("timeline/trace.txt")
+        requests = ("-i", case("requests-path/trace.txt"), "--guest", case("requests-path/guest.trace"))
         try:
             test_who_may_ask(timeline)
             test_ended_by_signal(long_trace, work)
@@ -657,6 +659,9 @@ def main():
                 test_page(browser, case(name + "/trace.txt"))
             test_known_exit(browser, long_trace)
             test_search_next(browser, recording)
+            view_flows.test_flows(*requests)
+            view_flows.test_flows_wrong(timeline)
+            view_flows.test_flows_page(browser, work)
             view_files.test_notes(browser, timeline, work)
             view_files.test_recording(browser, timeline, recording, work)
             view_files.test_png(browser, work)

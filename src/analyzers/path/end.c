@@ -89,6 +89,16 @@ static uint32_t vcpu_tid(const struct path *p, uint32_t pid, uint32_t vcpu)
 	return v ? v->tid : 0;
 }
 
+uint32_t path_vcpu(const struct path *p, uint32_t pid, uint32_t tid)
+{
+	const struct path_vcpu *v;
+
+	for (uint32_t at = 0; (v = hash_next(&p->vcpus, &at));)
+		if (v->key >> 16 == pid && v->tid == tid)
+			return (uint16_t)v->key;
+	return UINT32_MAX;
+}
+
 void path_guest(struct path *p, const struct request *rq)
 {
 	struct path_request *to = rq->matched ? request_find(p, rq) : NULL;

@@ -163,6 +163,9 @@ const struct path_request *path_requests(const struct path *p, size_t *ret_nr);
 const struct path_totals *path_totals(const struct path *p);
 const struct elements *path_elements(const struct path *p); /* for names of vhost devices */
 
+/* The vCPU of a thread of the VM; UINT32_MAX: it is none, or not known to be one. */
+uint32_t path_vcpu(const struct path *p, uint32_t pid, uint32_t tid);
+
 /* First and last known point. */
 uint64_t path_start_ns(const struct path_request *rq);
 uint64_t path_end_ns(const struct path_request *rq);
