@@ -84,7 +84,10 @@ struct leaks_query {
 enum { LEAKS_MIN_AGE_NS = 1000000000 };
 extern const struct report_ops leaks_report;
 
-/* virtio_lost_report: what is lost of requests (slow_ns) is without the time for which their VM was stopped. */
+/*
+ * virtio_lost_report: what is lost of requests (slow_ns) is without the time for which their VM was stopped, or its
+ * threads that serve devices had no CPU.
+ */
 extern const struct report_ops virtio_report, virtio_lost_report;
 
 /* A guest's block requests. */

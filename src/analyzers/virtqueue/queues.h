@@ -97,7 +97,10 @@ DEFINE_CLEANUP(queues, struct queues *, queues_free);
 /* Does it look at this event? As struct read_hint wants it; arg is not used. */
 bool queues_wants(const char *event, void *arg);
 
-/* Optional ones, by which what is lost of requests is known without the time for which their VM was stopped. */
+/*
+ * Optional ones, by which what is lost of requests is known without the time for which their VM was stopped, or its
+ * threads that serve devices had no CPU.
+ */
 bool queues_stops_show(const char *event);
 
 /* Receives each value of a stage, with the queue's figures, which live as long as the queues. 0 or -errno. */

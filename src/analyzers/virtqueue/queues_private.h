@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "event/virtio_ids.h"
 #include "model/loss_state.h"
+#include "model/threads.h"
 
 enum {
 	DEVICES_MAX = 16384,
@@ -15,7 +16,8 @@ enum {
 	RAISED_MAX = 256,	 /* messages not yet injected */
 	SLOW_TIMES_MAX = 1024,
 	STOPS_VMS_MAX = 1 << 14,
-	STOPS_MAX = 1 << 16, /* of a VM; of further ones the time counts as if it ran */
+	STOPS_MAX = 1 << 18, /* of a VM; of further ones the time counts as if it ran */
+	STOP_MIN_NS = QUEUES_NORMAL_NS / 50,
 	FIRST_COLUMN_NS = 1 << 20,
 };
 
@@ -68,6 +70,7 @@ struct queues {
 	struct element_totals totals;
 	queue_value_fn *watcher; /* NULL: none */
 	void *watcher_arg;
+	struct model threads;	  /* queues_stops.c: which wait for a CPU */
 	struct loss_state losses; /* that matter to kicks and interrupts; the elements have their own */
 	uint64_t unknown;     /* values of stages that are not counted, as events may be missing */
 	struct hash_table devices, places, completed, notifying, stops;

@@ -144,14 +144,25 @@ static void throttled_add(struct found *f, const json_t *disk, const char *limit
 			     share_print(f, ns, of, sizeof(of))));
 }
 
-/* Time for which QEMU's threads had no CPU is not the disk's (findings_queue.c). */
-static void slow_add(struct found *f, const json_t *disk, const char *vm, uint64_t ns,
-		     uint64_t busy_ns, double asleep)
+/*
+ * What is lost of each request. Time for which QEMU's threads had no CPU is not the disk's: all requests that were in
+ * flight then took longer by it, on average as many as there were at any time, but one at least.
+ */
+static uint64_t lost_each_ns(const struct found *f, const json_t *disk, const char *vm)
 {
-	uint64_t n = disk_ended(disk), ready = servers_ready_ns(f, vm),
-		 each = n ? number(disk, "time_ns") / n : 0, lost = queues_lost_ns(each);
-	double served = ready < busy_ns ? 1 - (double)ready / (double)busy_ns : 0,
-	       part = lost ? served * (double)lost / (double)each : 1,
+	uint64_t n = disk_ended(disk), time = number(disk, "time_ns"),
+		 all = number(disks_of(f), "ns");
+	double waited = share_of(f, servers_ready_ns(f, vm)) * (double)(time > all ? time : all);
+
+	return n && waited < (double)time ? queues_lost_ns((time - (uint64_t)waited) / n) : 0;
+}
+
+static void slow_add(struct found *f, const json_t *disk, const char *vm, uint64_t ns,
+		     double asleep)
+{
+	uint64_t n = disk_ended(disk), lost = lost_each_ns(f, disk, vm),
+		 each = n ? number(disk, "time_ns") / n : 0;
+	double part = lost ? (double)lost / (double)each : 1,
 	       share = share_of(f, (uint64_t)((double)ns * part));
 	const char *limits = io_limits_of(f, vm);
 	char took[2 * WHO_BYTES], of[SHARE_BYTES], server[WHO_BYTES];
@@ -181,8 +192,7 @@ static void disk_add(struct found *f, const json_t *disk, const char *vm)
 	needed = needed_ns(&sum, json_object_get(disk, "limits"), &limit);
 	needed = needed < (double)busy ? needed : (double)busy;
 	throttled_add(f, disk, limit, (uint64_t)(needed * part), asleep);
-	slow_add(f, disk, vm, (uint64_t)(((double)busy - needed) * part),
-		 (uint64_t)((double)busy * part), asleep);
+	slow_add(f, disk, vm, (uint64_t)(((double)busy - needed) * part), asleep);
 }
 
 uint64_t disk_ended(const json_t *disk)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Requests of virtqueues: how long they were in flight, and why so long. Where the threads that serve them waited for a
- * CPU meanwhile, it was not the disk: that time is what ran instead (findings_cpu.c).
+ * Requests of virtqueues: how long they were in flight, and why so long. What is lost of them is without the time for
+ * which threads that serve them waited for a CPU (analyzers/virtqueue/queues_stops.c): that is what ran instead
+ * (findings_cpu.c).
  */
 #include "output/report/findings.h"
 
@@ -45,29 +46,6 @@ static const char *queue_more_print(const struct found *f, const json_t *row, ch
 	return buf;
 }
 
-/* Of this time of slow requests, that in which their threads waited for a CPU: as much as of all time in flight. */
-static uint64_t unserved_ns(const struct found *f, const json_t *row, uint64_t ns)
-{
-	uint64_t busy = number(json_object_get(row, "in_flight"), "busy_ns"),
-		 ready = servers_ready_ns(f, text_of(row, "vm"));
-
-	if (!busy || ready >= busy)
-		return busy ? ns : 0;
-	return (uint64_t)((double)ns * (double)ready / (double)busy);
-}
-
-/* ", for about 310ms of it without a CPU for QEMU's threads"; "": for less than 1 ms. */
-static const char *unserved_print(uint64_t ns, char *buf, size_t size)
-{
-	char time[16];
-
-	*buf = '\0';
-	if (ns >= 1000000)
-		snprintf(buf, size, ", for about %s of it without a CPU for QEMU's threads",
-			 duration_print(ns, time, sizeof(time)));
-	return buf;
-}
-
 /* "; the oldest is out for 1.95s at the end": for a second or more; "" if there is none, or it is lost. */
 static const char *open_print(const struct found *f, const json_t *queue, char *buf, size_t size)
 {
@@ -90,11 +68,8 @@ static void queue_add(struct found *f, const json_t *row, const char *cause, uin
 	const json_t *device = json_object_get(json_object_get(row, "stages"), "pop-push");
 	double share = share_of(f, ns),
 	       asleep = asleep_most(f, text_of(row, "vm"), !finding_is_there(f, "qemu-mutex"));
-	uint64_t busy = number(json_object_get(row, "in_flight"), "busy_ns"),
-		 unserved = strcmp(cause, "disk-busy") ? unserved_ns(f, row, ns) : 0;
-	char who[WHO_BYTES], of[SHARE_BYTES], p50[16], p99[16], more[WHO_BYTES], without[96],
-		took[96], open[64];
-	double lost = share_of(f, ns - unserved);
+	uint64_t busy = number(json_object_get(row, "in_flight"), "busy_ns");
+	char who[WHO_BYTES], of[SHARE_BYTES], p50[16], p99[16], more[WHO_BYTES], took[96], open[64];
 
 	if (!number(device, "count"))
 		snprintf(took, sizeof(took), "none was returned");
@@ -103,14 +78,14 @@ static void queue_add(struct found *f, const json_t *row, const char *cause, uin
 			 "each took the device %s (median) and %s (99th percentile)",
 			 duration_print(number(device, "p50_ns"), p50, sizeof(p50)),
 			 duration_print(number(device, "p99_ns"), p99, sizeof(p99)));
-	finding_add(f, "queue", cause, "virtio", lost < asleep ? lost : asleep,
-		    json_sprintf("Requests of %s%s %s for %s%s%s; %s%s%s.",
+	finding_add(f, "queue", cause, "virtio", share < asleep ? share : asleep,
+		    json_sprintf("Requests of %s%s %s for %s%s; %s%s%s.",
 				 queue_print(row, who, sizeof(who)),
 				 ns < busy ? " that took more than 5ms" : "",
 				 ns < busy ? "were late" : "were in flight",
 				 share_print(f, ns, of, sizeof(of)),
 				 share > asleep ? ", longer than vCPUs slept" : "",
-				 unserved_print(unserved, without, sizeof(without)), took,
+				 took,
 				 queue_more_print(f, row, more, sizeof(more)),
 				 open_print(f, row, open, sizeof(open))));
 }
