@@ -287,21 +287,26 @@ static bool is_scsi_disk(const char *device)
 	return !strncmp(device, "scsi-hd", 7) || !strncmp(device, "scsi-block", 10);
 }
 
-static bool has_virtio_scsi(const json_t *devices)
+/* The first whose name begins with one of these; NULL: there is none. */
+static const char *device_find(const json_t *devices, const char *const *prefixes, size_t nr)
 {
 	const json_t *one;
 	size_t i;
 
-	json_array_foreach (devices, i, one)
-		if (json_is_string(one) && !strncmp(json_string_value(one), "virtio-scsi", 11))
-			return true;
-	return false;
+	json_array_foreach (devices, i, one) {
+		const char *device = json_is_string(one) ? json_string_value(one) : "";
+
+		if (array_any(nr, k, !strncmp(device, prefixes[k], strlen(prefixes[k]))))
+			return device;
+	}
+	return NULL;
 }
 
 const char *disks_other_of(const json_t *vm)
 {
 	const json_t *devices = json_object_get(vm, "devices"), *one;
-	bool virtio_scsi = has_virtio_scsi(devices);
+	static const char *const scsi[] = {"virtio-scsi"};
+	bool virtio_scsi = device_find(devices, scsi, 1);
 	size_t i;
 
 	json_array_foreach (devices, i, one) {
@@ -315,6 +320,14 @@ const char *disks_other_of(const json_t *vm)
 			return device;
 	}
 	return strstr(text_of(vm, "cmdline"), " -hda ") ? "-hda" : NULL;
+}
+
+const char *disks_outside_of(const json_t *vm)
+{
+	static const char *const models[] = {"vhost-user-blk", "vhost-user-scsi", "vhost-scsi"};
+
+	return device_find(json_object_get(vm, "devices"), models,
+			   sizeof(models) / sizeof(*models));
 }
 
 bool disks_throttled_by_option(const json_t *vm)

@@ -42,6 +42,9 @@ json_t *disks_between(const json_t *first, const json_t *later);
  */
 const char *disks_other_of(const json_t *vm);
 
+/* The first whose queues another process or the kernel serves: QEMU sees none of its requests. NULL: there is none. */
+const char *disks_outside_of(const json_t *vm);
+
 /* Does its command line limit the I/O of a disk? */
 bool disks_throttled_by_option(const json_t *vm);
 

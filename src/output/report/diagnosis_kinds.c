@@ -417,12 +417,27 @@ static void still_add(json_t *result, const json_t *sections)
 
 /* ---- other disks ---- */
 
-static void other_disk_unknown(json_t *result, json_t *why)
+static void disk_unknown(json_t *result, const char *what, json_t *why)
 {
 	json_array_append_new(json_object_get(result, "not_known"),
-			      json_pack("{s:s,s:s,s:o,s:b,s:b}", "kind", "other-disk", "text",
-					"disks that are not virtio", "why", json_sanitized(why),
-					"recordable", 0, "present", 1));
+			      json_pack("{s:s,s:s,s:o,s:b,s:b}", "kind", "other-disk", "text", what,
+					"why", json_sanitized(why), "recordable", 0, "present", 1));
+}
+
+static void other_disk_unknown(json_t *result, json_t *why)
+{
+	disk_unknown(result, "disks that are not virtio", why);
+}
+
+static void outside_disk_add(json_t *result, const json_t *vm)
+{
+	const char *disk = disks_outside_of(vm);
+
+	if (disk)
+		disk_unknown(result, "disks that QEMU does not serve",
+			     json_sprintf("requests of %s cannot be seen: see what its server "
+					  "counts, and iostat in the guest",
+					  disk));
 }
 
 /* QEMU counts a request when it ends: of a disk of which none did, one may hang. */
@@ -457,6 +472,7 @@ static void other_disks_add(json_t *result, const json_t *sections)
 	json_array_foreach (json_object_get(info, "vms"), i, vm) {
 		const char *disk = disks_other_of(vm), *error = text_of(disks, "error");
 
+		outside_disk_add(result, vm);
 		if (!disk)
 			continue;
 		if (json_object_get(disks, "list") && number(disks, "pid") == number(vm, "pid")) {
