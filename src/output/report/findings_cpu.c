@@ -5,6 +5,7 @@
  */
 #include "output/report/findings.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +47,15 @@ static const json_t *thread_row(const struct found *f, json_int_t tid)
 static bool is_vcpu_name(const char *name)
 {
 	return !strncmp(name, "CPU ", 4) && (strstr(name, "/KVM (") || strstr(name, "/TCG ("));
+}
+
+/* "worker (55) of db": the recording has the threads of VMs that ran beside it (blame_task_print()). */
+static bool is_of_neighbour(const json_t *task)
+{
+	char of[48];
+
+	snprintf(of, sizeof(of), "(%" PRIu64 ") of ", number(task, "task_tid"));
+	return strstr(text_of(task, "task"), of);
 }
 
 /*
@@ -107,7 +117,8 @@ static enum ran ran_of(const struct found *f, const json_t *row, const json_t *t
 		return pid == vm_pid(f, text_of(row, "vm")) ? RAN_OWN : RAN_OTHER_VM;
 	if (handles_interrupts(text_of(task, "task")))
 		return RAN_INTERRUPT;
-	return is_vcpu_name(text_of(task, "task")) ? RAN_OTHER_VM : RAN_HOST;
+	return is_of_neighbour(task) || is_vcpu_name(text_of(task, "task")) ? RAN_OTHER_VM
+									    : RAN_HOST;
 }
 
 /* Rows of tasks, or of cgroups, are the longest ones; the rest is unknown. */
