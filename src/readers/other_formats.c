@@ -49,6 +49,13 @@ static const char strace_instead[] =
 	"record the exits: hostrace record --vm PID, or trace-cmd record -e kvm; system calls "
 	"alone: perf trace -s -p PID, whose table 'hostrace exits' shows";
 
+static const char buffers_instead[] = "it counts all events of each CPU, lost ones as 'overrun', "
+				      "and says nothing of exits: give the "
+				      "recording, trace.dat, or its text, trace-cmd report";
+
+static const char hist_instead[] =
+	"'hostrace exits trace.dat' and 'hostrace count trace.dat' show the same of the recording";
+
 static const char bpftrace_json[] = "output of bpftrace -f json";
 
 static const char bpftrace_instead[] =
@@ -78,6 +85,9 @@ static const struct other_format formats[] = {
 	{"{\"type\": \"stats\", \"data\": {", bpftrace_json, bpftrace_instead},
 	{"{\"type\": \"attached_probes\", \"data\": {", bpftrace_json, bpftrace_instead},
 	{"queue verdict       device", "a table of stap/virtqueueleaks.stp", stap_instead},
+	{"\ncommit overrun: ", "statistics of ftrace's buffers (trace-cmd stat, per_cpu/*/stats)",
+	 buffers_instead},
+	{"\n       --- *", "a call graph of trace-cmd hist", hist_instead},
 };
 
 /* Files that were made text for a mail: what makes them again, before the file's name. */

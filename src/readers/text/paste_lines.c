@@ -27,12 +27,55 @@ static void json_cut(struct physical *x, const char *line)
 		paste_line_cut(x, x->at + (json.text.at + json.text.len - x->at));
 }
 
+/* What the escape sequence at s stands for, and its length; 0: it stays, as that of a quote, which ends the string. */
+static unsigned int escape_parse(const char *s, const char *end, char *ret)
+{
+	unsigned int code;
+
+	if (*s != '\\' || end - s < 2)
+		return 0;
+	*ret = s[1] == 't' ? ' ' : s[1];
+	if (s[1] == 't' || s[1] == '/')
+		return 2;
+	if (s[1] != 'u' || end - s < 6 || sscanf(s + 2, "%4x", &code) != 1 || code < ' ' ||
+	    code > '~' || code == '"' || code == '\\')
+		return 0;
+	*ret = (char)code;
+	return 6;
+}
+
+/* "\u003cidle\u003e-0 ...\n" in an object of JSON, as Docker writes it, is "<idle>-0 ..." */
+static void json_unescape(struct physical *x)
+{
+	char *line = x->at + strspn(x->at, " \t"), *to, *end;
+	struct paste_json json;
+
+	if (*line != '{' || !paste_json_parse(line, x->end, &json))
+		return;
+	to = line + (json.text.at - line);
+	end = to + json.text.len;
+	for (const char *s = to; s < end; to++) {
+		char c = *s;
+		unsigned int len = escape_parse(s, end, &c);
+
+		*to = len ? c : *s;
+		s += len ? len : 1;
+	}
+	while (to - json.text.at >= 2 && to[-2] == '\\' && strchr("nr", to[-1]))
+		to -= 2;
+	memmove(to, end, (size_t)(x->end - end));
+	x->end -= end - to;
+	*x->end = '\n';
+	memset(x->end + 1, 0, TEXT_LINE_SLACK);
+}
+
 /* Sets x->at behind those prefixes after which the line is best understood; if it is not, behind those of an event. */
 static void prefixes_strip(struct paste *p, struct physical *x)
 {
 	const char *layer[PASTE_LAYERS_MAX + 1] = {x->at};
 	unsigned int nr = 0, best = 0, same = 0;
 
+	json_unescape(x);
 	while (nr < PASTE_LAYERS_MAX) {
 		const char *s = layer[nr], *next;
 
@@ -141,13 +184,27 @@ static void physical_decode(struct text_lines *t, struct physical *x, char *s, c
 	x->width = (size_t)(x->end - x->at);
 }
 
+/* An object of JSON whose text is one line: other members are no records. */
+static bool is_json_line(const char *s, const char *end)
+{
+	struct paste_json json;
+	const char *text_end;
+
+	if (!paste_json_parse(s, end, &json))
+		return false;
+	text_end = json.text.at + json.text.len;
+	while (text_end - json.text.at >= 2 && text_end[-2] == '\\' && strchr("nr", text_end[-1]))
+		text_end -= 2;
+	return !memmem(json.text.at, (size_t)(text_end - json.text.at), "\\n", 2);
+}
+
 /* Appends the first record of a line, and leaves the others for the next. */
 static void physical_split(struct text_lines *t, struct physical *x, char *s, char *end)
 {
 	struct paste *p = t->paste;
 	const char *next = NULL, *first_end = end;
 
-	if (p->grammar->split)
+	if (p->grammar->split && (p->in_split || !is_json_line(s, end)))
 		next = p->grammar->split(s, end, &first_end, &x->glued);
 	if (next || p->in_split)
 		x->width = (size_t)(first_end - s);

@@ -192,6 +192,16 @@ static const char *line_number_skip(const char *s)
 	return *p == '\t' || *p == ':' || *p == '-' ? p + 1 : NULL;
 }
 
+/* "trace.txt-4-", "trace.txt- " of grep -C, at the hyphen behind the name that ends at `end`: behind it; NULL. */
+static const char *context_skip(const char *s, const char *end)
+{
+	for (const char *p = end; p > s; p--)
+		if (p[-1] == '-' &&
+		    ((text_is_digit(*p) && number_skip(p)[0] == '-') || (p == end && *p == ' ')))
+			return p;
+	return NULL;
+}
+
 /* "trace.txt:" of grep, before a blank, a line number, or, as it has a point or slash and letters, before anything. */
 static const char *file_skip(const char *s)
 {
@@ -202,6 +212,8 @@ static const char *file_skip(const char *s)
 		is_file |= *p == '.' || *p == '/';
 		letters |= isalpha((unsigned char)*p);
 	}
+	if (p > s && *p == ' ' && is_file && letters)
+		return context_skip(s, p);
 	if (p == s || *p != ':')
 		return NULL;
 	p++;
@@ -289,10 +301,10 @@ static const char *pod_skip(const char *s)
 	return p[0] == ']' && p[1] == ' ' ? p + 2 : NULL;
 }
 
-/* Without blanks and colons at its end. */
+/* Without blanks, colons and hyphens at its end. */
 static struct text_slice name_of(const char *s, const char *end)
 {
-	while (end > s && (end[-1] == ' ' || end[-1] == ':' || end[-1] == '|'))
+	while (end > s && strchr(" :|-", end[-1]))
 		end--;
 	return (struct text_slice){s, (uint32_t)(end - s)};
 }
