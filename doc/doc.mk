@@ -10,6 +10,7 @@ docs:
 	$(Q)scripts/catalogue-page.sh > doc/catalogue.new && mv doc/catalogue.new doc/catalogue.md
 	$(Q)$(BUILD)/hostrace help schema > doc/schema/columns.new && mv doc/schema/columns.new doc/schema/columns.json
 	$(Q)tests/seeds/run.py --page > doc/seeds.new && mv doc/seeds.new doc/seeds.md
+	$(Q)scripts/forms-page.sh > doc/forms.new && mv doc/forms.new doc/forms.md
 	$(Q)stap/inside.sh
 	$(Q)HOSTRACE=$(BUILD)/hostrace scripts/tutorial-pages.sh
 	$(Q)$(MAKE) --no-print-directory man

@@ -173,6 +173,11 @@ printf '%s\n' "${FILES[@]}" | grep -vE '\.(hrt|png|svg|zst|xz|gz)$' | tr '\n' '\
 	scripts/events-page.sh | diff -u doc/events.md - | head -n 20
 } 2>&1 | rule "doc/events.md is what bpf/events.def says (make docs)"
 
+{
+	scripts/forms-page.sh | diff -u doc/forms.md - | head -n 20
+	grep -nE '^\| `[a-z0-9-]+` \|  \|$' doc/forms.md
+} 2>&1 | rule "doc/forms.md has the head of each case that feeds a foreign form (make docs)"
+
 # Prints the file with the tests of a program that tests/tap.sh runs.
 program_file() { # PROGRAM
 	case $1 in
