@@ -25,6 +25,7 @@ enum {
 	MAPS_MAX = 32,
 	MAP_NAME_BYTES = 64,
 	VMX_LAST = 77,
+	PARTS_MAX = 4,
 	BESIDE_ROWS_MAX = 512 /* whose keys are compared, each with each */
 };
 
@@ -45,6 +46,7 @@ struct map {
 	bool sure, maybe[2];	/* are its keys exit reasons? By its name; by its numbers, of VMX and of SVM */
 	bool large;		/* there are numbers that VMX does not have */
 	bool other;		/* its name says that its keys are others */
+	unsigned int part;	/* of keys such as "4711, 12", which is the exit reason */
 };
 
 struct maps {
@@ -157,7 +159,6 @@ static struct key key_split(const char *name)
 	size_t prefix = sizeof(field) - 1, len = strlen(name);
 	const char *open = strchr(name, '[');
 	struct key k = {name, (int)strcspn(name, "["), name, (int)len, false, 0};
-	char *end;
 
 	if (!strncmp(name, field, prefix) && !strchr(name, ',')) {
 		k = (struct key){name, (int)prefix, name + prefix, (int)(len - prefix), false, 0};
@@ -167,8 +168,21 @@ static struct key key_split(const char *name)
 		k.text = open + 1;
 		k.len = (int)(name + len - 1 - k.text);
 	}
-	k.number = (uint32_t)strtoul(k.text, &end, 0);
-	k.is_number = k.len && end == k.text + k.len;
+	return k;
+}
+
+/* The part of a key that may be an exit reason: "12" of "4711, 12". */
+static struct key key_part(struct key k, unsigned int part)
+{
+	const char *end = k.text + k.len, *comma;
+	char *number_end;
+
+	for (; part && (comma = memchr(k.text, ',', (size_t)(end - k.text))); part--)
+		k.text = comma + 1 + strspn(comma + 1, " ");
+	comma = memchr(k.text, ',', (size_t)(end - k.text));
+	k.len = (int)((comma ? comma : end) - k.text);
+	k.number = (uint32_t)strtoul(k.text, &number_end, 0);
+	k.is_number = !part && k.len && number_end == k.text + k.len;
 	return k;
 }
 
@@ -212,16 +226,21 @@ static bool is_odd(uint32_t reason, uint32_t isa)
 	       (isa == EXIT_ISA_VMX && reason >= 2 && reason <= 6);
 }
 
-/* What the numbers of a map's keys can be. */
-static void map_judge(struct map *m, struct maps *maps, const struct tool_row *row, size_t nr)
+/* What the numbers of one part of a map's keys can be, of VMX and of SVM. Returns whether there is one. */
+static bool part_judge(struct map *m, struct maps *maps, const struct tool_row *row, size_t nr,
+		       bool ret_can[2])
 {
 	static const uint32_t isas[] = {EXIT_ISA_VMX, EXIT_ISA_SVM};
 	bool usual[2] = {false}, odd[2] = {false}, any = false;
 
+	m->large = false;
 	for (size_t i = 0; i < nr; i++) {
 		struct key k = key_split(row[i].name);
 
-		if (!is_of_map(&row[i]) || !k.is_number || map_of(maps, &k) != m)
+		if (!is_of_map(&row[i]) || map_of(maps, &k) != m)
+			continue;
+		k = key_part(k, m->part);
+		if (!k.is_number)
 			continue;
 		any = true;
 		m->large |= k.number > VMX_LAST;
@@ -230,9 +249,40 @@ static void map_judge(struct map *m, struct maps *maps, const struct tool_row *r
 			usual[a] |= is_usual(k.number, isas[a]);
 		}
 	}
-	m->sure &= any;
 	for (unsigned int a = 0; a < 2; a++)
-		m->maybe[a] &= usual[a] && !odd[a];
+		ret_can[a] = usual[a] && !odd[a];
+	return any;
+}
+
+/* Which part of a map's keys is an exit reason? Of several, the only one whose numbers can be some. */
+static void map_judge(struct map *m, struct maps *maps, const struct tool_row *row, size_t nr,
+		      bool has_parts)
+{
+	unsigned int found = 0, nr_found = 0;
+	bool can[2], any;
+
+	for (m->part = 0; has_parts && m->part < PARTS_MAX; m->part++) {
+		any = part_judge(m, maps, row, nr, can) && (can[0] || can[1]);
+		found = any ? m->part : found;
+		nr_found += any;
+	}
+	m->part = found;
+	any = part_judge(m, maps, row, nr, can) && (!has_parts || nr_found == 1);
+	m->sure &= any;
+	m->maybe[0] &= any && can[0];
+	m->maybe[1] &= any && can[1];
+}
+
+static bool map_has_parts(struct maps *maps, const struct map *m, const struct tool_row *row,
+			  size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		struct key k = key_split(row[i].name);
+
+		if (*row[i].name == '@' && is_of_map(&row[i]) && map_of(maps, &k) == m)
+			return memchr(k.text, ',', (size_t)k.len);
+	}
+	return false;
 }
 
 static bool map_has(struct maps *maps, const struct map *m, uint32_t number,
@@ -241,8 +291,10 @@ static bool map_has(struct maps *maps, const struct map *m, uint32_t number,
 	for (size_t i = 0; i < nr; i++) {
 		struct key k = key_split(row[i].name);
 
-		if (is_of_map(&row[i]) && k.is_number && k.number == number &&
-		    map_of(maps, &k) == m)
+		if (!is_of_map(&row[i]) || map_of(maps, &k) != m)
+			continue;
+		k = key_part(k, m->part);
+		if (k.is_number && k.number == number)
 			return true;
 	}
 	return false;
@@ -259,6 +311,7 @@ static bool is_beside(struct maps *maps, const struct map *m, const struct map *
 
 		if (!is_of_map(&row[i]) || map_of(maps, &k) != m)
 			continue;
+		k = key_part(k, m->part);
 		if (!k.is_number || !map_has(maps, sure, k.number, row, nr))
 			return false;
 		any = true;
@@ -290,7 +343,7 @@ static void maps_judge(struct maps *maps, const struct tool_row *row, size_t nr)
 	for (unsigned int i = 0; i < maps->nr; i++) {
 		struct map *m = &maps->map[i];
 
-		map_judge(m, maps, row, nr);
+		map_judge(m, maps, row, nr, map_has_parts(maps, m, row, nr));
 		svm |= m->large && (m->sure || m->maybe[1]);
 		vmx |= m->sure || m->maybe[0];
 	}
@@ -309,10 +362,12 @@ static enum tool_row_of key_kind(const struct maps *maps, const struct map *m, s
 {
 	static const char tracepoint[] = "tracepoint:";
 	size_t prefix = sizeof(tracepoint) - 1;
-	const char *known = k->is_number && has_reasons(maps, m)
-				    ? exit_reason_name(k->number, maps->isa)
+	struct key part = key_part(*k, m ? m->part : 0);
+	const char *known = part.is_number && has_reasons(maps, m)
+				    ? exit_reason_name(part.number, maps->isa)
 				    : NULL;
 
+	k->is_number = known;
 	if (known) {
 		snprintf(buf, size, "%s", known);
 		return ROW_OF_REASON;
