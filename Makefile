@@ -173,7 +173,7 @@ $(BUILD)/syscall_names.h: Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)echo '#include <asm/unistd_64.h>' | $(CC) -E -dM -x c - 2>/dev/null | \
 		sed -n 's/^#define __NR_\([a-z0-9_]*\) \([0-9]*\)$$/[\2] = "\1",/p' | LC_ALL=C sort > $@
-$(BUILD)/src/analyzers/profile/samples_syscalls.o: $(BUILD)/syscall_names.h
+$(BUILD)/src/event/syscall_table.o: $(BUILD)/syscall_names.h
 
 # Messages of protobuf as structs.
 vpath %.proto src/exporter src/output src/readers/perfetto

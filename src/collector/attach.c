@@ -30,7 +30,7 @@ static const char REUSE_PROGRAM[] = "reuse_fork";
 static bool name_is_kernels(const char *event)
 {
 	return !strncmp(event, "kvm_", 4) || !strncmp(event, "sched_", 6) ||
-	       !strncmp(event, "host_", 5);
+	       !strncmp(event, "host_", 5) || !strncmp(event, "syscall_", 8);
 }
 
 static void result_fill(struct probe_result *r, const struct target *t)

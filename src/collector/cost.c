@@ -254,7 +254,8 @@ static const struct {
 	{"sched_switch", "sched"},    {"sched_wakeup", "sched"},
 	{"sched_block", "sched"},     {"sched_woken", "sched"},
 	{"sched_ran", "sched"},	      {"sched_holder", "sched"},
-	{"sched_stack", "sched"},
+	{"sched_stack", "sched"},     {"syscall_enter", "system calls"},
+	{"syscall_exit", "system calls"},
 };
 
 static const char *class_of(const struct probe_result *r)

@@ -169,6 +169,7 @@ static const struct {
 } groups[] = {
 	{"kvm", "kvm", "exits, I/O, interrupts, clocks"},
 	{"sched", "scheduler", "threads on and off the CPU"},
+	{"raw_syscalls", "system calls", "those of the VM's threads"},
 	{"block", "host disks", "the VM's requests to the host's block layer"},
 };
 

@@ -6,7 +6,8 @@
 
 bool event_is_kernels(const struct probe_plan *p)
 {
-	return !strncmp(p->event, "kvm_", 4) || !strncmp(p->event, "sched_", 6);
+	return !strncmp(p->event, "kvm_", 4) || !strncmp(p->event, "sched_", 6) ||
+	       !strncmp(p->event, "syscall_", 8);
 }
 
 bool uses_kvm(const struct vm *vm)

@@ -77,6 +77,12 @@ struct heap_query {
 };
 extern const struct report_ops heap_report;
 
+/* System calls of threads. */
+struct syscalls_query {
+	bool by_tid; /* a row for each thread and call */
+};
+extern const struct report_ops syscalls_report;
+
 /* result.found: an element has leaked. */
 struct leaks_query {
 	uint64_t min_age_ns; /* younger ones are in flight */

@@ -44,7 +44,7 @@ static bool is_one_of(const char *const *list, const char *name)
 /* Not those that write files or start programs. */
 static bool is_report(const struct command *c)
 {
-	static const char *const others[] = {"import", "tcpdump", "pcap-dump", NULL};
+	static const char *const others[] = {"import", "tcpdump", "pcap-dump", "annotate", NULL};
 
 	return has_inputs(c) && !is_one_of(others, c->name);
 }

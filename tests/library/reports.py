@@ -31,6 +31,7 @@ mmio cases/mmio/trace.txt --exact
 msrs cases/msrs/trace.txt
 leaks cases/leak-devices/balloon.txt
 heap cases/heap/trace.txt --by function
+syscalls cases/syscalls/trace.txt --by tid
 virtio cases/virtio-in-flight/trace.txt
 profile golden/v1.4-columns.hrt --host
 profile cases/profile-linux/guest.txt

@@ -9,11 +9,12 @@
  * With slow=N, each N-th outb takes MS ms. With "loader", another thread first has the vCPU loaded for MS ms while it
  * sleeps, as QEMU's main thread has when it is preempted in an ioctl of a vCPU that has not run yet.
  *
- *   minivmm count=FILE [spin]
+ *   minivmm count=FILE [spin|calls]
  *
  * The second writes 0, 1, 2, ... to its port for ever, less than 1000 times a second; FILE has the newest, 32 bits.
  * With "spin" its vCPU's thread and another one, "spinner", instead spend their time in spin_hot, 70 %, and spin_warm,
- * 30 %, each called by a function of its own; they have frame pointers.
+ * 30 %, each called by a function of its own; they have frame pointers. With "calls" another thread, "caller", makes
+ * known system calls once a line comes on stdin, and then waits for another one.
  *
  * Prints "ready PID" once the vCPU exists; with "wait" it then waits for a line on stdin before it
  * runs, with "linger" for another one before it ends. What KVM handed to us is printed at the end,
@@ -154,6 +155,42 @@ static void spinner_start(void)
 	if (pthread_create(&thread, NULL, spinner, NULL))
 		errx(1, "pthread_create");
 	pthread_setname_np(thread, "spinner");
+}
+
+/* ---- known system calls ---- */
+
+static bool calls;
+
+static void *caller(void *arg)
+{
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	char byte;
+
+	(void)arg;
+	if (read(STDIN_FILENO, &byte, 1) != 1)
+		return NULL;
+	for (int i = 0; i < 1000; i++)
+		if (syscall(SYS_write, null, "known..", 7) != 7)
+			err(1, "write");
+	for (int i = 0; i < 23; i++)
+		syscall(SYS_getppid);
+	for (int i = 0; i < 17; i++)
+		if (syscall(SYS_fsync, -1) != -1)
+			errx(1, "fsync");
+	for (int i = 0; i < 3; i++)
+		usleep(20000);
+	puts("called");
+	fflush(stdout);
+	return read(STDIN_FILENO, &byte, 1) < 0 ? arg : NULL;
+}
+
+static void caller_start(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, caller, NULL))
+		errx(1, "pthread_create");
+	pthread_setname_np(thread, "caller");
 }
 
 static void count_exit(const struct kvm_run *run)
@@ -329,6 +366,7 @@ static void parse(int argc, char **argv, struct given *given)
 			     : !strcmp(argv[i], "linger") ? &given->linger
 			     : !strcmp(argv[i], "loader") ? &given->loader
 			     : !strcmp(argv[i], "spin")	  ? &spins
+			     : !strcmp(argv[i], "calls")  ? &calls
 							  : NULL;
 
 		if (word) {
@@ -376,6 +414,8 @@ int main(int argc, char **argv)
 		loader_run(vcpu);
 	if (spins)
 		spinner_start();
+	if (calls)
+		caller_start();
 	do {
 		if (ioctl(vcpu, KVM_RUN, 0) < 0)
 			err(1, "KVM_RUN");

@@ -90,6 +90,15 @@ def threads_ready(n):
 
 
 @dimension(1600)
+def threads_in_calls(n):
+    """Each begins a system call, all wait in it at once, and return in the other order."""
+    for i in range(n):
+        yield event(1000000 + 2 * i, "syscall_enter", cpu=i % 8, tid=100 + i, id=i % 400, arg0=i)
+    for i in reversed(range(n)):
+        yield event(3000000 + 2 * (n - i), "syscall_exit", cpu=i % 8, tid=100 + i, id=i % 400, ret=-(i % 100))
+
+
+@dimension(1600)
 def threads_ready_one_cpu(n):
     """The same of one CPU, with a thread that gets it and leaves it again all the time."""
     for i in range(n):

@@ -60,6 +60,8 @@ static const struct {
 	{"kvm_userspace_exit", WHAT_USER_EXIT, 0, {"reason"}},
 	{"sys_enter", WHAT_SYSCALL, 0, {"id"}},
 	{"sys_exit", WHAT_SYSCALL, 0, {"id"}},
+	{"syscall_enter", WHAT_SYSCALL, 0, {"id"}},
+	{"syscall_exit", WHAT_SYSCALL, 0, {"id"}},
 	{"thread", WHAT_NAME, 0, {"comm"}},
 	{"lost", WHAT_NOTHING, 0, {0}}, {"clock_pair", WHAT_NOTHING, 0, {0}},
 	{"vcpu_tsc", WHAT_NOTHING, 0, {0}}, {"virtio_device", WHAT_NOTHING, 0, {0}},
@@ -74,6 +76,7 @@ static const struct {
 	{"kvm_userspace_exit", "kvm_run", "kvm_userspace_exit", NULL},
 	{"virtqueue_pop", "virtqueue_fill", "virtqueue_pop", "elem"},
 	{"sys_enter", "sys_exit", "syscall", NULL},
+	{"syscall_enter", "syscall_exit", "syscall", NULL},
 	{"block_rq_issue", "block_rq_complete", "block_rq", "sector"},
 	{"io_schedule_enter", "io_schedule_exit", "io_schedule", NULL},
 	{"function_entry", "function_exit", "function", "function"}, /* guestside/ring_functions.h */

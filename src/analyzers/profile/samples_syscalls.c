@@ -2,20 +2,15 @@
 /*
  * Linux reports all system calls by one pair of events, sys_enter and sys_exit, with the number in a field. In
  * profiles each number is a pair of its own, named as the kernel's own events for single calls: sys_enter_read
- * ... sys_exit_read, with the base sys_read. The names are those of x86-64, from the header of the building machine;
- * a 32-bit program's calls have other numbers, and no field distinguishes them.
+ * ... sys_exit_read, with the base sys_read. A 32-bit program's calls have other numbers than
+ * the names are of, and no field distinguishes them.
  */
 #include <errno.h>
 #include <inttypes.h>
 
 #include "analyzers/profile/samples_internal.h"
 #include "base/error.h"
-
-enum { SYSCALLS_MAX = 1024 /* numbers with a name of their own; x86-64 has about 460 */ };
-
-static const char *const names[SYSCALLS_MAX] = {
-#include "syscall_names.h"
-};
+#include "event/syscall_table.h"
 
 struct syscall_end {
 	uint32_t tracepoint; /* index + 1; 0: not seen */
@@ -52,8 +47,8 @@ static struct syscall_call *call_of(struct samples *x, const struct sample_rule 
 	struct syscall_call *c = x->syscalls && number < SYSCALLS_MAX ? &x->syscalls->call[number]
 								      : NULL;
 
-	if (c && !c->base[0] && names[number])
-		snprintf(c->base, sizeof(c->base), "sys_%s", names[number]);
+	if (c && !c->base[0] && syscall_of_number(number))
+		snprintf(c->base, sizeof(c->base), "sys_%s", syscall_of_number(number));
 	else if (c && !c->base[0])
 		snprintf(c->base, sizeof(c->base), "sys_%" PRIu64, number);
 	return c;

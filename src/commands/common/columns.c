@@ -23,6 +23,7 @@
 #include "output/sched_report.h"
 #include "output/stuck_report.h"
 #include "output/virtq_list.h"
+#include "output/syscalls_report.h"
 #include "reports/tool_counts.h"
 #include "views/stat_rows.h"
 #include "views/view.h"
@@ -41,6 +42,8 @@ static const struct table_def *const tables[] = {
 	&heap_table,
 	&heap_functions_table,
 	&heap_mismatches_table,
+	&syscalls_table,
+	&syscalls_threads_table,
 	&diff_table,
 	&baseline_table,
 	&summary_table,

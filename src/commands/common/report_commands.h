@@ -19,6 +19,7 @@
 	COMMAND(msrs) \
 	COMMAND(leaks) \
 	COMMAND(heap) \
+	COMMAND(syscalls) \
 	COMMAND(virtio) \
 	COMMAND(profile) \
 	COMMAND(sync) \

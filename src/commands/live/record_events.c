@@ -57,7 +57,17 @@ static const struct event_set sets[] = {
 	{"all", GLOBS("*")},
 };
 
-#define HEAP_PREFIX "alloc_"
+/* Two probes for each allocation, or two events for each system call: not without being named. */
+static bool is_flood(const char *name, const char *glob)
+{
+	static const char *const prefixes[] = {"alloc_", "syscall_"};
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
+		if (!strncmp(name, prefixes[i], strlen(prefixes[i])) &&
+		    strncmp(glob, prefixes[i], strlen(prefixes[i])) != 0)
+			return true;
+	return false;
+}
 
 static bool choose_glob(const char *glob, bool on, bool wants[EV_LIMIT])
 {
@@ -68,9 +78,7 @@ static bool choose_glob(const char *glob, bool on, bool wants[EV_LIMIT])
 
 		if (!t || fnmatch(glob, t->name, 0))
 			continue;
-		/* Two probes for each allocation: not without being named. */
-		if (on && !strncmp(t->name, HEAP_PREFIX, strlen(HEAP_PREFIX)) &&
-		    strncmp(glob, HEAP_PREFIX, strlen(HEAP_PREFIX)))
+		if (on && is_flood(t->name, glob))
 			continue;
 		wants[id] = on;
 		found = true;
@@ -238,6 +246,7 @@ static const char *report_of(const uint64_t count[EV_LIMIT])
 		{EV_kvm_inj_virq, "interrupts"},
 		{EV_kvm_pio, "ports"},
 		{EV_kvm_msr, "msrs"},
+		{EV_syscall_enter, "syscalls"},
 	};
 
 	for (size_t i = 0; i < sizeof(first) / sizeof(*first); i++)
