@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* hostrace annotate: the samples of each instruction of a function. */
+#include <errno.h>
 #include <fcntl.h>
 
 #include "base/error.h"
@@ -15,15 +16,16 @@
 static const struct option_row *const options[] = {input_rows, where_rows, output_options,
 						   profile_symbol_options, NULL};
 
-/* What is opened before this process confines itself: without them there are addresses only. */
-static void code_open(struct annotate_options *o)
+/* Before this process confines itself. Without /proc/kcore, or in a build without the decoder, there are addresses. */
+static int code_open(struct annotate_options *o)
 {
-	int fd = open("/proc/kcore", O_RDONLY | O_CLOEXEC);
+	int fd = open("/proc/kcore", O_RDONLY | O_CLOEXEC), err = decoder_start(o->decoder);
 
 	o->kcore = fd > 0 ? fd : 0;
-	if (decoder_start(o->decoder))
+	if (err == -ENOENT)
 		command_note("%s", error_text());
 	command_confine_sends();
+	return err == -ENOENT ? 0 : err;
 }
 
 static int cmd_annotate(int argc, char **argv)
@@ -40,8 +42,9 @@ static int cmd_annotate(int argc, char **argv)
 	if (input_add_args(argc - 1, argv + 1, OPTION_LIST_MAX))
 		return command_failed();
 	a.symbols = symbols_given();
-	code_open(&a);
-	status = query_run(&annotate_report, &(struct query){.of = &q}, "text json csv", false);
+	status = code_open(&a) ? command_failed()
+			       : query_run(&annotate_report, &(struct query){.of = &q},
+					   "text json csv", false);
 	helper_stop(&decoder);
 	if (a.kcore)
 		close(a.kcore);
