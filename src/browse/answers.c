@@ -219,7 +219,7 @@ static int flows_answer(struct browse *b, const struct parameters *p, struct bro
 	return answer_json(a, 200, answer);
 }
 
-/* ---- /report ---- */
+/* ---- /report, /timeline.svg ---- */
 
 static void no_note(const char *fmt, ...)
 {
@@ -251,9 +251,8 @@ static void window_set(const struct browse *b, const struct parameters *p, struc
 		o->until = (struct time_arg){p->until, b->start_ns + p->to_ns};
 }
 
-/* `out`: of a report that is written while it is read; NULL: its answer is *ret. */
 static int report_make(const struct browse *b, const struct browse_report_def *def,
-		       const struct parameters *p, const struct output *out, json_t **ret)
+		       const struct parameters *p, const struct output *out)
 {
 	_cleanup_input_set_ struct input_set *set = NULL;
 	struct input_options options = *b->set->options;
@@ -269,42 +268,47 @@ static int report_make(const struct browse *b, const struct browse_report_def *d
 	if (!err)
 		err = report_run(&r, set);
 	if (!err)
-		err = out ? result_write(&r, out) : result_tree(&r, 0, NULL, ret);
+		err = result_write(&r, out);
 	result_close(&r);
 	return browse_files_check(b) ?: err;
 }
 
-static int report_answer_make(const struct browse *b, const struct parameters *p,
+/* What the command writes, byte by byte. */
+static int answer_written(const struct browse *b, const struct browse_report_def *def,
+			      const struct parameters *p, const char *format,
 			      struct browse_answer *a)
 {
-	const struct browse_report_def *def = browse_report_find(p->report);
-	json_t *answer = NULL;
-
-	if (!def)
-		return answer_error(a, 404, "no such report");
-	if (report_make(b, def, p, NULL, &answer)) {
-		json_decref(answer);
-		return answer_error(a, 500, error_text());
-	}
-	return answer_json(a, 200, answer);
-}
-
-/* ---- /timeline.svg ---- */
-
-static int svg_answer(const struct browse *b, const struct parameters *p, struct browse_answer *a)
-{
-	static const struct browse_report_def timeline = {"timeline", &timeline_report, NULL};
-	struct output out = {.format = "svg", .file = open_memstream(&a->text, &a->len)};
-	int err = out.file ? report_make(b, &timeline, p, &out, NULL) : -ENOMEM;
+	struct output out = {.format = format,
+			     .file = open_memstream(&a->text, &a->len),
+			     .note = no_note};
+	int err = out.file ? report_make(b, def, p, &out) : fail(-ENOMEM, "out of memory");
 
 	a->status = 200;
-	a->type = "image/svg+xml";
 	if (out.file && fclose(out.file) && !err)
 		err = -ENOMEM;
 	if (!err)
 		return 0;
 	free(a->text);
 	return answer_error(a, 500, error_text());
+}
+
+static int report_asked(const struct browse *b, const struct parameters *p,
+			 struct browse_answer *a)
+{
+	const struct browse_report_def *def = browse_report_find(p->report);
+
+	if (!def)
+		return answer_error(a, 404, "no such report");
+	a->type = TYPE_JSON;
+	return answer_written(b, def, p, "json", a);
+}
+
+static int svg_answer(const struct browse *b, const struct parameters *p, struct browse_answer *a)
+{
+	static const struct browse_report_def timeline = {"timeline", &timeline_report, NULL};
+
+	a->type = "image/svg+xml";
+	return answer_written(b, &timeline, p, "svg", a);
 }
 
 /* ---- /window.hrt ---- */
@@ -434,6 +438,6 @@ int browse_answer(struct browse *b, const char *request, size_t len, struct brow
 		return find_answer(b, &p, ret);
 	p.report = strncmp(path, "report/", 7) ? "" : path + 7;
 	if (*p.report)
-		return report_answer_make(b, &p, ret);
+		return report_asked(b, &p, ret);
 	return answer_error(ret, 404, "no such page");
 }

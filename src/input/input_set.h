@@ -207,7 +207,8 @@ struct survey_reason {
 
 /* Events that only name others (threads, devices, losses) are not counted. */
 struct survey {
-	uint64_t nr, start_ns, end_ns;		/* start_ns, end_ns: first and last event; 0 if nr is 0 */
+	uint64_t nr;
+	uint64_t nr_timed, start_ns, end_ns; /* without a guest's own trace: first and last event; 0 if nr_timed is 0 */
 	uint64_t nr_naming;			/* events that are not counted */
 	uint64_t matches[SURVEY_FILTERS];	/* events that pass this filter, whatever the others */
 	uint64_t *counts;			/* by registry index: all events */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * What the inputs hold, whatever the options select: for the explanation of a report that is empty. One pass over all
- * inputs without filters and, if there are filters, one with all of them.
+ * inputs without filters and, if there are filters, one with all of them; if there is a time window beside them, one
+ * with that alone, since only what is merged has one clock.
  */
 #include <errno.h>
 #include <string.h>
@@ -20,8 +21,8 @@ struct surveying {
 	const struct input_options *options;
 	struct trim_reason *reasons; /* NULL: no --reason */
 	struct event_where *where;   /* NULL: no --where on events */
-	uint64_t since_ns, until_ns;
 	int8_t *named; /* by registry index: matches --event (1) or not (-1); 0: not decided */
+	bool is_guest; /* what is read has times of its own clock */
 	bool hardware; /* reasons of kvm_exit are collected */
 };
 
@@ -113,7 +114,6 @@ static void filters_count(struct surveying *g, const struct event *ev)
 {
 	uint64_t *matches = g->s->matches;
 
-	matches[SURVEY_TIME] += ev->time_ns >= g->since_ns && ev->time_ns < g->until_ns;
 	matches[SURVEY_VCPU] += listed(&g->options->vcpus, ev->vcpu);
 	matches[SURVEY_TID] += listed(&g->options->tids, ev->tid);
 	matches[SURVEY_EVENT] += is_named(g, ev);
@@ -130,8 +130,11 @@ static int all_add(void *arg, const struct event *ev)
 		s->nr_naming++;
 		return 0;
 	}
-	s->start_ns = !s->nr || ev->time_ns < s->start_ns ? ev->time_ns : s->start_ns;
-	s->end_ns = ev->time_ns > s->end_ns ? ev->time_ns : s->end_ns;
+	if (!g->is_guest) {
+		s->start_ns = !s->nr_timed || ev->time_ns < s->start_ns ? ev->time_ns : s->start_ns;
+		s->end_ns = ev->time_ns > s->end_ns ? ev->time_ns : s->end_ns;
+		s->nr_timed++;
+	}
 	s->nr++;
 	s->counts[ev->type->index]++;
 	s->vcpu[ev->vcpu] = true;
@@ -141,12 +144,11 @@ static int all_add(void *arg, const struct event *ev)
 	return 0;
 }
 
-/* A guest's own trace has times of its own clock; its events count, its times are not compared. */
+/* A guest's own trace has times of its own clock, unless there is no host: its events count, its times do not. */
 static int input_read(struct surveying *g, const struct input *in, struct open_files *files)
 {
 	_cleanup_reader_ struct reader *r = NULL;
-	struct read_hint hint = {
-		.until_ns = UINT64_MAX, .files = files, .guest = in->is_guest};
+	struct read_hint hint = {.until_ns = UINT64_MAX, .files = files, .guest = in->is_guest};
 	struct stat st;
 	int err;
 
@@ -157,9 +159,6 @@ static int input_read(struct surveying *g, const struct input *in, struct open_f
 	err = reader_open(in->path, &hint, &r);
 	if (err)
 		r = NULL;
-	else if (in->is_guest)
-		input_options_window(g->options, r->info.start_ns, r->info.end_ns, &g->since_ns,
-				     &g->until_ns);
 	if (r && !g->s->probes) {
 		g->s->ring = trace_info_is_ring(&r->info);
 		g->s->probes = json_incref(json_object_get(r->info.meta, "probes"));
@@ -177,19 +176,36 @@ static int selected_add(void *arg, const struct event *ev)
 	return 0;
 }
 
-/* Notes the time window, too. */
-static int selected_read(const struct input_set *set, struct surveying *g)
+static int window_add(void *arg, const struct event *ev)
+{
+	struct survey *s = arg;
+
+	s->matches[SURVEY_TIME] += !trim_is_naming(ev->type);
+	return 0;
+}
+
+static int merged_read(const struct input_set *set, const struct input_options *options,
+		       int (*add)(void *arg, const struct event *ev), struct survey *s)
 {
 	_cleanup_input_set_ struct input_set *copy = NULL;
-	int err = input_set_copy(set, &copy);
+	int err = input_set_copy_for(set, options, &copy);
 
 	if (!err)
 		err = input_set_open(copy, NULL, NULL);
-	if (err)
-		return err;
-	g->since_ns = copy->since_ns;
-	g->until_ns = copy->until_ns;
-	return reader_each(copy->reader, selected_add, g->s);
+	return err ? err : reader_each(copy->reader, add, s);
+}
+
+/* What is in the window, whatever the other filters. */
+static int window_read(const struct input_set *set, struct survey *s)
+{
+	struct input_options window = *set->options;
+
+	if (!input_options_have_window(&window))
+		return 0;
+	window.vms = window.globs = window.reasons = (struct text_list){.nr = 0};
+	window.vcpus = window.tids = (struct number_list){.nr = 0};
+	window.where = NULL;
+	return merged_read(set, &window, window_add, s);
 }
 
 static char *globs_join(const struct text_list *list)
@@ -208,18 +224,24 @@ static int surveying_run(struct surveying *g, const struct input_set *set)
 {
 	_cleanup_free_ char *globs = globs_join(&g->options->reasons);
 	bool some = input_options_have_window(g->options) || input_options_have_filter(g->options);
-	int err = some ? selected_read(set, g) : 0;
+	int err = some ? merged_read(set, g->options, selected_add, g->s) : 0;
 
 	if (globs && *globs)
 		g->reasons = trim_reason_new(globs);
 	if (!err)
+		err = window_read(set, g->s);
+	if (!err)
 		err = input_where_make(set, &g->where);
-	for (unsigned int i = 0; !err && i < input_set_nr(set); i++)
+	for (unsigned int i = 0; !err && i < input_set_nr(set); i++) {
+		g->is_guest = set->nr_hosts && set->input[i].is_guest;
 		err = input_read(g, &set->input[i], &set->clocks->files);
+	}
 	trim_reason_free(g->reasons);
 	event_where_free(g->where);
 	if (err)
 		return err;
+	if (!input_options_have_window(g->options))
+		g->s->matches[SURVEY_TIME] = g->s->nr;
 	if (!some)
 		memcpy(g->s->selected, g->s->counts, EVENT_TYPES_MAX * sizeof(*g->s->counts));
 	return 0;
@@ -229,8 +251,7 @@ int input_survey(const struct input_set *set, struct survey **ret)
 {
 	_cleanup_(survey_cleanup_) struct survey *s = survey_new();
 	_cleanup_free_ int8_t *named = calloc(EVENT_TYPES_MAX, sizeof(*named));
-	struct surveying g = {
-		.s = s, .options = set->options, .named = named, .until_ns = UINT64_MAX};
+	struct surveying g = {.s = s, .options = set->options, .named = named};
 	int err = s && named ? 0 : fail(-ENOMEM, "out of memory");
 
 	if (!err && !set->clocks->survey) {

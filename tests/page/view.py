@@ -659,6 +659,7 @@ def main():
                 test_page(browser, case(name + "/trace.txt"))
             test_known_exit(browser, long_trace)
             test_search_next(browser, recording)
+            view_files.test_reports_with_guest(*requests)
             view_flows.test_flows(*requests)
             view_flows.test_flows_wrong(timeline)
             view_flows.test_flows_page(browser, work)

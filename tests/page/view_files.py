@@ -115,6 +115,22 @@ def test_notes_foreign(path, kept, add):
     subprocess.run(["rm", "-rf", kept], check=True)
 
 
+def test_reports_with_guest(*words):
+    """Also of windows in which nothing matches: a guest's own clock is not that of the window."""
+    view = View(*words, "--no-browser")
+    tracks = view.get("tracks")
+    to = tracks["to_ns"]
+    for since, until in ((0, to), (to // 3, to // 2), (5_000_000, 5_000_500), (1_002_000, 1_002_001), (5_900_000, 5_970_000)):
+        for report in ("exits", "blame", "sched", "virtio", "requests", "interrupts", "info"):
+            found = view.get("report/" + report, **{"from": since, "to": until})
+            window = (["--since", "%dns" % since] if since else []) + (["--until", "%dns" % until] if until < to else [])
+            run = subprocess.run([HOSTRACE, report, *words, "-f", "json", *window], capture_output=True, text=True, timeout=60)
+            expected = json.loads(run.stdout) if run.returncode == 0 else {"error": run.stderr}
+            same = found["error"] in run.stderr if "error" in found else found == expected
+            tap.ok(same, "with a guest: %s from %d to %d is the command's" % (report, since, until), (found.get("caveats"), expected.get("caveats")))
+    view.stop()
+
+
 def events(path):
     """Of a recording, without its random identifier and name."""
     return subprocess.run([HOSTRACE, "export", "text", path], check=True, capture_output=True, timeout=60).stdout
