@@ -132,6 +132,7 @@ def completeness(answers):
     named = set().union(*documented.values())
     files = {path.stem for path in schemas.glob("*.json")} - {"common", "columns"}
     live = set(re.findall(r"^\s*follows ([a-z-]+) ", "".join(p.read_text() for p in (tests / "live").glob("*.sh")), re.M))
+    live |= set(re.findall(r'^\s*follows\("([a-z-]+)"', "".join(p.read_text() for p in (tests / "page").glob("*.py")), re.M))
     yield from without_schema(documented)
     yield from (f"{name}.json is not in doc/schema/README.md" for name in sorted(files - named))
     yield from (f"{name}.json does not exist" for name in sorted(named - files))

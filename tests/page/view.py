@@ -660,6 +660,7 @@ def main():
             test_known_exit(browser, long_trace)
             test_search_next(browser, recording)
             view_files.test_reports_with_guest(*requests)
+            view_files.test_schemas(timeline, case("exits-lost/trace.txt"), requests, recording, work)
             view_flows.test_flows(*requests)
             view_flows.test_flows_wrong(timeline)
             view_flows.test_flows_page(browser, work)

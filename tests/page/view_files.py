@@ -6,10 +6,11 @@ import re
 import shutil
 import struct
 import subprocess
+import sys
 import time
 import zlib
 
-from page import HOSTRACE, tap
+from page import HOSTRACE, ROOT, tap
 from view import View, detail, foreign, page_open, press, ready
 
 
@@ -129,6 +130,38 @@ def test_reports_with_guest(*words):
             same = found["error"] in run.stderr if "error" in found else found == expected
             tap.ok(same, "with a guest: %s from %d to %d is the command's" % (report, since, until), (found.get("caveats"), expected.get("caveats")))
     view.stop()
+
+
+def follows(schema, answers, work):
+    """Answers follow a schema of doc/schema."""
+    paths = []
+    for number, value in enumerate(answers):
+        paths.append(os.path.join(work, "answer-%d.json" % number))
+        with open(paths[-1], "w") as f:
+            json.dump(value, f)
+    run = subprocess.run([sys.executable, os.path.join(ROOT, "tests/exports/schemas.py"), schema, *paths], capture_output=True, text=True, timeout=60)
+    tap.ok(run.returncode == 0 and answers, "%d answers follow %s.json" % (len(answers), schema), run.stdout + run.stderr)
+
+
+def test_schemas(trace, lost, requests, recording, work):
+    folder = os.path.join(work, "schemas")
+    os.makedirs(folder)
+    views = [View(path, "--no-browser") for path in (trace, lost, recording)] + [View(*requests, "--no-browser")]
+    tracks = [v.get("tracks") for v in views]
+    follows("view-tracks", tracks, folder)
+    follows("view-window", [v.get("window", **w) for v in views for w in ({}, {"width": 8192}, {"from": 1000, "to": 90_000, "width": 7})], folder)
+    follows("view-found", [v.get("find", text=t) for v in views for t in ("guest", "kernel", "no such item")], folder)
+    follows("view-flows", [views[3].get("flows", **{"track": t["id"], "from": 1_000_000, "to": 4_000_000}) for t in tracks[3]["tracks"]], folder)
+    path = shutil.copy(trace, folder)
+    noted = View(path, "--no-browser")
+    answers = [noted.get("notes")]
+    answers.append(json.loads(noted.ask(noted.path + "notes/add?from=5&to=9&text=a", method="POST")[1]))
+    with open(path + ".notes", "w") as f:
+        f.write("foreign")
+    answers.append(noted.get("notes"))
+    follows("view-notes", answers, folder)
+    for v in [*views, noted]:
+        v.stop()
 
 
 def events(path):
