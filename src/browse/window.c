@@ -192,6 +192,15 @@ static bool index_has(struct reading *r, struct read_track *rt, const struct tim
 	return item && item->start_ns + item->ns > s->start_ns;
 }
 
+/*
+ * The index has each slice that is as long as a column, so another one that long is none: it would last from the begin
+ * or until the end of what was read, but events beyond deny it.
+ */
+static bool is_long(const struct reading *r, const struct timeline_slice *s)
+{
+	return s->kind != SLICE_INSTANT && s->end_ns - s->start_ns >= r->b->bands->resolution_ns;
+}
+
 static void reading_slice(void *arg, struct timeline *t, const struct timeline_slice *s)
 {
 	struct reading *r = arg;
@@ -201,7 +210,7 @@ static void reading_slice(void *arg, struct timeline *t, const struct timeline_s
 		return;
 	if (!rt)
 		r->err = fail(-ENOMEM, "out of memory");
-	else if (rt->track == UINT32_MAX || !index_has(r, rt, s))
+	else if (!is_long(r, s) && (rt->track == UINT32_MAX || !index_has(r, rt, s)))
 		r->err = r->slice(r->arg, rt->track, s);
 }
 

@@ -654,6 +654,7 @@ def main():
             test_find(timeline, "kernel")
             test_find(recording, "access", "--until", "1ms")
             test_long(long_trace)
+            view_flows.test_open_at_end(recording)
             test_replaced(recording, timeline, work)
             for name in ("timeline", "blame-causes"):
                 test_page(browser, case(name + "/trace.txt"))

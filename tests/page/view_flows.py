@@ -5,7 +5,7 @@ import os
 import subprocess
 
 from page import HOSTRACE, answer, tap
-from view import View, case, column, foreign, page_open, ready, search
+from view import View, case, column, differences, foreign, page_open, ready, search, sums_of_timeline, sums_of_window
 
 COLOUR = "(c => { const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let n = 0; for (let i = 0; i < d.length; i += 4) " \
          "n += d[i] === 0x7a && d[i + 1] === 0x1f && d[i + 2] === 0xa2; return n; })(document.getElementById('tracks'))"
@@ -28,6 +28,16 @@ def items(view, tracks, wanted):
         if wanted(tracks[t["id"]]):
             for i in range(0, len(t["slices"]), 4):
                 yield t["id"], t["slices"][i], t["slices"][i] + max(1, t["slices"][i + 1])
+
+
+def test_open_at_end(recording):
+    """What would last until the end of what is read, and is not in the whole timeline: the later events deny it."""
+    view = View(recording, "--no-browser")
+    windows = [(80_000, 95_000), (3_590_000, 3_600_000), (1_000_000_000, 1_002_000_000)]
+    for (since, until), expected in zip(windows, sums_of_timeline(recording, *windows)):
+        found = sums_of_window(view, view.get("window", **{"from": since, "to": until, "width": 1000}))
+        tap.same(differences(found, expected), [], "a recording, from %d to %d: the times of timeline" % (since, until))
+    view.stop()
 
 
 def points(flow):
