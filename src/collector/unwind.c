@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -22,7 +23,10 @@ enum { NAME_BYTES = 120 };
 /* DWARF's numbers (System V ABI, AMD64 supplement). */
 enum { DWARF_RBX = 3, DWARF_RBP = 6, DWARF_RSP = 7, DWARF_R12 = 12, DWARF_RIP = 16, DWARF_REGS };
 
-enum { NAMES_MAX = 1 << 16 }; /* further ones are looked up each time */
+enum {
+	NAMES_MAX = 1 << 16, /* further ones are looked up each time */
+	FILES_MAX = 4096,    /* mapped; further ones have no names */
+};
 
 /* libdwfl looks through all symbols of a file for each address. */
 struct name {
@@ -33,6 +37,8 @@ struct name {
 struct unwinder {
 	Dwfl *dwfl;
 	struct hash_table names;
+	struct mapping *file; /* array.h: the first mapping of each file, while the process's modules are loaded */
+	unsigned int nr_files, max_files;
 	pid_t pid;
 	const struct stack_copy *copy; /* during unwinder_print() */
 };
@@ -47,16 +53,44 @@ struct printing {
 
 /* ---- files ---- */
 
-/* What is mapped at this address, from its begin. */
-static int mapped_open(pid_t pid, uint64_t start)
+static bool is_same_file(const struct mapping *a, const struct mapping *b)
 {
-	_cleanup_fclose_ FILE *f = mappings_open(pid);
+	return a->inode == b->inode && a->major == b->major && a->minor == b->minor;
+}
+
+/*
+ * Once for all modules: while the list is read, threads of the process wait that map or protect memory, and QEMU has
+ * hundreds of libraries.
+ */
+static int files_read(struct unwinder *u)
+{
+	_cleanup_fclose_ FILE *f = mappings_open(u->pid);
 	struct mapping m;
 
-	while (f && mapping_next(f, &m))
-		if (m.from == start)
-			return mapping_open(pid, &m);
-	return -1;
+	while (f && u->nr_files < FILES_MAX && mapping_next(f, &m)) {
+		if (u->nr_files && is_same_file(&u->file[u->nr_files - 1], &m))
+			continue;
+		if (array_reserve(u->file, u->nr_files + 1, u->max_files))
+			return error_code();
+		u->file[u->nr_files++] = m;
+	}
+	return 0;
+}
+
+static void files_forget(struct unwinder *u)
+{
+	free(u->file);
+	u->file = NULL;
+	u->nr_files = u->max_files = 0;
+}
+
+/* What is mapped at this address, from its begin. */
+static int mapped_open(const struct unwinder *u, uint64_t start)
+{
+	const struct mapping *m =
+		array_find(u->file, u->nr_files, i, u->file[i].from == start);
+
+	return m ? mapping_open(u->pid, m) : -1;
 }
 
 static int module_open(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
@@ -72,7 +106,7 @@ static int module_open(Dwfl_Module *module, void **data, const char *name, Dwarf
 		return -1; /* the vdso */
 	dwfl_module_info(module, &arg, NULL, NULL, NULL, NULL, NULL, NULL);
 	s = *arg;
-	return s ? mapped_open(s->pid, base) : -1;
+	return s ? mapped_open(s, base) : -1;
 }
 
 static const Dwfl_Callbacks files = {
@@ -238,6 +272,18 @@ unsigned int unwinder_print(struct unwinder *s, const struct stack_copy *copy, c
 	return p.nr;
 }
 
+static int modules_load(struct unwinder *s)
+{
+	int err = files_read(s);
+
+	if (err)
+		return err;
+	dwfl_getmodules(s->dwfl, module_own, s, 0);
+	dwfl_getmodules(s->dwfl, module_load, NULL, 0);
+	files_forget(s);
+	return dwfl_attach_state(s->dwfl, NULL, s->pid, &threads, s) ? 0 : -EINVAL;
+}
+
 struct unwinder *unwinder_open(pid_t pid)
 {
 	struct unwinder *s = calloc(1, sizeof(*s));
@@ -250,12 +296,8 @@ struct unwinder *unwinder_open(pid_t pid)
 	s->names = HASH_TABLE(struct name, 1, NAMES_MAX);
 	s->dwfl = dwfl_begin(&files);
 	if (s->dwfl && !dwfl_linux_proc_report(s->dwfl, pid) &&
-	    !dwfl_report_end(s->dwfl, NULL, NULL)) {
-		dwfl_getmodules(s->dwfl, module_own, s, 0);
-		dwfl_getmodules(s->dwfl, module_load, NULL, 0);
-		if (dwfl_attach_state(s->dwfl, NULL, pid, &threads, s))
-			return s;
-	}
+	    !dwfl_report_end(s->dwfl, NULL, NULL) && !modules_load(s))
+		return s;
 	fail(-EINVAL, "process %d: %s", (int)pid, dwfl_errmsg(-1));
 	unwinder_close(s);
 	return NULL;
@@ -272,5 +314,6 @@ void unwinder_close(struct unwinder *s)
 		return;
 	dwfl_end(s->dwfl);
 	hash_deinit(&s->names);
+	files_forget(s);
 	free(s);
 }
