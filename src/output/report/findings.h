@@ -125,6 +125,9 @@ void findings_devices_limit(struct found *f);
 
 void findings_disks(struct found *f);
 
+/* For how long requests of such a disk were in flight: of the one with the longest time. */
+uint64_t disks_busy_ns(const struct found *f, const char *vm);
+
 /* Do QEMU's limits explain at least half of the time for which requests of this device were in flight? */
 bool disk_limits_explain(const struct found *f, const char *device, uint64_t busy_ns);
 

@@ -254,7 +254,9 @@ static void steal_add(struct found *f, const json_t *row, const struct steal *s,
 static void server_add(struct found *f, const json_t *row)
 {
 	const char *vm = text_of(row, "vm");
-	double most = share_of(f, queues_busy_ns(f, vm)), asleep = asleep_most(f, vm, true);
+	uint64_t queues = queues_busy_ns(f, vm), disks = disks_busy_ns(f, vm);
+	double most = share_of(f, queues > disks ? queues : disks),
+	       asleep = asleep_most(f, vm, true);
 	char share[SHARE_BYTES], instead[WHO_BYTES];
 	struct steal s;
 

@@ -200,6 +200,24 @@ uint64_t disk_ended(const json_t *disk)
 	return number(disk, "reads") + number(disk, "writes") + number(disk, "flushes");
 }
 
+uint64_t disks_busy_ns(const struct found *f, const char *vm)
+{
+	uint64_t all = number(disks_of(f), "ns"), most = 0;
+	const json_t *disk;
+	size_t i;
+
+	if (!all || strcmp(vm, vm_name_of(f, number(disks_of(f), "pid"))) != 0)
+		return 0;
+	json_array_foreach (disk_list(f), i, disk) {
+		uint64_t time = number(disk, "time_ns");
+
+		if (json_is_object(disk) && !json_is_true(json_object_get(disk, "virtio")))
+			most = time > most ? time : most;
+	}
+	return most < all ? (uint64_t)((double)most * (double)f->span_ns / (double)all)
+			  : f->span_ns;
+}
+
 void findings_disks(struct found *f)
 {
 	const char *vm = vm_name_of(f, number(disks_of(f), "pid"));
