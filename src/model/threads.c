@@ -500,6 +500,18 @@ void model_event(struct model *m, const struct event *ev)
 	handlers_call(&handlers, m, ev);
 }
 
+bool thread_slept_for_recorder(const struct model_thread *t, const struct event *ev)
+{
+	static const char name[] = "hostrace";
+
+	if (!ev || ev->type->id != EV_sched_woken || t->state != THREAD_ASLEEP ||
+	    t->interruptible || t->stopped)
+		return false;
+	RECORD(sched_woken, woken, ev);
+	return record_has(ev, sched_woken, waker_comm) &&
+	       !strncmp(woken->waker_comm, name, sizeof(name) - 1);
+}
+
 bool model_wants(const char *event, bool taken, bool slept)
 {
 	return handlers_want(&handlers, event) && (taken || strcmp(event, "sched_ran") != 0) &&

@@ -257,6 +257,12 @@ static inline bool model_place_known(const struct model *m, const struct model_t
 bool model_exit_lost(const struct model *m, const struct model_thread *t);
 bool model_vmm_lost(const struct model *m, const struct model_thread *t);
 
+/*
+ * Is this sleep, which the event ends, one for the recorder? While that reads where the memory of QEMU is, or sets its
+ * probes, threads wait that map memory.
+ */
+bool thread_slept_for_recorder(const struct model_thread *t, const struct event *ev);
+
 static inline bool thread_waits(const struct model_thread *t)
 {
 	return t->state == THREAD_PREEMPTED || t->state == THREAD_WOKEN;

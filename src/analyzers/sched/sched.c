@@ -168,6 +168,8 @@ static void period_add(void *arg, struct model_thread *m, uint64_t ns, enum run_
 	struct sched *s = arg;
 	enum sched_use use = use_of(s, m);
 
+	if (thread_slept_for_recorder(m, ev))
+		use = SCHED_SLEEPS; /* the VM itself would not have slept in that */
 	if (!model_sleep_is_open(&s->model, m))
 		account(s, t, use, ns);
 	wait_over(s, t, ns, ev);

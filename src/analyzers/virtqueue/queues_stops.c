@@ -2,7 +2,8 @@
 /*
  * For how long a VM was stopped: by a signal or a debugger, as the scheduler has it of its threads, or by QEMU
  * (vm_state); and for how long one of its threads that are no vCPUs, which serve its devices, was ready to run and had
- * no CPU. Nothing is lost to a device meanwhile: the time of slow requests is that for which their VM ran.
+ * no CPU, or waited for the recorder. Nothing is lost to a device meanwhile: the time of slow requests is that for
+ * which their VM ran.
  */
 #include "analyzers/virtqueue/queues_private.h"
 #include "base/array.h"
@@ -87,6 +88,17 @@ static void stops_set(struct queues *q, struct vm_stops *s, bool *reason, bool o
 	stops_change(q, s, was, ns);
 }
 
+/* Afterwards: until it is woken, it is not known for what it sleeps. */
+static void slept_for_recorder_add(struct queues *q, const struct model_thread *t, uint64_t ns)
+{
+	struct vm_stops *s = t->pid ? stops_get(q, t->pid) : NULL;
+
+	if (!s || is_stopped(s))
+		return;
+	stop_begin(q, s, t->since_ns);
+	stop_end(s, ns);
+}
+
 static void server_period(void *arg, struct model_thread *t, uint64_t ns, enum run_state next,
 			  const struct event *ev)
 {
@@ -97,7 +109,8 @@ static void server_period(void *arg, struct model_thread *t, uint64_t ns, enum r
 	struct queues *q = arg;
 	struct vm_stops *s = waits == server->waits ? NULL : stops_get(q, t->pid);
 
-	(void)ev;
+	if (thread_slept_for_recorder(t, ev) && t->vcpu == RECORD_NO_VCPU)
+		slept_for_recorder_add(q, t, ns);
 	if (!s)
 		return;
 	was = is_stopped(s);
