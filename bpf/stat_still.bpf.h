@@ -58,12 +58,13 @@ static __always_inline void still_left(const struct stat_vm *vm, struct stat_thr
 	v->tid = bpf_get_current_pid_tgid();
 }
 
+/* With a timeout it waits for time to pass: QEMU slows vCPUs for a migration so (auto-converge), and the VM runs. */
 static __always_inline bool waits_for_condition(struct task_struct *task)
 {
 	struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
 
 	return (hr_s32)regs->orig_rax == STILL_SYSCALL_FUTEX &&
-	       (regs->rsi & STILL_FUTEX_CMD) == STILL_FUTEX_WAIT_BITSET;
+	       (regs->rsi & STILL_FUTEX_CMD) == STILL_FUTEX_WAIT_BITSET && !regs->r10;
 }
 
 static __always_inline bool is_frozen(struct task_struct *task, unsigned int state)

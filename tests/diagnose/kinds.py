@@ -278,6 +278,18 @@ def monitor_command(bench, v):
     return vm, None
 
 
+@kind("auto-converge", "migration", "vmm-asleep")  # counters do not have why the VMM sleeps
+def auto_converge(bench, v):
+    """The guest writes faster than QEMU may send, which makes its vCPUs sleep."""
+    vm = ElfVm(bench, "web", "touch", choose(v, 1, 2), [])
+    vm.qmp("migrate-set-capabilities", capabilities=[{"capability": "auto-converge", "state": True}])
+    vm.qmp("migrate-set-parameters", **{"max-bandwidth": 1 << 20, "cpu-throttle-initial": choose(v, 95, 80),
+                                        "throttle-trigger-threshold": 1})
+    vm.qmp("migrate", uri="exec:cat >/dev/null")
+    until(lambda: vm.qmp("query-migrate")["return"].get("cpu-throttle-percentage"), "no vCPU was slowed")
+    return vm, None
+
+
 # ---- what stands still ----
 
 @kind("no-kick", "lost-kick", still=True)

@@ -7,6 +7,6 @@ set -u
 live_needs_kvm
 live_needs_root
 live_needs_tools qemu-system-x86_64 taskset
-live_build "$BUILD/countguest.bin"
+live_build "$BUILD/countguest.bin" "$BUILD/blameguest-touch.elf"
 exec "$ROOT/tests/diagnose/bench.py" "$BUILD" --hostrace "$HOSTRACE" --variations 1 \
-	--tap --views --kinds quota,host-task,other-vm,own-threads,stopped-by-signal,stopped-by-signals,frozen-by-cgroup,paused,stop-and-go
+	--tap --views --kinds quota,host-task,other-vm,own-threads,stopped-by-signal,stopped-by-signals,frozen-by-cgroup,paused,stop-and-go,auto-converge
