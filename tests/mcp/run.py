@@ -32,6 +32,7 @@ list cases/export/trace.txt
 exits golden/v1.4-columns.hrt --by vcpu
 blame cases/blame-causes/trace.txt
 sched cases/sched/trace.txt --by task
+syscalls cases/syscalls/trace.txt --by tid
 interrupts cases/interrupts/trace.txt
 downtime cases/downtime/trace.txt
 ports cases/ports/trace.txt
