@@ -32,8 +32,8 @@ endif
 LIVE	?= $(if $(and $(wildcard $(BPFTOOL)),$(shell pkg-config --atleast-version=1.0 libbpf && echo 1)),1,0)
 
 # The folders of src/folders; agent.mk, demo.mk and library.mk build those, fetch/http is hostrace-http, exporter/httpd is
-# hostrace-httpd, collector/decode is hostrace-decode.
-SRC_DIRS := $(filter-out guestside/agent guestside/demo fetch/http exporter/httpd collector/decode library,$(shell sed -n 's/^\([a-z][a-z/]*\).*/\1/p' src/folders))
+# hostrace-httpd, symbols/decode is hostrace-decode.
+SRC_DIRS := $(filter-out guestside/agent guestside/demo fetch/http exporter/httpd symbols/decode library,$(shell sed -n 's/^\([a-z][a-z/]*\).*/\1/p' src/folders))
 LIVE_DIRS = collector output/live commands/live
 SRCS	:= src/main.c $(call sources,$(patsubst %,src/%/*.c,$(filter-out $(LIVE_DIRS),$(SRC_DIRS))))
 ifeq ($(LIVE),1)
@@ -48,7 +48,7 @@ $(BUILD)/src/commands/prompt.o: CPPFLAGS += -DHOSTRACE_READLINE
 endif
 PROTOS	:= prometheus opentelemetry perfetto profile ftrace_packets
 OBJS	:= $(SRCS:%.c=$(BUILD)/%.o) $(PROTOS:%=$(BUILD)/%.pb-c.o)
-LIB_OBJS := $(filter-out $(BUILD)/src/main.o,$(OBJS)) $(if $(filter 1,$(LIVE)),$(BUILD)/src/collector/decode/decode.o)
+LIB_OBJS := $(filter-out $(BUILD)/src/main.o,$(OBJS)) $(if $(filter 1,$(LIVE)),$(BUILD)/src/symbols/decode/decode.o)
 LIB	 := $(BUILD)/hostrace.a
 
 # Of each helper, src/base/helper.h.
@@ -69,7 +69,7 @@ HTTPD_BUILT := $(if $(filter 1,$(LIVE))$(shell pkg-config --exists libmicrohttpd
 # Decodes code of a VM's executable, the only program that is linked to libcapstone.
 DECODE	    := $(BUILD)/hostrace-decode
 DECODE_PKGS = capstone libseccomp
-DECODE_SRCS := $(call sources,src/collector/decode/*.c) $(HELPER_SRCS)
+DECODE_SRCS := $(call sources,src/symbols/decode/*.c) $(HELPER_SRCS)
 DECODE_LIBS = $(if $(filter 1,$(LIVE)),$(shell pkg-config --libs capstone 2>/dev/null))
 DECODE_OBJS := $(DECODE_SRCS:%.c=$(BUILD)/%.o)
 

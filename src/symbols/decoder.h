@@ -7,7 +7,7 @@
 #define HOSTRACE_DECODER_H
 
 #include "base/helper.h"
-#include "collector/decode/decode.h"
+#include "symbols/decode/decode.h"
 
 /* 0 or -errno with the error message set. Ended by helper_stop(). */
 int decoder_start(struct helper *h);

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "collector/decode/decode.h"
+#include "symbols/decode/decode.h"
 #include "collector/plan.h"
 
 #include <cmocka.h>

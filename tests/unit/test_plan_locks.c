@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collector/decode/decode.h"
+#include "symbols/decode/decode.h"
 #include "collector/plan.h"
 #ifdef HOSTRACE_LIVE
 #include "collector/internal.h"

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/helper.h"
-#include "collector/decode/decode.h"
+#include "symbols/decode/decode.h"
 #include "confine/confine.h"
 
 static int decode(const struct decode_question *q, const uint8_t *code, size_t len,

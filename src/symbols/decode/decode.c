@@ -20,7 +20,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "collector/decode/decode.h"
+#include "symbols/decode/decode.h"
 
 static const x86_reg argument_registers[DECODE_ARGS_MAX][4] = {
 	{X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL},
