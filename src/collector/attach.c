@@ -26,13 +26,6 @@ enum {
 
 static const char REUSE_PROGRAM[] = "reuse_fork";
 
-/* Kernel-wide events come from tracepoints and are attached once; the others once per VM. */
-static bool name_is_kernels(const char *event)
-{
-	return !strncmp(event, "kvm_", 4) || !strncmp(event, "sched_", 6) ||
-	       !strncmp(event, "host_", 5) || !strncmp(event, "syscall_", 8);
-}
-
 static void result_fill(struct probe_result *r, const struct target *t)
 {
 	r->plan = plan_of(&t->plan, r->event);
@@ -47,7 +40,7 @@ static struct probe_result *result_add(struct collector *c, const char *event,
 {
 	struct probe_result *r = &c->results[c->nr_results++];
 
-	*r = (struct probe_result){.pid = name_is_kernels(event) ? 0 : t->pid, .event = event};
+	*r = (struct probe_result){.pid = event_is_kernels(event) ? 0 : t->pid, .event = event};
 	result_fill(r, t);
 	return r;
 }
@@ -81,7 +74,7 @@ static int results_make(struct collector *c)
 			if (id == EV_qemu_pio && c->targets[i].has_kvm)
 				continue; /* kvm_pio sees the same accesses */
 			result_add(c, type->name, &c->targets[i])->id = id;
-			if (name_is_kernels(type->name))
+			if (event_is_kernels(type->name))
 				break;
 		}
 	}
@@ -326,7 +319,7 @@ void collector_attach_vm(struct collector *c, const struct target *t)
 		const char *name = event_wanted(c, id) ? event_type_ours(id)->name : "kvm_";
 		struct probe_result *r;
 
-		if (name_is_kernels(name) || (id == EV_qemu_pio && t->has_kvm))
+		if (event_is_kernels(name) || (id == EV_qemu_pio && t->has_kvm))
 			continue;
 		r = result_of(c, t, id);
 		if (!r)

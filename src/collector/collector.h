@@ -343,8 +343,8 @@ void vm_reports_complete(struct vm_report *reports, unsigned int nr, const struc
 
 void vm_report_free(struct vm_report *p);
 
-/* Kernel events are the same for all VMs. */
-bool event_is_kernels(const struct probe_plan *p);
+/* By its name: kernel-wide events come from tracepoints and are attached once; the others once per VM. */
+bool event_is_kernels(const char *event);
 
 /* Descriptors of another user's VM cannot be seen; its command line can. */
 bool uses_kvm(const struct vm *vm);

@@ -4,10 +4,10 @@
 #include "base/error.h"
 #include "collector/collector.h"
 
-bool event_is_kernels(const struct probe_plan *p)
+bool event_is_kernels(const char *event)
 {
-	return !strncmp(p->event, "kvm_", 4) || !strncmp(p->event, "sched_", 6) ||
-	       !strncmp(p->event, "syscall_", 8);
+	return !strncmp(event, "kvm_", 4) || !strncmp(event, "sched_", 6) ||
+	       !strncmp(event, "host_", 5) || !strncmp(event, "syscall_", 8);
 }
 
 bool uses_kvm(const struct vm *vm)

@@ -48,7 +48,7 @@ static json_t *rows_json(const struct vm_report *reports, unsigned int nr)
 		json_t *plan = plan_json(&reports[i].plan);
 
 		json_array_foreach (plan, k, row) {
-			bool kernels = event_is_kernels(&reports[i].plan.probe[k]);
+			bool kernels = event_is_kernels(reports[i].plan.probe[k].event);
 
 			if (kernels ? i != 0 : !reports[i].vm)
 				continue;

@@ -130,7 +130,8 @@ static void groups_print(const struct vm_report *p, bool kernels, const struct o
 	fprintf(out->file, "\n%-14s %10s %4s %8s %6s  %s\n", "EVENTS", "TRACEPOINT", "USDT",
 		"FUNCTION", "ABSENT", "ABOUT");
 	for (unsigned int i = 0; i < p->plan.nr; i++)
-		if (event_is_kernels(&p->plan.probe[i]) == kernels && group_is_new(&p->plan, i))
+		if (event_is_kernels(p->plan.probe[i].event) == kernels &&
+		    group_is_new(&p->plan, i))
 			group_print(&p->plan, &p->plan.probe[i], out);
 }
 
@@ -143,7 +144,7 @@ static void events_print(const struct vm_report *p, bool kernels, bool each_even
 	}
 	fprintf(out->file, "\n%-20s %-10s %-9s %s\n", "EVENT", "HOW", "COST", "WHERE");
 	for (unsigned int i = 0; i < p->plan.nr; i++)
-		if (event_is_kernels(&p->plan.probe[i]) == kernels)
+		if (event_is_kernels(p->plan.probe[i].event) == kernels)
 			event_print(&p->plan.probe[i], out);
 }
 
