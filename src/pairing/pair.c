@@ -204,8 +204,10 @@ void pairing_close(struct pairing *p)
 
 /* ---- begin, end, reset, loss ---- */
 
+/* Labels that it has not are 0. */
 static void span_open(const struct pairing *p, const struct open_span *o, struct span *ret)
 {
+	memset(ret, 0, sizeof(*ret));
 	memcpy(ret, &o->span, span_bytes(p));
 }
 
