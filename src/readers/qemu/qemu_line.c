@@ -104,10 +104,12 @@ static bool has_event_name(const struct qemu_line *l)
 }
 
 /*
- * -msg timestamp=on,guest-name=on: the guest's name, of several words, precedes the event, or its thread and time.
- * True: the event is behind it. Names of events have a '_', those of guests may have one before an event that is known.
+ * -msg timestamp=on,guest-name=on: the guest's name, of several words, precedes the event, or its thread and time; so
+ * do the words of other programs that put a date before each line. True: the event is behind it; *ret: its form if it
+ * has a time of its own, which counts, else QEMU_NO_EVENT. Names of events have a '_', those of guests may have one
+ * before an event that is known.
  */
-static bool guest_skip(struct qemu_line *l, const char *s, const char *end)
+static bool guest_skip(struct qemu_line *l, const char *s, const char *end, enum qemu_form *ret)
 {
 	enum { WORDS = 6 };
 	bool is_name = l->name.len && !has_event_name(l);
@@ -115,15 +117,15 @@ static bool guest_skip(struct qemu_line *l, const char *s, const char *end)
 
 	for (unsigned int n = 0; n < WORDS && (s = memchr(s, ' ', (size_t)(end - s))); n++) {
 		s = text_skip_blanks(s);
-		bool stamped = stamped_parse(&after, s, end) != QEMU_NO_EVENT;
-
-		if (!stamped && (!event_parse(&after, s, end) || !has_event_name(&after) ||
+		*ret = stamped_parse(&after, s, end);
+		if (!*ret && (!event_parse(&after, s, end) || !has_event_name(&after) ||
 				 !has_args(&after)))
 			continue;
-		if (stamped || is_name || qemu_event_is_read(after.name)) {
-			after.head = l->head;
+		if (*ret || is_name || qemu_event_is_read(after.name)) {
+			if (!*ret)
+				after.head = l->head;
 			*l = after;
-			l->loose = true;
+			l->loose = !*ret;
 			return true;
 		}
 	}
@@ -135,6 +137,7 @@ static enum qemu_form headed_parse(struct qemu_line *l, const char *s, const cha
 {
 	struct log_head head;
 	const char *p = log_head_parse(s, end, &head);
+	enum qemu_form stamped = QEMU_NO_EVENT;
 
 	if (!head.has_time && p == s)
 		return QEMU_NO_EVENT;
@@ -146,9 +149,11 @@ static enum qemu_form headed_parse(struct qemu_line *l, const char *s, const cha
 
 	if (!parsed)
 		l->name = (struct text_slice){p, 0};
-	if (!l->loose && (!parsed || !qemu_event_is_read(l->name)) && !guest_skip(l, p, end) &&
-	    !has_event_name(l))
+	if (!l->loose && (!parsed || !qemu_event_is_read(l->name)) &&
+	    !guest_skip(l, p, end, &stamped) && !has_event_name(l))
 		return QEMU_NO_EVENT;
+	if (stamped)
+		return stamped;
 	if (!l->name.len || (l->loose && (!has_event_name(l) || !has_args(l))))
 		return QEMU_NO_EVENT;
 	return !head.has_time ? QEMU_LOG_BARE : head.time.monotonic ? QEMU_LOG_MONO : QEMU_LOG_ISO;

@@ -44,11 +44,11 @@ static unsigned int escape_parse(const char *s, const char *end, char *ret)
 	return 6;
 }
 
-/* "\u003cidle\u003e-0 ...\n" in an object of JSON, as Docker writes it, is "<idle>-0 ..." */
-static void json_unescape(struct physical *x)
+/* "\u003cidle\u003e-0 ...\n" in an object of JSON at `line`, as Docker writes it, is "<idle>-0 ..." */
+static void json_unescape(struct physical *x, char *line)
 {
-	char *line = x->at + strspn(x->at, " \t"), *to, *end;
 	struct paste_json json;
+	char *to, *end;
 
 	if (*line != '{' || !paste_json_parse(line, x->end, &json))
 		return;
@@ -75,11 +75,11 @@ static void prefixes_strip(struct paste *p, struct physical *x)
 	const char *layer[PASTE_LAYERS_MAX + 1] = {x->at};
 	unsigned int nr = 0, best = 0, same = 0;
 
-	json_unescape(x);
 	while (nr < PASTE_LAYERS_MAX) {
 		const char *s = layer[nr], *next;
 
 		s += strspn(s, " \t");
+		json_unescape(x, x->at + (s - x->at));
 		next = s < x->end ? paste_prefix_skip(s, p->has_parts) : NULL;
 		if (!next || next >= x->end)
 			break;
@@ -114,7 +114,8 @@ static void prefixes_strip(struct paste *p, struct physical *x)
 	if (x->class >= PASTE_TIMELESS)
 		source_keep(x, paste_prefix_source(layer, best, x->class == PASTE_EVENT));
 	x->at += layer[best] - x->at;
-	json_cut(x, layer[0] + strspn(layer[0], " \t"));
+	for (unsigned int i = 0; i < best; i++)
+		json_cut(x, layer[i] + strspn(layer[i], " \t"));
 }
 
 /* Removes what is before the event, and no prefix that is known. A string of JSON or Ruby ends where it is closed. */
