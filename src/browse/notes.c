@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -94,6 +95,19 @@ int notes_read(const char *path, json_t **ret)
 
 /* ---- writing ---- */
 
+/* Another view of the recording waits: the folder is locked, as the file is replaced. Where there are no locks, -1. */
+static int notes_lock(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	_cleanup_free_ char *folder =
+		slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (fd >= 0)
+		flock(fd, LOCK_EX);
+	return fd;
+}
+
 static int notes_write(const char *path, json_t *list)
 {
 	json_t *file = json_pack("{s:i,s:O}", NOTES_KEY, 1, "notes", list);
@@ -142,6 +156,7 @@ static int note_insert(json_t *list, size_t at, const struct note *note)
 
 int notes_add(const char *path, const struct note *note, json_t **ret)
 {
+	_cleanup_close_ int lock = notes_lock(path);
 	bool is_there = false;
 	int err = notes_read(path, ret);
 	size_t at = err ? 0 : note_find(*ret, note, &is_there);
@@ -160,6 +175,7 @@ int notes_add(const char *path, const struct note *note, json_t **ret)
 
 int notes_delete(const char *path, const struct note *note, json_t **ret)
 {
+	_cleanup_close_ int lock = notes_lock(path);
 	bool is_there = false;
 	int err = notes_read(path, ret);
 	size_t at = err ? 0 : note_find(*ret, note, &is_there);

@@ -23,6 +23,7 @@
 #include "commands/common/command.h"
 #include "commands/common/confined.h"
 #include "commands/common/input.h"
+#include "confine/confine.h"
 #include "exporter/httpd_messages.h"
 #include "exporter/server.h"
 
@@ -166,6 +167,14 @@ static int recording_read(struct view_server *v)
 	return err;
 }
 
+/* NULL: it may not be written, as another user's file is there: the page has the reason, and no notes. */
+static const char *notes_writable(const char *path)
+{
+	_cleanup_confine_paths_ struct confine_paths *paths = path ? confine_paths_new() : NULL;
+
+	return paths && !confine_paths_write(paths, path, false) ? path : NULL;
+}
+
 static int view_start(struct view_server *v)
 {
 	int err;
@@ -177,7 +186,7 @@ static int view_start(struct view_server *v)
 		err = opener_start(v);
 	command_confine_sends();
 	if (!err)
-		err = command_confine_two(v->socket.path, v->notes, NULL);
+		err = command_confine_two(v->socket.path, notes_writable(v->notes), NULL);
 	if (!err)
 		err = input_make(true, &v->set);
 	return err ? err : recording_read(v);

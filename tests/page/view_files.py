@@ -7,6 +7,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import threading
 import time
 import zlib
 
@@ -89,6 +90,7 @@ def test_notes(browser, trace, work):
     tap.same(view.ask("/" + "0" * 32 + "/" + add, method="POST")[0].status, 403, "nothing is changed without the token")
     view.stop()
     test_notes_foreign(path, kept, add)
+    test_notes_of_two(path, kept)
 
 
 def test_notes_foreign(path, kept, add):
@@ -114,6 +116,32 @@ def test_notes_foreign(path, kept, add):
                and view.get("notes")["error"], "%s in the place of notes: refused" % name, (r.status, answer_text))
     view.stop()
     subprocess.run(["rm", "-rf", kept], check=True)
+
+
+def test_notes_of_two(path, kept):
+    """Two views of a recording lose no note; a file that may not be written keeps neither from starting."""
+    views = [View(path, "--no-browser") for _ in range(2)]
+    threads = [threading.Thread(target=lambda v=view, n=n: [v.ask(v.path + "notes/add?from=%d&to=9000&text=%d" % (i, n), method="POST")
+                                                            for i in range(100)]) for n, view in enumerate(views)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    tap.same(len(json.load(open(kept))["notes"]), 200, "two views add 100 notes each: none is lost")
+    for view in views:
+        view.stop()
+    if os.getuid():
+        return
+    os.makedirs(os.path.dirname(path) + "/sticky", 0o700)
+    sticky = os.path.dirname(path) + "/sticky/a.hrt"
+    shutil.copy(path, sticky)
+    shutil.move(kept, sticky + ".notes")
+    os.chown(sticky + ".notes", 65534, -1)
+    os.chmod(os.path.dirname(sticky), 0o1777)
+    view = View(sticky, "--no-browser")
+    r, _ = view.ask(view.path + "notes/add?from=5&to=9&text=a", method="POST")
+    tap.ok(r.status == 409 and view.get("notes")["error"], "another user's file of notes in a folder of all: the page has the reason", r.status)
+    view.stop()
 
 
 def test_reports_with_guest(*words):
