@@ -192,12 +192,12 @@ static const char *line_number_skip(const char *s)
 	return *p == '\t' || *p == ':' || *p == '-' ? p + 1 : NULL;
 }
 
-/* "trace.txt-4-", "trace.txt- " of grep -C, at the hyphen behind the name that ends at `end`: behind it; NULL. */
+/* "trace.txt-4-", "trace.txt- ", "qemu.log-4711@" of grep -C, at what follows the name: after the last hyphen; NULL. */
 static const char *context_skip(const char *s, const char *end)
 {
 	for (const char *p = end; p > s; p--)
-		if (p[-1] == '-' &&
-		    ((text_is_digit(*p) && number_skip(p)[0] == '-') || (p == end && *p == ' ')))
+		if (p[-1] == '-' && ((text_is_digit(*p) && strchr("-@", number_skip(p)[0])) ||
+				     (p == end && *p == ' ')))
 			return p;
 	return NULL;
 }
@@ -212,7 +212,7 @@ static const char *file_skip(const char *s)
 		is_file |= *p == '.' || *p == '/';
 		letters |= isalpha((unsigned char)*p);
 	}
-	if (p > s && *p == ' ' && is_file && letters)
+	if (p > s && (*p == ' ' || *p == '@') && is_file && letters)
 		return context_skip(s, p);
 	if (p == s || *p != ':')
 		return NULL;
@@ -318,6 +318,19 @@ static bool is_of_cpu(const char *s, const char *end)
 	return false;
 }
 
+/* "trace.txt" of grep -C's "trace.txt-4-", too. */
+static struct text_slice file_of(const char *s, const char *end)
+{
+	struct text_slice name = name_of(s, end);
+	const char *p = s + name.len;
+
+	while (p > s && text_is_digit(p[-1]))
+		p--;
+	if (end[-1] == '-' && p > s && p < s + name.len && p[-1] == '-')
+		name = name_of(s, p);
+	return name;
+}
+
 static struct text_slice source_of(const char *s, const char *end, bool sure)
 {
 	struct text_slice source;
@@ -334,7 +347,7 @@ static struct text_slice source_of(const char *s, const char *end, bool sure)
 		return source;
 	if (!date_skip(s) && file_skip(s) == end && !is_of_cpu(s, end) &&
 	    (sure || end[-1] != ':' || memchr(s, '.', (size_t)(end - s))))
-		return name_of(s, end);
+		return file_of(s, end);
 	return (struct text_slice){s, 0};
 }
 
