@@ -38,6 +38,10 @@ static int what_of(const char *type, const char **call)
 	*call = NULL;
 	if (!strncmp(type, "guest:", 6))
 		return SYSCALL_NONE;
+	if (is_ftrace(type) && !strcmp(name, "sys_exit_group")) { /* not the end of a call "group" */
+		*call = "exit_group";
+		return SYSCALL_EITHER;
+	}
 	if (is_raw(name, true))
 		return SYSCALL_ENTER;
 	if (is_raw(name, false))
@@ -256,5 +260,10 @@ bool syscall_read(const struct syscall_kind *k, const struct event *ev, struct s
 		name_set(ret, k->name, 0);
 	if (!text)
 		return fields_read(k, ev, ret);
+	if (k->what == SYSCALL_EXIT && !k->name && *text == '(') { /* the call: each has an event */
+		ret->enters = true;
+		name_set(ret, "exit", 0);
+		return named_text_read(text, ret);
+	}
 	return k->name ? named_text_read(text, ret) : raw_text_read(text, ret);
 }

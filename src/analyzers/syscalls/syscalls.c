@@ -288,6 +288,12 @@ int syscalls_event(struct syscalls *s, const struct event *ev)
 
 /* ---- the end ---- */
 
+/* Its thread has ended. */
+static bool never_returns(const struct open_call *c)
+{
+	return !strcmp(c->name, "exit") || !strcmp(c->name, "exit_group");
+}
+
 static int in_progress_count(struct syscalls *s)
 {
 	const struct open_call *c;
@@ -296,6 +302,8 @@ static int in_progress_count(struct syscalls *s)
 	for (uint32_t at = 0; !err && (c = hash_next(&s->open, &at));) {
 		struct syscalls_row *r;
 
+		if (never_returns(c))
+			continue;
 		if (end_may_be_missing(&s->losses, &c->mark)) {
 			s->notes.unknown++;
 			continue;
