@@ -437,7 +437,7 @@ static void image_clock(uint8_t *image)
 	image_put(image + IMAGE_CLOCK + 0x100, clock + 0x180, 8);
 	strcpy((char *)image + IMAGE_CLOCK + 0x180, "made-up");
 	p = image_put(image + IMAGE_CLOCK + 0x200, 2, 8);
-	image_put(image_put(image_put(image_put(p, 100, 8), 200, 8), 1 << 31, 4), 1, 1);
+	image_put(image_put(image_put(image_put(p, 100, 8), 200, 8), 1u << 31, 4), 1, 1);
 }
 
 /* One module, "made_up", with two symbols and one without a name. */
