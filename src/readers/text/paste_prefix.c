@@ -318,7 +318,7 @@ static bool is_of_cpu(const char *s, const char *end)
 	return false;
 }
 
-/* "trace.txt" of grep -C's "trace.txt-4-", too. */
+/* "trace.txt" of grep -C's "trace.txt-4-", too; none of a line's number. */
 static struct text_slice file_of(const char *s, const char *end)
 {
 	struct text_slice name = name_of(s, end);
@@ -326,6 +326,8 @@ static struct text_slice file_of(const char *s, const char *end)
 
 	while (p > s && text_is_digit(p[-1]))
 		p--;
+	if (p == s)
+		return (struct text_slice){s, 0};
 	if (end[-1] == '-' && p > s && p < s + name.len && p[-1] == '-')
 		name = name_of(s, p);
 	return name;
