@@ -95,17 +95,16 @@ int notes_read(const char *path, json_t **ret)
 
 /* ---- writing ---- */
 
-/* Another view of the recording waits: the folder is locked, as the file is replaced. Where there are no locks, -1. */
-static int notes_lock(const char *path)
+/* Another view of the recording waits: its folder is locked, as the file is replaced. *ret: -1 if it cannot be. */
+static void notes_lock(const char *path, int *ret)
 {
 	const char *slash = strrchr(path, '/');
 	_cleanup_free_ char *folder =
 		slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-	int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
-	if (fd >= 0)
-		flock(fd, LOCK_EX);
-	return fd;
+	*ret = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	if (*ret >= 0)
+		flock(*ret, LOCK_EX);
 }
 
 static int notes_write(const char *path, json_t *list)
@@ -156,10 +155,14 @@ static int note_insert(json_t *list, size_t at, const struct note *note)
 
 int notes_add(const char *path, const struct note *note, json_t **ret)
 {
-	_cleanup_close_ int lock = notes_lock(path);
+	_cleanup_close_ int lock = -1;
 	bool is_there = false;
-	int err = notes_read(path, ret);
-	size_t at = err ? 0 : note_find(*ret, note, &is_there);
+	size_t at;
+	int err;
+
+	notes_lock(path, &lock);
+	err = notes_read(path, ret);
+	at = err ? 0 : note_find(*ret, note, &is_there);
 
 	if (!err && (!*note->text || strlen(note->text) > NOTE_TEXT_MAX))
 		err = fail(-EINVAL, "a note has 1 to %d bytes of text", NOTE_TEXT_MAX);
@@ -175,10 +178,14 @@ int notes_add(const char *path, const struct note *note, json_t **ret)
 
 int notes_delete(const char *path, const struct note *note, json_t **ret)
 {
-	_cleanup_close_ int lock = notes_lock(path);
+	_cleanup_close_ int lock = -1;
 	bool is_there = false;
-	int err = notes_read(path, ret);
-	size_t at = err ? 0 : note_find(*ret, note, &is_there);
+	size_t at;
+	int err;
+
+	notes_lock(path, &lock);
+	err = notes_read(path, ret);
+	at = err ? 0 : note_find(*ret, note, &is_there);
 
 	if (!err && !is_there)
 		err = fail(-ENOENT, "there is no such note");
