@@ -125,8 +125,12 @@ static bool head_join_so(struct text_lines *t, bool blank)
 /* A terminal breaks lines within words. */
 static bool head_join(struct text_lines *t)
 {
-	return (t->paste->now.end[-1] != '\\' && head_join_so(t, true)) ||
-	       (!t->paste->now.flowed && head_join_so(t, false));
+	const struct physical *x = &t->paste->now;
+
+	if (x->end == x->at)
+		return false;
+	return (x->end[-1] != '\\' && head_join_so(t, true)) ||
+	       (!x->flowed && head_join_so(t, false));
 }
 
 /* Had the first word of `more` no space in the line before? */
