@@ -29,6 +29,7 @@ static struct cell errors_cell(struct table *t, const struct syscalls_row *r)
 	return *text ? table_print(t, "%s", text) : (struct cell){0, NULL};
 }
 
+GET_NUMBER_IF(get_pid, const struct syscalls_row *r, r->pid, r->pid)
 GET_NUMBER(get_total, const struct syscalls_row *r, r->ns.sum)
 GET_NUMBER_IF(get_mean, const struct syscalls_row *r, r->ns.count,
 	      r->ns.count ? r->ns.sum / r->ns.count : 0)
@@ -38,7 +39,8 @@ GET_TEXT(get_slowest, const struct syscalls_row *r, *r->slowest ? r->slowest : N
 GET_TEXT(get_comm, const struct syscalls_row *r, *r->comm ? r->comm : NULL)
 
 static const struct column_def pid_columns[] = {
-	{"pid", NULL, COL_COUNT, MEMBER(struct syscalls_row, pid), .doc = "process"},
+	{"pid", NULL, COL_COUNT, .get = get_pid, .nullable = true,
+	 .doc = "process; null: the trace has threads alone, whose calls are one row then"},
 	COLUMN_VM(struct syscalls_row, pid),
 	{0},
 };

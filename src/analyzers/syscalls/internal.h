@@ -18,6 +18,7 @@ struct syscall_kind {
 struct syscall_seen {
 	bool enters;
 	bool any; /* an end whose number the kernel had forgotten (-1) ends any call */
+	bool is_raw; /* of the events that all calls share */
 	char name[SYSCALL_NAME_BYTES];
 	int64_t ret;
 	char args[SYSCALLS_CALL_BYTES]; /* "fd: 3, buf: 0x7f..." */

@@ -163,7 +163,7 @@ static void name_set(struct syscall_seen *s, const char *name, uint64_t number)
 	if (name)
 		snprintf(s->name, sizeof(s->name), "%s", name);
 	else
-		snprintf(s->name, sizeof(s->name), "syscall %" PRIu64, number);
+		snprintf(s->name, sizeof(s->name), "syscall %" PRId64, (int64_t)number);
 	text_sanitize(s->name);
 }
 
@@ -254,8 +254,11 @@ bool syscall_read(const struct syscall_kind *k, const struct event *ev, struct s
 	char buf[512];
 	const char *text = k->text ? event_text(ev, k->text, buf, sizeof(buf)) : NULL;
 
-	*ret = (struct syscall_seen){.enters = k->what == SYSCALL_ENTER ||
-					       (k->what == SYSCALL_EITHER && text && *text == '(')};
+	*ret = (struct syscall_seen){
+		.enters = k->what == SYSCALL_ENTER ||
+			  (k->what == SYSCALL_EITHER && text && *text == '('),
+		.is_raw = !k->name,
+	};
 	if (k->name)
 		name_set(ret, k->name, 0);
 	if (!text)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A thread is in one system call at a time: its begin waits by the thread's id. KVM_RUN is told from other ioctls by
- * the begin's arguments, which the end does not have.
+ * the begin's arguments, which the end does not have. Where a trace has both the events that all calls share and those
+ * for each call, the one that comes second, of either kind, is the same call's.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/options.h"
 #include "base/order.h"
 #include "event/losses.h"
 #include "event/syscall_table.h"
@@ -23,6 +25,8 @@ struct open_call {
 	uint64_t since_ns;
 	uint32_t pid;
 	const char *name;
+	bool is_raw; /* of its last event */
+	bool ended;  /* stays for the end's other event */
 	char comm[17];
 	struct loss_mark mark;
 	char args[SYSCALLS_CALL_BYTES];
@@ -39,6 +43,7 @@ struct row_entry {
 
 struct syscalls {
 	bool by_tid;
+	bool seen[2]; /* events for each call; events that all share */
 	struct syscall_kind *kind; /* by index of the type */
 	size_t nr_kinds;
 	struct hash_table open, names, rows;
@@ -199,28 +204,6 @@ static int call_count(struct syscalls *s, const struct open_call *c, const struc
 
 /* ---- events ---- */
 
-static int call_begin(struct syscalls *s, const struct event *ev, const struct syscall_seen *seen)
-{
-	const char *name = name_intern(s, seen->name), *comm;
-	bool first;
-	struct open_call *c = name ? hash_add_u64(&s->open, ev->tid, &first) : NULL;
-
-	if (!c)
-		return 0; /* counted by the table */
-	if (!first && end_may_be_missing(&s->losses, &c->mark))
-		s->notes.unknown++;
-	else if (!first)
-		s->notes.no_end++;
-	c->since_ns = ev->time_ns;
-	c->pid = ev->pid;
-	c->name = name;
-	c->mark = loss_mark_of(&s->losses, ev);
-	comm = thread_comm(s->threads, ev);
-	snprintf(c->comm, sizeof(c->comm), "%s", comm ? comm : "");
-	memcpy(c->args, seen->args, sizeof(c->args));
-	return 0;
-}
-
 /* "ioctl" also ends "ioctl(KVM_RUN)". */
 static bool call_is(const struct open_call *c, const struct syscall_seen *seen)
 {
@@ -230,13 +213,58 @@ static bool call_is(const struct open_call *c, const struct syscall_seen *seen)
 	       (!strncmp(c->name, seen->name, len) && (!c->name[len] || c->name[len] == '('));
 }
 
+static void call_open(struct syscalls *s, struct open_call *c, const struct event *ev,
+		      const struct syscall_seen *seen)
+{
+	const char *comm = thread_comm(s->threads, ev);
+
+	c->since_ns = ev->time_ns;
+	c->pid = ev->pid;
+	c->is_raw = seen->is_raw;
+	c->ended = false;
+	c->mark = loss_mark_of(&s->losses, ev);
+	snprintf(c->comm, sizeof(c->comm), "%s", comm ? comm : "");
+	memcpy(c->args, seen->args, sizeof(c->args));
+}
+
+static int call_begin(struct syscalls *s, const struct event *ev, const struct syscall_seen *seen)
+{
+	const char *name = name_intern(s, seen->name);
+	bool first;
+	struct open_call *c = name ? hash_add_u64(&s->open, ev->tid, &first) : NULL;
+
+	if (!c)
+		return 0; /* counted by the table */
+	if (!first && !c->ended && c->is_raw != seen->is_raw && call_is(c, seen))
+		return 0;
+	if (!first && !c->ended) {
+		if (end_may_be_missing(&s->losses, &c->mark))
+			s->notes.unknown++;
+		else
+			s->notes.no_end++;
+	}
+	c->name = name;
+	call_open(s, c, ev, seen);
+	return 0;
+}
+
+/* The first event of a new thread is the end of the call that made it. */
+static bool begins_thread(const struct syscall_seen *seen)
+{
+	return !seen->ret && word_is_listed("clone clone3 fork vfork", seen->name);
+}
+
 static int call_end(struct syscalls *s, const struct event *ev, const struct syscall_seen *seen)
 {
 	struct open_call *c = hash_find_u64(&s->open, ev->tid);
 	int err = 0;
 
-	if (!c) {
-		s->notes.no_begin++;
+	if (!c || c->ended) {
+		bool is_second = c && c->is_raw != seen->is_raw && call_is(c, seen);
+
+		s->notes.no_begin += !is_second && !begins_thread(seen);
+		if (c)
+			hash_remove(&s->open, c);
 		return 0;
 	}
 	if (end_is_unknown(&s->losses, &c->mark, ev))
@@ -245,7 +273,10 @@ static int call_end(struct syscalls *s, const struct event *ev, const struct sys
 		s->notes.no_begin++, s->notes.no_end++;
 	else
 		err = call_count(s, c, ev, seen->ret);
-	hash_remove(&s->open, c);
+	c->ended = s->seen[false] && s->seen[true];
+	c->is_raw = seen->is_raw;
+	if (!c->ended)
+		hash_remove(&s->open, c);
 	return err;
 }
 
@@ -283,6 +314,7 @@ int syscalls_event(struct syscalls *s, const struct event *ev)
 		s->notes.unreadable++;
 		return 0;
 	}
+	s->seen[seen.is_raw] = true;
 	return seen.enters ? call_begin(s, ev, &seen) : call_end(s, ev, &seen);
 }
 
@@ -302,7 +334,7 @@ static int in_progress_count(struct syscalls *s)
 	for (uint32_t at = 0; !err && (c = hash_next(&s->open, &at));) {
 		struct syscalls_row *r;
 
-		if (never_returns(c))
+		if (c->ended || never_returns(c))
 			continue;
 		if (end_may_be_missing(&s->losses, &c->mark)) {
 			s->notes.unknown++;
