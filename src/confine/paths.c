@@ -186,6 +186,7 @@ static bool is_beneath(const char *dir, const char *path)
 	size_t len = strlen(dir);
 	char real[PATH_MAX];
 
+	len -= len && dir[len - 1] == '/'; /* the root directory */
 	return realpath(path, real) && !strncmp(real, dir, len) && (!real[len] || real[len] == '/');
 }
 

@@ -26,6 +26,9 @@ bool elf_names_function(struct elf_names *e, uint64_t address, struct code_funct
 /* The function of this name, as the symbol table has it. */
 bool elf_names_function_named(struct elf_names *e, const char *name, struct code_function *ret);
 
+/* The addresses of code with this name, as the symbol table has it. Returns their number, at most `max`. */
+size_t elf_names_addresses(struct elf_names *e, const char *name, uint64_t *ret, size_t max);
+
 /* Copies code for x86-64 from an address on. Returns the bytes; 0: the file does not have it. */
 size_t elf_names_code(struct elf_names *e, uint64_t address, uint8_t *ret, size_t size);
 bool elf_names_is_x86(const struct elf_names *e);

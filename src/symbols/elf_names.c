@@ -480,6 +480,23 @@ bool elf_names_function(struct elf_names *e, uint64_t address, struct code_funct
 	return name && address - ret->start < ret->size;
 }
 
+size_t elf_names_addresses(struct elf_names *e, const char *name, uint64_t *ret, size_t max)
+{
+	int symbols = dwfl_module_getsymtab(e->module);
+	GElf_Addr address;
+	size_t nr = 0;
+	GElf_Sym sym;
+
+	for (int i = 1; i < symbols && nr < max; i++) {
+		const char *found =
+			dwfl_module_getsym_info(e->module, i, &sym, &address, NULL, NULL, NULL);
+
+		if (found && !strcmp(found, name) && sym.st_shndx != SHN_UNDEF)
+			ret[nr++] = address;
+	}
+	return nr;
+}
+
 bool elf_names_function_named(struct elf_names *e, const char *name, struct code_function *ret)
 {
 	int nr = dwfl_module_getsymtab(e->module);

@@ -45,6 +45,23 @@ static void test_two_steps(void **state)
 	assert_int_equal(run(two_steps, -1), SUCCEEDED);
 }
 
+/* What is below a folder is read; the root directory has all. */
+static bool reads_below_root(void)
+{
+	struct confine_paths *p = confine_paths_new();
+	struct confinement c = {.phase = CONFINE_READ, .paths = p};
+
+	if (!p || confine_paths_read(p, "/") || confine(&c))
+		_exit(BROKEN);
+	return reads("in.hrt", "input\n");
+}
+
+static void test_root_directory(void **state)
+{
+	(void)state;
+	assert_int_equal(run(reads_below_root, -1), SUCCEEDED);
+}
+
 static bool creates(const char *name)
 {
 	return open(in_dir(name), O_WRONLY | O_CREAT | O_EXCL, 0600) >= 0;
@@ -208,6 +225,7 @@ int main(void)
 	static const struct CMUnitTest without[] = {cmocka_unit_test(test_use)};
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_use),
+		cmocka_unit_test(test_root_directory),
 		cmocka_unit_test(test_two_steps),
 		cmocka_unit_test(test_forks),
 		cmocka_unit_test(test_without_supervisor),

@@ -34,6 +34,15 @@ struct hot_name {
 	uint64_t hits;
 };
 
+enum { NAMED_MAX = 16 }; /* functions of a file with the wanted name */
+
+/* A symbol table may have several names for an address, of which samples have one. */
+struct named_code {
+	struct elf_names *elf; /* NULL: of none yet */
+	uint64_t address[NAMED_MAX];
+	size_t nr;
+};
+
 struct annotate {
 	const struct annotate_options *opt;
 	struct sample_trace trace; /* has no samples */
@@ -48,6 +57,7 @@ struct annotate {
 	struct annotate_function *order[ANNOTATE_FUNCTIONS_MAX]; /* by samples */
 	size_t nr_functions;
 	struct hot_name hottest[ANNOTATE_HOTTEST];
+	struct named_code named;
 	struct annotate_row *row;
 	size_t nr_rows;
 };
@@ -168,6 +178,23 @@ static bool function_find(struct annotate *a, struct code_maps *maps, const stru
 	return maps && code_maps_function(maps, s->address, ret);
 }
 
+/* Also by another name of the same address, which it gets, and by one that is not demangled. */
+static bool function_is_wanted(struct annotate *a, struct code_function *at)
+{
+	struct named_code *n = &a->named;
+
+	if (is_wanted(at->name, a->opt->symbol))
+		return true;
+	if (at->elf && n->elf != at->elf) { /* functions are in order of their files */
+		n->elf = at->elf;
+		n->nr = elf_names_addresses(at->elf, a->opt->symbol, n->address, NAMED_MAX);
+	}
+	if (!at->elf || !array_any(n->nr, i, n->address[i] == at->elf_start))
+		return false;
+	at->name = a->opt->symbol;
+	return true;
+}
+
 /* The names with most samples, for the error message. */
 static void hottest_note(struct annotate *a, const char *name, uint64_t hits)
 {
@@ -216,8 +243,7 @@ static void functions_find(struct annotate *a, struct code_maps *maps)
 			a->unknown += a->sampled[i++].hits;
 			continue;
 		}
-		if (is_wanted(at.name, a->opt->symbol) &&
-		    a->nr_functions < ANNOTATE_FUNCTIONS_MAX) {
+		if (function_is_wanted(a, &at) && a->nr_functions < ANNOTATE_FUNCTIONS_MAX) {
 			f = &a->function[a->nr_functions++];
 			*f = (struct annotate_function){.at = at, .guest = a->sampled[i].guest};
 		}
@@ -225,9 +251,9 @@ static void functions_find(struct annotate *a, struct code_maps *maps)
 	}
 }
 
-static int function_missing(const struct annotate *a)
+static int function_missing(const struct annotate *a, const struct code_maps *maps)
 {
-	char names[512] = "";
+	char names[512] = "", files[CODE_MAPS_MISSING_BYTES];
 
 	for (size_t i = 0; i < ANNOTATE_HOTTEST && a->hottest[i].hits; i++) {
 		size_t len = strlen(names);
@@ -237,6 +263,8 @@ static int function_missing(const struct annotate *a)
 	}
 	fail(-ENODATA, "no sample is in '%s' (of %" PRIu64 " samples, %" PRIu64 " have no symbol)",
 	     a->opt->symbol, a->samples, a->unknown);
+	if (maps && code_maps_missing(maps, files))
+		fail_hint(-ENODATA, "code without names: %s", files);
 	return *names ? fail_hint(-ENODATA, "functions with most samples: %s", names)
 		      : fail_hint(-ENODATA, "--symbols FILE or -e ELF names the guest's code");
 }
@@ -380,7 +408,7 @@ int annotate_end(struct annotate *a, struct code_maps *maps)
 		qsort(a->sampled, a->nr_sampled, sizeof(*a->sampled), by_side_and_address);
 	functions_find(a, maps);
 	if (!a->nr_functions)
-		return function_missing(a);
+		return function_missing(a, maps);
 	for (size_t i = 0; i < a->nr_functions; i++)
 		a->order[i] = &a->function[i];
 	qsort(a->order, a->nr_functions, sizeof(*a->order), by_samples);

@@ -44,8 +44,9 @@ struct code_file {
 	const char *name, *base, *build_id; /* owned by the metadata; build_id NULL: unknown */
 	uint64_t inode;	 /* 0: unknown */
 	struct elf_names *elf; /* NULL: not opened, or not usable */
+	const char *why;       /* it has no names, once it was tried */
 	bool tried;
-	uint64_t unnamed; /* addresses */
+	uint64_t named, unnamed; /* addresses */
 };
 
 struct file_key {
@@ -266,29 +267,38 @@ static bool in_folders(const char *path)
 }
 
 /*
- * The file's path on this host, or NULL: it is none that may be opened. To be freed. What is above `root` may not be
- * readable, so that its links cannot be resolved.
+ * The file's path on this host, or NULL: it is none that may be opened, and f->why says so. To be freed. What is above
+ * `root` may not be readable, so that its links cannot be resolved.
  */
-static char *file_path(const struct code_maps *m, const struct code_file *f, struct stat *st)
+static char *file_path(const struct code_maps *m, struct code_file *f, struct stat *st)
 {
 	const char *root = m->host.root ? m->host.root : "";
 	_cleanup_free_ char *wanted = NULL, *path = NULL;
 
+	f->why = "it is not on this host";
 	if (f->name[0] != '/' || f->name[1] == '/' || strstr(f->name, "/../") ||
 	    asprintf(&wanted, "%s%s", root, f->name) < 0)
 		return NULL;
+	if (*root)
+		f->why = "it is not below the directory of --symfs";
 	path = *root ? take_ptr(wanted) : realpath(wanted, NULL);
-	if (!path || (!*root && !in_folders(path)) || stat(path, st) || !S_ISREG(st->st_mode))
+	if (path && !*root && !in_folders(path)) {
+		f->why = "it is in no system folder, --symfs / reads it";
+		return NULL;
+	}
+	if (!path || stat(path, st) || !S_ISREG(st->st_mode))
 		return NULL;
 	return take_ptr(path);
 }
 
 /* An inode says something on the host that recorded it only, or if the user says which files they are. */
-static bool is_same(const struct code_maps *m, const struct code_file *f, const struct stat *st)
+static bool is_same(const struct code_maps *m, struct code_file *f, const struct stat *st)
 {
 	char text[BUILD_ID_TEXT];
 	uint8_t id[64];
 
+	f->why = f->build_id ? "it has another build id"
+			     : "its build id is not recorded, and its inode differs";
 	if (!f->build_id)
 		return f->inode && f->inode == st->st_ino && (m->of_this_host || m->host.root);
 	build_id_print(id, elf_names_build_id(f->elf, id, sizeof(id)), text);
@@ -305,11 +315,13 @@ static void file_open(const struct code_maps *m, struct code_file *f)
 		return;
 	if (elf_names_open_at(path, 0, &f->elf)) {
 		debug("symbols", "%s", error_text());
+		f->why = "it cannot be read as an ELF file";
 		f->elf = NULL;
 	} else if (!is_same(m, f, &st)) {
-		debug("symbols", "%s is not the file that was recorded", path);
 		elf_names_close(f->elf);
 		f->elf = NULL;
+	} else {
+		f->why = "it is stripped of their symbols";
 	}
 }
 
@@ -339,6 +351,7 @@ static unsigned int file_resolve(struct code_maps *m, struct code_file *f, uint6
 		file_open(m, f);
 	if (f->elf && !how->none && elf_names_of_offset(f->elf, offset, &address))
 		nr = elf_names_resolve(f->elf, address, !how->no_inlines, ret);
+	f->named += nr > 0;
 	if (!nr) {
 		f->unnamed++;
 		ret[0] = (struct frame){.address = address,
@@ -479,31 +492,43 @@ bool code_maps_function(struct code_maps *m, uint64_t place, struct code_functio
 		f->unnamed++;
 		return false;
 	}
+	f->named++;
 	ret->dso = f->base;
 	ret->start += place - address;
 	return true;
 }
 
-void code_maps_caveats(const struct code_maps *m, struct trace_info *info)
+/* Those in vdso and the like have no file. */
+static bool lacks_names(const struct code_file *f)
 {
-	char names[512] = "";
-	unsigned int nr = 0;
+	return f->unnamed && !f->named && f->tried && f->name[0] == '/' && f->name[1] != '/';
+}
 
+unsigned int code_maps_missing(const struct code_maps *m, char ret[CODE_MAPS_MISSING_BYTES])
+{
+	unsigned int nr = 0;
+	size_t len = 0;
+
+	*ret = '\0';
 	for (uint32_t i = 0; i < m->nr_files; i++) {
 		const struct code_file *f = &m->file[i];
-		size_t len = strlen(names);
 
-		if (!f->unnamed || f->elf || !f->tried || f->name[0] != '/' || f->name[1] == '/')
+		if (!lacks_names(f) || nr++ >= NOTED_FILES)
 			continue;
-		if (nr++ < NOTED_FILES)
-			snprintf(names + len, sizeof(names) - len, "%s%.120s", len ? ", " : "",
-				 f->name);
+		len += (size_t)snprintf(ret + len, CODE_MAPS_MISSING_BYTES - len, "%s%.120s (%s)",
+					len ? ", " : "", f->name, f->why);
 	}
-	if (nr)
-		trace_info_caveat(info,
-				  "%s: code without names, as this host has other files or they "
-				  "are not in a system folder (--symfs DIR): %s%s",
-				  info->file, names, nr > NOTED_FILES ? ", ..." : "");
+	if (nr > NOTED_FILES)
+		snprintf(ret + len, CODE_MAPS_MISSING_BYTES - len, ", ...");
+	return nr;
+}
+
+void code_maps_caveats(const struct code_maps *m, struct trace_info *info)
+{
+	char files[CODE_MAPS_MISSING_BYTES];
+
+	if (code_maps_missing(m, files))
+		trace_info_caveat(info, "%s: code without names: %s", info->file, files);
 	if (m->kernel_why)
 		trace_info_caveat(info,
 				  "%s: the kernel's code has no names: %s (--symbols KALLSYMS)",

@@ -38,7 +38,12 @@ unsigned int code_maps_resolve(struct code_maps *m, uint64_t place,
 struct code_function;
 bool code_maps_function(struct code_maps *m, uint64_t place, struct code_function *ret);
 
-/* Which files had no names, and why. */
+enum { CODE_MAPS_MISSING_BYTES = 1024 };
+
+/* "FILE (it has another build id), ...": files whose code had no names, and why. Returns their number. */
+unsigned int code_maps_missing(const struct code_maps *m, char ret[CODE_MAPS_MISSING_BYTES]);
+
+/* The same as warnings, and of the kernel. */
 void code_maps_caveats(const struct code_maps *m, struct trace_info *info);
 
 #endif

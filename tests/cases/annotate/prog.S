@@ -4,8 +4,10 @@
  *	as -g --debug-prefix-map $PWD=. -o prog.o prog.S
  *	ld --build-id=0x23171000 -z noseparate-code -Ttext=0xffffffff81000000 -e spin -o prog.elf prog.o
  */
-	.globl	spin, no_size, last
+	.globl	spin, no_size, last, alias
 	.type	spin, @function
+	.type	alias, @function
+	.set	alias, spin
 spin:	push	%rbp
 	mov	%rsp, %rbp
 1:	dec	%ecx
