@@ -349,23 +349,49 @@ static int window_answer(struct browse *b, const struct parameters *p, struct br
 
 /* ---- /notes ---- */
 
+/* Those within the trace, whose times are after its start; *ret_outside: how many are not, as another's. */
+static json_t *notes_within(const struct browse *b, const json_t *all, size_t *ret_outside)
+{
+	json_t *list = json_array(), *n;
+	size_t i;
+
+	json_array_foreach(all, i, n) {
+		uint64_t from_ns = (uint64_t)number_of(n, "from_ns"),
+			 to_ns = (uint64_t)number_of(n, "to_ns");
+
+		if (from_ns >= b->start_ns && from_ns < b->end_ns)
+			json_array_append_new(
+				list, json_pack("{s:I,s:I,s:s}", "from_ns",
+						(json_int_t)(from_ns - b->start_ns), "to_ns",
+						(json_int_t)(to_ns - b->start_ns), "text",
+						text_of(n, "text")));
+	}
+	*ret_outside = json_array_size(all) - json_array_size(list);
+	return list;
+}
+
 static int notes_answer(const struct browse *b, struct browse_answer *a)
 {
-	json_t *list = NULL;
-	int err = b->notes ? notes_read(b->notes, &list)
+	json_t *all = NULL, *list;
+	size_t outside;
+	int err = b->notes ? notes_read(b->notes, &all)
 			   : fail(-ENOTSUP, "there is no file next to which notes can be saved");
 
+	list = notes_within(b, all, &outside);
+	json_decref(all);
 	return answer_json(a, 200,
-			   json_pack("{s:o,s:o,s:o}", "file",
-				     b->notes ? json_text(b->notes) : json_null(), "notes",
-				     list ?: json_array(), "error",
+			   json_pack("{s:o,s:o,s:I,s:o}", "file",
+				     b->notes ? json_text(b->notes) : json_null(), "notes", list,
+				     "outside", (json_int_t)outside, "error",
 				     err ? json_text(error_text()) : json_null()));
 }
 
 static int notes_change(const struct browse *b, const struct parameters *p, bool adds,
 			struct browse_answer *a)
 {
-	struct note note = {.from_ns = p->from_ns, .to_ns = p->to_ns, .text = p->text};
+	struct note note = {.from_ns = b->start_ns + p->from_ns,
+			    .to_ns = b->start_ns + p->to_ns,
+			    .text = p->text};
 	json_t *list = NULL;
 	int err;
 

@@ -26,19 +26,20 @@ function noteRow(list, n) {
 	remove.addEventListener('click', () => noteSend('delete', n));
 }
 
-function notesList(error) {
+function notesList({outside, error}) {
 	const list = byId('marks-list');
 	list.textContent = '';
 	for (const n of notes)
 		noteRow(list, n);
-	byId('marks-about').textContent = error || '';
-	byId('marks').hidden = !notes.length && !error;
+	const about = error || (outside ? outside + ' of the file are outside of this recording' : '');
+	byId('marks-about').textContent = about;
+	byId('marks').hidden = !notes.length && !about;
 	draw();
 }
 
 function notesTake(answer) {
 	notes = answer.notes;
-	notesList(answer.error);
+	notesList(answer);
 	return answer;
 }
 

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/json_text.h"
 #include "base/new_file.h"
+#include "base/order.h"
 #include "base/read_full.h"
 #include "base/safe_path.h"
 
@@ -69,13 +70,37 @@ static bool are_notes(const json_t *file, const json_t *list)
 	return true;
 }
 
+static int by_time(const void *a, const void *b)
+{
+	const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
+
+	return order_u64((uint64_t)number_of(x, "from_ns"), (uint64_t)number_of(y, "from_ns")) ?:
+	       order_u64((uint64_t)number_of(x, "to_ns"), (uint64_t)number_of(y, "to_ns")) ?:
+	       strcmp(text_of(x, "text"), text_of(y, "text"));
+}
+
+/* Of a file that was written by hand. NULL: no memory. */
+static json_t *notes_sorted(json_t *list)
+{
+	json_t *note[NOTES_MAX], *sorted = json_array();
+	size_t nr = json_array_size(list);
+
+	for (size_t i = 0; i < nr; i++)
+		note[i] = json_array_get(list, i);
+	qsort(note, nr, sizeof(*note), by_time);
+	for (size_t i = 0; i < nr; i++)
+		json_array_append(sorted, note[i]);
+	return sorted;
+}
+
 int notes_read(const char *path, json_t **ret)
 {
 	_cleanup_free_ char *text = malloc(NOTES_FILE_MAX + 1);
 	_cleanup_close_ int fd = text ? notes_file_open(path) : fail(-ENOMEM, "out of memory");
-	json_t *file, *list;
+	json_t *file = NULL, *list;
 	json_error_t why;
 	ssize_t len;
+	int err = 0;
 
 	*ret = NULL;
 	if (fd == -ENOENT)
@@ -85,12 +110,15 @@ int notes_read(const char *path, json_t **ret)
 	len = read_full(fd, text, NOTES_FILE_MAX + 1);
 	if (len < 0)
 		return fail((int)len, "%s: %s", path, strerror((int)-len));
-	file = len > NOTES_FILE_MAX ? NULL : json_text_load(text, (size_t)len, 0, &why);
+	if (len <= NOTES_FILE_MAX)
+		file = json_text_load(text, (size_t)len, JSON_REJECT_DUPLICATES, &why);
 	list = json_object_get(file, "notes");
-	if (are_notes(file, list))
-		*ret = json_incref(list);
+	if (!are_notes(file, list))
+		err = fail(-EEXIST, foreign, path);
+	else if (!(*ret = notes_sorted(list)))
+		err = fail(-ENOMEM, "out of memory");
 	json_decref(file);
-	return *ret ? 0 : fail(-EEXIST, foreign, path);
+	return err;
 }
 
 /* ---- writing ---- */

@@ -4,8 +4,9 @@
  *
  *	{"hostrace_notes": 1, "notes": [{"from_ns": 5000, "to_ns": 5001, "text": "here"}]}
  *
- * Times are ns after the trace's start; a mark is 1 ns long. The file is read for each request, so that two views of a
- * recording have the same notes. One that hostrace did not write is never replaced, and no link is followed.
+ * Times are those of the trace's clock, so that they stay right beside other inputs; a mark is 1 ns long. The file is
+ * read for each request, so that two views of a recording have the same notes. One that hostrace did not write is never
+ * replaced, and no link is followed.
  */
 #ifndef HOSTRACE_BROWSE_NOTES_H
 #define HOSTRACE_BROWSE_NOTES_H

@@ -25,6 +25,10 @@ def note_save(browser, text):
     ready(browser)
 
 
+def start_of(trace):
+    return json.loads(subprocess.run([HOSTRACE, "info", trace, "-f", "json"], capture_output=True, check=True).stdout)["result"]["start_ns"]
+
+
 def test_notes(browser, trace, work):
     """Made by key and by click, listed, kept in a file, linked, deleted; whatever they say is text."""
     path = shutil.copy(trace, os.path.join(work, "<b>noted.txt"))
@@ -41,7 +45,9 @@ def test_notes(browser, trace, work):
     tap.same(browser.run("document.activeElement.id"), "note-text", "page: the key n asks for a note's text")
     note_save(browser, hostile)
     tap.same(notes_shown(browser), ["%d-%d %s" % (*item, hostile)], "page: a note of the selected item is listed as it was typed")
-    tap.same(json.load(open(kept)), {"hostrace_notes": 1, "notes": [{"from_ns": item[0], "to_ns": item[1], "text": hostile}]}, "... and kept")
+    start = start_of(path)
+    tap.same(json.load(open(kept)), {"hostrace_notes": 1, "notes": [{"from_ns": start + item[0], "to_ns": start + item[1], "text": hostile}]},
+             "... and kept, with the times of the trace's clock")
     tap.ok(os.stat(kept).st_mode & 0o777 == 0o600 and all(b < 127 and b != 27 for b in open(kept, "rb").read()),
            "... for its user only, with nothing that controls a terminal", oct(os.stat(kept).st_mode))
     left, top, width, height = browser.box("#plot")
@@ -80,7 +86,7 @@ def test_notes(browser, trace, work):
     tap.same(foreign(browser, view), [], "... without an exception")
     add = "notes/add?from=5&to=9&text=more"
     for what, status in ((add + "x" * 1000, 400), ("notes/add?from=5&to=9&text=%ff", 400), ("notes/add?from=9&to=5&text=a", 400),
-                         ("notes/add?from=5&to=9", 400), ("notes/delete?from=5&to=9&text=none", 409), ("tracks", 405)):
+                         ("notes/add?from=5&to=9", 400), ("notes/add?from=5&to=9&text=a%00b", 400), ("notes/delete?from=5&to=9&text=none", 409), ("tracks", 405)):
         tap.same(view.ask(view.path + what, method="POST")[0].status, status, "POST %s: %d" % (what[:40], status))
     for number in range(999):
         view.ask(view.path + add + str(number), method="POST")
@@ -91,6 +97,36 @@ def test_notes(browser, trace, work):
     view.stop()
     test_notes_foreign(path, kept, add)
     test_notes_of_two(path, kept)
+    test_notes_times(browser, path)
+
+
+def test_notes_times(browser, path):
+    """A note stays at its moment beside another input that begins earlier; one that is outside is counted; order does not matter."""
+    kept, start = path + ".notes", start_of(path)
+    earlier = path + ".earlier.txt"
+    subprocess.run(["rm", "-f", kept], check=True)
+    with open(earlier, "w") as out:
+        out.write("# hostrace text 1\n%d.%09d thread pid=1 tid=1 cpu=0 comm=x\n" % divmod(start - 700_000, 10 ** 9))
+    view = View(path, "--no-browser")
+    view.ask(view.path + "notes/add?from=5000&to=5001&text=here", method="POST")
+    view.stop()
+    view = View("-i", path, "-i", earlier, "--no-browser")
+    tap.same([n["from_ns"] for n in view.get("notes")["notes"]], [705_000], "a note stays at its moment beside an input that begins earlier")
+    view.ask(view.path + "notes/add?from=100&to=200&text=before", method="POST")
+    view.stop()
+    view = View(path, "--no-browser")
+    answer = view.get("notes")
+    tap.same([[n["text"] for n in answer["notes"]], answer["outside"]], [["here"], 1], "one from before the recording is counted")
+    page_open(browser, view)
+    tap.ok("1 of the file are outside" in browser.run("document.getElementById('marks-about').textContent"), "... and the page says so")
+    by_hand = [{"from_ns": start + n, "to_ns": start + n + 1, "text": "at %d" % n} for n in (900, 30, 500)]
+    with open(kept, "w") as out:
+        json.dump({"hostrace_notes": 1, "notes": by_hand}, out)
+    tap.same([n["from_ns"] for n in view.get("notes")["notes"]], [30, 500, 900], "notes that were written by hand are sorted")
+    r, _ = view.ask(view.path + "notes/delete?from=500&to=501&text=at%20500", method="POST")
+    tap.same([r.status, len(json.load(open(kept))["notes"])], [200, 2], "... and deleted")
+    tap.same(view.ask(view.path + "notes/add?from=30&to=31&text=at%2030", method="POST")[0].status, 409, "... and not added twice")
+    view.stop()
 
 
 def test_notes_foreign(path, kept, add):
@@ -105,6 +141,7 @@ def test_notes_foreign(path, kept, add):
     view = View(path, "--no-browser")
     for name, make in (("a link", link), ("a pipe", lambda: os.mkfifo(kept)), ("a folder", lambda: os.mkdir(kept)), ("a text", text("mine")),
                        ("another JSON", text('{"notes": [%s]}' % note)), ("a wrong note", text('{"hostrace_notes": 1, "notes": [{"from_ns": -1}]}')),
+                       ("two lists", text('{"hostrace_notes": 1, "notes": [%s], "notes": []}' % note)),
                        ("too many", text('{"hostrace_notes": 1, "notes": [%s]}' % ", ".join([note] * 1001))),
                        ("too long", text('{"hostrace_notes": 1, "notes": [%s]}' % note + " " * (8 << 20)))):
         subprocess.run(["rm", "-rf", kept], check=True)

@@ -31,7 +31,7 @@ const char *asked_path(const char *token, const char *url)
 struct asked {
 	char *text;
 	size_t len, size;
-	bool too_long;
+	bool too_long, has_nul; /* what a parameter has after a NUL would be lost without a word */
 };
 
 static void asked_add(struct asked *a, const char *text)
@@ -46,11 +46,14 @@ static void asked_add(struct asked *a, const char *text)
 }
 
 static enum MHD_Result asked_parameter(void *arg, enum MHD_ValueKind kind, const char *key,
-				       const char *value)
+				       size_t key_len, const char *value, size_t value_len)
 {
+	struct asked *a = arg;
+
 	(void)kind;
-	asked_add(arg, key);
-	asked_add(arg, value ? value : "");
+	asked_add(a, key);
+	asked_add(a, value ? value : "");
+	a->has_nul |= strlen(key) < key_len || (value && strlen(value) < value_len);
 	return MHD_YES;
 }
 
@@ -59,7 +62,9 @@ ssize_t asked_make(struct MHD_Connection *c, const char *path, char *text, size_
 	struct asked a = {.text = text, .size = size};
 
 	asked_add(&a, path);
-	MHD_get_connection_values(c, MHD_GET_ARGUMENT_KIND, asked_parameter, &a);
+	MHD_get_connection_values_n(c, MHD_GET_ARGUMENT_KIND, asked_parameter, &a);
+	if (a.has_nul)
+		return -EINVAL;
 	return a.too_long ? -E2BIG : (ssize_t)a.len;
 }
 

@@ -170,7 +170,7 @@ char *front_page(const char *metrics, size_t *ret_len);
 /* The path below /TOKEN/; NULL: the URL has another token, or none. */
 const char *asked_path(const char *token, const char *url);
 
-/* The message HTTPD_ASKED of a request: its length, or -E2BIG. */
+/* The message HTTPD_ASKED of a request: its length; -E2BIG; -EINVAL: a parameter has a NUL. */
 ssize_t asked_make(struct MHD_Connection *c, const char *path, char *text, size_t size);
 
 /* Those of each answer of `hostrace view`. */

@@ -251,6 +251,8 @@ static enum MHD_Result asked_reply(struct server *s, struct MHD_Connection *c, u
 	if (!path)
 		return text_reply(c, MHD_HTTP_FORBIDDEN,
 				  "the address that 'hostrace view' printed has a token\n");
+	if (len == -EINVAL)
+		return text_reply(c, MHD_HTTP_BAD_REQUEST, "a parameter has a NUL\n");
 	if (len < 0)
 		return text_reply(c, MHD_HTTP_URI_TOO_LONG, "the request is too long\n");
 	if (!asked_receive(s, kind, (size_t)len, &answer))
