@@ -155,4 +155,7 @@ const char *value_print(const char *fmt, uint64_t value, uint64_t aux, char *buf
 /* Replaces characters that are controls or not shown, and broken UTF-8, in place: hostile names reach terminals. */
 void text_sanitize(char *text);
 
+/* Bytes of the well-formed UTF-8 sequence that the text begins with (Unicode 15, table 3-7); 0: it begins with none. */
+size_t utf8_sequence(const char *text);
+
 #endif

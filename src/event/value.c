@@ -276,9 +276,9 @@ static bool is_excluded(const unsigned char *p)
 	       (*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] >= 0x90);
 }
 
-/* Length of the well-formed UTF-8 sequence at p (Unicode 15, table 3-7); 0 if none. */
-static size_t utf8_length(const unsigned char *p)
+size_t utf8_sequence(const char *text)
 {
+	const unsigned char *p = (const unsigned char *)text;
 	size_t len = *p < 0x80		       ? 1
 		     : *p >= 0xc2 && *p < 0xe0 ? 2
 		     : (*p & 0xf0) == 0xe0     ? 3
@@ -323,7 +323,7 @@ static bool is_unsafe(const unsigned char *p, size_t len)
 void text_sanitize(char *text)
 {
 	for (unsigned char *p = (unsigned char *)text; *p;) {
-		size_t len = utf8_length(p);
+		size_t len = utf8_sequence((const char *)p);
 
 		if (!len || is_unsafe(p, len)) {
 			size_t bad = len ? len : 1;

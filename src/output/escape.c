@@ -40,15 +40,18 @@ void put_markup(FILE *f, const char *raw)
 
 static char *json_escape(char *to, const char *text, size_t len)
 {
-	for (size_t i = 0; i < len; i++) {
+	for (size_t i = 0, bytes; i < len; i += bytes) {
 		unsigned char c = (unsigned char)text[i];
 
+		bytes = c < 0x80 ? 1 : utf8_sequence(text + i);
 		if (c == '"' || c == '\\')
 			*to++ = '\\';
 		if (c < 0x20 || c == 0x7f)
 			to += sprintf(to, "\\u%04x", c);
+		else if (bytes)
+			to = mempcpy(to, text + i, bytes);
 		else
-			*to++ = text[i];
+			*to++ = '?', bytes = 1;
 	}
 	return to;
 }
@@ -61,13 +64,23 @@ char *put_json_text(char *to, const char *text)
 	return to;
 }
 
+/* As much as is escaped at once: characters stay whole. */
+static size_t part_length(const char *text)
+{
+	size_t len = strnlen(text, 64);
+
+	while (len > 60 && ((unsigned char)text[len] & 0xc0) == 0x80)
+		len--;
+	return len;
+}
+
 void put_json(FILE *f, const char *text)
 {
 	char part[6 * 64];
 	size_t len;
 
 	fputc('"', f);
-	for (; (len = strnlen(text, 64)); text += len)
+	for (; (len = part_length(text)); text += len)
 		fwrite(part, 1, (size_t)(json_escape(part, text, len) - part), f);
 	fputc('"', f);
 }

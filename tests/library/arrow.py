@@ -83,6 +83,8 @@ def main():
     rows.__arrow_c_stream__()  # nobody takes it
     batch = _arrow.Batch("none", [1, "x", None])  # kinds differ
     assert batch.format == b"u" and batch.nulls == 1 and bytes(batch.buffers[2])[:2] == b"1x"
+    batch = _arrow.Batch("integer", [1, 1 << 63])  # as a caller may add to rows
+    assert batch.format == b"u" and bytes(batch.buffers[2])[:20] == b"19223372036854775808"
     gc.collect()
     assert not _arrow._kept and not _arrow._streams, "not released"
     print(total, "rows")

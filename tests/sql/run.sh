@@ -288,6 +288,11 @@ h export sqlite exits/trace.txt --since 50ms --until 1s -o "$work/db/target"
 read_db "$work/db/target" "SELECT min(time_ns), max(time_ns) FROM events" | grep -qx '1050000000,1090100000'
 result "export sqlite: of a time window" $? "$work/err"
 
+dots=$(printf '%.0s.' {1..62})
+h sql $f "SELECT cast(x'ff41' AS text) || char(55296) AS broken, '$dots€$dots' AS whole" -f json -q >"$work/out"
+is "$(python3 -c 'import json, sys; print(*json.load(open(sys.argv[1]))["rows"][0].values())' "$work/out")" \
+	"?A??? $dots€$dots" "JSON is UTF-8, whatever a query makes"
+
 # ---- doc/sql.md ----
 
 awk '/^```sql/ { on = 1; next } /^```/ { if (on) print ";;"; on = 0 } on' "$top/doc/sql.md" >"$work/queries"

@@ -78,7 +78,7 @@ class Batch:
             self.format = b"n"
             return
         self.buffers.append(self._bits([v is not None for v in values]))
-        if kind == "integer":
+        if kind == "integer" and all(v is None or -1 << 63 <= v < 1 << 63 for v in values):
             self.format = b"l"
             self.buffers.append((ctypes.c_int64 * self.length)(*(v or 0 for v in values)))
         elif kind == "real":
