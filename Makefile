@@ -7,9 +7,15 @@ MAKEFLAGS += -j$(shell nproc)
 endif
 
 BUILD	?= build
-CC	= gcc
+# For another machine: CROSS_COMPILE=aarch64-linux-gnu- SYSROOT=DIR, which has its packages (scripts/deps.sh cross-arm64).
+CC	= $(CROSS_COMPILE)gcc$(SYSROOT:%= --sysroot=%)
+MACHINE	:= $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
+ARCH	:= $(if $(filter aarch64,$(MACHINE)),arm64,x86)
+PKG_CONFIG = $(if $(SYSROOT),PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) PKG_CONFIG_LIBDIR=$(SYSROOT)/usr/lib/$(MACHINE)-linux-gnu/pkgconfig )pkg-config
 CLANG	?= clang
-OBJCOPY	?= objcopy
+OBJCOPY	?= $(CROSS_COMPILE)objcopy
+LD	= $(CROSS_COMPILE)ld
+AR	= $(CROSS_COMPILE)ar
 ifeq ($(origin BPFTOOL),undefined)
 # Ubuntu's command looks for the one of the running kernel, which may not be installed; any of them will do.
 BPFTOOL	:= $(firstword $(shell for b in bpftool $$(ls -t /usr/lib/linux-tools*/*/bpftool /usr/lib/linux-tools-*/bpftool 2>/dev/null); do \
@@ -19,7 +25,7 @@ PKGS	= jansson libzstd libelf libdw libtraceevent libpcap zlib libseccomp libpro
 HTTP_PKGS = libcurl libseccomp
 LIVE_PKGS = libbpf ncursesw
 # Edits lines of the prompt of `hostrace sql`, where it is.
-READLINE ?= $(if $(shell pkg-config --exists readline 2>/dev/null && echo 1),1,0)
+READLINE ?= $(if $(shell $(PKG_CONFIG) --exists readline 2>/dev/null && echo 1),1,0)
 V	?= 0
 Q	= $(if $(filter 1,$(V)),,@)
 say	= @printf '  %-7s %s\n' $(1) $(2)
@@ -29,7 +35,7 @@ override BUILD := $(BUILD)/san
 endif
 
 # Recording needs libbpf 1.0, clang and bpftool; without them (LIVE=0), everything else is built.
-LIVE	?= $(if $(and $(wildcard $(BPFTOOL)),$(shell pkg-config --atleast-version=1.0 libbpf && echo 1)),1,0)
+LIVE	?= $(if $(and $(wildcard $(BPFTOOL)),$(shell $(PKG_CONFIG) --atleast-version=1.0 libbpf && echo 1)),1,0)
 
 # The folders of src/folders; agent.mk, demo.mk and library.mk build those, fetch/http is hostrace-http, exporter/httpd is
 # hostrace-httpd, symbols/decode is hostrace-decode.
@@ -64,23 +70,23 @@ HTTPD	   := $(BUILD)/hostrace-httpd
 HTTPD_PKGS = libmicrohttpd libseccomp
 HTTPD_SRCS := $(call sources,src/exporter/httpd/*.c) src/exporter/format.c src/exporter/hosts.c $(HELPER_SRCS)
 HTTPD_OBJS := $(HTTPD_SRCS:%.c=$(BUILD)/%.o)
-HTTPD_BUILT := $(if $(filter 1,$(LIVE))$(shell pkg-config --exists libmicrohttpd 2>/dev/null && echo 1),$(HTTPD))
+HTTPD_BUILT := $(if $(filter 1,$(LIVE))$(shell $(PKG_CONFIG) --exists libmicrohttpd 2>/dev/null && echo 1),$(HTTPD))
 
 # Decodes code of a VM's executable, the only program that is linked to libcapstone.
 DECODE	    := $(BUILD)/hostrace-decode
 DECODE_PKGS = capstone libseccomp
 DECODE_SRCS := $(call sources,src/symbols/decode/*.c) $(HELPER_SRCS)
-DECODE_LIBS = $(if $(filter 1,$(LIVE)),$(shell pkg-config --libs capstone 2>/dev/null))
+DECODE_LIBS = $(if $(filter 1,$(LIVE)),$(shell $(PKG_CONFIG) --libs capstone 2>/dev/null))
 DECODE_OBJS := $(DECODE_SRCS:%.c=$(BUILD)/%.o)
 
 OPT	?= -O2
 WARNINGS = -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wpointer-arith -Wno-missing-field-initializers
-CPPFLAGS += -D_GNU_SOURCE -Isrc -Ibpf -I$(BUILD) $(shell pkg-config --cflags $(PKGS) $(HTTP_PKGS) $(HTTPD_PKGS) $(if $(filter 1,$(LIVE)),$(DECODE_PKGS)) 2>/dev/null)
+CPPFLAGS += -D_GNU_SOURCE -Isrc -Ibpf -I$(BUILD) $(shell $(PKG_CONFIG) --cflags $(PKGS) $(HTTP_PKGS) $(HTTPD_PKGS) $(if $(filter 1,$(LIVE)),$(DECODE_PKGS)) 2>/dev/null)
 CFLAGS	 += -std=gnu11 $(OPT) -g $(WARNINGS) -fno-strict-aliasing
 LDFLAGS	 += -Wl,--as-needed
 # libtraceevent 1.3 knows no fields of this kind (__rel_loc).
-CPPFLAGS += $(if $(shell pkg-config --atleast-version=1.5 libtraceevent && echo 1),,-DTEP_FIELD_IS_RELATIVE=0)
-LDLIBS	 += $(shell pkg-config --libs $(PKGS) 2>/dev/null) -liberty -lm -lpthread $(WRAP)
+CPPFLAGS += $(if $(shell $(PKG_CONFIG) --atleast-version=1.5 libtraceevent && echo 1),,-DTEP_FIELD_IS_RELATIVE=0)
+LDLIBS	 += $(shell $(PKG_CONFIG) --libs $(PKGS) 2>/dev/null) -liberty -lm -lpthread $(WRAP)
 # src/base/memory.h
 WRAP	 = $(foreach f,free malloc calloc realloc reallocarray strdup strndup asprintf vasprintf __asprintf_chk \
 	   __vasprintf_chk,-Wl,--wrap=$(f))
@@ -133,15 +139,15 @@ $(BUILD)/hostrace: $(OBJS)
 
 $(HTTP): $(HTTP_OBJS)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs $(HTTP_PKGS) 2>/dev/null) -lm
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG_CONFIG) --libs $(HTTP_PKGS) 2>/dev/null) -lm
 
 $(HTTPD): $(HTTPD_OBJS)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs $(HTTPD_PKGS) 2>/dev/null) -lm -lcrypt
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG_CONFIG) --libs $(HTTPD_PKGS) 2>/dev/null) -lm -lcrypt
 
 $(DECODE): $(DECODE_OBJS)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs $(DECODE_PKGS) 2>/dev/null) -lm
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG_CONFIG) --libs $(DECODE_PKGS) 2>/dev/null) -lm
 
 ifneq ($(strip $(FLAGS)),$(strip $(file <$(BUILD)/flags)))
 $(BUILD)/flags: FORCE
@@ -167,12 +173,13 @@ $(BUILD)/%.o: %.c $(BUILD)/flags | $(BUILD)/version_text.h
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
-# The x86-64 system call names: [0] = "read", and so on; empty if this machine's headers lack them.
+# The names of system calls, [__NR_read] = "read" and so on, of the machine that it is built for.
 $(BUILD)/syscall_names.h: Makefile
 	$(call say,GEN,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)echo '#include <asm/unistd_64.h>' | $(CC) -E -dM -x c - 2>/dev/null | \
-		sed -n 's/^#define __NR_\([a-z0-9_]*\) \([0-9]*\)$$/[\2] = "\1",/p' | LC_ALL=C sort > $@
+	$(Q)echo '#include <asm/unistd.h>' | $(CC) -E -dM -x c - | \
+		sed -n 's/^#define __NR_\([a-z0-9_]*\) .*/[__NR_\1] = "\1",/p' | \
+		grep -v -e NR_syscalls -e NR_arch_specific | LC_ALL=C sort > $@
 $(BUILD)/src/event/syscall_table.o: $(BUILD)/syscall_names.h
 
 # Messages of protobuf as structs.
@@ -202,8 +209,8 @@ $(BUILD)/src/output/flame_svg.o: $(BUILD)/flame_js.h
 
 # BPF: the files are compiled separately, linked into one object, and converted to a skeleton. clang's bpf target does
 # not search this system's directory of <asm/...>.
-BPF_SYS	= -I/usr/include/$(shell $(CC) -print-multiarch)
-BPF_FLAGS = -target bpf -mcpu=v3 -O2 -g -Wall -Werror -D__TARGET_ARCH_x86 $(PREFIX_MAP) -Ibpf -Iprobes $(BPF_SYS)
+BPF_SYS	= $(SYSROOT:%=-isystem %/usr/include )-I$(SYSROOT)/usr/include/$(MACHINE)-linux-gnu
+BPF_FLAGS = -target bpf -mcpu=v3 -O2 -g -Wall -Werror -D__TARGET_ARCH_$(ARCH) $(PREFIX_MAP) -Ibpf -Iprobes $(BPF_SYS)
 BPF_OBJS = $(BPF_SRCS:%.c=$(BUILD)/%.o)
 
 $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c $(call sources,bpf/*.h bpf/*.def probes/*.def)
@@ -251,6 +258,7 @@ make check-fast    run unit tests, cases and lints: about a minute
 make check         run all tests that this machine can run (SAN=1: with sanitizers)
 make check-live    record nested VMs under kvm_amd in an emulated host (RIG_PARTS, RIG_CHECKS: only a part)
 make check-vmx     the same under kvm_intel
+make check-arm64   build hostrace for arm64 and record there
 make check-stap    the SystemTap scripts in that host
 make check-matrix  the recorder on other kernels and QEMUs
 make check-units, check-cases, check-fuzz, lint      run one kind of test

@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
-#include <x86intrin.h>
 
 #include "base/clock.h"
+#include "base/counter.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "collector/internal.h"
@@ -72,15 +72,6 @@ int collector_sample(struct collector *c, struct bpf_program *prog, uint64_t hz)
 
 enum { TRIES = 8 };
 
-static uint64_t tsc_read(void)
-{
-	unsigned int aux;
-	uint64_t tsc = __rdtscp(&aux); /* waits for what is before it */
-
-	_mm_lfence(); /* also delays later instructions */
-	return tsc;
-}
-
 /*
  * calib.c: reads the host's TSC and CLOCK_MONOTONIC at once and fills the record: its time and its TSC belong together
  * within `bracket` TSC ticks.
@@ -91,9 +82,9 @@ static void clock_pair_take(struct rec_clock_pair *rec)
 
 	memset(rec, 0, sizeof(*rec));
 	for (int i = 0; i < TRIES; i++) {
-		uint64_t before = tsc_read();
+		uint64_t before = counter_read();
 		uint64_t now = monotonic_ns();
-		uint64_t bracket = tsc_read() - before;
+		uint64_t bracket = counter_read() - before;
 
 		if (bracket >= best)
 			continue;

@@ -11,9 +11,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <x86intrin.h>
 
 #include "base/clock.h"
+#include "base/counter.h"
 #include "base/error.h"
 #include "base/json_text.h"
 #include "base/units.h"
@@ -103,8 +103,7 @@ static void host_read(struct host_now *ret)
 	ret->width_ns = UINT64_MAX;
 	for (int i = 0; i < CLOCK_TRIES; i++) {
 		uint64_t before = clock_read_ns(CLOCK_REALTIME);
-		unsigned int aux;
-		uint64_t tsc = __rdtscp(&aux);
+		uint64_t tsc = counter_read();
 		uint64_t width = clock_read_ns(CLOCK_REALTIME) - before;
 
 		if (width < ret->width_ns)

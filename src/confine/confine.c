@@ -147,8 +147,9 @@ enum { CALLS_END = -100000 }; /* SCMP_SYS() of a call that an architecture lacks
 		SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(select), SCMP_SYS(pselect6),             \
 		SCMP_SYS(getrandom), SCMP_SYS(getrlimit), SCMP_SYS(sysinfo), SCMP_SYS(uname),      \
 		SCMP_SYS(getcwd), SCMP_SYS(wait4), SCMP_SYS(waitid), SCMP_SYS(getdents64),         \
-		SCMP_SYS(signalfd4), SCMP_SYS(epoll_wait), SCMP_SYS(membarrier), SCMP_SYS(times),  \
-		SCMP_SYS(rt_sigtimedwait), SCMP_SYS(getrusage)
+		SCMP_SYS(signalfd4), SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait),           \
+		SCMP_SYS(membarrier), SCMP_SYS(times), SCMP_SYS(rt_sigtimedwait),                  \
+		SCMP_SYS(getrusage)
 
 /* Calls with a path, which the supervisor answers, or which Landlock and the user's rights restrict. */
 #define PATH_CALLS                                                                                 \
@@ -173,8 +174,8 @@ static const int *const allowed[] = {
 };
 
 static const int *const writing =
-	CALLS(SCMP_SYS(openat), SCMP_SYS(open), SCMP_SYS(rename), SCMP_SYS(unlink),
-	      SCMP_SYS(rmdir));
+	CALLS(SCMP_SYS(openat), SCMP_SYS(open), SCMP_SYS(rename), SCMP_SYS(renameat),
+	      SCMP_SYS(unlink), SCMP_SYS(unlinkat), SCMP_SYS(rmdir));
 
 static const int *const connecting =
 	CALLS(SCMP_SYS(socket), SCMP_SYS(connect), SCMP_SYS(setsockopt), SCMP_SYS(getsockopt),
@@ -290,7 +291,9 @@ static int open_to_read(scmp_filter_ctx f, enum confine_phase phase)
 	if (phase == CONFINE_SERVE)
 		return 0;
 	RULE(f, SCMP_ACT_ALLOW, openat, SCMP_A2(SCMP_CMP_MASKED_EQ, writes, O_RDONLY));
+#ifdef SYS_open
 	RULE(f, SCMP_ACT_ALLOW, open, SCMP_A1(SCMP_CMP_MASKED_EQ, writes, O_RDONLY));
+#endif
 	return 0;
 }
 
@@ -342,8 +345,11 @@ static int calls_supervise(void)
 	int err = f ? rules_add(f, SCMP_ACT_NOTIFY, CALLS(SCMP_SYS(openat), SCMP_SYS(open),
 							  SCMP_SYS(stat), SCMP_SYS(lstat),
 							  SCMP_SYS(access), SCMP_SYS(faccessat),
-							  SCMP_SYS(readlink), SCMP_SYS(rename),
-							  SCMP_SYS(unlink), SCMP_SYS(rmdir)))
+							  SCMP_SYS(readlink),
+							  SCMP_SYS(readlinkat),
+							  SCMP_SYS(rename), SCMP_SYS(renameat),
+							  SCMP_SYS(unlink), SCMP_SYS(unlinkat),
+							  SCMP_SYS(rmdir)))
 		    : -ENOMEM;
 
 	/* which the supervisor does not do: programs then use openat() */

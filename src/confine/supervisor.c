@@ -235,13 +235,13 @@ static void call_access(struct call *c, int dir, uint64_t address, int mode)
 		supervisor_answer(c, faccessat(AT_FDCWD, path, mode, AT_EACCESS) ? -errno : 0);
 }
 
-static void call_readlink(struct call *c, uint64_t address, uint64_t to, uint64_t size)
+static void call_readlink(struct call *c, int dir, uint64_t address, uint64_t to, uint64_t size)
 {
 	char path[PATH_MAX], link[PATH_MAX];
 	ssize_t n;
 	int err;
 
-	if (path_read(c, AT_FDCWD, address, path) || !paths_allow(c->paths, path, PATH_READ)) {
+	if (path_read(c, dir, address, path) || !paths_allow(c->paths, path, PATH_READ)) {
 		go_on(c);
 		return;
 	}
@@ -250,13 +250,13 @@ static void call_readlink(struct call *c, uint64_t address, uint64_t to, uint64_
 	supervisor_answer(c, err ? err : n);
 }
 
-static void call_rename(struct call *c, uint64_t from, uint64_t to)
+static void call_rename(struct call *c, int from_dir, uint64_t from, int to_dir, uint64_t to)
 {
 	char path[2][PATH_MAX];
-	int err = path_read(c, AT_FDCWD, from, path[0]);
+	int err = path_read(c, from_dir, from, path[0]);
 
 	if (!err)
-		err = path_read(c, AT_FDCWD, to, path[1]);
+		err = path_read(c, to_dir, to, path[1]);
 	if (!err && !paths_allow_rename(c->paths, path[0], path[1]))
 		err = -EACCES;
 	if (!err && safe_path_rename(path[0], path[1]))
@@ -264,10 +264,10 @@ static void call_rename(struct call *c, uint64_t from, uint64_t to)
 	supervisor_answer(c, err);
 }
 
-static void call_unlink(struct call *c, uint64_t address)
+static void call_unlink(struct call *c, int dir, uint64_t address)
 {
 	char path[PATH_MAX];
-	int err = path_read(c, AT_FDCWD, address, path);
+	int err = path_read(c, dir, address, path);
 
 	if (!err && !paths_allow(c->paths, path, PATH_WRITE) &&
 	    strcmp(path, c->temporary))
@@ -277,10 +277,10 @@ static void call_unlink(struct call *c, uint64_t address)
 	supervisor_answer(c, err);
 }
 
-static void call_rmdir(struct call *c, uint64_t address)
+static void call_rmdir(struct call *c, int dir, uint64_t address)
 {
 	char path[PATH_MAX];
-	int err = path_read(c, AT_FDCWD, address, path);
+	int err = path_read(c, dir, address, path);
 
 	if (!err && !paths_allow_rmdir(c->paths, path))
 		err = -EACCES;
@@ -300,6 +300,13 @@ static void call_any(struct call *c)
 		return call_stat(c, (int)a[0], a[1], a[2], (int)a[3]);
 	case SYS_faccessat:
 		return call_access(c, (int)a[0], a[1], (int)a[2]);
+	case SYS_readlinkat:
+		return call_readlink(c, (int)a[0], a[1], a[2], a[3]);
+	case SYS_renameat:
+		return call_rename(c, (int)a[0], a[1], (int)a[2], a[3]);
+	case SYS_unlinkat:
+		return (int)a[2] & AT_REMOVEDIR ? call_rmdir(c, (int)a[0], a[1])
+						: call_unlink(c, (int)a[0], a[1]);
 #ifdef SYS_open
 	case SYS_open:
 		return call_open(c, AT_FDCWD, a[0], (int)a[1], (mode_t)a[2]);
@@ -310,13 +317,13 @@ static void call_any(struct call *c)
 	case SYS_access:
 		return call_access(c, AT_FDCWD, a[0], (int)a[1]);
 	case SYS_readlink:
-		return call_readlink(c, a[0], a[1], a[2]);
+		return call_readlink(c, AT_FDCWD, a[0], a[1], a[2]);
 	case SYS_rename:
-		return call_rename(c, a[0], a[1]);
+		return call_rename(c, AT_FDCWD, a[0], AT_FDCWD, a[1]);
 	case SYS_unlink:
-		return call_unlink(c, a[0]);
+		return call_unlink(c, AT_FDCWD, a[0]);
 	case SYS_rmdir:
-		return call_rmdir(c, a[0]);
+		return call_rmdir(c, AT_FDCWD, a[0]);
 #endif
 	default:
 		return supervisor_answer(c, -ENOSYS);

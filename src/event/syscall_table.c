@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Numbers are in the header of the building machine. Arguments are named as the kernel's own events for single calls
- * name them (events/syscalls/sys_enter_NAME/format), for those that VMMs make.
+ * Numbers are in the header of the machine that this is built for. Arguments are named as the kernel's own events for
+ * single calls name them (events/syscalls/sys_enter_NAME/format), for those that VMMs make.
  */
 #include "event/syscall_table.h"
 
+#include <asm/unistd.h>
 #include <string.h>
 
 static const char *const names[SYSCALLS_MAX] = {

@@ -8,12 +8,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "event/event.h"
+#include "event/syscall_table.h"
 #include "vm/proc.h"
 #include "vm/thread_state.h"
 
@@ -172,83 +173,33 @@ const char *thread_state_name(char state)
 
 /* ---- system calls ---- */
 
-/* Those that QEMU's threads wait in. */
-static const struct call {
-	long nr;
-	const char *name;
-	bool fd; /* the first argument is the descriptor that is waited for */
-} calls[] = {
-	{SYS_read, "read", true},
-	{SYS_pread64, "pread64", true},
-	{SYS_readv, "readv", true},
-	{SYS_preadv, "preadv", true},
-	{SYS_preadv2, "preadv2", true},
-	{SYS_write, "write", true},
-	{SYS_pwrite64, "pwrite64", true},
-	{SYS_writev, "writev", true},
-	{SYS_pwritev, "pwritev", true},
-	{SYS_pwritev2, "pwritev2", true},
-	{SYS_fsync, "fsync", true},
-	{SYS_fdatasync, "fdatasync", true},
-	{SYS_fallocate, "fallocate", true},
-	{SYS_ftruncate, "ftruncate", true},
-	{SYS_lseek, "lseek", true},
-	{SYS_fstat, "fstat", true},
-	{SYS_fcntl, "fcntl", true},
-	{SYS_ioctl, "ioctl", true},
-	{SYS_sendto, "sendto", true},
-	{SYS_sendmsg, "sendmsg", true},
-	{SYS_recvfrom, "recvfrom", true},
-	{SYS_recvmsg, "recvmsg", true},
-	{SYS_connect, "connect", true},
-	{SYS_accept, "accept", true},
-	{SYS_accept4, "accept4", true},
-	{SYS_close, "close", true},
-	{SYS_copy_file_range, "copy_file_range", true},
-	{SYS_io_uring_enter, "io_uring_enter", false},
-	{SYS_io_submit, "io_submit", false},
-	{SYS_io_getevents, "io_getevents", false},
-	{SYS_poll, "poll", false},
-	{SYS_ppoll, "ppoll", false},
-	{SYS_select, "select", false},
-	{SYS_pselect6, "pselect6", false},
-	{SYS_epoll_wait, "epoll_wait", false},
-	{SYS_epoll_pwait, "epoll_pwait", false},
-	{SYS_futex, "futex", false},
-	{SYS_nanosleep, "nanosleep", false},
-	{SYS_clock_nanosleep, "clock_nanosleep", false},
-	{SYS_rt_sigtimedwait, "rt_sigtimedwait", false},
-	{SYS_open, "open", false},
-	{SYS_openat, "openat", false},
-	{SYS_stat, "stat", false},
-	{SYS_newfstatat, "newfstatat", false},
-	{SYS_unlink, "unlink", false},
-	{SYS_rename, "rename", false},
-	{SYS_restart_syscall, "restart_syscall", false},
-	{SYS_sync, "sync", false},
-	{SYS_madvise, "madvise", false},
-	{SYS_mmap, "mmap", false},
-	{SYS_munmap, "munmap", false},
-	{SYS_wait4, "wait4", false},
-};
-
-static const struct call *call_find(long nr)
-{
-	return array_find(calls, sizeof(calls) / sizeof(calls[0]), i, calls[i].nr == nr);
-}
+/* Those that QEMU's threads wait in; of the first, the first argument is the descriptor that is waited for. */
+static const char calls_of_files[] =
+	"read pread64 readv preadv preadv2 write pwrite64 writev pwritev pwritev2 fsync "
+	"fdatasync fallocate ftruncate lseek fstat fcntl ioctl sendto sendmsg recvfrom recvmsg "
+	"connect accept accept4 close copy_file_range";
+static const char calls_of_others[] =
+	"io_uring_enter io_submit io_getevents poll ppoll select pselect6 epoll_wait "
+	"epoll_pwait futex nanosleep clock_nanosleep rt_sigtimedwait open openat stat newfstatat "
+	"unlink unlinkat rename renameat restart_syscall sync madvise mmap munmap wait4";
 
 const char *syscall_name(long nr)
 {
-	const struct call *c = call_find(nr);
+	const char *name = nr < 0 ? NULL : syscall_of_number((uint64_t)nr);
 
-	return c ? c->name : NULL;
+	return name && (word_is_listed(calls_of_files, name) ||
+			word_is_listed(calls_of_others, name))
+		       ? name
+		       : NULL;
 }
 
 int syscall_fd(const struct thread_state *t)
 {
-	const struct call *c = t->in_syscall ? call_find(t->syscall) : NULL;
+	const char *name = t->in_syscall ? syscall_name(t->syscall) : NULL;
 
-	return c && c->fd && t->arg[0] < INT32_MAX ? (int)t->arg[0] : -1;
+	return name && word_is_listed(calls_of_files, name) && t->arg[0] < INT32_MAX
+		       ? (int)t->arg[0]
+		       : -1;
 }
 
 /* ---- descriptors ---- */
@@ -323,7 +274,7 @@ static int by_tid(const void *a, const void *b)
 static double scheduler_now_ms(void)
 {
 	usleep(1000);
-	return charged_ms(getpid(), (pid_t)syscall(SYS_gettid));
+	return charged_ms(getpid(), (pid_t)gettid());
 }
 
 int threads_read(pid_t pid, uint64_t now_ns, struct thread_state **ret, unsigned int *ret_nr,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What is wrong with QEMU's threads: stopped, traced, blocked in a system call, or without a server to connect to. */
-#include <sys/syscall.h>
 
 #include "analyzers/stuck/stuck.h"
 #include "base/array.h"
+#include "base/options.h"
 
 /* A stop of the process stops all its threads: one finding. */
 static int stopped_find(struct stuck_report *r)
@@ -50,23 +50,12 @@ static int traced_find(struct stuck_report *r, const struct thread_state *t)
 /* System calls in which an idle thread of QEMU waits; one that is not known may be another. */
 static bool call_is_idle(const struct thread_state *t)
 {
-	static const long idle[] = {SYS_poll,
-				    SYS_ppoll,
-				    SYS_select,
-				    SYS_pselect6,
-				    SYS_epoll_wait,
-				    SYS_epoll_pwait,
-				    SYS_futex,
-				    SYS_nanosleep,
-				    SYS_clock_nanosleep,
-				    SYS_rt_sigtimedwait,
-				    SYS_wait4,
-				    SYS_restart_syscall};
+	const char *name = syscall_name(t->syscall);
 
-	for (size_t i = 0; i < sizeof(idle) / sizeof(idle[0]); i++)
-		if (t->syscall == idle[i])
-			return true;
-	return !syscall_name(t->syscall);
+	return !name || word_is_listed("poll ppoll select pselect6 epoll_wait epoll_pwait futex "
+				       "nanosleep clock_nanosleep rt_sigtimedwait wait4 "
+				       "restart_syscall",
+				       name);
 }
 
 /* Reading a socket or a pipe, a thread may be idle, too. */

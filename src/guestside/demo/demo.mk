@@ -6,7 +6,10 @@ DEMO_CC	   = $(CC) -m32 -march=i686 -std=gnu11 -O2 -Wall -Wextra -ffreestanding 
 	     -fno-stack-protector -fcf-protection=none -fno-asynchronous-unwind-tables \
 	     $(NO_LIBC) -mgeneral-regs-only -MMD -MP
 
+# It is one for x86.
+ifeq ($(MACHINE),x86_64)
 all: $(DEMO_GUEST)
+endif
 
 # In a new make, which sees the packages that deps.sh has just installed.
 demo:
