@@ -104,7 +104,8 @@ int tp_any(void *ctx)
 	rec += sizeof(struct record_hdr);
 	*(hr_u64 *)rec = 0;
 	bytes -= sizeof(struct record_hdr) + ENTRY_COMMON;
-	if (bytes && bytes <= ANY_BYTES_MAX)
+	barrier_var(bytes); /* its bound, where the verifier of v6.1 sees it */
+	if (bytes <= ANY_BYTES_MAX)
 		bpf_probe_read_kernel(rec + ENTRY_COMMON, bytes, ctx + ENTRY_COMMON);
 	emit_publish(&e);
 	return PERF_SEES_IT_TOO;
@@ -154,7 +155,7 @@ static __always_inline void probe_emit(struct probe *p)
 #define REGISTERS(ctx)                                                                             \
 	{                                                                                          \
 		PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx), PT_REGS_PARM4(ctx),    \
-			PT_REGS_PARM5(ctx), (ctx)->r9, PT_REGS_RC(ctx), PT_REGS_SP(ctx)            \
+			PT_REGS_PARM5(ctx), REGS_ARG6(ctx), PT_REGS_RC(ctx), PT_REGS_SP(ctx)       \
 	}
 
 static __always_inline void values_read(struct pt_regs *ctx, struct probe *p, bool user)

@@ -66,9 +66,7 @@ static __always_inline void file_find(struct host_io *io, struct bio *bio)
 /* Did a page fault cause it, and not a system call? A thread reads a page of its program or of a mapped file. */
 static __always_inline bool in_fault(void)
 {
-	struct pt_regs *regs = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
-
-	return (hr_s64)regs->orig_rax == -1;
+	return syscall_nr(task_regs_of(bpf_get_current_task_btf())) == -1;
 }
 
 /* Pages that memory reclaim moves to swap are not I/O for the guest. */

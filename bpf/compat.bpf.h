@@ -25,6 +25,40 @@ struct kvm_vcpu___rip {
 	struct kvm_vcpu_arch___rip arch;
 };
 
+/* arm64's vCPU. What its virtual counter is behind the host's is, since v6.4, one value of the VM. */
+struct user_pt_regs___arm64 {
+	hr_u64 pc;
+};
+
+struct kvm_cpu_context___arm64 {
+	struct user_pt_regs___arm64 regs;
+	hr_u64 sys_regs[1];
+};
+
+struct kvm_vcpu_arch___arm64 {
+	struct kvm_cpu_context___arm64 ctxt;
+};
+
+struct kvm_vcpu___arm64 {
+	struct kvm_vcpu_arch___arm64 arch;
+};
+
+struct arch_timer_vm_data {
+	hr_u64 voffset;
+};
+
+struct kvm_arch___arm64 {
+	struct arch_timer_vm_data timer_data;
+};
+
+struct kvm___arm64 {
+	struct kvm_arch___arm64 arch;
+};
+
+enum vcpu_sysreg___arm64 {
+	CNTVOFF_EL2___arm64 = 1,
+};
+
 #pragma clang attribute pop
 
 /* This thread's first preempt notifier, that of its vCPU; 0 if none or if the kernel was built without KVM. */
@@ -46,12 +80,33 @@ static __always_inline hr_u32 task_cpu(struct task_struct *p)
 	return 0;
 }
 
+/* arm64: what is to be added to the host's CNTVCT_EL0. */
+static __always_inline hr_u64 vcpu_counter_offset(struct kvm_vcpu *v)
+{
+	struct kvm_vcpu___arm64 *vcpu = (void *)v;
+	struct kvm___arm64 *kvm = (void *)BPF_CORE_READ(v, kvm);
+	hr_u64 behind = 0;
+
+	if (bpf_core_field_exists(kvm->arch.timer_data.voffset))
+		return -BPF_CORE_READ(kvm, arch.timer_data.voffset);
+	if (bpf_core_enum_value_exists(enum vcpu_sysreg___arm64, CNTVOFF_EL2___arm64) &&
+	    bpf_core_field_exists(vcpu->arch.ctxt.sys_regs))
+		bpf_probe_read_kernel(
+			&behind, sizeof(behind),
+			(void *)vcpu + bpf_core_field_offset(vcpu->arch.ctxt.sys_regs) +
+				8 * bpf_core_enum_value(enum vcpu_sysreg___arm64,
+							CNTVOFF_EL2___arm64));
+	return -behind;
+}
+
 /* Before v5.14 KVM stored only the values of what runs now, the guest (L1) or the guest's guest (L2). */
 static __always_inline hr_u64 vcpu_l1_tsc_offset(struct kvm_vcpu *v)
 {
 	if (bpf_core_field_exists(v->arch.l1_tsc_offset))
 		return BPF_CORE_READ(v, arch.l1_tsc_offset);
-	return BPF_CORE_READ(v, arch.tsc_offset);
+	if (bpf_core_field_exists(v->arch.tsc_offset))
+		return BPF_CORE_READ(v, arch.tsc_offset);
+	return vcpu_counter_offset(v);
 }
 
 static __always_inline hr_u64 vcpu_l1_tsc_ratio(struct kvm_vcpu *v)
@@ -114,8 +169,13 @@ static __always_inline hr_u64 vcpu_rip(struct kvm_vcpu *vcpu)
 static __always_inline bool vcpu_rip_read(struct kvm_vcpu *vcpu, hr_u64 *ret)
 {
 	struct kvm_vcpu___rip *newer = (void *)vcpu;
+	struct kvm_vcpu___arm64 *arm64 = (void *)vcpu;
 	hr_u64 available;
 
+	if (bpf_core_field_exists(arm64->arch.ctxt.regs.pc)) {
+		*ret = BPF_CORE_READ(arm64, arch.ctxt.regs.pc);
+		return true;
+	}
 	if (bpf_core_field_exists(newer->arch.rip)) {
 		available = BPF_CORE_READ(newer, arch.regs_avail[0]);
 		*ret = BPF_CORE_READ(newer, arch.rip);

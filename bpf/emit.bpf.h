@@ -17,6 +17,7 @@
 
 #include "compat.bpf.h"
 #include "guest_task.h"
+#include "registers.bpf.h"
 
 /* A tp program that returns 0 hides the event from all users of perf (trace_call_bpf()). */
 enum { PERF_SEES_IT_TOO = 1 };

@@ -250,7 +250,7 @@ int fn_heap_mmap(struct pt_regs *ctx)
 	struct heap_thread *t = primitive_enter(ctx, HEAP_mmap, A2);
 
 	if (t)
-		t->slot = ctx->rcx & 0xffffffff;
+		t->slot = PT_REGS_PARM4(ctx) & 0xffffffff;
 	return 0;
 }
 

@@ -188,14 +188,7 @@ static __noinline int stack_record(struct pt_regs *ctx, struct heap_thread *t, h
 	if (!rec)
 		return 0;
 	rec->site = site;
-	rec->copy.rip = PT_REGS_IP(ctx);
-	rec->copy.rsp = PT_REGS_SP(ctx);
-	rec->copy.rbp = ctx->rbp;
-	rec->copy.rbx = ctx->rbx;
-	rec->copy.r12_r15[0] = ctx->r12;
-	rec->copy.r12_r15[1] = ctx->r13;
-	rec->copy.r12_r15[2] = ctx->r14;
-	rec->copy.r12_r15[3] = ctx->r15;
+	stack_registers(&rec->copy, ctx);
 	rec->copy.sampled = 0;
 	rec->copy.bytes = t->nr * 8;
 	bpf_probe_read_kernel(rec->copy.stack, HEAP_STACK_BYTES, t->words);

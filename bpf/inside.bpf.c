@@ -16,19 +16,19 @@ static __always_inline hr_u64 arg(struct place at, int nr)
 {
 	if (at.mark)
 		return mark_arg(at.ctx, nr - 1);
-	switch (nr) { /* System V ABI for x86-64, 3.2.3 */
+	switch (nr) {
 	case 1:
-		return at.ctx->rdi;
+		return PT_REGS_PARM1(at.ctx);
 	case 2:
-		return at.ctx->rsi;
+		return PT_REGS_PARM2(at.ctx);
 	case 3:
-		return at.ctx->rdx;
+		return PT_REGS_PARM3(at.ctx);
 	case 4:
-		return at.ctx->rcx;
+		return PT_REGS_PARM4(at.ctx);
 	case 5:
-		return at.ctx->r8;
+		return PT_REGS_PARM5(at.ctx);
 	default:
-		return at.ctx->r9;
+		return REGS_ARG6(at.ctx);
 	}
 }
 
@@ -40,7 +40,7 @@ static __always_inline hr_u64 arg(struct place at, int nr)
 #define A5	arg(at, 5)
 #define A6	arg(at, 6)
 #define A7	arg(at, 7) /* of marks */
-#define RESULT	at.ctx->rax
+#define RESULT	PT_REGS_RC(at.ctx)
 #define U8(x)	((hr_u8)(x))
 #define U32(x)	((hr_u32)(x))
 #define S32(x)	((hr_u64)(hr_s64)(hr_s32)(x))

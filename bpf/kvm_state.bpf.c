@@ -157,9 +157,13 @@ static __always_inline void bits_read(void *from, hr_u32 to[KVM_APIC_WORDS])
 
 static __always_inline void vcpu_state_read(struct kvm_vcpu *vcpu, struct kvm_record *r)
 {
-	struct kvm_lapic *apic = BPF_CORE_READ(vcpu, arch.apic);
-	void *regs = apic ? BPF_CORE_READ(apic, regs) : NULL;
+	struct kvm_lapic *apic = NULL;
+	void *regs;
 	hr_u64 rip;
+
+	if (bpf_core_field_exists(vcpu->arch.apic))
+		apic = BPF_CORE_READ(vcpu, arch.apic);
+	regs = apic ? BPF_CORE_READ(apic, regs) : NULL;
 
 	/* VMX reads the instruction pointer when it is first requested after an exit */
 	if (vcpu_rip_read(vcpu, &rip)) {
@@ -172,7 +176,8 @@ static __always_inline void vcpu_state_read(struct kvm_vcpu *vcpu, struct kvm_re
 	r->vcpu.tsc_bits = tsc_ratio_bits(r->vcpu.tsc_ratio);
 	if (BPF_CORE_READ(vcpu, mode) == VCPU_IN_GUEST_MODE)
 		r->vcpu.state |= KVM_VCPU_IN_GUEST;
-	if (BPF_CORE_READ(vcpu, arch.mp_state) == MP_STATE_HALTED)
+	if (bpf_core_field_exists(vcpu->arch.mp_state) &&
+	    BPF_CORE_READ(vcpu, arch.mp_state) == MP_STATE_HALTED)
 		r->vcpu.state |= KVM_VCPU_HALTED;
 	if (!regs)
 		return;
@@ -225,9 +230,11 @@ static __always_inline void vcpu_report(struct seq_file *seq, struct kvm_vcpu *v
 
 	r.vcpu.index = (hr_u32)BPF_CORE_READ(vcpu, vcpu_idx);
 	r.vcpu.tid = pid_here(BPF_CORE_READ(vcpu, pid), level);
-	r.vcpu.cr3 = BPF_CORE_READ(vcpu, arch.cr3);
-	r.vcpu.cr4 = BPF_CORE_READ(vcpu, arch.cr4);
-	r.vcpu.efer = BPF_CORE_READ(vcpu, arch.efer);
+	if (bpf_core_field_exists(vcpu->arch.cr3)) {
+		r.vcpu.cr3 = BPF_CORE_READ(vcpu, arch.cr3);
+		r.vcpu.cr4 = BPF_CORE_READ(vcpu, arch.cr4);
+		r.vcpu.efer = BPF_CORE_READ(vcpu, arch.efer);
+	}
 	vcpu_state_read(vcpu, &r);
 	bpf_seq_write(seq, &r, sizeof(r));
 }

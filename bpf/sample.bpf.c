@@ -306,7 +306,7 @@ static __always_inline void guest_record(struct emit *e, hr_u32 *where)
 SEC("perf_event")
 int pe_guest_sample(struct bpf_perf_event_data *ctx)
 {
-	hr_u32 where = ctx->regs.cs & 3 ? WHERE_VMM : WHERE_KERNEL;
+	hr_u32 where = IN_USER(&ctx->regs) ? WHERE_VMM : WHERE_KERNEL;
 	struct emit e;
 
 	if (!emit_begin(&e))

@@ -72,7 +72,7 @@ struct mutex_words {
 	hr_u32 word, count, owner, nusers;
 };
 
-enum { SYSCALL_FUTEX = 202, WORD_UNKNOWN = 0xffffffff };
+enum { WORD_UNKNOWN = 0xffffffff };
 
 /* Of the current thread's process. An address that is not mapped, or 0: unknown. */
 static __always_inline void mutex_read(struct mutex_words *m, hr_u64 address)
@@ -102,9 +102,9 @@ int BPF_PROG(tp_sched_block, bool preempt, struct task_struct *prev)
 	    !emit_for(&e, prev))
 		return 0;
 
-	struct pt_regs *regs = (void *)bpf_task_pt_regs(prev);
-	hr_u64 arg0 = regs->rdi, arg1 = regs->rsi, address;
-	hr_s32 number = (hr_s32)regs->orig_rax;
+	const struct task_regs *regs = task_regs_of(prev);
+	hr_u64 arg0 = SYSCALL_ARG1(regs), arg1 = SYSCALL_ARG2(regs), address;
+	hr_s32 number = syscall_nr(regs);
 	hr_u32 ns_tid = task_ns_tid(prev);
 
 	s = bpf_map_lookup_elem(&vms, &pid);
@@ -135,16 +135,7 @@ int BPF_PROG(tp_sched_block, bool preempt, struct task_struct *prev)
 /* In pieces: reading beyond the stack's end would fail as a whole. */
 static __always_inline void stack_copy(struct stack_copy *copy, struct task_struct *task)
 {
-	struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
-
-	copy->rip = regs->rip;
-	copy->rsp = regs->rsp;
-	copy->rbp = regs->rbp;
-	copy->rbx = regs->rbx;
-	copy->r12_r15[0] = regs->r12;
-	copy->r12_r15[1] = regs->r13;
-	copy->r12_r15[2] = regs->r14;
-	copy->r12_r15[3] = regs->r15;
+	stack_registers(copy, (void *)bpf_task_pt_regs(task));
 	copy->bytes = 0;
 	for (int i = 0; i < STACK_STEPS; i++) {
 		hr_u32 from = i * STACK_STEP_BYTES;
@@ -237,7 +228,7 @@ int BPF_PROG(tp_sched_stack, bool preempt, struct task_struct *prev, struct task
 	state = state_of(prev);
 	if (!state)
 		return 0;
-	if (syscall_polls(((struct pt_regs *)bpf_task_pt_regs(prev))->orig_rax))
+	if (syscall_polls(syscall_nr(task_regs_of(prev))))
 		state->polled = true;
 	else if (is_loop(prev, state))
 		emit_stack(prev, false);

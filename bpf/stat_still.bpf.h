@@ -14,7 +14,6 @@
 #include "stat_vcpu.bpf.h"
 
 enum {
-	STILL_SYSCALL_FUTEX = 202,
 	STILL_FUTEX_CMD =
 		0x7f, /* linux/futex.h: without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME */
 	STILL_FUTEX_WAIT_BITSET = 9, /* glibc: of condition variables; mutexes use FUTEX_WAIT */
@@ -28,8 +27,7 @@ enum {
 /* In KVM_RUN, whose first argument is the vCPU's descriptor. */
 static __always_inline struct kvm_vcpu *vcpu_of_call(struct task_struct *task)
 {
-	struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
-	hr_u32 fd = (hr_u32)regs->rdi;
+	hr_u32 fd = (hr_u32)SYSCALL_ARG1(task_regs_of(task));
 	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
 	struct file *file = NULL;
 
@@ -61,10 +59,11 @@ static __always_inline void still_left(const struct stat_vm *vm, struct stat_thr
 /* With a timeout it waits for time to pass: QEMU slows vCPUs for a migration so (auto-converge), and the VM runs. */
 static __always_inline bool waits_for_condition(struct task_struct *task)
 {
-	struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
+	const struct task_regs *regs = task_regs_of(task);
 
-	return (hr_s32)regs->orig_rax == STILL_SYSCALL_FUTEX &&
-	       (regs->rsi & STILL_FUTEX_CMD) == STILL_FUTEX_WAIT_BITSET && !regs->r10;
+	return syscall_nr(regs) == SYSCALL_FUTEX &&
+	       (SYSCALL_ARG2(regs) & STILL_FUTEX_CMD) == STILL_FUTEX_WAIT_BITSET &&
+	       !SYSCALL_ARG4(regs);
 }
 
 static __always_inline bool is_frozen(struct task_struct *task, unsigned int state)

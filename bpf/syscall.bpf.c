@@ -13,12 +13,7 @@ int BPF_PROG(tp_syscall_enter, struct pt_regs *regs, long id)
 
 	if (!rec)
 		return 0;
-	rec->arg0 = regs->rdi;
-	rec->arg1 = regs->rsi;
-	rec->arg2 = regs->rdx;
-	rec->arg3 = regs->r10;
-	rec->arg4 = regs->r8;
-	rec->arg5 = regs->r9;
+	syscall_args_read(regs, &rec->arg0);
 	rec->id = (hr_u32)id;
 	emit_publish(&e);
 	return 0;
@@ -33,7 +28,7 @@ int BPF_PROG(tp_syscall_exit, struct pt_regs *regs, long ret)
 	if (!rec)
 		return 0;
 	rec->ret = ret;
-	rec->id = (hr_u32)regs->orig_rax;
+	rec->id = (hr_u32)syscall_nr((const void *)regs);
 	emit_publish(&e);
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "collector/collector.h"
 #include "confine/confine.h"
+#include "event/exit_reason.h"
 
 /* What recording needs from the host: the kernel, the capabilities and KVM. `doctor` prints it. */
 
@@ -249,8 +250,11 @@ static void kvm_check(struct host_checks *c)
 		check_add(c, "KVM", false, CHECK_MISSING,
 			  "/dev/kvm does not exist: guests run under TCG, with QEMU's events only");
 	else if (isa)
-		check_add(c, "KVM", false, CHECK_OK, "%s: kvm_exit has %s exit reasons", c->backend,
-			  isa == 1 ? "VMX" : "SVM");
+		check_add(c, "KVM", false, CHECK_OK, "%s%skvm_exit has %s exit reasons", c->backend,
+			  *c->backend ? ": " : "",
+			  isa == EXIT_ISA_ARM64 ? "arm64"
+			  : isa == EXIT_ISA_VMX ? "VMX"
+						: "SVM");
 	else
 		check_add(c, "KVM", false, CHECK_NOTE,
 			  "%s: this backend may never fire the tracepoint kvm_exit; exits are then "

@@ -35,12 +35,15 @@ enum { NR_ROWS = sizeof(rows) / sizeof(rows[0]) };
 /* Programs for an event other than tp_EVENT, or an alternative to it. */
 static const struct kernel_form {
 	const char *event, *program, *instead;
-	bool svm; /* only if KVM uses SVM, with BTF for its struct vcpu_svm */
+	unsigned int isa; /* only if KVM uses it, SVM with BTF for its struct vcpu_svm; 0: any */
 } forms[] = {
-	{"kvm_exit", "tp_kvm_exit_svm", "tp_kvm_exit", true},
-	{"kvm_nested_vmexit", "tp_kvm_nested_vmexit_svm", "tp_kvm_nested_vmexit", true},
-	{"kvm_entry", "tp_kvm_entry", "tp_kvm_entry_formatted", false},
-	{"kvm_page_fault", "tp_kvm_page_fault", "tp_kvm_page_fault_formatted", false},
+	{"kvm_exit", "tp_kvm_exit_svm", "tp_kvm_exit", EXIT_ISA_SVM},
+	{"kvm_exit", "tp_kvm_exit_arm64", NULL, EXIT_ISA_ARM64},
+	{"kvm_nested_vmexit", "tp_kvm_nested_vmexit_svm", "tp_kvm_nested_vmexit", EXIT_ISA_SVM},
+	{"kvm_entry", "tp_kvm_entry", "tp_kvm_entry_formatted", 0},
+	{"kvm_entry", "tp_kvm_entry_arm64", NULL, EXIT_ISA_ARM64},
+	{"kvm_run", "kp_kvm_run_arm64", NULL, EXIT_ISA_ARM64},
+	{"kvm_page_fault", "tp_kvm_page_fault", "tp_kvm_page_fault_formatted", 0},
 };
 
 /* Further programs that an event needs. */
@@ -132,11 +135,17 @@ static bool kvm_loaded(void)
 	return !access("/sys/module/kvm", F_OK) || !access("/dev/kvm", F_OK);
 }
 
-static void place_program(struct probe_place *place, const char *event, bool svm)
+/* The ISA that forms are for. */
+static unsigned int types_isa(const struct kernel_types *t)
+{
+	return t->svm ? EXIT_ISA_SVM : vm_host_isa() == EXIT_ISA_ARM64 ? EXIT_ISA_ARM64 : 0;
+}
+
+static void place_program(struct probe_place *place, const char *event, unsigned int isa)
 {
 	snprintf(place->program, sizeof(place->program), "tp_%s", event);
 	for (unsigned int i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-		if (strcmp(forms[i].event, event) || (forms[i].svm && !svm))
+		if (strcmp(forms[i].event, event) || (forms[i].isa && forms[i].isa != isa))
 			continue;
 		snprintf(place->program, sizeof(place->program), "%s", forms[i].program);
 		place->instead = forms[i].instead;
@@ -144,10 +153,10 @@ static void place_program(struct probe_place *place, const char *event, bool svm
 }
 
 /* Is the formatted record read because the tracepoint's arguments are sufficient with SVM only? */
-static bool form_is_costly(const char *event, bool svm)
+static bool form_is_costly(const char *event, unsigned int isa)
 {
 	return array_any(sizeof(forms) / sizeof(forms[0]), i,
-			 !strcmp(forms[i].event, event) && forms[i].svm && !svm);
+			 !strcmp(forms[i].event, event) && forms[i].isa == EXIT_ISA_SVM && !isa);
 }
 
 static void places_add(struct probe_plan *p)
@@ -214,13 +223,13 @@ static void row_plan(struct plan *plan, const struct kernel_row *row,
 	p->how = PROBE_TRACEPOINT;
 	p->nr_places = 1;
 	place = &p->place[0];
-	place_program(place, row->event, types->svm);
+	place_program(place, row->event, types_isa(types));
 	snprintf(place->function, sizeof(place->function), "%s:%s", row->system, row->name);
 	places_add(p);
 	p->doubtful = row->flags & HARDWARE && !vm_host_isa();
 	snprintf(p->reason, sizeof(p->reason), "%s",
 		 p->doubtful ? "this KVM backend may never fire it"
-		 : form_is_costly(row->event, types->svm)
+		 : form_is_costly(row->event, types_isa(types))
 			 ? "from the formatted record, which costs more"
 			 : row->note);
 }

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/json_text.h"
+#include "event/exit_reason.h"
 #include "base/units.h"
 #include "output/info_report.h"
 
@@ -353,19 +354,33 @@ static const char *scale_print(const json_t *vcpu, char *buf, size_t size)
 	return buf;
 }
 
+/* What the host's and guests' clocks are made of. */
+static const char *counter_name(const json_t *vms)
+{
+	json_t *vm;
+	size_t i;
+
+	json_array_foreach (vms, i, vm)
+		if (number_of(vm, "isa") == EXIT_ISA_ARM64)
+			return "CNTVCT";
+	return "TSC";
+}
+
 static void print_clock(const json_t *clock, const json_t *vms, FILE *f)
 {
 	json_t *names = clock_vms(vms), *v;
+	const char *counter = counter_name(vms);
 	char text[512], pid[PID_BYTES], offset[32], scale[32];
 	size_t i;
 
-	snprintf(text, sizeof(text), "TSC %" PRId64 " kHz, %" PRId64 " pairs with CLOCK_MONOTONIC",
-		 number_of(clock, "tsc_khz"), number_of(clock, "pairs"));
+	snprintf(text, sizeof(text), "%s %" PRId64 " kHz, %" PRId64 " pairs with CLOCK_MONOTONIC",
+		 counter, number_of(clock, "tsc_khz"), number_of(clock, "pairs"));
 	if (number_of(clock, "tsc_khz") || number_of(clock, "pairs"))
 		line(f, "clock", text);
 	json_array_foreach (json_object_get(clock, "vcpus"), i, v) {
-		snprintf(text, sizeof(text), "%svCPU %" PRId64 ": TSC offset %s, scale %s",
+		snprintf(text, sizeof(text), "%svCPU %" PRId64 ": %s offset %s, scale %s",
 			 text_of(names, pid_print(number_of(v, "pid"), pid)), number_of(v, "vcpu"),
+			 counter,
 			 offset_print(v, offset, sizeof(offset)),
 			 scale_print(v, scale, sizeof(scale)));
 		line(f, "", text);

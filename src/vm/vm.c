@@ -484,6 +484,9 @@ static bool cpu_has_flag(const char *flag)
 /* A built-in module is listed on any CPU, so the CPU is checked too. */
 unsigned int vm_host_isa(void)
 {
+#ifdef __aarch64__
+	return access("/dev/kvm", F_OK) ? 0 : EXIT_ISA_ARM64;
+#endif
 	if (!access("/sys/module/kvm_intel", F_OK) && cpu_has_flag("vmx"))
 		return EXIT_ISA_VMX;
 	if (!access("/sys/module/kvm_amd", F_OK) && cpu_has_flag("svm"))
