@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Installs the packages that hostrace needs, or prints the command that does.
 #
-#   scripts/deps.sh GROUP...    build check live bench fleet rig vmx usdt fuzz coverage docs package; default: all but fleet, vmx, usdt
-#                                      and package
+#   scripts/deps.sh GROUP...    build check live bench fleet rig vmx arm64 usdt fuzz coverage docs package; default: all but fleet,
+#                                      vmx, arm64, usdt and package
 #   scripts/deps.sh --list GROUP...    only prints missing packages
 #
 # Debian and derivatives: root installs missing packages; for other users the command is printed and the status is 1.
@@ -102,6 +102,10 @@ packages() {
 	vmx   isolinux           syslinux
 	vmx   syslinux-common    syslinux
 	vmx   xorriso            xorriso
+	arm64 gcc-aarch64-linux-gnu gcc-aarch64-linux-gnu
+	arm64 qemu-system-arm    qemu-system-aarch64-core
+	arm64 cpio               cpio
+	arm64 python3            python3
 	usdt  meson              meson
 	usdt  ninja-build        ninja-build
 	usdt  dpkg-dev           dpkg-dev
