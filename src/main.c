@@ -17,6 +17,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include "base/progress.h"
 #include "base/suggest.h"
 #include "base/user_rights.h"
@@ -206,6 +207,8 @@ static int run_command(const struct command *c, struct options_given *given, int
 		return command_usage("%s", error_text());
 	if (limits_files_check(FILES_MIN))
 		return command_failed();
+	if (!c->starts_command) /* which gets them */
+		inherited_close(argv);
 	if (has_table(c, input_rows) && input_spool_all(nr, argv))
 		return command_failed();
 

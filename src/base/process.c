@@ -70,7 +70,21 @@ pid_t process_start(char *const *argv, int in, int out, int err_out, int death)
 	_exit(127);
 }
 
-void inherited_close(void)
+/* Does a word end with this number? */
+static bool is_named(int fd, char *const *words)
+{
+	for (; words && *words; words++) {
+		const char *at = *words + strlen(*words);
+
+		while (at > *words && at[-1] >= '0' && at[-1] <= '9')
+			at--;
+		if (*at && atoi(at) == fd)
+			return true;
+	}
+	return false;
+}
+
+void inherited_close(char *const *words)
 {
 	DIR *fds = opendir("/proc/self/fd");
 	const struct dirent *at;
@@ -78,7 +92,7 @@ void inherited_close(void)
 	while (fds && (at = readdir(fds))) {
 		int fd = atoi(at->d_name), flags = fd > STDERR_FILENO ? fcntl(fd, F_GETFD) : -1;
 
-		if (flags >= 0 && !(flags & FD_CLOEXEC))
+		if (flags >= 0 && !(flags & FD_CLOEXEC) && !is_named(fd, words))
 			close(fd);
 	}
 	if (fds)

@@ -30,9 +30,9 @@ bool stop_pending(void);
 
 /*
  * Closes the descriptors that were inherited: of those after standard error the ones without FD_CLOEXEC, which all that
- * are opened here have. Once what the command line names is open, as it may be /dev/fd/N.
+ * are opened here have. Those that one of `words` (NULL-terminated; NULL: none) ends with stay, as "/dev/fd/63".
  */
-void inherited_close(void);
+void inherited_close(char *const *words);
 
 /* The user that files are made for: the effective one when this was first called. confine() calls it first. */
 uid_t file_owner(void);

@@ -18,7 +18,7 @@ status() {
 	sed -n "s/^$2:[[:blank:]]*//p" "/proc/$1/status" | tr '\t' ' '
 }
 
-# confined PID NAME [CAPABILITIES]: nine tests
+# confined PID NAME [CAPABILITIES]: ten tests
 confined() {
 	caps=${3:-0000000000000000}
 	is "$(status "$1" Uid)" "$user $user $user $user" "$2: the user"
@@ -30,6 +30,7 @@ confined() {
 	is "$(status "$1" CapBnd)" 0000000000000000 "$2: the bounding set"
 	is "$(status "$1" NoNewPrivs)" 1 "$2: no_new_privs"
 	is "$(status "$1" Seccomp)" 2 "$2: a filter of system calls"
+	is "$(find "/proc/$1/fd" -lname '*/inherited')" "" "$2: no file of its caller's"
 }
 
 recorder_end() {
@@ -37,8 +38,10 @@ recorder_end() {
 	wait "$recorder_waiter"
 }
 
-plan 86
+plan 94
 vmm_start 500
+echo secret >inherited
+exec 9<>inherited
 
 mkdir -m 700 private
 record_start --vm "$vmm" -o private/vm.hrt

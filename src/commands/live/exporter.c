@@ -455,7 +455,6 @@ static int exporter_start(struct exporter *x)
 		return err;
 	state_init(x);
 	c.paths = paths;
-	inherited_close();
 	err = confine(&c);
 	if (!err)
 		command_note("listening on %s; stop with ^C", (char *)x->message);

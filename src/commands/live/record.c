@@ -353,7 +353,7 @@ static int setup(struct recording *r)
 		return err;
 	setpriority(PRIO_PROCESS, 0,
 		    RECORDER_NICE); /* a starved recorder loses events; no matter if rejected */
-	inherited_close(); /* the command has them */
+	inherited_close(NULL); /* the command has them */
 	err = record_confine(r);
 	/* ^C ends what reads our messages as well (| tee): the file and the status are right without a reader. */
 	signal(SIGPIPE, SIG_IGN);
