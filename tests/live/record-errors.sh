@@ -20,7 +20,7 @@ refuses() {
 	is "$(grep -cE "$regexp" record.err)" 1 "$name: the error message" record.err
 }
 
-plan 90
+plan 91
 refuses 1 'no process' "a pid that is not there" "$HOSTRACE" record --vm 999999999
 refuses 1 'not a virtual machine' "a pid that is not a VM" "$HOSTRACE" record --vm $$
 refuses 1 'no VM named' "a name that nobody has" "$HOSTRACE" record --vm no-such-vm-name
@@ -79,6 +79,9 @@ is "$(ls ./*.hrt* 2>/dev/null | wc -l)" 0 "no temporary file remains"
 vmm_go
 vmm_end
 is $? 0 "the VM did all its work" vmm.err
+
+"$HOSTRACE" record -o no/such/x.hrt -- touch ran 2>record.err
+is "$(grep -c 'the command was not started' record.err) $(ls ran 2>/dev/null)" "1 " "no recording: the command is not started, and that is said" record.err
 
 # a command that starts the VM as a child process
 mkfifo in

@@ -181,6 +181,8 @@ void record_tell_command(const struct launch *c)
 		command_note("the command was killed by signal %d", WTERMSIG(c->status));
 	else if (c->ended && WEXITSTATUS(c->status))
 		command_note("the command exited with status %d", WEXITSTATUS(c->status));
+	else if (c->gate >= 0)
+		command_note("the command was not started");
 	else if (c->pid && !c->ended)
 		command_note("the command (pid %d) goes on", c->pid);
 }
