@@ -10,7 +10,8 @@
 
 static const struct report_ops *const recorded[] = {
 	&blame_report, &downtime_report, &interrupts_report, &leaks_report, &path_report,
-	&sched_report, &virtio_report,	 &heap_report,	     &syscalls_report, NULL,
+	&sched_report, &virtio_report,	 &heap_report,	     &syscalls_report, &boot_report,
+	NULL,
 };
 
 const struct report_ops *report_recorded(const char *name)

@@ -6,6 +6,7 @@
 #include "analyzers/blame/summary.h"
 #include "analyzers/profile/annotate.h"
 #include "analyzers/profile/host_profile.h"
+#include "output/boot_report.h"
 #include "reports/result.h"
 #include "views/view.h"
 
@@ -82,6 +83,14 @@ struct syscalls_query {
 	bool by_tid; /* a row for each thread and call */
 };
 extern const struct report_ops syscalls_report;
+
+/* Boots of VMs. */
+struct boot_query {
+	enum boot_by by;
+	struct boot_marker marker[BOOT_MARKERS_MAX]; /* in their order */
+	unsigned int nr_markers;
+};
+extern const struct report_ops boot_report;
 
 /* result.found: an element has leaked. */
 struct leaks_query {

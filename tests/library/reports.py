@@ -26,6 +26,7 @@ sched cases/sched/trace.txt --by task
 interrupts cases/interrupts/trace.txt
 interrupts cases/interrupts/trace.txt --timers
 downtime cases/downtime/trace.txt
+boot cases/boot/trace.txt --by phase
 ports cases/ports/trace.txt
 mmio cases/mmio/trace.txt --exact
 msrs cases/msrs/trace.txt

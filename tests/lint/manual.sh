@@ -180,6 +180,7 @@ rule "examples run" "$(
 	cp tests/cases/text-perf-chains/frames.txt "$dir/perf.data"
 	cp tests/cases/heap/trace.txt "$dir/heap.hrt"
 	cp tests/cases/syscalls/trace.txt "$dir/calls.hrt"
+	for name in boot boot1 boot2; do cp tests/cases/boot/trace.txt "$dir/$name.hrt"; done
 	cp tests/cases/guest-clock/host.hrt "$dir/vm.hrt"
 	cp tests/cases/guest-clock/guest.dat "$dir/guest.dat"
 	cd doc/man && grep -hoE '^\$ hostrace [^|;&>]*' ./*.scd ../cookbook.md | grep -v '^\$ hostrace view ' | sort -u | cut -d' ' -f 3- | while read -r line; do

@@ -35,6 +35,7 @@ sched cases/sched/trace.txt --by task
 syscalls cases/syscalls/trace.txt --by tid
 interrupts cases/interrupts/trace.txt
 downtime cases/downtime/trace.txt
+boot cases/boot/trace.txt --by point
 ports cases/ports/trace.txt
 mmio cases/mmio/trace.txt
 msrs cases/msrs/trace.txt

@@ -11,6 +11,7 @@
 #include "commands/common/guest_tables.h"
 #include "output/annotate_report.h"
 #include "output/blame_report.h"
+#include "output/boot_report.h"
 #include "output/diff_report.h"
 #include "output/downtime_report.h"
 #include "output/element_report.h"
@@ -37,6 +38,9 @@ static const struct table_def *const tables[] = {
 	&interrupt_vectors_table,
 	&interrupt_timers_table,
 	&downtime_table,
+	&boot_table,
+	&boot_phases_table,
+	&boot_points_table,
 	&elements_table,
 	&annotate_table,
 	&heap_table,

@@ -14,6 +14,7 @@
 	COMMAND(sched) \
 	COMMAND(interrupts) \
 	COMMAND(downtime) \
+	COMMAND(boot) \
 	COMMAND(ports) \
 	COMMAND(mmio) \
 	COMMAND(msrs) \
