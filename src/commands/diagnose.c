@@ -3,22 +3,19 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
-#include <limits.h>
-#include <signal.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json_text.h"
-#include "base/process.h"
 #include "commands/common/command.h"
 #include "commands/common/confined.h"
 #include "commands/common/input.h"
 #include "commands/common/output.h"
+#include "commands/common/self_run.h"
 #include "commands/common/stuck_run.h"
 #include "commands/common/vm_options.h"
 #include "output/report/causes.h"
@@ -30,26 +27,6 @@
  * so at its start, and it does so again afterwards, when it sees what was there all the time, and what began meanwhile.
  * Both commands take their privileges, and give them up, as if they were typed.
  */
-
-enum { ARGS_MAX = 16 };
-
-/* The exit status, or -errno with the error message set. */
-static int run_self(char *const *words)
-{
-	char self[PATH_MAX], *argv[ARGS_MAX] = {self_path(self)};
-	int status;
-	pid_t pid;
-
-	for (int i = 0; words[i] && i + 2 < ARGS_MAX; i++)
-		argv[i + 1] = words[i];
-	pid = process_start(argv, -1, -1, -1, SIGINT);
-	if (pid < 0)
-		return (int)pid;
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return fail(-errno, "waitpid: %s", strerror(errno));
-	return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILED;
-}
 
 /*
  * Records what a diagnosis needs for so long into `path`, which has what `stuck` saw at the start. *ret_stuck: what it
@@ -69,8 +46,8 @@ static int diagnose_record(const char *name, uint64_t duration_ns, const char *p
 		return status;
 	snprintf(pid, sizeof(pid), "%d", (int)vm.pid);
 	snprintf(duration, sizeof(duration), "%" PRIu64 "ns", duration_ns);
-	status = run_self((char *[]){"record", "--vm", pid, "--for", "diagnose", "--duration",
-				     duration, "-o", (char *)path, "-q", NULL});
+	status = self_run((char *[]){"record", "--vm", pid, "--for", "diagnose", "--duration",
+				     duration, "-o", (char *)path, "-q", NULL}, NULL);
 	if (!stuck_run_start(&stuck, vm.pid))
 		*ret_stuck = stuck_run_end(&stuck, true);
 	vm_free(&vm);

@@ -19,7 +19,7 @@ guest_boot() {
 		-device isa-debug-exit,iobase=0xf4,iosize=1 -kernel "$BUILD/bootguest.elf" "$@" >record.out 2>record.err
 }
 
-plan 13
+plan 16
 guest_boot kvm -accel kvm -smp 2
 is "$(grep -c 'exited with status 3' record.err)" 1 "the guest ends QEMU at its last point" record.err
 "$HOSTRACE" boot kvm.hrt "${markers[@]}" -f json >boot.json 2>err
@@ -61,4 +61,12 @@ is "$(jq -r '[.rows[] | select(.begin_ns != null).phase] | join(" ")' tcg.json)"
 	"vmm firmware port:0x80=1 kernel init port:0x80=2 port:0xf4 total" "what TCG shows" tcg.json record.err
 "$HOSTRACE" boot kvm.hrt tcg.hrt "${markers[@]}" --by phase -f json >phases.json
 is "$(jq -c '[.rows[] | select(.phase == ("vm", "kernel", "total")).boots]' phases.json)" "[1,2,2]" "the spread of two boots" phases.json
+
+"$HOSTRACE" boot --repeat 3 --marker port:0xf4 -f json -- "${QEMU:-qemu-system-x86_64}" -M microvm -accel kvm -nodefaults -display none \
+	-m 64 -device isa-debug-exit,iobase=0xf4,iosize=1 -kernel "$BUILD/bootguest.elf" >repeat.json 2>err
+is $? 0 "three boots of a command" err
+is "$(jq -c '[.rows[] | select(.phase == ("vm", "firmware", "total")) | .boots == 3 and .min_ns <= .median_ns and .median_ns <= .max_ns]' \
+	repeat.json)" "[true,true,true]" "their spread" repeat.json
+"$HOSTRACE" boot --repeat 2 -- /nonexistent >out 2>err
+is "$? $(grep -c 'boot 1 was not recorded' err)" "1 1" "a command that cannot be run" err
 finish
