@@ -12,7 +12,7 @@
 #include "commands/common/self_run.h"
 #include "reports/reports.h"
 
-static const char *by;
+static const char *by, *parent;
 static struct text_list markers;
 static uint64_t repeat;
 
@@ -20,6 +20,7 @@ static uint64_t repeat;
 static const struct option_row own_options[] = {
 	{0, "by", OPT_TEXT, &by, "vm|phase|point", "the phases of each VM's boot (default), each phase of all boots with its spread, or points of time"},
 	{0, "marker", OPT_LIST, &markers, "MARKER", "begins a further phase: port:NUMBER[=VALUE] or console:TEXT; the last one ends the boot (repeatable)"},
+	{0, "traceparent", OPT_TEXT, &parent, "TEXT", "with -f otlp: of the span that the boots belong to (00-TRACE-SPAN-01)"},
 	{0, "repeat", OPT_U64, &repeat, "N", "record N boots of the COMMAND after --, to boot-1.hrt and so on, and show their spread"},
 	{0},
 };
@@ -96,13 +97,15 @@ static int cmd_boot(int argc, char **argv)
 	for (; q.nr_markers < markers.nr; q.nr_markers++)
 		if (boot_marker_parse(markers.item[q.nr_markers], &q.marker[q.nr_markers]))
 			return command_usage("%s", error_text());
+	if (parent && trace_parent_parse(parent, &q.parent))
+		return command_usage("%s", error_text());
 	if (repeat_check(argc))
 		return command_usage("%s", error_text());
 	if (repeat && !by)
 		q.by = BOOT_BY_PHASE;
 	if (repeat ? repeat_run() : input_add_args(argc, argv, OPTION_LIST_MAX))
 		return command_failed();
-	return query_run(&boot_report, &(struct query){.of = &q}, "text json csv", false);
+	return query_run(&boot_report, &(struct query){.of = &q}, "text json csv otlp", false);
 }
 
 extern const struct command boot_command;
@@ -123,6 +126,12 @@ const struct command boot_command = {
 		    "  hostrace boot 1.hrt 2.hrt 3.hrt --by phase --marker port:0xf4\n"
 		    "  hostrace boot --repeat 20 --marker port:0xf4 -- qemu-system-x86_64 ...",
 	.starts_command = true,
+	.rules = (const struct option_rule[]){{"traceparent", .formats = "otlp"},
+					      {"by", .formats = "text json csv"},
+					      {"where", .formats = "text json csv"},
+					      {"sort", .formats = "text json csv"},
+					      {"limit", .formats = "text json csv"},
+					      {0}},
 	.options = options,
 	.run = cmd_boot,
 };

@@ -27,7 +27,7 @@ struct phase_row {
 	uint64_t causes[BOOT_CAUSES];
 };
 
-static const char *phase_name(const struct boot_report *r, unsigned int phase)
+const char *boot_phase_name(const struct boot_report *r, unsigned int phase)
 {
 	return phase < BOOT_MARKER ? boot_phase_names[phase] : r->marker[phase - BOOT_MARKER].text;
 }
@@ -38,7 +38,7 @@ static bool phase_follows(const struct boot_vm *vm, unsigned int phase, unsigned
 	return vm->at[next] > vm->at[phase] || (vm->at[next] == vm->at[phase] && next > phase);
 }
 
-static uint64_t phase_end(const struct boot_vm *vm, unsigned int phase)
+uint64_t boot_phase_end(const struct boot_vm *vm, unsigned int phase)
 {
 	uint64_t end = vm->end_ns;
 
@@ -90,10 +90,10 @@ static void phase_row_set(const struct boot_report *r, const struct boot_vm *vm,
 	bool seen = vm->at[phase];
 
 	ret->pid = vm->pid;
-	ret->name = phase_name(r, phase);
+	ret->name = boot_phase_name(r, phase);
 	ret->time_ns = seen ? vm->at[phase] : NOT_SEEN;
 	ret->begin_ns = seen ? vm->at[phase] - vm->begin_ns : NOT_SEEN;
-	ret->duration_ns = seen ? phase_end(vm, phase) - vm->at[phase] : NOT_SEEN;
+	ret->duration_ns = seen ? boot_phase_end(vm, phase) - vm->at[phase] : NOT_SEEN;
 	ret->share = seen ? share_of(vm, ret->duration_ns) : NOT_SEEN;
 	for (unsigned int i = 0; i < BOOT_CAUSES; i++)
 		ret->causes[i] = seen ? vm->causes[phase][i] : NOT_SEEN;
@@ -296,7 +296,7 @@ static int spread_add(const struct boot_report *r, struct table *t, unsigned int
 		      uint64_t *list)
 {
 	bool total = phase == BOOT_PHASES;
-	struct spread_row row = {.name = total ? "total" : phase_name(r, phase)};
+	struct spread_row row = {.name = total ? "total" : boot_phase_name(r, phase)};
 
 	for (size_t i = 0; i < r->nr; i++) {
 		const struct boot_vm *vm = r->boot[i];
@@ -304,7 +304,7 @@ static int spread_add(const struct boot_report *r, struct table *t, unsigned int
 		if (total && (!r->nr_markers || vm->has_end))
 			list[row.boots++] = vm->end_ns - vm->begin_ns;
 		else if (!total && vm->at[phase])
-			list[row.boots++] = phase_end(vm, phase) - vm->at[phase];
+			list[row.boots++] = boot_phase_end(vm, phase) - vm->at[phase];
 	}
 	qsort(list, row.boots, sizeof(*list), by_duration);
 	row.min_ns = row.boots ? list[0] : NOT_SEEN;

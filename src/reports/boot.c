@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Boots of VMs by phase, and the points of time in them (analyzers/boot). */
 #include <errno.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "reports/reports.h"
@@ -56,11 +57,15 @@ static int boots_write(struct result *result, const struct output *out)
 				.nr = s->nr,
 				.marker = q->marker,
 				.nr_markers = q->nr_markers,
-				.vms = result_vms(result)};
+				.vms = result_vms(result),
+				.parent = q->parent};
 	struct report report = result_report(result, out);
 	struct table t = {0};
 	int err;
 
+	if (!strcmp(out->format, "otlp"))
+		return boot_otlp_write(&r, trace_info_realtime_offset(&result->in->reader->info),
+				       out->file);
 	boot_notes(s->boot, &r.notes);
 	report.caveats = boot_report_caveats(&r);
 	err = report_table_made(&report, boot_report_rows(&r, q->by, &t), &t);

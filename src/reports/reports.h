@@ -89,6 +89,7 @@ struct boot_query {
 	enum boot_by by;
 	struct boot_marker marker[BOOT_MARKERS_MAX]; /* in their order */
 	unsigned int nr_markers;
+	struct trace_parent parent; /* in the format otlp */
 };
 extern const struct report_ops boot_report;
 
