@@ -113,7 +113,7 @@ extern const struct command boot_command;
 const struct command boot_command = {
 	.name = "boot",
 	.args = "[FILE... | -- COMMAND...]",
-	.summary = "Show how long the phases of a VM's boot took, and what the time went into.",
+	.summary = "Show the phases of a VM's boot, and what their time went into.",
 	.group = "Report",
 	.details =
 		"From the execve of the VMM: its set-up, VM, vCPUs, devices, firmware, kernel,\n"

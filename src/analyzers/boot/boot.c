@@ -119,7 +119,8 @@ void boot_end(struct boot *b, uint64_t end_ns)
 		boot_time_account(b, m, ns);
 		if (!m->vm.has_end)
 			m->vm.end_ns = m->cursor_ns;
-		qsort(m->vm.point, m->vm.nr_points, sizeof(*m->vm.point), by_time);
+		if (m->vm.nr_points)
+			qsort(m->vm.point, m->vm.nr_points, sizeof(*m->vm.point), by_time);
 	}
 }
 
