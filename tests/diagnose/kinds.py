@@ -203,15 +203,19 @@ def slow_ide(bench, v):
 
 # ---- what a vCPU sleeps in ----
 
-@kind("late-memory", "page-faults")
-def late_memory(bench, v):
+def slow_memory(bench, vcpus, **more):
     ram, log = f"/dev/shm/hostrace-bench-{os.getpid()}", bench.path("late.log")
     bench.undo.append(lambda: os.unlink(ram))
-    vm = ElfVm(bench, "web", "touch", choose(v, 1, 2), [
+    vm = ElfVm(bench, "web", "touch", vcpus, [
         "-machine", "memory-backend=ram", "-object", f"memory-backend-file,id=ram,size=32M,mem-path={ram},share=on"],
-        env=dict(os.environ, LD_PRELOAD=f"{bench.build}/slowmem.so", SLOWMEM_FILE=ram, SLOWMEM_LOG=log))
+        env=dict(os.environ, LD_PRELOAD=f"{bench.build}/slowmem.so", SLOWMEM_FILE=ram, SLOWMEM_LOG=log, **more))
     until(lambda: os.path.exists(log) and os.path.getsize(log), "no page came late")
-    return vm, 1
+    return vm
+
+
+@kind("late-memory", "page-faults")
+def late_memory(bench, v):
+    return slow_memory(bench, choose(v, 1, 2)), 1
 
 
 @kind("memory-limit", "memory-limit")
@@ -291,6 +295,14 @@ def auto_converge(bench, v):
 
 
 # ---- what stands still ----
+
+@kind("lost-memory", "page-faults", still=True)
+def lost_memory(bench, v):
+    """A page of the guest's memory never comes: its vCPU sleeps in KVM_RUN."""
+    vm = slow_memory(bench, choose(v, 1, 2), SLOWMEM_PAGES=str(choose(v, 3, 20)))
+    time.sleep(1)
+    return vm, 1
+
 
 @kind("no-kick", "lost-kick", still=True)
 def no_kick(bench, v):

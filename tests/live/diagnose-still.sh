@@ -6,6 +6,6 @@ set -u
 . "$(dirname "$0")/demo-lib.inc"
 live_needs_root
 live_needs_tools qemu-system-x86_64 qemu-nbd
-live_build "$BUILD/countguest.bin"
+live_build "$BUILD/countguest.bin" "$BUILD/blameguest-touch.elf" "$BUILD/slowmem.so"
 exec "$ROOT/tests/diagnose/bench.py" "$BUILD" --hostrace "$HOSTRACE" --variations 1 \
-	--tap --kinds no-kick,masked-interrupt,stopped-by-signal,frozen-by-cgroup,nbd-server-stopped,monitor-command
+	--tap --kinds no-kick,lost-memory,masked-interrupt,stopped-by-signal,frozen-by-cgroup,nbd-server-stopped,monitor-command

@@ -2,7 +2,8 @@
 /*
  * Preloaded into QEMU: a part of the guest's memory (from 16 to 24 MiB of the file $SLOWMEM_FILE) is slow. A page that
  * is touched for the first time comes 20 ms later (userfaultfd), as from a swap device, or the source of a migration.
- * $SLOWMEM_LOG has the number of these pages and the time that they took, in ns: two words of 64 bits.
+ * $SLOWMEM_LOG has the number of these pages and the time that they took, in ns: two words of 64 bits. After
+ * $SLOWMEM_PAGES pages none comes.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -58,14 +59,15 @@ static int slow_down(uint64_t start)
 static void *serve(void *arg)
 {
 	int out = open(getenv("SLOWMEM_LOG"), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), fd;
-	uint64_t done[2] = {0, 0}, start;
+	const char *pages = getenv("SLOWMEM_PAGES");
+	uint64_t done[2] = {0, 0}, start, most = pages ? strtoull(pages, NULL, 10) : UINT64_MAX;
 	struct uffd_msg msg;
 
 	(void)arg;
 	while (!(start = mapped_at(getenv("SLOWMEM_FILE"))))
 		usleep(LOOK_US);
 	fd = slow_down(start);
-	while (read(fd, &msg, sizeof(msg)) == sizeof(msg)) {
+	while (done[0] < most && read(fd, &msg, sizeof(msg)) == sizeof(msg)) {
 		uint64_t began = now_ns();
 		struct timespec delay = {.tv_nsec = DELAY_NS};
 		struct uffdio_zeropage page = {

@@ -52,6 +52,11 @@ static bool waits_in(const struct thread_state *t, const char *function)
 	return strstr(t->wchan, function) || strstr(t->stack, function);
 }
 
+bool stuck_is_halted(const struct thread_state *t)
+{
+	return waits_in(t, "kvm_vcpu_block") || waits_in(t, "kvm_vcpu_halt");
+}
+
 bool stuck_is_frozen(const struct thread_state *t)
 {
 	return waits_in(t, "__refrigerator") || waits_in(t, "do_freezer_trap");

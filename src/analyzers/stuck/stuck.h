@@ -148,6 +148,7 @@ int stuck_vector_highest(const uint32_t bits[KVM_APIC_WORDS]);
 
 const struct thread_state *stuck_thread_before(const struct stuck_report *r, pid_t tid);
 bool stuck_in_kvm_run(const struct thread_state *t);
+bool stuck_is_halted(const struct thread_state *t); /* by KVM; of a thread that sleeps */
 
 /* By its cgroup's freezer, or as the host is being suspended (kernel/cgroup/freezer.c, kernel/freezer.c). */
 bool stuck_is_frozen(const struct thread_state *t);

@@ -58,15 +58,20 @@ static bool call_is_idle(const struct thread_state *t)
 				       name);
 }
 
-/* Reading a socket or a pipe, a thread may be idle, too. */
-static bool is_blocked(const struct stuck_report *r, const struct thread_state *t)
+/* It sleeps as at the first look, and has not run meanwhile. */
+static bool sleeps_on(const struct stuck_report *r, const struct thread_state *t)
 {
 	const struct thread_state *b = stuck_thread_before(r, t->tid);
-	bool same = b && b->cpu_ns == t->cpu_ns && b->state == t->state &&
-		    b->in_syscall == t->in_syscall && b->syscall == t->syscall;
 
-	if (!same || (t->state != 'S' && t->state != 'D') || stuck_in_kvm_run(t))
-		return false;
+	return (t->state == 'S' || t->state == 'D') && b && b->cpu_ns == t->cpu_ns &&
+	       b->state == t->state && b->in_syscall == t->in_syscall && b->syscall == t->syscall;
+}
+
+/* Reading a socket or a pipe, a thread may be idle, too. So may a vCPU in KVM_RUN, if what it sleeps in is unknown. */
+static bool is_blocked(const struct thread_state *t)
+{
+	if (stuck_in_kvm_run(t))
+		return (*t->stack || *t->wchan) && !stuck_is_halted(t);
 	if (t->state == 'D')
 		return true;
 	if (!t->in_syscall || call_is_idle(t))
@@ -74,9 +79,30 @@ static bool is_blocked(const struct stuck_report *r, const struct thread_state *
 	return syscall_fd(t) < 0 || t->file.name[0] == '/';
 }
 
+/* In a page fault, in user mode or in a system call: KVM_RUN resolves those of the guest. */
+static bool is_faulting(const struct thread_state *t)
+{
+	return strstr(t->stack, "handle_mm_fault");
+}
+
+static int fault_find(struct stuck_report *r, const struct thread_state *t)
+{
+	char name[96];
+
+	return stuck_find(r, "page-fault", NULL, t->tid, stuck_thread_age(r, t),
+			  "%s waits for a page of memory that the host does not provide%s%s%s",
+			  stuck_thread_print(r, t, name, sizeof(name)),
+			  t->wchan[0] ? ", in " : "", t->wchan,
+			  strstr(t->stack, "userfault") ? " (a process serves these pages: "
+							  "userfaultfd)"
+							: "");
+}
+
 static int blocked_find(struct stuck_report *r, const struct thread_state *t)
 {
-	const char *call = t->in_syscall ? syscall_name(t->syscall) : NULL;
+	const char *call = stuck_in_kvm_run(t) ? "KVM_RUN"
+			   : t->in_syscall     ? syscall_name(t->syscall)
+					       : NULL;
 	const struct thread_file *file = &t->file;
 	char name[96];
 
@@ -114,7 +140,9 @@ int stuck_thread_findings(struct stuck_report *r)
 			err = traced_find(r, t);
 		else if (is_connecting(r, t))
 			err = connecting_find(r, t);
-		else if (!frozen && is_blocked(r, t))
+		else if (!frozen && sleeps_on(r, t) && is_faulting(t))
+			err = fault_find(r, t);
+		else if (!frozen && sleeps_on(r, t) && is_blocked(t))
 			err = blocked_find(r, t);
 	}
 	return err;

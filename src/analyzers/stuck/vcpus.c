@@ -55,8 +55,7 @@ static const char *where_of(const struct thread_state *t, const struct thread_st
 		       : kernel >= user			? "kvm"
 							: "userspace";
 	}
-	if (strstr(t->stack, "kvm_vcpu_block") || strstr(t->stack, "kvm_vcpu_halt") ||
-	    strstr(t->wchan, "kvm_vcpu_block") || strstr(t->wchan, "kvm_vcpu_halt"))
+	if (stuck_is_halted(t))
 		return "halted";
 	return stuck_in_kvm_run(t) ? "kvm" : "userspace";
 }

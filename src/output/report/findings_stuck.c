@@ -34,6 +34,7 @@ static const struct stuck_cause {
 		{"lost-interrupt", "lost-interrupt", false},
 		{"interrupt-not-taken", "interrupt-not-taken", false},
 		{"throttled", "disk-throttled", true},
+		{"page-fault", "page-faults", false},
 		{"blocked", "vmm-blocked", false},
 		{"global-mutex", "qemu-mutex", false},
 		{"mutex", "vmm-lock", false},
