@@ -67,14 +67,6 @@ static struct model_thread *thread_get(struct model *m, const struct event *ev, 
 	return t ? thread_touch(m, t) : NULL;
 }
 
-struct model_thread *model_thread_search(struct model *m, const struct event *ev)
-{
-	struct model_thread *t = thread_get(m, ev, ev->tid);
-
-	m->recent[ev->cpu % RECENT_CPUS] = t;
-	return t ? model_thread_get(m, ev) : NULL;
-}
-
 struct model_thread *model_thread_next(const struct model *m, uint32_t *at)
 {
 	return *at < m->threads.nr ? m->thread[(*at)++] : NULL;
@@ -149,6 +141,32 @@ static void first_seen(const struct model *m, struct model_thread *t, enum run_s
 	t->is_seen = true;
 	t->first_ns = ns;
 	t->first_state = m->counts.losses ? THREAD_UNKNOWN : before;
+}
+
+/* The thread of this event is new; a switch in another one may have given it its CPU. */
+static void unseen_comes(struct model *m, struct model_thread *t, const struct event *ev)
+{
+	const struct unseen_thread *u = &m->unseen[ev->cpu % RECENT_CPUS];
+
+	if (u->tid != t->tid || u->cpu != ev->cpu || u->source != ev->source ||
+	    u->losses != m->counts.losses || ev->cpu == RECORD_CPU_UNKNOWN)
+		return;
+	first_seen(m, t, THREAD_UNKNOWN, u->ns);
+	period_end(m, t, u->ns, THREAD_RUNNING, ev);
+	t->state = THREAD_RUNNING;
+	t->since_ns = u->ns;
+	t->cpu = ev->cpu;
+}
+
+struct model_thread *model_thread_search(struct model *m, const struct event *ev)
+{
+	uint32_t nr = m->threads.nr;
+	struct model_thread *t = thread_get(m, ev, ev->tid);
+
+	m->recent[ev->cpu % RECENT_CPUS] = t;
+	if (t && m->threads.nr > nr)
+		unseen_comes(m, t, ev);
+	return t ? model_thread_get(m, ev) : NULL;
 }
 
 /* The wake-up of a thread that was unknown came early: it had its CPU all the time. */
@@ -255,6 +273,12 @@ static void on_switch(struct model *m, const struct event *ev)
 	else
 		t = m->foreign ? thread_get(m, ev, sw->next_tid)
 			       : model_thread_find(m, ev->source, sw->next_tid);
+	m->unseen[ev->cpu % RECENT_CPUS] =
+		(struct unseen_thread){.tid = t ? 0 : sw->next_tid,
+				       .cpu = ev->cpu,
+				       .source = ev->source,
+				       .ns = ev->time_ns,
+				       .losses = m->counts.losses};
 	if (t && (t->pid == ev->pid || m->foreign))
 		sched_in(m, thread_touch(m, t), ev, sw);
 }

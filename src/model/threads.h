@@ -187,6 +187,13 @@ struct model {
 	unsigned int nr_waits; /* of threads whose CPU is known */
 	struct model_thread *touched;
 	struct model_thread *recent[RECENT_CPUS]; /* by the lowest bits of the CPU: found without a hash */
+
+	/* The newest switch of a CPU was to a thread that had no event yet: it may be of the VM. By the same bits. */
+	struct unseen_thread {
+		uint32_t tid, cpu; /* tid 0: it was not */
+		uint16_t source;
+		uint64_t ns, losses;
+	} unseen[RECENT_CPUS];
 };
 
 /* Threads are unknown from start_ns on. `foreign`: model_set_foreign(). */

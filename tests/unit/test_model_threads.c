@@ -132,6 +132,39 @@ static void sleeps_and_waits(void **state)
 	       0);
 }
 
+/* A switch between two threads of a VM comes once, in the one that leaves: the other may have had no event before. */
+static void comes_unseen(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	fixture_init(&f);
+	put(&f, 10, EV_sched_switch, 12,
+	    &(struct rec_sched_switch){.prev_tid = 12, .next_tid = T});
+	leaves(&f, 20, 1);
+	first_expect(&f, THREAD_UNKNOWN, 10);
+	wakeup(&f, 30);
+	expect(&f, "unknown 10, running 20, asleep 30, ", 0);
+
+	/* another task has got the CPU since then: this one's first event is that it leaves the CPU */
+	fixture_init(&f);
+	put(&f, 10, EV_sched_switch, 12,
+	    &(struct rec_sched_switch){.prev_tid = 12, .next_tid = T});
+	put(&f, 10, EV_sched_switch, 12,
+	    &(struct rec_sched_switch){.prev_tid = 99, .next_tid = 12});
+	leaves(&f, 20, 1);
+	first_expect(&f, THREAD_RUNNING, 40);
+	expect(&f, "unknown 40, ", 0);
+
+	/* events are lost in between */
+	fixture_init(&f);
+	put(&f, 10, EV_sched_switch, 12,
+	    &(struct rec_sched_switch){.prev_tid = 12, .next_tid = T});
+	lost(&f, 5, EV_sched_switch, 5);
+	leaves(&f, 20, 1);
+	expect(&f, "unknown 35, ", 0);
+}
+
 /* What it was before its first event: a wake-up shows that it slept, an event of KVM that it ran. */
 static void first_events(void **state)
 {
@@ -305,7 +338,8 @@ static void blocks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sleeps_and_waits), cmocka_unit_test(first_events),
+		cmocka_unit_test(sleeps_and_waits),
+		cmocka_unit_test(comes_unseen), cmocka_unit_test(first_events),
 		cmocka_unit_test(early_wakes),	    cmocka_unit_test(wake_before_all),
 		cmocka_unit_test(switches_missing), cmocka_unit_test(losses),
 		cmocka_unit_test(places),	    cmocka_unit_test(blocks),
