@@ -215,6 +215,8 @@ static int diagnosis_get(double threshold, json_t **ret, bool *lost)
 	}
 	if (vm)
 		stuck_join(sections, vm, stuck, notes);
+	if (!*lost && (!filters || !*filters))
+		json_object_set_new(sections, "whole", json_true());
 	*ret = diagnosis_make(&(struct diagnosis_query){
 		.sections = sections,
 		.notes = notes,

@@ -92,6 +92,7 @@ static json_t *vcpu_keep(const json_t *from, bool *ret_lost)
 	json_t *to = json_object();
 
 	number_copy(to, from, "tid");
+	number_copy(to, from, "busy_ns");
 	text_copy(to, from, "where");
 	if (kept_has(to, "tid"))
 		return to;

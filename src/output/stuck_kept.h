@@ -14,9 +14,10 @@ enum {
 
 /*
  * {"start_ns", "end_ns", "findings": [{"kind", "text", "device", "queue", "tid", "age_ns"}], "queues": [{"device",
- * "queue", "backend": {"throttled", "nodes": [{"driver"}]}}], "vcpus": [{"tid"}], "left_out": number} of such an
- * answer, or of what another wrote as one: members of another type are absent, and what is beyond the limits is
- * counted in "left_out". Or {"error"}: there is no answer. New reference; NULL: it is no object.
+ * "queue", "backend": {"throttled", "nodes": [{"driver"}]}}], "vcpus": [{"tid", "where", "busy_ns"}],
+ * "left_out": number} of such an answer, or of what another wrote as one: members of another type are absent, and
+ * what is beyond the limits is counted in "left_out". Or {"error"}: there is no answer. New reference; NULL: it is no
+ * object.
  */
 json_t *stuck_kept(const json_t *answer);
 

@@ -304,6 +304,14 @@ def lost_memory(bench, v):
     return vm, 1
 
 
+@kind("no-cpu", "cpu-quota")
+def no_cpu(bench, v):
+    """The quota is used up in each second before the VM is looked at: a vCPU may not run once in the recording."""
+    vm = BusyVm(bench, "web")
+    quota(bench, vm, 0.001, 1000000)
+    time.sleep(1)
+    return vm, 1
+
 @kind("no-kick", "lost-kick", still=True)
 def no_kick(bench, v):
     return DiskVm(bench, "web", f"nokick={v % 4 + 1} wait_ms=60000", until_says="hangs"), None

@@ -235,12 +235,13 @@ def cgroup_add(directory, v2, vm):
             write(os.path.join(directory, "tasks"), str(tid))
 
 
-def quota(bench, vm, cpus):
+def quota(bench, vm, cpus, period_us=100000):
     directory, v2 = cgroup_new(bench, "cpu")
     if v2:
-        write(f"{directory}/cpu.max", f"{int(cpus * 100000)} 100000")
+        write(f"{directory}/cpu.max", f"{int(cpus * period_us)} {period_us}")
     else:
-        write(f"{directory}/cpu.cfs_quota_us", str(int(cpus * 100000)))
+        write(f"{directory}/cpu.cfs_period_us", str(period_us))
+        write(f"{directory}/cpu.cfs_quota_us", str(int(cpus * period_us)))
     cgroup_add(directory, v2, vm)
 
 

@@ -187,6 +187,9 @@ double asleep_most(const struct found *f, const char *vm, bool with_mutex);
 
 /* ---- limits ---- */
 
+/* Is the thread in this cgroup of the limits? */
+bool has_tid(const json_t *group, uint64_t tid);
+
 /* The cgroup that was throttled most, of those that this thread is in; NULL: none is known to have been. */
 const json_t *quota_of(const struct found *f, uint64_t tid);
 
@@ -255,6 +258,9 @@ void findings_migration(struct found *f);
 
 /* What stuck saw of a running VM, or when the recording started, where sections have it, as "stuck". */
 void findings_stuck(struct found *f);
+
+/* Was the event asked for? There may be none of it. */
+bool event_is_recorded(const struct found *f, const char *event);
 
 /* What stood still and was measured, too, is one finding. After all others that are found. */
 void findings_stopped_join(struct found *f);

@@ -186,10 +186,8 @@ static const char *ran_cause(const json_t *row, enum ran ran)
 }
 
 /* "; its cgroup /web, with a quota of 0.20 CPUs, was throttled 25 times". */
-static const char *quota_print(const struct found *f, const json_t *row, char *buf, size_t size)
+static const char *quota_print(const struct found *f, const json_t *group, char *buf, size_t size)
 {
-	const json_t *group = quota_of(f, number(row, "tid"));
-
 	snprintf(buf, size,
 		 "; its cgroup %.200s, with a quota of %.2f CPUs, was throttled %.0f times",
 		 text_of(group, "path"), json_number_value(json_object_get(group, "cpus")),
@@ -220,7 +218,7 @@ static const char *instead_print(const struct found *f, const json_t *row, const
 static const char *why_print(const struct found *f, const json_t *row, const struct steal *s,
 			     enum ran ran, char *buf, size_t size)
 {
-	return ran == RAN_THROTTLED ? quota_print(f, row, buf, size)
+	return ran == RAN_THROTTLED ? quota_print(f, quota_of(f, number(row, "tid")), buf, size)
 				    : instead_print(f, row, s, ran, buf, size);
 }
 
@@ -275,6 +273,79 @@ static void server_add(struct found *f, const json_t *row)
 	}
 }
 
+/* ---- vCPUs without an event ---- */
+
+/* The scheduler's events of all the recording are known, of all threads. */
+static bool is_whole(const struct found *f)
+{
+	return json_is_true(json_object_get(f->sections, "whole")) &&
+	       event_is_recorded(f, "sched_switch");
+}
+
+/* It could run when it was looked at, and had used no CPU time: without a switch it did not get a CPU at all. */
+static bool never_ran(const struct found *f, uint64_t tid)
+{
+	const json_t *stuck = data_of(f->sections, "stuck"), *vcpu, *busy;
+	size_t i;
+
+	if (json_is_false(json_object_get(stuck, "covers")))
+		return false;
+	json_array_foreach (json_object_get(stuck, "vcpus"), i, vcpu) {
+		busy = json_object_get(vcpu, "busy_ns");
+		if (number(vcpu, "tid") == tid)
+			return !strcmp(text_of(vcpu, "where"), "runnable") &&
+			       json_is_integer(busy) && !json_integer_value(busy);
+	}
+	return false;
+}
+
+/* Its time without a CPU is counted when it ends, unlike how often that began. */
+static const json_t *quota_open(const struct found *f, uint64_t tid)
+{
+	const json_t *group, *most = NULL;
+	size_t i;
+
+	json_array_foreach (json_object_get(limits_of(f), "cgroups"), i, group)
+		if (has_tid(group, tid) && limit_count(f, group, "throttled") > 0 &&
+		    (!most || json_number_value(json_object_get(group, "cpus")) <
+				      json_number_value(json_object_get(most, "cpus"))))
+			most = group;
+	return most;
+}
+
+static void still_add(struct found *f, const json_t *vm, const json_t *vcpu)
+{
+	uint64_t tid = number(vcpu, "tid");
+	const json_t *group = quota_open(f, tid);
+	json_auto_t *row = json_pack("{s:O,s:s}", "vcpu", json_object_get(vcpu, "index"), "vm",
+				     vm_name_of(f, number(vm, "pid")));
+	char who[WHO_BYTES], share[SHARE_BYTES], why[WHO_BYTES];
+
+	if (group)
+		quota_print(f, group, why, sizeof(why));
+	else
+		place_print(f, tid, why, sizeof(why));
+	finding_add(f, "steal", group ? "cpu-quota" : "cpu-wait", "stuck", 1,
+		    json_sprintf("%s was ready to run without a CPU for %s, and did not run "
+				 "once%s.",
+				 vcpu_print(row, who, sizeof(who)),
+				 share_print(f, f->span_ns, share, sizeof(share)), why));
+}
+
+static void from_still(struct found *f)
+{
+	const json_t *info = json_object_get(data_of(f->sections, "info"), "result"), *vm, *vcpu;
+	size_t i, k;
+
+	if (!is_whole(f))
+		return;
+	json_array_foreach (json_object_get(info, "vms"), i, vm)
+		json_array_foreach (json_object_get(vm, "vcpu_threads"), k, vcpu)
+			if (!thread_row(f, json_integer_value(json_object_get(vcpu, "tid"))) &&
+			    never_ran(f, number(vcpu, "tid")))
+				still_add(f, vm, vcpu);
+}
+
 bool findings_cpu(struct found *f)
 {
 	struct steal s;
@@ -282,6 +353,7 @@ bool findings_cpu(struct found *f)
 	const json_t *row;
 	size_t i;
 
+	from_still(f);
 	json_array_foreach (rows_of(f, "sched"), i, row) {
 		if (thread_is_server(row))
 			server_add(f, row);

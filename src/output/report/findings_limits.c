@@ -131,7 +131,7 @@ const char *place_print(const struct found *f, uint64_t tid, char *buf, size_t s
 
 /* ---- quotas ---- */
 
-static bool has_tid(const json_t *group, uint64_t tid)
+bool has_tid(const json_t *group, uint64_t tid)
 {
 	const json_t *one;
 	size_t i;

@@ -104,8 +104,7 @@ static const json_t *info_events(const struct found *f)
 	return json_object_get(json_object_get(data_of(f->sections, "info"), "result"), "events");
 }
 
-/* Was the event asked for? There may be none of it. */
-static bool is_recorded(const struct found *f, const char *event)
+bool event_is_recorded(const struct found *f, const char *event)
 {
 	const json_t *info = json_object_get(data_of(f->sections, "info"), "result"), *probe;
 	size_t i;
@@ -183,7 +182,7 @@ static bool queue_moved(const struct found *f, const json_t *finding)
 
 static enum since queue_since(const struct found *f, const json_t *finding)
 {
-	return since_of(is_recorded(f, "virtqueue_pop"), queue_moved(f, finding));
+	return since_of(event_is_recorded(f, "virtqueue_pop"), queue_moved(f, finding));
 }
 
 /* A thread that tries to connect runs; the VM's requests show whether it succeeded. */
@@ -195,7 +194,7 @@ static enum since server_since(const struct found *f)
 	json_array_foreach (json_object_get(data_of(f->sections, "stuck"), "findings"), i, one)
 		if (*text_of(one, "device") && queue_since(f, one) == STANDS)
 			return STANDS;
-	return since_of(is_recorded(f, "virtqueue_pop"), any_returned(f));
+	return since_of(event_is_recorded(f, "virtqueue_pop"), any_returned(f));
 }
 
 static enum since start_since(const struct found *f, const json_t *finding)
@@ -209,8 +208,8 @@ static enum since start_since(const struct found *f, const json_t *finding)
 	if (is_of_server(finding))
 		return server_since(f);
 	if (tid)
-		return since_of(is_recorded(f, "sched_switch"), thread_ran(f, tid));
-	return since_of(is_recorded(f, "kvm_run"), guest_ran(f));
+		return since_of(event_is_recorded(f, "sched_switch"), thread_ran(f, tid));
+	return since_of(event_is_recorded(f, "kvm_run"), guest_ran(f));
 }
 
 /* ---- which count ---- */
