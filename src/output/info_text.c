@@ -120,7 +120,7 @@ static const char *memory_limit_print(const json_t *group, char *buf, size_t siz
 static void print_limits(const json_t *limits, FILE *f)
 {
 	char text[1024], quota[64], throttled[96], memory[96], time[16];
-	const json_t *group, *cpus, *ns;
+	const json_t *group, *cpus, *weight, *ns;
 	size_t i;
 
 	json_array_foreach (json_object_get(limits, "cgroups"), i, group) {
@@ -128,9 +128,13 @@ static void print_limits(const json_t *limits, FILE *f)
 
 		*quota = *throttled = '\0';
 		cpus = json_object_get(group, "cpus");
+		weight = json_object_get(group, "weight");
 		ns = json_object_get(group, "throttled_ns");
 		if (json_is_number(cpus))
 			snprintf(quota, sizeof(quota), ": %.2f CPUs", json_number_value(cpus));
+		else if (json_number_value(weight) > 0 && json_number_value(weight) < 1)
+			snprintf(quota, sizeof(quota), ": %.3g of the default weight",
+				 json_number_value(weight));
 		if (json_is_integer(ns) && json_integer_value(ns) >= 0)
 			snprintf(throttled, sizeof(throttled),
 				 ", throttled %" PRId64 " times for %s (sum of all CPUs)",

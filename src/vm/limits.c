@@ -5,6 +5,7 @@
  *
  *	           version 2                      version 1 (controllers cpu, blkio, memory)
  *	quota      cpu.max "20000 100000"         cpu.cfs_quota_us, cpu.cfs_period_us; -1: none
+ *	weight     cpu.weight; default: 100       cpu.shares; default: 1024
  *	throttled  cpu.stat: nr_throttled, throttled_usec (version 1: throttled_time, ns)
  *	I/O        io.max "8:0 rbps=1048576 ..."  blkio.throttle.{read,write}_{bps,iops}_device "8:0 1048576"
  *	memory     memory.max, memory.high        memory.limit_in_bytes; LONG_MAX in pages: none
@@ -68,6 +69,7 @@ struct group {
 	bool v2;
 	unsigned int of; /* a bit for each enum controller that this hierarchy has */
 	double cpus;	 /* 0: no quota */
+	double weight;	 /* 1: the default; 0: unknown */
 	uint64_t memory; /* bytes; 0: no limit */
 	char io[IO_TEXT_MAX];
 	struct reread stat;    /* cpu.stat, where there is a quota */
@@ -199,6 +201,21 @@ static void quota_read(struct group *g, const char *directory, bool stays_open)
 		reread_open(&g->stat, path, stays_open);
 }
 
+double limits_weight(const char *text, bool v2)
+{
+	double weight = 0;
+
+	return sscanf(text, "%lf", &weight) == 1 && weight > 0 ? weight / (v2 ? 100 : 1024) : 0;
+}
+
+static void weight_read(struct group *g, const char *directory)
+{
+	char text[32];
+
+	if (file_read(directory, g->v2 ? "cpu.weight" : "cpu.shares", text, sizeof(text)))
+		g->weight = limits_weight(text, g->v2);
+}
+
 /* "8:0 rbps=1048576; 8:16 riops=100": what is not limited is left out. */
 static void io_add(struct group *g, const char *text, const char *what)
 {
@@ -317,8 +334,10 @@ static struct group *group_add(struct vm_limits *l, pid_t pid, const char *root,
 		return NULL;
 	}
 	l->nr++;
-	if (g->of & 1U << OF_CPU)
+	if (g->of & 1U << OF_CPU) {
 		quota_read(g, directory, l->stays_open);
+		weight_read(g, directory);
+	}
 	if (g->of & 1U << OF_IO)
 		io_read(g, directory);
 	if (g->of & 1U << OF_MEMORY)
@@ -425,16 +444,19 @@ static bool is_counted(const struct group *g, enum group_count count)
 
 static bool is_limited(const struct group *g)
 {
-	return g->cpus > 0 || g->memory || *g->io || is_counted(g, GROUP_CPU_WAITED);
+	bool is_light = g->weight > 0 && g->weight < 1;
+
+	return g->cpus > 0 || is_light || g->memory || *g->io || is_counted(g, GROUP_CPU_WAITED);
 }
 
 static json_t *group_json(const struct vm_limits *l, unsigned int index, bool first)
 {
 	const struct group *g = &l->groups[index];
 	json_t *every = json_object(),
-	       *o = json_pack("{s:i,s:s*,s:O,s:o,s:s?,s:o}", "pid", (int)g->pid, "path", g->path,
+	       *o = json_pack("{s:i,s:s*,s:O,s:o,s:o*,s:s?,s:o}", "pid", (int)g->pid, "path", g->path,
 			      "tids", g->tids, "cpus",
-			      g->cpus > 0 ? json_real(g->cpus) : json_null(), "io_limits",
+			      g->cpus > 0 ? json_real(g->cpus) : json_null(), "weight",
+			      g->weight > 0 ? json_real(g->weight) : NULL, "io_limits",
 			      *g->io ? g->io : NULL, "memory",
 			      g->memory ? json_integer((json_int_t)g->memory) : json_null());
 

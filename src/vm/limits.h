@@ -29,6 +29,7 @@ void vm_limits_sample(struct vm_limits *l, uint64_t now_ns);
 /*
  * {"cgroups":[{"pid": VM, "path", "tids": [those of its main thread and vCPUs that are in it],
  *	"cpus": quota in CPUs, or null,	"throttled": times, "throttled_ns": of all CPUs together,
+ *	"weight": for CPU time, as a multiple of the default one,
  *	"io_limits": text, or null,
  *	"memory": limit in bytes, or null, "memory_reached": times, "oom_kills",
  *	"cpu_waited_ns", "io_waited_ns", "memory_waited_ns": time for which some task of it waited for that (PSI)}],
@@ -45,6 +46,9 @@ json_t *vm_limits_json(const struct vm_limits *l, bool first);
 
 /* The quota of "20000 100000" (cpu.max) in CPUs; 0: there is none. */
 double limits_quota(const char *text);
+
+/* The weight of "50" (cpu.weight; of version 1: cpu.shares) as a multiple of the default one; 0: it is unknown. */
+double limits_weight(const char *text, bool v2);
 
 /* The path of the hierarchy with this controller in /proc/PID/cgroup, else of version 2's; false: there is neither. */
 bool limits_path(const char *text, const char *controller, char *ret, size_t size, bool *ret_v2);

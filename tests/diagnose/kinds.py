@@ -94,6 +94,18 @@ def nice_host_task(bench, v):
     return vm, None
 
 
+@kind("light-cgroup", "cpu-host-task")
+def light_cgroup(bench, v):
+    """The VM's cgroup has a smaller weight than others."""
+    vm = BusyVm(bench, "web")
+    directory, v2 = cgroup_new(bench, "cpu")
+    part = choose(v, 0.1, 0.25, 0.5)
+    write(f"{directory}/{'cpu.weight' if v2 else 'cpu.shares'}", str(int(part * (100 if v2 else 1024))))
+    cgroup_add(directory, v2, vm)
+    bench.hog()
+    return vm, 1 / (1 + part)
+
+
 @kind("real-time-task", "cpu-host-task")
 def real_time_task(bench, v):
     vm = BusyVm(bench, "web")

@@ -22,6 +22,17 @@ static void quotas(void **state)
 	assert_true(limits_quota("") == 0);
 }
 
+static void weights(void **state)
+{
+	(void)state;
+	assert_true(limits_weight("100\n", true) == 1);
+	assert_true(limits_weight("1024\n", false) == 1);
+	assert_true(limits_weight("50\n", true) == 0.5);
+	assert_true(limits_weight("256\n", false) == 0.25);
+	assert_true(limits_weight("0\n", true) == 0);
+	assert_true(limits_weight("", true) == 0);
+}
+
 static void numbers(void **state)
 {
 	const char *text = "usage_usec 7\nnr_periods 10\nnr_throttled 3\nthrottled_usec 1500\n";
@@ -62,6 +73,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(quotas),
+		cmocka_unit_test(weights),
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(paths),
 	};

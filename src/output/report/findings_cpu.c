@@ -199,7 +199,7 @@ static const char *quota_print(const struct found *f, const json_t *group, char 
 static const char *instead_print(const struct found *f, const json_t *row, const struct steal *s,
 				 enum ran ran, char *buf, size_t size)
 {
-	char time[16], more[48] = "", place[128];
+	char time[16], more[48] = "", place[WHO_BYTES];
 
 	*buf = '\0';
 	if (ran == RAN_NOTHING)

@@ -111,26 +111,6 @@ static bool is_everywhere(const struct found *f, const char *cpus)
 	return !strcmp(cpus, all);
 }
 
-const char *place_print(const struct found *f, uint64_t tid, char *buf, size_t size)
-{
-	const json_t *place = place_of(f, tid);
-	const char *cpus = text_of(place, "cpus"), *policy = text_of(place, "policy");
-	json_int_t nice = json_integer_value(json_object_get(place, "nice"));
-	size_t len = 0;
-
-	*buf = '\0';
-	if (*cpus && !is_everywhere(f, cpus))
-		len = (size_t)snprintf(buf, size, "; it may run on CPU%s %.64s only",
-				       cpus[strspn(cpus, "0123456789")] ? "s" : "", cpus);
-	if (nice > 0 && len < size)
-		len += (size_t)snprintf(buf + len, size - len, "; its nice value is %d", (int)nice);
-	if (!strcmp(policy, "idle") && len < size)
-		snprintf(buf + len, size - len, "; its scheduling policy is %s", policy);
-	return buf;
-}
-
-/* ---- quotas ---- */
-
 bool has_tid(const json_t *group, uint64_t tid)
 {
 	const json_t *one;
@@ -141,6 +121,50 @@ bool has_tid(const json_t *group, uint64_t tid)
 			return true;
 	return false;
 }
+
+/* The cgroup of the thread with the smallest weight for CPU time, if that is below the default; NULL: there is none. */
+static const json_t *light_group(const struct found *f, uint64_t tid)
+{
+	const json_t *group, *least = NULL;
+	double weight, min = 1;
+	size_t i;
+
+	json_array_foreach (json_object_get(limits_of(f), "cgroups"), i, group) {
+		weight = json_number_value(json_object_get(group, "weight"));
+		if (weight > 0 && weight < min && has_tid(group, tid)) {
+			least = group;
+			min = weight;
+		}
+	}
+	return least;
+}
+
+const char *place_print(const struct found *f, uint64_t tid, char *buf, size_t size)
+{
+	const json_t *place = place_of(f, tid);
+	const char *cpus = text_of(place, "cpus"), *policy = text_of(place, "policy");
+	json_int_t nice = json_integer_value(json_object_get(place, "nice"));
+	const json_t *group = light_group(f, tid);
+	size_t len = 0;
+
+	*buf = '\0';
+	if (*cpus && !is_everywhere(f, cpus))
+		len = (size_t)snprintf(buf, size, "; it may run on CPU%s %.64s only",
+				       cpus[strspn(cpus, "0123456789")] ? "s" : "", cpus);
+	if (nice > 0 && len < size)
+		len += (size_t)snprintf(buf + len, size - len, "; its nice value is %d", (int)nice);
+	if (!strcmp(policy, "idle") && len < size)
+		len += (size_t)snprintf(buf + len, size - len, "; its scheduling policy is %s",
+					policy);
+	if (group && len < size)
+		snprintf(buf + len, size - len,
+			 "; its cgroup %.128s has %.3g of the default weight for CPU time",
+			 text_of(group, "path"),
+			 json_number_value(json_object_get(group, "weight")));
+	return buf;
+}
+
+/* ---- quotas ---- */
 
 const json_t *quota_of(const struct found *f, uint64_t tid)
 {
