@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/json_text.h"
 #include "event/event.h"
+#include "vm/block_server.h"
 #include "vm/cmdline.h"
 #include "vm/proc.h"
 #include "vm/reread.h"
@@ -27,7 +28,7 @@ struct disk_server {
 
 struct disk_options {
 	json_t *nodes; /* [{"KEY": "VALUE"}] of -drive and -blockdev */
-	const char *mounts;
+	const char *mounts, *sys;
 };
 
 /* ---- files ---- */
@@ -55,18 +56,37 @@ static bool is_remote(const char *type, const char *source)
 	       (has_prefix(type, "fuse.") && strchr(source, ':'));
 }
 
-/* proc_pid_mountinfo(5). The last one of those with the longest path is on top. */
-static void mount_find(const char *mounts, const char *path, struct disk_server *ret)
+static bool block_find(const struct disk_options *o, const char *name, struct disk_server *ret)
 {
+	return o->sys && block_server_find(o->sys, name, ret->driver, sizeof(ret->driver),
+					   ret->address, sizeof(ret->address));
+}
+
+/* Btrfs has a number of its own instead of its device's. */
+static void mounted_find(const struct disk_options *o, const char *number, const char *source,
+			 struct disk_server *ret)
+{
+	if (has_prefix(number, "0:") && has_prefix(source, "/dev/"))
+		block_find(o, source + strlen("/dev/"), ret);
+	else if (!has_prefix(number, "0:"))
+		block_find(o, number, ret);
+}
+
+/* proc_pid_mountinfo(5). The last one of those with the longest path is on top. */
+static void mount_find(const struct disk_options *o, const char *path, struct disk_server *ret)
+{
+	char number[32] = "", device[DISK_SERVER_TEXT] = "";
 	size_t longest = 0;
 
-	for (const char *line = mounts; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-		char text[2048], at[512], type[sizeof(ret->driver)], source[DISK_SERVER_TEXT];
+	for (const char *line = o->mounts; *line;
+	     line += strcspn(line, "\n"), line += *line == '\n') {
+		char text[2048], on[32], at[512], type[sizeof(ret->driver)];
+		char source[DISK_SERVER_TEXT];
 		const char *after;
 
 		snprintf(text, sizeof(text), "%.*s", (int)strcspn(line, "\n"), line);
 		after = strstr(text, " - ");
-		if (!after || sscanf(text, "%*s %*s %*s %*s %511s", at) != 1 ||
+		if (!after || sscanf(text, "%*s %*s %31s %*s %511s", on, at) != 2 ||
 		    sscanf(after, " - %31s %255s", type, source) != 2 || !is_below(path, at) ||
 		    strlen(at) < longest)
 			continue;
@@ -76,7 +96,11 @@ static void mount_find(const char *mounts, const char *path, struct disk_server 
 			snprintf(ret->driver, sizeof(ret->driver), "%s", type);
 			snprintf(ret->address, sizeof(ret->address), "%s", source);
 		}
+		snprintf(number, sizeof(number), "%s", on);
+		snprintf(device, sizeof(device), "%s", source);
 	}
+	if (!*ret->driver)
+		mounted_find(o, number, device, ret);
 }
 
 /* udev's name of an iSCSI volume: /dev/disk/by-path/ip-10.0.0.5:3260-iscsi-iqn.2003-01.org.x:web-lun-0 */
@@ -98,8 +122,9 @@ static bool path_find(const struct disk_options *o, const char *path, struct dis
 	path += has_prefix(path, "file:") ? strlen("file:") : 0;
 	if (*path != '/')
 		return false;
-	if (!volume_find(path, ret))
-		mount_find(o->mounts, path, ret);
+	if (!volume_find(path, ret) &&
+	    !(has_prefix(path, "/dev/") && block_find(o, path + strlen("/dev/"), ret)))
+		mount_find(o, path, ret);
 	return *ret->driver;
 }
 
@@ -318,9 +343,10 @@ static json_t *nodes_make(char *const *words, unsigned int nr)
 	return nodes;
 }
 
-json_t *disk_servers_parse(char *const *words, unsigned int nr, const char *mounts)
+json_t *disk_servers_parse(char *const *words, unsigned int nr, const char *mounts,
+			   const char *sys)
 {
-	struct disk_options o = {.nodes = nodes_make(words, nr), .mounts = mounts};
+	struct disk_options o = {.nodes = nodes_make(words, nr), .mounts = mounts, .sys = sys};
 	json_t *list = json_array();
 
 	for (unsigned int i = 1; i + 1 < nr; i++)
@@ -349,5 +375,5 @@ json_t *disk_servers_read(pid_t pid)
 	if (mounts)
 		reread_text(&f, mounts, MOUNTS_BYTES);
 	reread_close(&f);
-	return disk_servers_parse(words, nr, mounts ? mounts : "");
+	return disk_servers_parse(words, nr, mounts ? mounts : "", "/sys");
 }

@@ -28,7 +28,7 @@ static void cmdline_walk(char *text, size_t size)
 		vm_cmdline_free(&c);
 	}
 	disks_monitor_find(words, nr, path, sizeof(path));
-	json_decref(disk_servers_parse(words, nr, nr ? words[nr - 1] : ""));
+	json_decref(disk_servers_parse(words, nr, nr ? words[nr - 1] : "", NULL));
 	quoted = vm_cmdline_quote(words, nr);
 	for (const char *q = quoted; q && *q; q++)
 		if ((unsigned char)*q < ' ')

@@ -22,7 +22,7 @@ static const char mounts[] = "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1
 /* "device drive driver address" of each, one a line. */
 static void assert_servers(const char *expected, char *const *words, unsigned int nr)
 {
-	json_t *list = disk_servers_parse(words, nr, mounts), *one;
+	json_t *list = disk_servers_parse(words, nr, mounts, NULL), *one;
 	char text[1024] = "";
 	size_t i;
 
