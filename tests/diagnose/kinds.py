@@ -491,6 +491,28 @@ def console_and_task(bench, v):
     return vm, lost
 
 
+@kind("stop-and-task", "vm-stopped", "cpu-host-task")
+def stop_and_task(bench, v):
+    vm = BusyVm(bench, "web")
+    stopped_again_and_again(vm, *choose(v, (0.2, 0.3), (0.3, 0.2)))
+    bench.hog()
+    return vm, None
+
+
+@kind("console-and-quota", "vmm-syscall", "cpu-quota")
+def console_and_quota(bench, v):
+    vm, lost = full_console(bench, v)
+    quota(bench, vm, 0.1)
+    return vm, lost
+
+
+@kind("slow-nbd-and-task", "disk-slow", "cpu-host-task")
+def slow_nbd_and_task(bench, v):
+    vm, lost = nbd_server_slow(bench, v)
+    bench.hog()
+    return vm, lost
+
+
 @kind("interrupts-and-task", "cpu-host-irq", "cpu-host-task")
 def interrupts_and_task(bench, v):
     vm, lost = host_interrupts(bench, v)

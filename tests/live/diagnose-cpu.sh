@@ -9,4 +9,4 @@ live_needs_root
 live_needs_tools qemu-system-x86_64 taskset
 live_build "$BUILD/countguest.bin"
 exec "$ROOT/tests/diagnose/bench.py" "$BUILD" --hostrace "$HOSTRACE" --variations 1 \
-	--tap --kinds quota-on-busy-host,host-task,other-vm,own-threads
+	--tap --kinds quota-on-busy-host,host-task,other-vm,own-threads,no-cpu
