@@ -39,12 +39,32 @@ static int answer_end(const struct report *r, const char *key, json_t *value)
 	return 0;
 }
 
+/* Each row alone, as it would be in the answer. */
+static int rows_put(const struct report *r, const struct table *t)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < t->nr_rows && !err; i++) {
+		json_t *row = table_row_json(t, i);
+
+		row = r->ticks ? report_json_in_ticks(row) : row;
+		err = r->out->rows->put(r->out->rows->arg, row);
+		json_decref(row);
+	}
+	return err;
+}
+
 static int tree_table(const struct report *r, const struct table *t)
 {
+	int err;
+
 	if (!t->nr_rows)
 		report_empty(r);
 	report_left_out(r, t->left_out);
-	return answer_end(r, "rows", table_json(t));
+	if (!r->out->rows)
+		return answer_end(r, "rows", table_json(t));
+	err = rows_put(r, t);
+	return err ? err : answer_end(r, "rows", json_array());
 }
 
 static int tree_histogram(const struct report *r, const struct histogram *h)

@@ -22,6 +22,12 @@ enum output_notes {
 	NOTES_ALL /* further what exactly is measured, and how it is computed */
 };
 
+/* Who receives rows one by one; put() returns 0 or -errno with the error message set. */
+struct rows_sink {
+	void *arg;
+	int (*put)(void *arg, const json_t *row);
+};
+
 struct output {
 	FILE *file;
 	const char *format; /* "text" unless -f is given */
@@ -39,6 +45,7 @@ struct output {
 	/* A note that the format has no place for, as CSV. */
 	void (*note)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 	json_t **tree; /* format "tree": receives the JSON answer, a new reference; else NULL */
+	const struct rows_sink *rows; /* "tree": gets the rows of a table, which the answer then lacks; or NULL */
 };
 
 /* Is it said what exactly is measured? */

@@ -169,12 +169,17 @@ static json_t *row_json(const struct table *t, const struct cell *row)
 	return o;
 }
 
+json_t *table_row_json(const struct table *t, size_t row)
+{
+	return row_json(t, &t->cell[row * t->nr_columns]);
+}
+
 json_t *table_json(const struct table *t)
 {
 	json_t *rows = json_array();
 
 	for (size_t i = 0; i < t->nr_rows; i++)
-		json_array_append_new(rows, row_json(t, &t->cell[i * t->nr_columns]));
+		json_array_append_new(rows, table_row_json(t, i));
 	return rows;
 }
 

@@ -217,6 +217,7 @@ bool table_is_flat(const struct table *t);
 
 /* All rows as an array of objects, by the keys of the columns; new reference. */
 json_t *table_json(const struct table *t);
+json_t *table_row_json(const struct table *t, size_t row);
 
 /* A cell of COL_PATH: "" is unknown; kind: as event/virtio_names.h has it. Its number is that of the kind. */
 struct cell device_cell(struct table *t, const char *path, const char *kind);

@@ -5,6 +5,7 @@
  */
 #include "base/array.h"
 #include "event/vm_names.h"
+#include "output/escape.h"
 #include "output/report.h"
 #include "sql/event_columns.h"
 
@@ -102,6 +103,33 @@ void event_common_value(struct table_value *v, const struct events_input *in, in
 	default:
 		return value_text(v, *in->row.comm ? in->row.comm : NULL);
 	}
+}
+
+char *event_fields_json(const struct event_row *row, size_t *ret_len)
+{
+	char *text = NULL;
+	uint64_t frames = 0;
+	FILE *f = open_memstream(&text, ret_len);
+	unsigned int nr = 0;
+
+	if (!f)
+		return NULL;
+	fputc('{', f);
+	for (unsigned int i = 0; i < row->ev->type->nr_fields; i++) {
+		const struct field *field = &row->ev->type->fields[i];
+
+		if (!event_row_shows(row, field, &frames))
+			continue;
+		fputs(nr++ ? "," : "", f);
+		put_json(f, field->name);
+		fputc(':', f);
+		event_row_field_json(row, field, f);
+	}
+	fputc('}', f);
+	if (!fclose(f))
+		return text;
+	free(text);
+	return NULL;
 }
 
 /* ---- events ---- */

@@ -47,4 +47,7 @@ int events_input_next(struct events_input *in);
 void event_common_value(struct table_value *v, const struct events_input *in, int column);
 void event_field_value(struct table_value *v, const struct event *ev, const struct field *f);
 
+/* All fields as a JSON object, which the caller frees; NULL: no memory. */
+char *event_fields_json(const struct event_row *row, size_t *ret_len);
+
 #endif

@@ -11,7 +11,6 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "event/vm_names.h"
-#include "output/escape.h"
 #include "output/event_rows.h"
 #include "output/report.h"
 #include "sql/event_columns.h"
@@ -186,33 +185,13 @@ static void options_narrow(struct events_cursor *c, const struct events_table *t
 
 /* ---- values ---- */
 
-/* All fields as a JSON object. */
 static int fields_result(sqlite3_context *to, const struct event_row *row)
 {
-	char *text = NULL;
-	uint64_t frames = 0;
 	size_t len;
-	FILE *f = open_memstream(&text, &len);
-	unsigned int nr = 0;
+	char *text = event_fields_json(row, &len);
 
-	if (!f)
+	if (!text)
 		return SQLITE_NOMEM;
-	fputc('{', f);
-	for (unsigned int i = 0; i < row->ev->type->nr_fields; i++) {
-		const struct field *field = &row->ev->type->fields[i];
-
-		if (!event_row_shows(row, field, &frames))
-			continue;
-		fputs(nr++ ? "," : "", f);
-		put_json(f, field->name);
-		fputc(':', f);
-		event_row_field_json(row, field, f);
-	}
-	fputc('}', f);
-	if (fclose(f)) {
-		free(text);
-		return SQLITE_NOMEM;
-	}
 	sqlite3_result_text(to, text, (int)len, free);
 	return SQLITE_OK;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * All tables as those of a database file: it is attached to the connection, and each table is copied to it, those of
- * types of events in one pass (export_types.c). SQLite writes pages as they are filled and keeps few of them. The table
- * "notes" has what answers would say.
+ * All tables as those of a database file: it is attached to the connection, and rows are inserted into it as the inputs
+ * are read, by one pass for the tables of events (export_events.c), one for those of spans (export_spans.c) and one for
+ * each report (export_reports.c). SQLite writes pages as they are filled and keeps few of them. The table "notes" has
+ * what answers would say.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "base/error.h"
 #include "reports/head.h"
 #include "sql/fd_vfs.h"
-#include "sql/internal.h"
+#include "sql/file_table.h"
 
 static int export_failed(struct sql *s, const struct fd_vfs *file, const char *path, int status)
 {
@@ -22,51 +23,7 @@ static int export_failed(struct sql *s, const struct fd_vfs *file, const char *p
 		    sqlite3_errmsg(s->db));
 }
 
-static int text_run(struct sql *s, char *text)
-{
-	int status = text ? sqlite3_exec(s->db, text, NULL, NULL, NULL) : SQLITE_NOMEM;
-
-	sqlite3_free(text);
-	return status;
-}
-
-/* ---- notes ---- */
-
-/* `table`: what they are about; NULL: the inputs. */
-static int notes_write(struct sql *s, const char *table, const json_t *notes)
-{
-	const json_t *note;
-	size_t i;
-	int status = SQLITE_OK;
-
-	json_array_foreach (notes, i, note) {
-		char *text = sqlite3_mprintf("INSERT INTO file.notes VALUES(%Q, %Q)", table,
-					     json_string_value(note));
-
-		if (status == SQLITE_OK)
-			status = text_run(s, text);
-		else
-			sqlite3_free(text);
-	}
-	json_array_clear(s->notes); /* the next table has the same once more */
-	return status;
-}
-
 /* ---- tables ---- */
-
-static int table_copy(struct sql *s, const char *name)
-{
-	int status = text_run(
-		s, sqlite3_mprintf("CREATE TABLE file.\"%w\" AS SELECT * FROM main.\"%w\"", name,
-				   name));
-
-	if (status != SQLITE_OK && s->err == -ENODATA) { /* a report: of clocks that nothing relates */
-		note_add(s, "there is no such table: %s", sqlite3_errmsg(s->db));
-		s->err = 0;
-		status = SQLITE_OK;
-	}
-	return status == SQLITE_OK ? notes_write(s, name, s->notes) : status;
-}
 
 /* The file is new: what would undo a failed write, and wait for the disk, is not needed. */
 static const char attach[] = "ATTACH 'file:database?vfs=hostrace&mode=rwc' AS file;"
@@ -95,17 +52,16 @@ static int inputs_notes_write(struct sql *s)
 
 static int tables_copy(struct sql *s)
 {
-	const json_t *name;
-	size_t i;
 	int status = file_attach(s);
 
 	if (status == SQLITE_OK)
-		status = type_tables_copy(s);
+		status = events_tables_copy(s);
 	if (status == SQLITE_OK)
 		status = notes_write(s, NULL, s->notes);
-	json_array_foreach (s->tables, i, name)
-		if (status == SQLITE_OK && !json_object_get(s->types, json_string_value(name)))
-			status = table_copy(s, json_string_value(name));
+	if (status == SQLITE_OK)
+		status = spans_tables_copy(s);
+	if (status == SQLITE_OK)
+		status = reports_tables_copy(s);
 	if (status == SQLITE_OK)
 		status = inputs_notes_write(s);
 	if (status == SQLITE_OK)

@@ -91,12 +91,14 @@ int reports_tables_add(struct sql *s);
 int functions_add(struct sql *s);
 
 /*
- * Copies the tables of types to the attached database `file`, in one pass over the inputs, at most EXPORT_TYPES_MAX:
- * SQLite reads the whole schema for each table that it creates. A status of SQLite; its message, or s->err with the
- * error message set.
+ * Copy the tables of one kind to the attached database `file`. Of types of events at most EXPORT_TYPES_MAX: SQLite
+ * reads the whole schema for each table that it creates. A status of SQLite; its message, or s->err with the error
+ * message set.
  */
 enum { EXPORT_TYPES_MAX = 1000 };
-int type_tables_copy(struct sql *s);
+int events_tables_copy(struct sql *s);
+int spans_tables_copy(struct sql *s);
+int reports_tables_copy(struct sql *s);
 
 /* The columns that a report declares, without running it. False: the table is not a report's. */
 bool reports_declare(const char *table, struct sql_columns *c);

@@ -17,16 +17,7 @@
 #include "output/queue_report.h"
 #include "output/sched_report.h"
 #include "reports/reports.h"
-#include "sql/internal.h"
-
-struct report_table_def {
-	const char *name;
-	const struct report_ops *ops;
-	const void *of;
-	const char *rows, *within; /* the member of the answer that has the rows, and of what; NULL: of the answer */
-	const struct table_def *declared; /* NULL: `columns` */
-	const char *columns[24];
-};
+#include "sql/report_tables.h"
 
 static const struct blame_query causes_query;
 static const struct info_query vms_query;
@@ -38,7 +29,7 @@ static const struct sched_query threads_query = {.by_tid = true},
 static const struct path_query slowest_query = {.waterfall = true};
 static const struct leaks_query leaks_query = {.min_age_ns = LEAKS_MIN_AGE_NS};
 
-static const struct report_table_def defs[] = {
+const struct report_table_def report_tables[REPORT_TABLES] = {
 	{"causes", &blame_report, &causes_query, "causes", NULL, &blame_causes_table},
 	{"thread_states", &sched_report, &threads_query, "rows", NULL, &sched_threads_table},
 	{"ran_instead", &sched_report, &tasks_query, "rows", NULL, &sched_tasks_table},
@@ -69,8 +60,6 @@ static const struct report_table_def defs[] = {
 	  "cmdline", "vcpus", "devices", "vcpu_threads"}},
 };
 
-enum { DEFS = sizeof(defs) / sizeof(*defs) };
-
 struct module_of {
 	struct sql *sql;
 	const struct report_table_def *def;
@@ -90,17 +79,24 @@ struct reports_cursor {
 
 /* ---- running it ---- */
 
-static int answer_take(struct module_of *of, const json_t *answer)
+const json_t *report_table_rows(struct sql *s, const struct report_table_def *def,
+				const json_t *answer)
 {
-	const char *within = of->def->within;
-	json_t *rows =
-		json_object_get(within ? json_object_get(answer, within) : answer, of->def->rows);
+	const json_t *rows = json_object_get(
+		def->within ? json_object_get(answer, def->within) : answer, def->rows);
 	const json_t *note;
 	size_t i;
 
 	json_array_foreach (json_object_get(answer, "caveats"), i, note)
-		note_add(of->sql, "%s", json_string_value(note));
-	of->rows = json_is_array(rows) ? json_incref(rows) : json_array();
+		note_add(s, "%s", json_string_value(note));
+	return json_is_array(rows) ? rows : NULL;
+}
+
+static int answer_take(struct module_of *of, const json_t *answer)
+{
+	json_t *rows = (json_t *)report_table_rows(of->sql, of->def, answer);
+
+	of->rows = rows ? json_incref(rows) : json_array();
 	return of->rows ? 0 : fail(-ENOMEM, "out of memory");
 }
 
@@ -128,20 +124,22 @@ static int report_make(struct module_of *of)
 
 /* ---- columns ---- */
 
-static void column_once(struct sql_columns *c, const char *name)
+bool report_column_add(struct sql_columns *c, const char *name)
 {
-	if (!array_any(c->nr, i, !sqlite3_stricmp(c->name[i], name)))
-		columns_add(c, name, "");
+	if (c->nr == COLUMNS_MAX || array_any(c->nr, i, !sqlite3_stricmp(c->name[i], name)))
+		return false;
+	columns_add(c, name, "");
+	return true;
 }
 
-static void columns_declared(const struct report_table_def *def, struct sql_columns *c)
+void report_columns_declared(const struct report_table_def *def, struct sql_columns *c)
 {
 	for (unsigned int b = 0; def->declared && def->declared->block[b]; b++)
 		for (const struct column_def *d = def->declared->block[b]; d->key || d->head; d++)
 			if (d->key && *d->key)
-				column_once(c, d->key);
+				report_column_add(c, d->key);
 	for (unsigned int i = 0; def->columns[i]; i++)
-		column_once(c, def->columns[i]);
+		report_column_add(c, def->columns[i]);
 }
 
 static void columns_found(const json_t *rows, struct sql_columns *c)
@@ -152,7 +150,7 @@ static void columns_found(const json_t *rows, struct sql_columns *c)
 
 	json_array_foreach (rows, i, row)
 		json_object_foreach (row, key, value)
-			column_once(c, key);
+			report_column_add(c, key);
 }
 
 static int reports_connect(sqlite3 *db, void *aux, int argc, const char *const *argv,
@@ -174,7 +172,7 @@ static int reports_connect(sqlite3 *db, void *aux, int argc, const char *const *
 	memset(t, 0, sizeof(*t));
 	t->table.sql = of->sql;
 	t->of = of;
-	columns_declared(of->def, &t->columns);
+	report_columns_declared(of->def, &t->columns);
 	columns_found(of->rows, &t->columns);
 	status = columns_declare(t->table.sql, &t->columns);
 	if (status == SQLITE_OK)
@@ -304,22 +302,22 @@ int reports_tables_add(struct sql *s)
 {
 	int err = 0;
 
-	for (unsigned int i = 0; i < DEFS && !err; i++) {
+	for (unsigned int i = 0; i < REPORT_TABLES && !err; i++) {
 		struct module_of *of = calloc(1, sizeof(*of));
 
 		if (of)
-			*of = (struct module_of){.sql = s, .def = &defs[i]};
-		json_array_append_new(s->tables, json_string(defs[i].name));
-		err = table_add_module(s, defs[i].name, &reports_module, of, module_free);
+			*of = (struct module_of){.sql = s, .def = &report_tables[i]};
+		json_array_append_new(s->tables, json_string(report_tables[i].name));
+		err = table_add_module(s, report_tables[i].name, &reports_module, of, module_free);
 	}
 	return err;
 }
 
 bool reports_declare(const char *table, struct sql_columns *c)
 {
-	for (unsigned int i = 0; i < DEFS; i++)
-		if (!strcmp(defs[i].name, table)) {
-			columns_declared(&defs[i], c);
+	for (unsigned int i = 0; i < REPORT_TABLES; i++)
+		if (!strcmp(report_tables[i].name, table)) {
+			report_columns_declared(&report_tables[i], c);
 			return true;
 		}
 	return false;

@@ -5,36 +5,12 @@
  * events the inputs lack is replaced by its fallback, as in reports, but not in "spans". Rows come as spans end.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
-#include "event/vm_names.h"
-#include "output/escape.h"
 #include "sql/grouped.h"
-#include "views/view.h"
-
-enum {
-	START,
-	DURATION,
-	SPAN_FILE,
-	SPAN_VM,
-	SPAN_PID,
-	SPAN_TID,
-	SPAN_VCPU,
-	WEIGHT,
-	BYTES,
-	SPAN_COMMON
-};
-enum { ANALYZER = SPAN_COMMON, LABELS }; /* of "spans" */
-
-static const char *const common_name[] = {"time_ns", "duration_ns", "file",  "vm",
-					  "pid",     "tid",	    "vcpu",  "count",
-					  "bytes",   "analyzer",    "labels"};
-static const char *const common_type[] = {"INTEGER", "INTEGER", "TEXT",	   "TEXT",
-					  "INTEGER", "INTEGER", "INTEGER", "INTEGER",
-					  "INTEGER", "TEXT",	"TEXT"};
+#include "sql/span_columns.h"
 
 struct module_of {
 	struct sql *sql;
@@ -45,18 +21,14 @@ struct module_of {
 struct spans_table {
 	struct sql_table table;
 	const struct module_of *of;
-	struct pairing *labels; /* whose names of labels the columns have */
-	struct sql_columns columns;
-	unsigned int nr_labels;
+	struct span_columns columns;
 };
 
 struct spans_cursor {
 	sqlite3_vtab_cursor base;
 	const struct module_of *of;
 	const struct analyzer *const *next; /* of "spans": those that follow; NULL: none */
-	const struct analyzer *asked;	    /* whose table it is, or that is being read */
-	const struct analyzer *used;	    /* in its place */
-	struct pairing *pairing;
+	struct span_source from;	    /* the analyzer whose table it is, or that is being read */
 	struct input_set *set;
 	struct input_events events;
 	struct span *span; /* that ended with the newest event: `at` is the row */
@@ -66,81 +38,13 @@ struct spans_cursor {
 	struct grouped *grouped; /* the rows come from it; NULL: as spans end */
 	bool ended;		 /* ... and it has no more */
 	sqlite3_int64 rowid;
-	int map[LABELS_MAX]; /* which label is that of a column; -1: none */
 };
-
-/* ---- which analyzer ---- */
-
-static bool has_begins(const struct sql *s, const struct analyzer *a)
-{
-	return array_any(event_types_count(), i,
-			 s->counts[i] && name_in_list(a->begin, event_type_at(i)->name));
-}
-
-/* The analyzer, or the first of its fallbacks that has events. */
-static const struct analyzer *analyzer_used(const struct sql *s, const struct analyzer *a)
-{
-	const struct analyzer *other;
-
-	if (has_begins(s, a))
-		return a;
-	for (unsigned int i = 0; (other = analyzer_fallback(a, i)); i++)
-		if (has_begins(s, other))
-			return other;
-	return a;
-}
 
 /* ---- columns ---- */
 
-static int labels_add(struct spans_table *t)
-{
-	const struct label *label;
-	int err = pairing_open(t->of->analyzer, t->of->by, NULL, NULL, &t->labels);
-
-	if (err)
-		return err;
-	label = pairing_labels(t->labels, &t->nr_labels);
-	for (unsigned int i = 0; i < t->nr_labels; i++) {
-		enum column_kind kind = label_kind(&label[i]);
-
-		columns_add(&t->columns, label[i].name,
-			    kind == COL_COUNT || kind == COL_PORT || kind == COL_REAL ? "INTEGER"
-										      : "TEXT");
-	}
-	return 0;
-}
-
-/* A label that all spans have as a column of their own is not another one. */
-static bool is_common(const char *name)
-{
-	return array_any(SPAN_COMMON, i, !strcmp(common_name[i], name));
-}
-
-static int spans_columns(struct spans_table *t)
-{
-	unsigned int nr = t->of->analyzer ? SPAN_COMMON : LABELS + 1;
-	int err = 0;
-
-	for (unsigned int i = 0; i < nr; i++)
-		columns_add(&t->columns, common_name[i], common_type[i]);
-	if (t->of->analyzer)
-		err = labels_add(t);
-	for (unsigned int i = nr; i < t->columns.nr; i++)
-		if (is_common(t->columns.name[i])) {
-			t->columns.nr--;
-			t->nr_labels--;
-			memmove(&t->columns.name[i], &t->columns.name[i + 1],
-				(t->columns.nr - i) * sizeof(t->columns.name[0]));
-			memmove(&t->columns.type[i], &t->columns.type[i + 1],
-				(t->columns.nr - i) * sizeof(t->columns.type[0]));
-			i--;
-		}
-	return err;
-}
-
 static int spans_disconnect(sqlite3_vtab *table)
 {
-	pairing_close(((struct spans_table *)table)->labels);
+	span_columns_deinit(&((struct spans_table *)table)->columns);
 	sqlite3_free(table);
 	return SQLITE_OK;
 }
@@ -157,10 +61,10 @@ static int spans_connect(sqlite3 *db, void *aux, int argc, const char *const *ar
 	memset(t, 0, sizeof(*t));
 	t->of = aux;
 	t->table.sql = t->of->sql;
-	if (spans_columns(t))
+	if (span_columns_init(&t->columns, t->of->analyzer, t->of->by))
 		*why = sqlite3_mprintf("%s", error_text());
 	else
-		status = columns_declare(t->table.sql, &t->columns);
+		status = columns_declare(t->table.sql, &t->columns.columns);
 	if (status == SQLITE_OK)
 		*ret = &t->table.base;
 	else
@@ -175,14 +79,15 @@ static int spans_best(sqlite3_vtab *table, sqlite3_index_info *info)
 	struct grouping grouping;
 
 	for (int i = 0; i < info->nConstraint && !t->of->analyzer && !info->idxNum; i++) {
-		if (info->aConstraint[i].iColumn != ANALYZER || !info->aConstraint[i].usable ||
+		if (info->aConstraint[i].iColumn != SPAN_ANALYZER || !info->aConstraint[i].usable ||
 		    info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ)
 			continue;
 		info->aConstraintUsage[i].argvIndex = 1;
 		info->idxNum = 1;
 	}
 	info->estimatedCost = table_cost(info->idxNum);
-	if (grouping_plan(info, 1 << START | 1 << DURATION, t->of->analyzer ? 0 : 1 << LABELS,
+	if (grouping_plan(info, 1 << SPAN_START | 1 << SPAN_DURATION,
+			  t->of->analyzer ? 0 : 1 << SPAN_LABELS,
 			  &grouping)) {
 		sqlite3_str *text = sqlite3_str_new(t->table.sql->db);
 
@@ -212,7 +117,7 @@ static const struct analyzer *analyzer_next(struct spans_cursor *c)
 	while (c->next && *c->next) {
 		const struct analyzer *a = *c->next++;
 
-		if (has_begins(c->of->sql, a))
+		if (span_analyzer_occurs(c->of->sql, a))
 			return a;
 	}
 	return NULL;
@@ -222,9 +127,8 @@ static void spans_rewind(struct spans_cursor *c)
 {
 	input_events_close(&c->events);
 	input_set_close(c->set);
-	pairing_close(c->pairing);
+	span_source_close(&c->from);
 	c->set = NULL;
-	c->pairing = NULL;
 	c->nr = c->at = 0;
 	c->done = true;
 }
@@ -252,77 +156,30 @@ static int span_keep(void *arg, const struct span *s)
 
 static bool spans_want(const char *event, void *cursor)
 {
-	const struct spans_cursor *c = cursor;
-
-	return pairing_wants(c->used, c->of->by, event);
-}
-
-/* The labels of the analyzer that is used, for the columns of the one that was asked for. */
-static void labels_map(struct spans_cursor *c)
-{
-	const struct spans_table *t = (const struct spans_table *)c->base.pVtab;
-	unsigned int nr;
-	const struct label *label = pairing_labels(c->pairing, &nr);
-
-	for (unsigned int k = 0; k < t->nr_labels; k++) {
-		c->map[k] = -1;
-		for (unsigned int i = 0; i < nr; i++)
-			if (!strcmp(label[i].name, t->columns.name[SPAN_COMMON + k]))
-				c->map[k] = (int)i;
-	}
-}
-
-/* Which events are used in place of those that the analyzer begins with. */
-static void fallback_note(struct sql *s, const struct analyzer *asked, const struct analyzer *used)
-{
-	for (unsigned int i = 0; i < FALLBACKS_MAX && asked->fallback[i].name; i++)
-		if (!strcmp(asked->fallback[i].name, used->name) && asked->fallback[i].instead)
-			note_add(s, "no %s in this trace: %s", asked->begin,
-				 asked->fallback[i].instead);
+	return span_source_wants(&((const struct spans_cursor *)cursor)->from, event);
 }
 
 static int analyzer_begin(struct spans_cursor *c, const struct analyzer *asked)
 {
+	const struct spans_table *t = (const struct spans_table *)c->base.pVtab;
 	struct sql *s = c->of->sql;
-	const struct analyzer *a = analyzer_used(s, asked);
 	int err;
 
 	spans_rewind(c);
-	fallback_note(s, asked, a);
-	c->asked = asked;
-	c->used = a;
 	c->done = false;
-	err = pairing_open(a, a == asked ? c->of->by : NULL, span_keep, c, &c->pairing);
-	if (err)
-		return err;
-	labels_map(c);
-	err = inputs_again(s, NULL, &c->set);
+	err = span_source_open(&c->from, s, asked, c->of->by, &t->columns, span_keep, c);
+	span_source_note_fallback(&c->from);
 	if (!err)
-		err = input_set_open_window(c->set, pairing_needs_before(a, c->of->by), spans_want,
+		err = inputs_again(s, NULL, &c->set);
+	if (!err)
+		err = input_set_open_window(c->set, span_source_needs_before(&c->from), spans_want,
 					    c);
 	if (err)
 		return err;
-	pairing_set_vms(c->pairing, c->set->vms);
-	pairing_window(c->pairing, c->set->since_ns, c->set->until_ns);
+	span_source_use(&c->from, c->set);
 	c->events = (struct input_events){
 		.set = c->set, .batch = calloc(1, sizeof(*c->events.batch)), .more = 1};
 	return c->events.batch ? 0 : fail(-ENOMEM, "out of memory");
-}
-
-/* What the answer is to say of spans that are not rows. */
-static void counts_note(struct spans_cursor *c)
-{
-	const struct pair_counts *n = pairing_counts(c->pairing);
-	struct sql *s = c->of->sql;
-
-	if (n->unknown)
-		note_add(s, "spans unknown because events were lost: %" PRIu64, n->unknown);
-	if (n->gaps)
-		note_add(s, "spans not counted because events in them may be missing: %" PRIu64,
-			 n->gaps);
-	if (n->overflow)
-		note_add(s, "spans dropped because too many were open at once: %" PRIu64,
-			 n->overflow);
 }
 
 /* Reads until a span has ended. */
@@ -340,14 +197,16 @@ static int spans_read(struct spans_cursor *c)
 			continue;
 		}
 		c->source = in->batch->ev[in->at].source;
-		err = pairing_event(c->pairing, &in->batch->ev[in->at++]);
+		err = pairing_event(c->from.pairing, &in->batch->ev[in->at++]);
 	}
 	if (err || c->nr)
 		return err;
 	c->done = true;
 	c->source = INPUTS_MAX;
-	counts_note(c);
-	return pairing_end(c->pairing) == -ENOMEM ? -ENOMEM : 0; /* a key that no event has is NULL */
+	err = pairing_end(c->from.pairing);
+	err = err == -ENOMEM ? err : 0; /* a key that no event has is NULL */
+	span_source_note(&c->from);
+	return err;
 }
 
 /* The next span. 1; 0: there is none; -errno with the error message set. */
@@ -380,96 +239,29 @@ static int spans_next(sqlite3_vtab_cursor *cursor)
 
 /* ---- values ---- */
 
-static bool label_is_null(const struct label *l, uint64_t value)
-{
-	return label_is_unknown(l, value) || !strcmp(l->fmt, "none") ||
-	       (!strcmp(l->name, "vcpu") && value == RECORD_NO_VCPU) ||
-	       (!strcmp(l->name, "cpu") && value == RECORD_CPU_UNKNOWN) ||
-	       (!strcmp(l->name, "rip") && !value);
-}
-
-static void label_value(struct table_value *v, const struct spans_cursor *c, unsigned int i)
-{
-	unsigned int nr;
-	const struct label *l = &pairing_labels(c->pairing, &nr)[i];
-	uint64_t value = c->span[c->at].label[i];
-	enum column_kind kind = label_kind(l);
-
-	if (label_is_null(l, value))
-		value_text(v, NULL);
-	else if (kind == COL_HEX)
-		value_hex(v, value);
-	else if (kind == COL_TEXT || kind == COL_PATH)
-		value_text(v, pairing_label_text(c->pairing, i, value, v->text, sizeof(v->text)));
-	else
-		value_number(v, value);
-}
-
-/* All labels as a JSON object of texts, as people read them. */
 static int labels_result(sqlite3_context *to, const struct spans_cursor *c)
 {
-	char *text = NULL;
-	unsigned int nr, shown = 0;
-	const struct label *l = pairing_labels(c->pairing, &nr);
-	char buf[VM_NAME_BYTES];
 	size_t len;
-	FILE *f = open_memstream(&text, &len);
+	char *text = span_labels_json(&c->from, &c->span[c->at], &len);
 
-	if (!f)
+	if (!text)
 		return SQLITE_NOMEM;
-	fputc('{', f);
-	for (unsigned int i = 0; i < nr; i++) {
-		uint64_t value = c->span[c->at].label[i];
-
-		if (label_is_null(&l[i], value))
-			continue;
-		fputs(shown++ ? "," : "", f);
-		put_json(f, l[i].name);
-		fputc(':', f);
-		put_json(f, pairing_label_text(c->pairing, i, value, buf, sizeof(buf)));
-	}
-	fputc('}', f);
-	if (fclose(f)) {
-		free(text);
-		return SQLITE_NOMEM;
-	}
 	sqlite3_result_text(to, text, (int)len, free);
 	return SQLITE_OK;
 }
 
-static void span_value(struct table_value *v, const struct spans_cursor *c, int column)
-{
-	const struct span *s = &c->span[c->at];
-	const uint64_t value[] = {[START] = s->start_ns, [DURATION] = s->end_ns - s->start_ns,
-				  [SPAN_PID] = s->pid,	 [SPAN_TID] = s->tid,
-				  [SPAN_VCPU] = s->vcpu, [WEIGHT] = s->weight,
-				  [BYTES] = s->bytes};
-
-	if (column == SPAN_FILE)
-		value_text(v, input_set_path(c->set, c->source));
-	else if (column == SPAN_VM)
-		value_vm(v, c->set, s->pid);
-	else if (column == SPAN_VCPU)
-		value_number_if(v, s->vcpu != RECORD_NO_VCPU, s->vcpu);
-	else if (column == BYTES)
-		value_number_if(v, s->bytes != BYTES_UNKNOWN && c->asked->size, s->bytes);
-	else
-		value_number(v, value[column]);
-}
-
-/* Any column but LABELS. */
+/* Any column but SPAN_LABELS. */
 static void spans_value(sqlite3_vtab_cursor *cursor, int column, struct table_value *v)
 {
 	const struct spans_cursor *c = (const struct spans_cursor *)cursor;
 
 	if (column < SPAN_COMMON)
-		span_value(v, c, column);
+		span_common_value(v, &c->from, &c->span[c->at], c->source, column);
 	else if (!c->of->analyzer)
-		value_text(v, c->asked->name);
-	else if (c->map[column - SPAN_COMMON] >= 0)
-		label_value(v, c, (unsigned int)c->map[column - SPAN_COMMON]);
+		value_text(v, c->from.asked->name);
 	else
-		value_text(v, NULL);
+		span_label_value(v, &c->from, &c->span[c->at],
+				 (unsigned int)(column - SPAN_COMMON));
 }
 
 /* ---- which rows ---- */
@@ -540,7 +332,7 @@ static int spans_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int co
 	const struct spans_cursor *c = (const struct spans_cursor *)cursor;
 	struct table_value v;
 
-	if (!c->of->analyzer && column == LABELS)
+	if (!c->of->analyzer && column == SPAN_LABELS)
 		return labels_result(to, c);
 	if (c->grouped)
 		return value_result(to, grouped_value(c->grouped, column)), SQLITE_OK;
@@ -565,29 +357,22 @@ static const sqlite3_module spans_module = {
 
 /* ---- the tables ---- */
 
-static int spans_table_add(struct sql *s, const char *name, const struct analyzer *a,
-			   const char *by)
+static int spans_table_add(struct sql *s, const struct span_table_def *def)
 {
 	struct module_of *of = malloc(sizeof(*of));
 
 	if (of)
-		*of = (struct module_of){s, a, by};
-	json_array_append_new(s->tables, json_string(name));
-	return table_add_module(s, name, &spans_module, of, free);
+		*of = (struct module_of){s, def->analyzer, def->by};
+	json_array_append_new(s->tables, json_string(def->name));
+	return table_add_module(s, def->name, &spans_module, of, free);
 }
 
 int spans_tables_add(struct sql *s)
 {
-	char name[64];
+	struct span_table_def def;
 	int err = 0;
 
-	for (unsigned int i = 0; analyzers[i] && !err; i++) {
-		snprintf(name, sizeof(name), "%s", analyzers[i]->name);
-		for (char *p = name; *p; p++)
-			*p = *p == '-' ? '_' : *p;
-		err = spans_table_add(s, name, analyzers[i], NULL);
-	}
-	if (!err)
-		err = spans_table_add(s, "exits", analyzers[0], "rip");
-	return err ? err : spans_table_add(s, "spans", NULL, NULL);
+	for (unsigned int i = 0; !err && span_table_at(i, &def); i++)
+		err = spans_table_add(s, &def);
+	return err;
 }

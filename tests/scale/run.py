@@ -38,8 +38,14 @@ MEMORY_MIB |= dict.fromkeys(["profile", "prof", "prof-wait"], 80)
 TEXT_CALLS = {"list", "exits", "sched"}  # what is read ahead of a text, and its order, is the same for all commands
 # All of them at once, three profiles among them: 248 of 60,000 exits that are open.
 MEMORY_MIB |= {"report": 256, "diagnose": 224, "diff": 160}
+MEMORY_MIB |= {"export sqlite -o OUT": 96}  # the largest report of all, and the pages of SQLite
 # More than the others: 32,768 groups of 592 bytes, and the comparison by runs of as many devices.
 MEMORY_OF = {("blame --by reason,vcpu", "exits_ready"): 80, ("diff FILE FILE vs FILE", "devices_busy"): 176}
+
+
+def memory_mib(call):
+    return MEMORY_MIB.get(call, MEMORY_MIB.get(call.split()[0], sys.maxsize))
+
 
 # A process of few pages starts the programs: what is resident at their exec() counts, too. For each line, the words of a
 # command with a NUL between them, it prints seconds, KiB and status.
@@ -194,7 +200,7 @@ class Result:
             yield "wrong usage: CALLS needs an entry"
         elif self.is_suspect():
             yield f"{self.factor():.1f} times the time: {self.small.seconds:.2f} and {self.large.seconds:.2f} s"
-        if kib >> 10 > MEMORY_MIB.get(self.call.split()[0], sys.maxsize):
+        if kib >> 10 > memory_mib(self.call):
             yield f"{kib // 1024} MiB of memory"
 
     def row(self):
@@ -218,13 +224,13 @@ def measure(name, n, starts, pool, work):
 
 def measure_memory(name, starts, pool, work):
     path = write_traces(work, name, dimensions.memory[name])[0]
-    used = [call for call in starts if call.split()[0] in MEMORY_MIB]
+    used = [call for call in starts if memory_mib(call) < sys.maxsize]
     forms = used + [call + " TEXT" for call in used if call in TEXT_CALLS]
     costs = pool.map(lambda call: run(call, path, None, work), forms)
     kib = {call: cost.kib - starts[call.removesuffix(" TEXT")].kib for call, cost in zip(forms, costs)}
     remove(path)
     return [f"{call}: {n // 1024} MiB of memory" for call, n in kib.items()
-            if n >> 10 > MEMORY_OF.get((call, name), MEMORY_MIB[call.split()[0]]) + ORDER_MIB * call.endswith(" TEXT")]
+            if n >> 10 > MEMORY_OF.get((call, name), memory_mib(call)) + ORDER_MIB * call.endswith(" TEXT")]
 
 
 def least_start(call, trace, work):

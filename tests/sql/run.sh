@@ -293,6 +293,18 @@ h sql $f "SELECT cast(x'ff41' AS text) || char(55296) AS broken, '$dots€$dots'
 is "$(python3 -c 'import json, sys; print(*json.load(open(sys.argv[1]))["rows"][0].values())' "$work/out")" \
 	"?A??? $dots€$dots" "JSON is UTF-8, whatever a query makes"
 
+{
+	echo "# hostrace text 1"
+	for ((i = 0; i < 66000; i++)); do
+		printf '1.%06d virtqueue_pop pid=10 tid=13 cpu=0 vdev=4096 vq=%d head=%d elem=%d queue=0\n' $i $((8192 + i / 32768)) $((i % 32768)) $((65536 + 64 * (i % 32768)))
+	done
+} >"$work/open.txt"
+h export sqlite "$work/open.txt" -o "$work/db/target"
+read_db "$work/db/target" "SELECT note FROM notes WHERE about = 'virtqueue'" >"$work/exported"
+h sql "$work/open.txt" "SELECT count(*) FROM virtqueue" -f json >"$work/out"
+grep -q "spans dropped because too many were open" "$work/exported" && grep -qF -- "$(cat "$work/exported")" "$work/out"
+result "spans that were never ended: what was dropped is a note" $? "$work/out"
+
 # ---- doc/sql.md ----
 
 awk '/^```sql/ { on = 1; next } /^```/ { if (on) print ";;"; on = 0 } on' "$top/doc/sql.md" >"$work/queries"
