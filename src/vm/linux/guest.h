@@ -11,7 +11,9 @@
 enum {
 	LINUX_BANNER_MAX = 256,
 	LINUX_RETRIES = 8, /* of a list that changed while it was read */
-	LINUX_READS_MAX = 32 << 20, /* of one report: 16 a task, 250 with its stack */
+	LINUX_READS_MAX = 32 << 20, /* of one report */
+	LINUX_READS_ALONE = 1 << 20, /* of these while nothing is found; 3 s */
+	LINUX_READS_TASK = 320, /* further ones for each task: it takes 16, 250 with its stack */
 };
 
 /* How the kernel was found, cheapest first. */
@@ -45,7 +47,7 @@ struct linux_guest {
 	char banner[LINUX_BANNER_MAX]; /* "Linux version ..." */
 	uint64_t page, page_at; /* the last page translated, and its address in the process */
 	uint64_t torn;		/* lists that changed while they were read, and were read again */
-	uint32_t nr_reads;	/* since linux_reads_begin() */
+	uint32_t nr_reads;	/* since linux_reads_begin(), of LINUX_READS_MAX */
 };
 
 /*
@@ -80,6 +82,10 @@ const char *linux_way_name(enum linux_way way);
  * read on nothing is mapped. linux_reads_end() returns err, or -E2BIG with the error message set if it came to that.
  */
 void linux_reads_begin(struct linux_guest *g);
+
+/* The same for a report whose reads are to find something: LINUX_READS_ALONE, and `nr` more for each call. */
+void linux_reads_begin_alone(struct linux_guest *g);
+void linux_reads_allow(struct linux_guest *g, uint32_t nr);
 int linux_reads_end(const struct linux_guest *g, int err);
 
 /* -EFAULT without an error message: not mapped. */

@@ -126,6 +126,7 @@ static int task_read(struct walk *w, uint64_t task)
 	parent = member_u64(g, task, l->parent);
 	t->ppid = parent ? (int32_t)member_u32(g, parent, l->tgid) : 0;
 	w->nr++;
+	linux_reads_allow(g, LINUX_READS_TASK);
 	return 0;
 }
 
@@ -159,7 +160,7 @@ int linux_tasks_read(struct linux_guest *g, const struct btf_types *types, struc
 		err = fail(-ENOENT, "the guest's kernel has no symbol init_task");
 	if (err)
 		return err;
-	linux_reads_begin(g);
+	linux_reads_begin_alone(g);
 	listed = linux_list_read(g, init + (uint64_t)w.l.tasks, LINUX_TASKS_MAX, &entry, &nr);
 	err = listed == -EAGAIN ? 0 : listed;
 	for (size_t i = 0; i < nr && !err; i++)
