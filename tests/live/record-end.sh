@@ -9,7 +9,7 @@ live_needs_root
 . "$ROOT/tests/live/record-lib.inc"
 live_needs_tools prlimit
 
-plan 32
+plan 35
 
 # by its duration, while the VM continues
 vmm_start 1000
@@ -17,6 +17,19 @@ vmm_go
 timeout 200 "$HOSTRACE" record -q --vm "$vmm" -d 300ms -o duration.hrt 2>record.err
 is $? 0 "the duration ends it" record.err
 is "$(ended duration.hrt)" duration "... and the file says so"
+vmm_end
+is $? 0 "... and the VM did all its work" vmm.err
+
+# by its duration, while what looks at the VM does not answer
+vmm_start 1000
+timeout 200 "$HOSTRACE" record -q --vm "$vmm" -d 100ms -o held.hrt 2>record.err &
+recorder_waiter=$!
+until pkill -STOP -f "stuck --vm $vmm -q" || ! kill -0 "$recorder_waiter" 2>/dev/null; do sleep .01; done
+wait "$recorder_waiter"
+is $? 0 "... also if the look at what stands still does not end" record.err
+is "$("$HOSTRACE" info held.hrt -f json | jq -r .result.stuck.error)" "hostrace stuck did not answer within 20 s" "... which the file says"
+pkill -KILL -f "stuck --vm $vmm -q"
+vmm_go
 vmm_end
 is $? 0 "... and the VM did all its work" vmm.err
 

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -23,6 +24,9 @@
 #include "output/stuck_kept.h"
 
 enum { ANSWER_MAX = 16 << 20, ERROR_BYTES = 256, STATUS_FOUND = 3, CHILD_NICE = 5 };
+
+/* A VMM whose memory is a file that nobody serves can hold up who reads it, even after SIGKILL. */
+enum { ANSWER_TRIES = 1000, STOP_TRIES = 100, TRY_NS = 20 * 1000 * 1000 };
 
 static void run_close(struct stuck_run *s)
 {
@@ -84,6 +88,17 @@ static json_t *answer_read(int fd)
 	return stuck_kept(answer) ?: stuck_kept_error("its answer cannot be read");
 }
 
+/* 0: it has not ended after so many tries. */
+static pid_t child_await(pid_t child, int *ret_status, unsigned int tries)
+{
+	const struct timespec pause = {.tv_nsec = TRY_NS};
+	pid_t pid;
+
+	while (!(pid = waitpid(child, ret_status, WNOHANG)) && --tries)
+		nanosleep(&pause, NULL);
+	return pid;
+}
+
 json_t *stuck_run_end(struct stuck_run *s, bool wait)
 {
 	json_t *kept;
@@ -92,11 +107,12 @@ json_t *stuck_run_end(struct stuck_run *s, bool wait)
 
 	if (s->pid <= 0)
 		return NULL;
-	while ((pid = waitpid(s->pid, &status, wait ? 0 : WNOHANG)) < 0 && errno == EINTR)
-		;
-	if (!pid)
+	pid = child_await(s->pid, &status, wait ? ANSWER_TRIES : 1);
+	if (!pid && !wait)
 		return NULL;
-	if (pid > 0 && WIFEXITED(status) &&
+	if (!pid)
+		kept = stuck_kept_error("hostrace stuck did not answer within 20 s");
+	else if (pid > 0 && WIFEXITED(status) &&
 	    (!WEXITSTATUS(status) || WEXITSTATUS(status) == STATUS_FOUND))
 		kept = answer_read(s->out);
 	else
@@ -111,7 +127,7 @@ void stuck_run_stop(struct stuck_run *s)
 {
 	if (s->pid <= 0)
 		return;
-	if (!kill(s->pid, SIGTERM))
-		waitpid(s->pid, NULL, 0);
+	if (!kill(s->pid, SIGTERM) && !child_await(s->pid, NULL, STOP_TRIES))
+		kill(s->pid, SIGKILL);
 	run_close(s);
 }

@@ -19,7 +19,7 @@ int stuck_run_start(struct stuck_run *s, pid_t vm);
 
 /*
  * stuck_kept() of its answer, with start_ns and end_ns, or the error; a new reference. NULL: it has not ended, and
- * shall not be waited for. Ends in any case within half a minute.
+ * shall not be waited for; after 20 s it is no longer.
  */
 json_t *stuck_run_end(struct stuck_run *s, bool wait);
 
