@@ -26,6 +26,9 @@ enum {
 
 static const char REUSE_PROGRAM[] = "reuse_fork";
 
+/* Ends of host_fault: only some kernels allow the first. */
+static const char FAULT_EXIT[] = "fx_host_fault", FAULT_END[] = "pe_host_fault";
+
 static void result_fill(struct probe_result *r, const struct target *t)
 {
 	r->plan = plan_of(&t->plan, r->event);
@@ -352,6 +355,10 @@ static int programs_load(struct collector *c, const struct collector_options *op
 		program_want(c, "pe_sched_holder", NULL);
 	if (c->wants[EV_sched_stack])
 		program_want(c, "pe_sched_stack", NULL);
+	if (c->wants[EV_host_fault]) {
+		program_want(c, FAULT_EXIT, NULL);
+		program_want(c, FAULT_END, NULL);
+	}
 	for (unsigned int i = 0; c->wants[EV_alloc_site] && heap_programs[i]; i++)
 		program_want(c, heap_programs[i], NULL);
 	if (!c->nr_programs && !c->follow) /* VMs that are followed may have some */
@@ -371,6 +378,19 @@ static int attach_samples(struct collector *c, const char *name, uint64_t hz)
 	return error ? fail(-ENOTSUP, "cannot load the sampling program: %s", error)
 		     : collector_sample(c, bpf_object__find_program_by_name(c->skel->obj, name),
 					hz);
+}
+
+static int attach_faults(struct collector *c)
+{
+	const char *error = program_error(program_find(c->programs, c->nr_programs, FAULT_END));
+	int err = error ? fail(-ENOTSUP, "cannot load the program at the end of faults: %s", error)
+			: collector_faults(c, bpf_object__find_program_by_name(c->skel->obj,
+									       FAULT_END));
+
+	if (err || program_error(program_find(c->programs, c->nr_programs, FAULT_EXIT)))
+		return err;
+	err = collector_link(c, bpf_object__find_program_by_name(c->skel->obj, FAULT_EXIT));
+	return err ? fail(err, "cannot attach to handle_mm_fault: %s", strerror(-err)) : 0;
 }
 
 /* Without it the recording still has what the holder does when it leaves the CPU, or the reason why not. */
@@ -424,6 +444,8 @@ int collector_attach(struct collector *c, const struct collector_options *opt)
 		err = attach_samples(c, "pe_sched_holder", HOLDER_HZ);
 	if (!err && c->wants[EV_sched_stack])
 		err = attach_samples(c, "pe_sched_stack", HOLDER_HZ);
+	if (!err && c->wants[EV_host_fault])
+		err = attach_faults(c);
 	if (err)
 		return err;
 	if (c->follow)

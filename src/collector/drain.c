@@ -15,42 +15,28 @@
 static int collector_lose(struct collector *c, unsigned int cpu, unsigned int type, uint64_t count,
 			  collector_sink *sink, void *arg);
 
-/*
- * A high resolution timer that also ticks while nothing of ours runs: on a CPU, not on a thread, so that vCPUs which
- * begin later are sampled too.
- */
-static int clock_open(unsigned int cpu, uint64_t hz)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.size = sizeof(attr),
-		.sample_period = 1000000000ull / hz,
-	};
-
-	return (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
-}
-
-int collector_sample(struct collector *c, struct bpf_program *prog, uint64_t hz)
+/* On each CPU, not on a thread, so that vCPUs which begin later are seen too. */
+static int perf_everywhere(struct collector *c, struct bpf_program *prog,
+			   struct perf_event_attr *attr, const char *what)
 {
 	unsigned int nr = 0;
 
 	for (unsigned int cpu = 0; cpu < c->nr_cpus; cpu++) {
-		int fd = clock_open(cpu, hz);
+		int fd = (int)syscall(SYS_perf_event_open, attr, -1, (int)cpu, -1,
+				      PERF_FLAG_FD_CLOEXEC);
 		struct bpf_link *link;
 		int err;
 
 		if (fd < 0 && errno == ENODEV) /* a CPU that is possible but not there */
 			continue;
 		if (fd < 0)
-			return fail(-errno, "cannot open the sampling clock of CPU %u: %s", cpu,
+			return fail(-errno, "cannot open the %s of CPU %u: %s", what, cpu,
 				    strerror(errno));
 		link = bpf_program__attach_perf_event(prog, fd);
 		err = link ? 0 : -errno;
 		if (err) {
 			close(fd);
-			return fail(err, "cannot attach the sampling program: %s",
-				    strerror(-err));
+			return fail(err, "cannot attach to the %s: %s", what, strerror(-err));
 		}
 		if (c->nr_links == LINKS_MAX) {
 			bpf_link__destroy(link);
@@ -59,9 +45,41 @@ int collector_sample(struct collector *c, struct bpf_program *prog, uint64_t hz)
 		c->links[c->nr_links++] = (struct probe_link){.link = link};
 		nr++;
 	}
-	debug("attach", "sampling %u CPUs at %llu Hz", nr,
-	      (unsigned long long)hz);
+	debug("attach", "%s on %u CPUs", what, nr);
 	return 0;
+}
+
+/* A high resolution timer that also ticks while nothing of ours runs. */
+int collector_sample(struct collector *c, struct bpf_program *prog, uint64_t hz)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.size = sizeof(attr),
+		.sample_period = 1000000000ull / hz,
+	};
+
+	return perf_everywhere(c, prog, &attr, "sampling clock");
+}
+
+/* Minor and major ones, which the kernel counts at their ends; the event of all faults is at their begins. */
+int collector_faults(struct collector *c, struct bpf_program *prog)
+{
+	static const uint64_t configs[] = {PERF_COUNT_SW_PAGE_FAULTS_MIN,
+					   PERF_COUNT_SW_PAGE_FAULTS_MAJ};
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(configs) / sizeof(*configs) && !err; i++) {
+		struct perf_event_attr attr = {
+			.type = PERF_TYPE_SOFTWARE,
+			.config = configs[i],
+			.size = sizeof(attr),
+			.sample_period = 1,
+		};
+
+		err = perf_everywhere(c, prog, &attr, "event of page faults");
+	}
+	return err;
 }
 
 /*

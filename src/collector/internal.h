@@ -222,6 +222,9 @@ void collector_heap_close(struct collector *c);
 /* sample.c: starts a sampling clock for this program. 0 or -errno with the error message set. */
 int collector_sample(struct collector *c, struct bpf_program *prog, uint64_t hz);
 
+/* Runs the program at the end of each page fault of the host that was resolved, of get_user_pages() none. */
+int collector_faults(struct collector *c, struct bpf_program *prog);
+
 /* ---- attach.c, links.c: user probes, by the kernel's own links where it has good ones, else by perf events ---- */
 
 /* Attaches this program at an offset of a file in one process, until the recording ends. 0 or -errno. */

@@ -44,6 +44,7 @@ static const struct kernel_form {
 	{"kvm_entry", "tp_kvm_entry_arm64", NULL, EXIT_ISA_ARM64},
 	{"kvm_run", "kp_kvm_run_arm64", NULL, EXIT_ISA_ARM64},
 	{"kvm_page_fault", "tp_kvm_page_fault", "tp_kvm_page_fault_formatted", 0},
+	{"host_fault", "fe_host_fault", "tp_host_fault", 0},
 };
 
 /* Further programs that an event needs. */
@@ -53,6 +54,10 @@ static const struct kernel_more {
 	{"host_io", "tp_host_io_submit", "block", "block_bio_queue"},
 	{"host_io", "tp_host_io_dispatch", "block", "block_rq_issue"},
 	{"host_io", "tp_host_io_request", "block", "block_rq_complete"},
+	{"host_fault", "tp_host_fault_rss", "kmem", "rss_stat"},
+	{"host_fault", "tp_host_fault_alloc", "kmem", "mm_page_alloc"},
+	{"host_fault", "tp_host_fault_cache", "filemap", "mm_filemap_add_to_page_cache"},
+	{"host_fault", "tp_host_fault_switch", "sched", "sched_switch"},
 };
 
 struct kernel_types {
@@ -179,6 +184,7 @@ static const struct {
 	{"kvm", "kvm", "exits, I/O, interrupts, clocks"},
 	{"sched", "scheduler", "threads on and off the CPU"},
 	{"raw_syscalls", "system calls", "those of the VM's threads"},
+	{"exceptions", "memory", "faults of guest RAM that the host resolves"},
 	{"block", "host disks", "the VM's requests to the host's block layer"},
 };
 

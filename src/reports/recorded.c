@@ -11,6 +11,7 @@
 static const struct report_ops *const recorded[] = {
 	&blame_report, &downtime_report, &interrupts_report, &leaks_report, &path_report,
 	&sched_report, &virtio_report,	 &heap_report,	     &syscalls_report, &boot_report,
+	&faults_report,
 	NULL,
 };
 

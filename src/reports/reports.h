@@ -4,6 +4,7 @@
 #define HOSTRACE_REPORTS_REPORTS_H
 
 #include "analyzers/blame/summary.h"
+#include "analyzers/faults/faults.h"
 #include "analyzers/profile/annotate.h"
 #include "analyzers/profile/host_profile.h"
 #include "output/boot_report.h"
@@ -77,6 +78,12 @@ struct heap_query {
 	bool mismatches;  /* what was freed with another function */
 };
 extern const struct report_ops heap_report;
+
+/* Faults of guest RAM. */
+struct faults_query {
+	enum faults_by by;
+};
+extern const struct report_ops faults_report;
 
 /* System calls of threads. */
 struct syscalls_query {

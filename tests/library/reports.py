@@ -32,6 +32,7 @@ mmio cases/mmio/trace.txt --exact
 msrs cases/msrs/trace.txt
 leaks cases/leak-devices/balloon.txt
 heap cases/heap/trace.txt --by function
+faults cases/faults/trace.txt --by vma
 syscalls cases/syscalls/trace.txt --by tid
 virtio cases/virtio-in-flight/trace.txt
 profile golden/v1.4-columns.hrt --host

@@ -179,6 +179,7 @@ rule "examples run" "$(
 	cp tests/cases/profile-host/kallsyms "$dir/guest.kallsyms"
 	cp tests/cases/text-perf-chains/frames.txt "$dir/perf.data"
 	cp tests/cases/heap/trace.txt "$dir/heap.hrt"
+	cp tests/cases/faults/trace.txt "$dir/faults.hrt"
 	cp tests/cases/syscalls/trace.txt "$dir/calls.hrt"
 	for name in boot boot1 boot2; do cp tests/cases/boot/trace.txt "$dir/$name.hrt"; done
 	cp tests/cases/guest-clock/host.hrt "$dir/vm.hrt"

@@ -4,7 +4,7 @@
  * which Debian has. Several vCPUs in threads whose names mislead, and memory in several slots that are mapped at
  * unrelated places of the process.
  *
- *   slotvmm [vcpus=N] [outb=N] [ram=FILE] [cr3=N] [secret] [strange] [close]
+ *   slotvmm [vcpus=N] [outb=N] [ram=FILE] [cr3=N] [secret] [strange] [close] [touch=KIND:N[:FILE]...]
  *
  * Each vCPU writes N bytes to port 0x2f0 and one to 0xf4.
  *   ram=FILE	the guest's RAM from address 0 on, in five slots, not run
@@ -12,6 +12,14 @@
  *   secret	64 KiB of RAM in memfd_secret(2), which other processes cannot read
  *   strange	slots over memory that is not mapped, that cannot be read, and over each other's pages
  *   close	the VM's descriptor is closed once the vCPUs exist
+ *   touch=KIND:N[:FILE]	vCPU 0 accesses the first byte of each of N pages of a slot, one after the other, in
+ *	long mode; then it does the outb. Slots lie at 1 GiB and every 128 MiB after it. Kinds:
+ *	anon, zero	writes, reads memory that nobody has touched
+ *	cached, cold	writes pages of a shared mapping of FILE that are in the page cache, reads some that are not
+ *	cow, fork	writes pages of a private mapping of FILE; memory that a child process shares
+ *	thp		writes each of N huge pages
+ *	swap		reads memory that was written and paged out
+ *	uffd		writes memory that another thread supplies, 2 ms after it was asked
  *
  * Prints "ready PID" and "vcpu INDEX TID" once the threads exist, waits for a line on stdin, runs the vCPUs, prints
  * "outb N", what KVM handed to it, waits for another line, and exits with 0 if that is what the guest did.
@@ -19,8 +27,10 @@
 #include <err.h>
 #include <fcntl.h>
 #include <linux/kvm.h>
+#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -28,6 +38,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -55,6 +66,33 @@ asm(".pushsection .rodata\n"
     "	hlt\n"
     "code_end:\n"
     ".code64\n"
+    ".popsection");
+
+/* rsi: what to touch (struct touched), the last one with no pages; then ecx outb as above. */
+extern const char touch_start[], touch_end[];
+asm(".pushsection .rodata\n"
+    "touch_start:\n"
+    "1:	movq	(%rsi), %rdi\n"
+    "	movq	8(%rsi), %rbx\n"
+    "	testq	%rbx, %rbx\n"
+    "	jz	5f\n"
+    "2:	cmpq	$0, 24(%rsi)\n"
+    "	jne	3f\n"
+    "	movb	(%rdi), %al\n"
+    "	jmp	4f\n"
+    "3:	movb	$1, (%rdi)\n"
+    "4:	addq	16(%rsi), %rdi\n"
+    "	decq	%rbx\n"
+    "	jnz	2b\n"
+    "	addq	$32, %rsi\n"
+    "	jmp	1b\n"
+    "5:	jecxz	6f\n"
+    "	outb	%al, %dx\n"
+    "	decl	%ecx\n"
+    "	jmp	5b\n"
+    "6:	outb	%al, $0xf4\n"
+    "	hlt\n"
+    "touch_end:\n"
     ".popsection");
 
 struct vcpu {
@@ -152,11 +190,194 @@ static void strange_add(void)
 	slot_add(STRANGE + 0x400000, twice, 4096);
 }
 
+/* ---- memory that is touched ---- */
+
+#define TOUCHED	 0x40000000u /* guest addresses */
+#define TABLES	 0xc0002000u /* in the code's slot: page tables, and what to touch */
+enum {
+	PAGE = 4096,
+	HUGE = 2 << 20,
+	TOUCHED_SLOT = 128 << 20,
+	TOUCHES_MAX = 12,
+	UFFD_DELAY_US = 2000,
+};
+
+struct touched {
+	uint64_t address, pages, step, write;
+};
+
+static struct touched touches[TOUCHES_MAX + 1];
+static unsigned int nr_touches;
+
+static char *anonymous(size_t size)
+{
+	char *memory = map(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	madvise(memory, size, MADV_NOHUGEPAGE);
+	return memory;
+}
+
+static char *huge(size_t size)
+{
+	char *room = map(size + HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory = (char *)(((uintptr_t)room + HUGE - 1) & ~(uintptr_t)(HUGE - 1));
+
+	if (madvise(memory, size, MADV_HUGEPAGE))
+		err(1, "MADV_HUGEPAGE");
+	return memory;
+}
+
+/* Its pages are written and in the page cache, or in none. */
+static char *file_map(const char *name, size_t size, int flags, bool cold)
+{
+	static const char page[PAGE] = "page";
+	int fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	char *memory;
+
+	for (size_t at = 0; at < size; at += PAGE)
+		if (pwrite(fd, page, PAGE, (off_t)at) != PAGE)
+			err(1, "%s", name);
+	if (fsync(fd) || (cold && posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED)))
+		err(1, "%s", name);
+	if (!cold) /* none of them is dropped: seen was one of 1,000 */
+		map(size, PROT_READ, MAP_SHARED | MAP_LOCKED | MAP_POPULATE, fd, 0);
+	memory = map(size, PROT_READ | PROT_WRITE, flags, fd, 0);
+	if (cold)
+		madvise(memory, size, MADV_RANDOM);
+	close(fd);
+	return memory;
+}
+
+static char *forked(size_t size)
+{
+	char *memory = anonymous(size);
+
+	memset(memory, 1, size);
+	if (!fork()) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+		_exit(0);
+	}
+	return memory;
+}
+
+static char *paged_out(size_t size)
+{
+	char *memory = anonymous(size);
+
+	memset(memory, 1, size);
+	if (madvise(memory, size, MADV_PAGEOUT))
+		err(1, "MADV_PAGEOUT");
+	return memory;
+}
+
+static void *uffd_serve(void *arg)
+{
+	int fd = (int)(intptr_t)arg;
+	struct uffd_msg msg;
+
+	while (read(fd, &msg, sizeof(msg)) == sizeof(msg)) {
+		struct uffdio_zeropage page = {
+			.range = {msg.arg.pagefault.address & ~(uint64_t)(PAGE - 1), PAGE}};
+
+		usleep(UFFD_DELAY_US);
+		if (ioctl(fd, UFFDIO_ZEROPAGE, &page))
+			err(1, "UFFDIO_ZEROPAGE");
+	}
+	return NULL;
+}
+
+static char *supplied(size_t size)
+{
+	char *memory = anonymous(size);
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	struct uffdio_api api = {.api = UFFD_API};
+	struct uffdio_register reg = {.range = {(uintptr_t)memory, size},
+				      .mode = UFFDIO_REGISTER_MODE_MISSING};
+	pthread_t thread;
+
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &reg))
+		err(1, "userfaultfd");
+	if (pthread_create(&thread, NULL, uffd_serve, (void *)(intptr_t)fd))
+		errx(1, "pthread_create");
+	return memory;
+}
+
+static char *backing(const char *kind, const char *file, size_t size)
+{
+	if (!strcmp(kind, "anon") || !strcmp(kind, "zero"))
+		return anonymous(size);
+	if (!strcmp(kind, "cached") || !strcmp(kind, "cold"))
+		return file_map(file, size, MAP_SHARED, *kind == 'c' && kind[1] == 'o');
+	if (!strcmp(kind, "cow"))
+		return file_map(file, size, MAP_PRIVATE, false);
+	if (!strcmp(kind, "fork"))
+		return forked(size);
+	if (!strcmp(kind, "thp"))
+		return huge(size);
+	if (!strcmp(kind, "swap"))
+		return paged_out(size);
+	if (!strcmp(kind, "uffd"))
+		return supplied(size);
+	errx(2, "what is '%s'?", kind);
+}
+
+/* KIND:N[:FILE] */
+static void touch_add(char *spec)
+{
+	char *kind = strtok(spec, ":"), *number = strtok(NULL, ":"), *file = strtok(NULL, "");
+	struct touched *t = &touches[nr_touches];
+	bool is_huge = kind && !strcmp(kind, "thp");
+	size_t size;
+
+	if (!number || nr_touches == TOUCHES_MAX)
+		errx(2, "up to %d KIND:N[:FILE]", TOUCHES_MAX);
+	t->step = is_huge ? HUGE : PAGE;
+	t->pages = strtoul(number, NULL, 0);
+	t->write = strcmp(kind, "zero") && strcmp(kind, "cold") && strcmp(kind, "swap");
+	t->address = TOUCHED + (uint64_t)nr_touches++ * TOUCHED_SLOT;
+	size = t->pages * t->step;
+	if (!size || size > TOUCHED_SLOT)
+		errx(2, "up to %d bytes", TOUCHED_SLOT);
+	slot_add(t->address, backing(kind, file ? file : "touched", size), size);
+}
+
+/* Long mode, the first 4 GiB one to one by pages of 2 MiB, accessed and dirty. memory: of the code's slot. */
+static void tables_make(char *memory)
+{
+	uint64_t *root = (uint64_t *)(memory + (TABLES - CODE)), *upper = root + 512;
+
+	root[0] = TABLES + PAGE + 0x27;
+	for (unsigned int i = 0; i < 4; i++)
+		upper[i] = TABLES + (2 + i) * PAGE + 0x27;
+	for (uint64_t i = 0; i < 4 * 512; i++)
+		upper[512 + i] = i * HUGE + 0xe7;
+	memcpy(root + 6 * 512, touches, sizeof(touches));
+}
+
+static void long_mode_set(struct kvm_sregs *sregs)
+{
+	struct kvm_segment code = {.limit = UINT32_MAX, .selector = 8, .type = 11, .present = 1,
+				   .s = 1, .l = 1, .g = 1},
+			   data = {.limit = UINT32_MAX, .selector = 16, .type = 3, .present = 1,
+				   .s = 1, .db = 1, .g = 1};
+
+	sregs->cs = code;
+	sregs->ds = sregs->es = sregs->fs = sregs->gs = sregs->ss = data;
+	sregs->cr3 = TABLES;
+	sregs->cr0 = 0x80010033; /* PG, WP, NE, ET, MP, PE */
+	sregs->cr4 = 0x20;	 /* PAE */
+	sregs->efer = 0x500;	 /* LMA, LME */
+}
+
 static void code_add(void)
 {
 	char *memory = map(CODE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	memcpy(memory, code_start, (size_t)(code_end - code_start));
+	memcpy(memory + PAGE, touch_start, (size_t)(touch_end - touch_start));
+	if (nr_touches)
+		tables_make(memory);
 	slot_add(CODE, memory, CODE_BYTES);
 }
 
@@ -183,6 +404,11 @@ static void vcpu_make(unsigned int index)
 		sregs.cr0 = 0x80000001; /* PG, PE */
 		sregs.cr4 = 0x20;	/* PAE */
 		sregs.efer = 0x500;	/* LMA, LME */
+	}
+	if (!index && nr_touches) {
+		long_mode_set(&sregs);
+		regs.rip = CODE + PAGE;
+		regs.rsi = TABLES + 6 * PAGE;
 	}
 	if (ioctl(v->fd, KVM_SET_SREGS, &sregs) < 0 || ioctl(v->fd, KVM_SET_REGS, &regs) < 0)
 		err(1, "KVM_SET_REGS");
@@ -267,6 +493,8 @@ int main(int argc, char **argv)
 			strange_add();
 		else if (!strncmp(argv[i], "ram=", 4))
 			ram_add(argv[i] + 4);
+		else if (!strncmp(argv[i], "touch=", 6))
+			touch_add(argv[i] + 6);
 		else if (!number_parse(argv[i], "vcpus=", &nr_vcpus) &&
 			 !number_parse(argv[i], "outb=", &outb) &&
 			 !number_parse(argv[i], "cr3=", &cr3) && strcmp(argv[i], "close"))

@@ -32,6 +32,7 @@ list cases/export/trace.txt
 exits golden/v1.4-columns.hrt --by vcpu
 blame cases/blame-causes/trace.txt
 sched cases/sched/trace.txt --by task
+faults cases/faults/trace.txt --by vma
 syscalls cases/syscalls/trace.txt --by tid
 interrupts cases/interrupts/trace.txt
 downtime cases/downtime/trace.txt

@@ -89,6 +89,14 @@ def threads_ready(n):
         yield switch(3000000 + 2 * i, 99, 100 + i, 0, tid=100 + i, cpu=i % 8)
 
 
+@dimension(16000)
+def files_with_faults(n):
+    """Each mapping has a fault."""
+    for i in range(n):
+        yield event(1000000 + 2 * i, "host_fault", cpu=i % 8, tid=100, ns=1000 + i % 700, gpa=4096 * i, slot=i % 500,
+                    seen=0x1014, inode=i + 1, file=f"f{i}")
+
+
 @dimension(1600)
 def threads_in_calls(n):
     """Each begins a system call, all wait in it at once, and return in the other order."""

@@ -16,6 +16,7 @@
 #include "output/downtime_report.h"
 #include "output/element_report.h"
 #include "output/event_formats.h"
+#include "output/faults_report.h"
 #include "output/heap_report.h"
 #include "output/interrupt_report.h"
 #include "output/path_report.h"
@@ -48,6 +49,10 @@ static const struct table_def *const tables[] = {
 	&heap_mismatches_table,
 	&syscalls_table,
 	&syscalls_threads_table,
+	&faults_table,
+	&faults_vcpu_table,
+	&faults_slot_table,
+	&faults_vma_table,
 	&diff_table,
 	&baseline_table,
 	&summary_table,

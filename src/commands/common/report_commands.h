@@ -21,6 +21,7 @@
 	COMMAND(leaks) \
 	COMMAND(heap) \
 	COMMAND(syscalls) \
+	COMMAND(faults) \
 	COMMAND(virtio) \
 	COMMAND(profile) \
 	COMMAND(sync) \

@@ -43,7 +43,7 @@ const struct option_row record_own_options[] = {
 	{'e', "events",   OPT_TEXT,     &record_opt.events,       "LIST",     "event sets (default, kvm, sched, qemu, irq, inside, all, ...), names and globs; any tracepoint of the kernel as SUBSYSTEM:EVENT; 'kprobe:FUNCTION [[NAME=]ARG ...]', kretprobe, fentry, fexit, uprobe:PATH:FUNCTION, uretprobe, usdt:PATH:PROVIDER:NAME; -NAME excludes"},
 	{0,   "filter",   OPT_TEXT,     &record_opt.filter,       "CONDITION", "with SUBSYSTEM:EVENT or a probe: record only the events that the condition on their fields holds for, such as 'ret < 0' (doc/filters.md)"},
 	{0,   "host",     OPT_FLAG,     &record_opt.host,         NULL,         "with SUBSYSTEM:EVENT or a probe: also in threads that belong to no VM"},
-	{0,   "for",      OPT_TEXT,     &record_opt.analyzers,    "REPORT,...", "only the events that these need: blame, boot, diagnose, downtime, exits, heap, interrupts, leaks, msrs, ports, requests, sched, syscalls, timeline, virtio, or an analyzer of 'hostrace summary'"},
+	{0,   "for",      OPT_TEXT,     &record_opt.analyzers,    "REPORT,...", "only the events that these need: blame, boot, diagnose, downtime, exits, faults, heap, interrupts, leaks, msrs, ports, requests, sched, syscalls, timeline, virtio, or an analyzer of 'hostrace summary'"},
 	{0,   "exact",    OPT_FLAG,     &record_opt.exact,        NULL,         "with --for blame: also probe each lock and unlock of QEMU's global mutex (expensive)"},
 	{0,   "buffer",   OPT_SIZE,     &record_opt.buffer_bytes, "SIZE",     "buffer size per CPU (default 8M, at most 64M in total)"},
 	{0,   "ring",     OPT_SIZE,     &record_opt.ring_bytes,   "SIZE",     "flight recorder: keep only the newest SIZE; SIGUSR1 writes them to NAME-1.hrt, ..."},

@@ -57,10 +57,10 @@ static const struct event_set sets[] = {
 	{"all", GLOBS("*")},
 };
 
-/* Two probes for each allocation, or two events for each system call: not without being named. */
+/* Probes for each allocation, system call, or page that the host allocates: not without being named. */
 static bool is_flood(const char *name, const char *glob)
 {
-	static const char *const prefixes[] = {"alloc_", "syscall_"};
+	static const char *const prefixes[] = {"alloc_", "syscall_", "host_fault"};
 
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
 		if (!strncmp(name, prefixes[i], strlen(prefixes[i])) &&
@@ -247,6 +247,7 @@ static const char *report_of(const uint64_t count[EV_LIMIT])
 		{EV_kvm_pio, "ports"},
 		{EV_kvm_msr, "msrs"},
 		{EV_syscall_enter, "syscalls"},
+		{EV_host_fault, "faults"},
 	};
 
 	for (size_t i = 0; i < sizeof(first) / sizeof(*first); i++)

@@ -10,7 +10,7 @@
 #include "commands/live/record.h"
 #include "output/stuck_kept.h"
 
-static bool unwanted;
+static bool unwanted, faults_wanted;
 
 /* clang-format off */
 const struct option_row record_stuck_options[] = {
@@ -24,6 +24,12 @@ static void stuck_fail(struct recording *r, const char *why)
 	r->stuck_kept = stuck_kept_error(why);
 }
 
+static int stuck_choose(struct collector_options *c)
+{
+	faults_wanted = c->wants[EV_host_fault];
+	return 0;
+}
+
 /* It takes as long as to attach probes. That it cannot be done is no error of the recording. */
 static int stuck_begin(struct recording *r)
 {
@@ -31,6 +37,8 @@ static int stuck_begin(struct recording *r)
 		return 0; /* it is not a VM yet */
 	if (unwanted)
 		stuck_fail(r, "--no-stuck");
+	else if (faults_wanted)
+		stuck_fail(r, "it reads guest memory, which makes faults (host_fault is recorded)");
 	else if (r->nr_vms != 1)
 		stuck_fail(r, "several VMs are recorded");
 	else if (stuck_run_start(&r->stuck, r->vms[0].pid))
@@ -83,7 +91,7 @@ static void stuck_summary(struct recording *r)
 		command_note("%zu finding%s of what stood still when the recording started; "
 			     "'hostrace info' prints %s",
 			     nr, nr == 1 ? "" : "s", nr == 1 ? "it" : "them");
-	else if (*error && !unwanted && r->nr_vms == 1)
+	else if (*error && !unwanted && !faults_wanted && r->nr_vms == 1)
 		command_note("what stood still at the start is not recorded: %s", error);
 }
 
@@ -95,6 +103,7 @@ static void stuck_close(struct recording *r)
 }
 
 const struct record_part record_stuck_part = {
+	.choose = stuck_choose,
 	.begin = stuck_begin,
 	.round = stuck_round,
 	.stop = stuck_stop,

@@ -119,7 +119,7 @@ static void record_symbols_child(const struct vm *vm, const char *path, int repo
 
 static int record_symbols_choose(struct collector_options *c)
 {
-	(void)c;
+	unwanted |= c->wants[EV_host_fault] && !wanted; /* reading guest memory makes faults */
 	return wanted && unwanted ? fail_usage(-EINVAL, "--guest-symbols contradicts "
 							"--no-guest-symbols")
 				  : 0;
