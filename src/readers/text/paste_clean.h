@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What programs do to a line: paste_clean.c removes it, paste_prefix.c finds what was put before it, paste_marks.c the
- * marks at its ends.
+ * What programs do to a line: paste_clean.c removes it, paste_prefix.c and paste_layers.c find what was put before it,
+ * paste_marks.c the marks at its ends.
  */
 #ifndef HOSTRACE_PASTE_CLEAN_H
 #define HOSTRACE_PASTE_CLEAN_H
@@ -29,6 +29,17 @@ bool paste_is_odd(const char *s, const char *end);
 
 /* The end of one prefix at s; NULL: there is none. has_parts: the text has files' names that are no prefixes. */
 const char *paste_prefix_skip(const char *s, bool has_parts);
+
+/*
+ * All prefixes of the line at s: where the n-th ends is layer[n], and layer[0] is s. Returns their number. The text
+ * of an object of JSON is unescaped, which may move *end.
+ */
+enum { PASTE_LAYERS_MAX = 8 };
+unsigned int paste_layers_find(const char *layer[static PASTE_LAYERS_MAX + 1], char *s, char **end,
+			       bool has_parts);
+
+/* The line at s without its first `nr` prefixes, and without what they enclose it with. */
+char *paste_layers_strip(const char *const *layer, unsigned int nr, char *s, char **end);
 
 /* Is the prefix the date that a log has before each line? */
 bool paste_prefix_is_date(const char *s);

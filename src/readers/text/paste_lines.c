@@ -17,74 +17,13 @@ static void source_keep(struct physical *x, struct text_slice source)
 		 source.len ? source.at : "");
 }
 
-/* Cuts what follows the text of an object of JSON off. */
-static void json_cut(struct physical *x, const char *line)
-{
-	struct paste_json json;
-
-	if (*line == '{' && paste_json_parse(line, x->end, &json) && x->at >= json.text.at &&
-	    x->at <= json.text.at + json.text.len)
-		paste_line_cut(x, x->at + (json.text.at + json.text.len - x->at));
-}
-
-/* What the escape sequence at s stands for, and its length; 0: it stays, as that of a quote, which ends the string. */
-static unsigned int escape_parse(const char *s, const char *end, char *ret)
-{
-	unsigned int code;
-
-	if (*s != '\\' || end - s < 2)
-		return 0;
-	*ret = s[1] == 't' ? ' ' : s[1];
-	if (s[1] == 't' || s[1] == '/')
-		return 2;
-	if (s[1] != 'u' || end - s < 6 || sscanf(s + 2, "%4x", &code) != 1 || code < ' ' ||
-	    code > '~' || code == '"' || code == '\\')
-		return 0;
-	*ret = (char)code;
-	return 6;
-}
-
-/* "\u003cidle\u003e-0 ...\n" in an object of JSON at `line`, as Docker writes it, is "<idle>-0 ..." */
-static void json_unescape(struct physical *x, char *line)
-{
-	struct paste_json json;
-	char *to, *end;
-
-	if (*line != '{' || !paste_json_parse(line, x->end, &json))
-		return;
-	to = line + (json.text.at - line);
-	end = to + json.text.len;
-	for (const char *s = to; s < end; to++) {
-		char c = *s;
-		unsigned int len = escape_parse(s, end, &c);
-
-		*to = len ? c : *s;
-		s += len ? len : 1;
-	}
-	while (to - json.text.at >= 2 && to[-2] == '\\' && strchr("nr", to[-1]))
-		to -= 2;
-	memmove(to, end, (size_t)(x->end - end));
-	x->end -= end - to;
-	*x->end = '\n';
-	memset(x->end + 1, 0, TEXT_LINE_SLACK);
-}
-
 /* Sets x->at behind those prefixes after which the line is best understood; if it is not, behind those of an event. */
 static void prefixes_strip(struct paste *p, struct physical *x)
 {
-	const char *layer[PASTE_LAYERS_MAX + 1] = {x->at};
-	unsigned int nr = 0, best = 0, same = 0;
+	const char *layer[PASTE_LAYERS_MAX + 1];
+	unsigned int nr = paste_layers_find(layer, x->at, &x->end, p->has_parts), best = 0,
+		     same = 0;
 
-	while (nr < PASTE_LAYERS_MAX) {
-		const char *s = layer[nr], *next;
-
-		s += strspn(s, " \t");
-		json_unescape(x, x->at + (s - x->at));
-		next = s < x->end ? paste_prefix_skip(s, p->has_parts) : NULL;
-		if (!next || next >= x->end)
-			break;
-		layer[++nr] = next;
-	}
 	while (same < nr && same < p->layers && paste_prefix_kind(layer[same]) == p->layer[same])
 		same++;
 	paste_tabs_replace(x->at, x->end);
@@ -113,9 +52,7 @@ static void prefixes_strip(struct paste *p, struct physical *x)
 		p->layer[i] = paste_prefix_kind(layer[i]);
 	if (x->class >= PASTE_TIMELESS)
 		source_keep(x, paste_prefix_source(layer, best, x->class == PASTE_EVENT));
-	x->at += layer[best] - x->at;
-	for (unsigned int i = 0; i < best; i++)
-		json_cut(x, layer[i] + strspn(layer[i], " \t"));
+	x->at = paste_layers_strip(layer, best, x->at, &x->end);
 }
 
 /* Removes what is before the event, and no prefix that is known. A string of JSON or Ruby ends where it is closed. */

@@ -66,11 +66,22 @@ static const char *date_skip(const char *s)
 	return p && p - s == 10 ? p : time; /* ts %s */
 }
 
+/* "00O ", "01E+" of GitLab's jobs: the stream, and whether the line goes on from the one before */
+static const char *job_stream_skip(const char *s)
+{
+	return isxdigit((unsigned char)s[0]) && isxdigit((unsigned char)s[1]) &&
+			       (s[2] == 'O' || s[2] == 'E') && (s[3] == ' ' || s[3] == '+')
+		       ? s + 4
+		       : NULL;
+}
+
 /* "host kernel:", "host prog[123]:", "stdout F" of containers: what follows the date. */
 static const char *source_skip(const char *s)
 {
 	const char *p = s;
 
+	if (job_stream_skip(s))
+		return job_stream_skip(s);
 	if (!strncmp(s, "std", 3) && (!strncmp(s + 3, "out F ", 6) || !strncmp(s + 3, "err F ", 6)))
 		return s + 8;
 	for (int word = 0; word < 2; word++) {
@@ -156,7 +167,7 @@ static const char *dated_skip(const char *s, struct text_slice *source)
 		end = NULL;
 	if (!end)
 		return known && !bracket ? zone : date;
-	if (strncmp(begin, "std", 3) != 0)
+	if (strncmp(begin, "std", 3) != 0 && !job_stream_skip(begin))
 		*source = (struct text_slice){begin, (uint32_t)(end - begin)};
 	return end;
 }
@@ -171,11 +182,19 @@ static const char *head_skip(const char *s, struct text_slice *source)
 	return p > s ? p : NULL;
 }
 
-/* A thread's name, "252812@1721976657.700972:" or a date: no column of numbers. */
+/* A thread's name, "252812@1721976657.700972:", a date, or an object of JSON: no column of numbers. */
 static bool begins_event(const char *s)
 {
-	return isalpha((unsigned char)*s) || *s == '<' || *number_skip(s) == '@' ||
-	       pattern_skip(s, "dddd-dd-dd");
+	return isalpha((unsigned char)*s) || *s == '<' || !strncmp(s, "{\"", 2) ||
+	       *number_skip(s) == '@' || pattern_skip(s, "dddd-dd-dd");
+}
+
+/* "4512 kvm_exit:" of sort | uniq -c */
+static bool begins_count(const char *s)
+{
+	const char *p = number_skip(s);
+
+	return p > s && *p == ' ' && isalpha((unsigned char)*text_skip_blanks(p));
 }
 
 /* "12:" and "12-" of grep -n, "12 " of cat -n with its tab or, copied from a terminal, blanks; "12. " of a list. */
@@ -187,7 +206,8 @@ static const char *line_number_skip(const char *s)
 		return NULL;
 	if ((*p == '.' || *p == ')') && p[1] == ' ')
 		return p + 1;
-	if (*p == ' ' && p[1] == ' ' && begins_event(text_skip_blanks(p)))
+	if (*p == ' ' && p[1] == ' ' &&
+	    (begins_event(text_skip_blanks(p)) || begins_count(text_skip_blanks(p))))
 		return p + 1;
 	return *p == '\t' || *p == ':' || *p == '-' ? p + 1 : NULL;
 }
@@ -197,7 +217,7 @@ static const char *context_skip(const char *s, const char *end)
 {
 	for (const char *p = end; p > s; p--)
 		if (p[-1] == '-' && ((text_is_digit(*p) && strchr("-@", number_skip(p)[0])) ||
-				     (p == end && *p == ' ')))
+				     (p == end && (*p == ' ' || *p == '{'))))
 			return p;
 	return NULL;
 }
@@ -212,7 +232,7 @@ static const char *file_skip(const char *s)
 		is_file |= *p == '.' || *p == '/';
 		letters |= isalpha((unsigned char)*p);
 	}
-	if (p > s && (*p == ' ' || *p == '@') && is_file && letters)
+	if (p > s && (*p == ' ' || *p == '@' || *p == '{') && is_file && letters)
 		return context_skip(s, p);
 	if (p == s || *p != ':')
 		return NULL;
@@ -257,7 +277,7 @@ static const char *mark_skip(const char *s)
 	while (isupper((unsigned char)*p) && p - s < 3)
 		p++;
 	p = *p == '>' ? p : s;
-	if (p == s && *p == '+' && (isalnum((unsigned char)p[1]) || p[1] == '<'))
+	if (p == s && *p == '+' && (isalnum((unsigned char)p[1]) || p[1] == '<' || p[1] == '@'))
 		return p + 1;
 	if (*p == '-' && text_is_digit(p[1]) &&
 	    (number_skip(p + 1)[0] == '@' || pattern_skip(p + 1, "dddd-dd-ddT")))

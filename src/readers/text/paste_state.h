@@ -5,12 +5,12 @@
 
 #include "readers/text/lines.h"
 #include "readers/text/paste.h"
+#include "readers/text/paste_clean.h"
 #include "readers/text/paste_printable.h"
 #include "readers/text/paste_sources.h"
 
 enum {
 	PASTE_AHEAD = 3,      /* lines that are read before it is decided what the current one is */
-	PASTE_LAYERS_MAX = 8, /* prefixes in front of each other */
 	PASTE_TRIMMED_MAX = 1, /* blanks that are missing at the ends of lines of one width */
 	PASTE_HALVES = 256,    /* kinds of records that lack fields */
 };

@@ -11,9 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/hash.h"
 #include "event/exit_reason.h"
 #include "readers/text/lines.h"
+#include "readers/text/paste_clean.h"
 #include "readers/text/text_line.h"
 #include "readers/text/tool_line.h"
 
@@ -129,7 +131,7 @@ static bool text_counted_parse(const char *s, const char *end, struct text_count
 struct counted_look {
 	uint64_t nr, last;
 	bool is_of_perf; /* the last: a thread, and the event with its system and all of its text */
-	bool by_one, ascends, repeats, small, is_trace;
+	bool by_one, ascends, repeats, small;
 	bool are_periods; /* of perf script -F event,trace,period, which has a column for them */
 	struct hash_table texts, numbers;
 };
@@ -138,17 +140,15 @@ struct counted_seen {
 	uint64_t key;
 };
 
-static void counted_look_at(struct counted_look *c, const char *s, const char *end)
+/* False: the line is no count. */
+static bool counted_look_at(struct counted_look *c, const char *s, const char *end)
 {
-	struct text_line l = {.layout = TEXT_FTRACE};
 	struct text_counted now;
 	uint64_t hash;
 	size_t blanks = strspn(s, " ");
 
-	if (!text_counted_parse(s, end, &now)) {
-		c->is_trace |= text_line_parse(&l, s, end) == TEXT_EVENT;
-		return;
-	}
+	if (!text_counted_parse(s, end, &now))
+		return false;
 	hash = hash_keyed_bytes(now.line, strcspn(now.line, "\n"));
 	c->repeats |= hash_find_u64(&c->texts, hash) != NULL;
 	hash_add_u64(&c->texts, hash, NULL);
@@ -163,28 +163,82 @@ static void counted_look_at(struct counted_look *c, const char *s, const char *e
 		now.event.system.len && blanks + strspn(s + blanks, "0123456789") == PERIOD_WIDTH;
 	c->last = now.count;
 	c->nr++;
+	return true;
+}
+
+static bool counted_look_decide(const struct counted_look *c)
+{
+	bool are_threads = !c->small && c->nr > 1 && c->numbers.nr * 2 <= c->nr;
+
+	if (are_threads || c->are_periods || !c->nr ||
+	    (c->by_one && (c->nr > 1 || c->last == 1)) || (c->nr == 1 && c->is_of_perf))
+		return false;
+	return !c->repeats || !c->ascends;
+}
+
+/* Looks at a line, which is changed, behind each of its prefixes. Returns whether it is an event of a trace. */
+static bool counted_layers_look(struct counted_look *c, char *s, char *end)
+{
+	const char *layer[PASTE_LAYERS_MAX + 1];
+	unsigned int nr;
+	bool counted = false, timed = false, timeless = false;
+
+	end = paste_clean(s, end);
+	*end = '\n';
+	memset(end + 1, 0, TEXT_LINE_SLACK);
+	nr = paste_layers_find(layer, s, &end, false);
+	/* the text of an object of JSON may end before a prefix that was found behind it */
+	for (unsigned int i = 0; i <= nr && layer[i] <= end; i++) {
+		const char *at = paste_layers_strip(layer, i, s, &end);
+		struct text_line l = {.layout = TEXT_FTRACE};
+		bool is_event = text_line_parse(&l, at, end) == TEXT_EVENT;
+
+		counted |= counted_look_at(&c[i], at, end);
+		timed |= is_event && !l.timeless && !l.is_date;
+		timeless |= is_event && !i;
+	}
+	return timed || (timeless && !counted); /* an event's prefix may be its count */
+}
+
+static bool counted_text_look(struct counted_look *c, const char *head, size_t len)
+{
+	char *copy = text_copy(head, len),
+	     *line = calloc(1, TEXT_LINE_MAX + TEXT_LINE_SLACK + 1), *end;
+	bool is_trace = !copy || !line;
+
+	for (char *s = copy; !is_trace && (end = memchr(s, '\n', len - (size_t)(s - copy)));
+	     s = end + 1) {
+		size_t bytes = end - s < TEXT_LINE_MAX ? (size_t)(end - s) : TEXT_LINE_MAX;
+
+		memcpy(line, s, bytes);
+		line[bytes] = '\n';
+		memset(line + bytes + 1, 0, TEXT_LINE_SLACK);
+		is_trace = counted_layers_look(c, line, line + bytes);
+	}
+	free(copy);
+	free(line);
+	return !is_trace;
 }
 
 bool text_is_counted(const char *head, size_t len)
 {
-	struct counted_look c = {.by_one = true, .ascends = true, .are_periods = true};
-	char *copy = text_copy(head, len), *end;
-	bool are_threads;
+	struct counted_look c[PASTE_LAYERS_MAX + 1];
+	bool counted = false, may_be;
 
-	if (!copy)
-		return false;
-	c.texts = c.numbers = HASH_TABLE(struct counted_seen, 1, COUNTED_TEXTS_MAX);
-	for (char *s = copy; !c.is_trace && (end = memchr(s, '\n', len - (size_t)(s - copy)));
-	     s = end + 1)
-		counted_look_at(&c, s, end);
-	free(copy);
-	are_threads = !c.small && c.nr > 1 && c.numbers.nr * 2 <= c.nr;
-	hash_deinit(&c.texts);
-	hash_deinit(&c.numbers);
-	if (c.is_trace || are_threads || c.are_periods || !c.nr ||
-	    (c.by_one && (c.nr > 1 || c.last == 1)) || (c.nr == 1 && c.is_of_perf))
-		return false;
-	return !c.repeats || !c.ascends;
+	for (unsigned int i = 0; i <= PASTE_LAYERS_MAX; i++)
+		c[i] = (struct counted_look){
+			.by_one = true,
+			.ascends = true,
+			.are_periods = true,
+			.texts = HASH_TABLE(struct counted_seen, 1, COUNTED_TEXTS_MAX),
+			.numbers = HASH_TABLE(struct counted_seen, 1, COUNTED_TEXTS_MAX)};
+	may_be = counted_text_look(c, head, len);
+	for (unsigned int i = 0; i <= PASTE_LAYERS_MAX; i++) {
+		counted |= counted_look_decide(&c[i]);
+		hash_deinit(&c[i].texts);
+		hash_deinit(&c[i].numbers);
+	}
+	return counted && may_be;
 }
 
 enum { TOOL_REASON_MAX = 40 };
