@@ -192,12 +192,19 @@ void exit_reason_arm64_named(const char *name, size_t len, uint32_t *ret_isa, ui
 	*ret_reason = exit_reason_named(name, len);
 }
 
+/* Most names differ in the first letter, in whatever case it is. */
+static bool may_be_equal(const char *a, const char *b)
+{
+	return !((*a ^ *b) & ~0x20);
+}
+
 static bool reason_table_find(const struct number_name *table, size_t nr, const char *name,
 			      size_t len, int (*compare)(const char *a, const char *b, size_t n),
 			      uint32_t *ret)
 {
 	for (size_t i = 0; i < nr; i++)
-		if (strlen(table[i].name) == len && !compare(table[i].name, name, len)) {
+		if (may_be_equal(table[i].name, name) && !compare(table[i].name, name, len) &&
+		    !table[i].name[len]) {
 			*ret = table[i].number;
 			return true;
 		}
@@ -315,7 +322,8 @@ const char *exit_reason_synonyms(const char *name)
 
 static bool knows(const struct number_name *table, size_t nr, const char *name)
 {
-	return array_any(nr, i, !strcasecmp(table[i].name, name));
+	return array_any(nr, i,
+			 may_be_equal(table[i].name, name) && !strcasecmp(table[i].name, name));
 }
 
 bool exit_reason_known(const char *name)

@@ -145,7 +145,7 @@ static const struct kernel_text texts[] = {
 
 static bool is(const char *name, const char *s, size_t len)
 {
-	return strlen(name) == len && !memcmp(name, s, len);
+	return len && *name == *s && !strncmp(name, s, len) && !name[len];
 }
 
 static const char *newer_name(const char *name, size_t len)

@@ -50,6 +50,7 @@ static uint32_t month_of(const char *s)
 /* What the words before the clock are. */
 struct date_look {
 	unsigned int letters, numbers; /* words */
+	const char *letter[2];	       /* ... those of letters */
 	bool whole;		       /* "12.03.2026", "2026-03-12" */
 };
 
@@ -113,18 +114,27 @@ static const char *number_word(const char *s, struct date_words *d, struct date_
 	return !look->whole && number_add(d, look, value, is_month) ? p + (*p == '.') : NULL;
 }
 
-static const char *letter_word(const char *s, struct date_words *d, struct date_look *look)
+static const char *letter_word(const char *s, struct date_look *look)
 {
 	const char *p = s;
 	bool ascii = true;
-	uint32_t month = month_of(s);
 
 	for (; is_letter(*p); p++)
 		ascii &= isalpha((unsigned char)*p) != 0;
-	d->month = month ? month : d->month;
-	if (p == s || p - s > (ascii ? LETTERS_MAX : BYTES_MAX) || ++look->letters > 2)
+	if (p == s || p - s > (ascii ? LETTERS_MAX : BYTES_MAX) || look->letters == 2)
 		return NULL;
+	look->letter[look->letters++] = s;
 	return p + (*p == '.');
+}
+
+/* Of the words of letters, once a clock is behind them: most texts have none. */
+static void month_find(const struct date_look *look, struct date_words *d)
+{
+	for (unsigned int i = 0; i < look->letters; i++) {
+		uint32_t month = month_of(look->letter[i]);
+
+		d->month = month ? month : d->month;
+	}
 }
 
 static const char *digits_skip(const char *s, unsigned int most)
@@ -193,7 +203,7 @@ const char *date_words_parse(const char *s, struct date_words *ret)
 	const char *p = s, *end = NULL;
 
 	for (unsigned int nr = 0; nr <= WORDS_MAX && !(end = clock_skip(p, &d)); nr++) {
-		p = text_is_digit(*p) ? number_word(p, &d, &look) : letter_word(p, &d, &look);
+		p = text_is_digit(*p) ? number_word(p, &d, &look) : letter_word(p, &look);
 		if (!p)
 			return NULL;
 		p += *p == ',';
@@ -203,6 +213,7 @@ const char *date_words_parse(const char *s, struct date_words *ret)
 	}
 	if (!end)
 		return NULL;
+	month_find(&look, &d);
 	end = half_skip(end, &d);
 	/* "timeout 22 10:11:12:" has a thread's name and number, and "10:11" a word after it */
 	if ((!look.whole && (!d.day || !look.letters) && !d.month && !(p == s && d.has_half)) ||

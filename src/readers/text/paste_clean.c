@@ -112,6 +112,8 @@ static const char *fence_skip(const char *s, const char *end)
 					     "<br>",	"<br/>",  "<br />"};
 	const char *close;
 
+	if (s == end || !strchr("`~{<[", *s))
+		return s;
 	for (size_t i = 0; i < sizeof(fences) / sizeof(*fences); i++) {
 		size_t len = strlen(fences[i]);
 
