@@ -24,7 +24,7 @@
 enum {
 	MAPS_MAX = 32,
 	MAP_NAME_BYTES = 64,
-	VMX_LAST = 77,
+	VMX_LAST = 77, ENTRY_FAILED = 1u << 31, /* a flag of a reason (SDM vol. 3, 25.9.1) */
 	PARTS_MAX = 4,
 	BESIDE_ROWS_MAX = 512 /* whose keys are compared, each with each */
 };
@@ -243,7 +243,7 @@ static bool part_judge(struct map *m, struct maps *maps, const struct tool_row *
 		if (!k.is_number)
 			continue;
 		any = true;
-		m->large |= k.number > VMX_LAST;
+		m->large |= (k.number & ~ENTRY_FAILED) > VMX_LAST;
 		for (unsigned int a = 0; a < 2; a++) {
 			odd[a] |= is_odd(k.number, isas[a]);
 			usual[a] |= is_usual(k.number, isas[a]);

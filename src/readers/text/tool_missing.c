@@ -150,6 +150,12 @@ static bool is_count_and_event(const struct tool_words *w)
 	       tool_is_event(w->word[1], strlen(w->word[1]));
 }
 
+/* "@exits[12]: -1" of bpftrace. */
+static bool is_of_map(const struct tool_words *w)
+{
+	return w->nr > 1 && *w->word[0] == '@' && strchr(w->word[0], '[');
+}
+
 static void words_print(const struct tool_words *w, char *buf, size_t size)
 {
 	size_t len = 0;
@@ -168,8 +174,8 @@ void tool_missing_part(struct tool_lines *l, const struct tool_words *w)
 	tool_missing_total_see(l, text);
 	if (!w->nr || !is_part(l, w))
 		return;
-	/* before the first row only what names an exit reason, or an event behind a count, as prose does not */
-	if (!l->rows && !l->heading && !l->nr_names && !is_count_and_event(w) &&
+	/* before the first row only what no prose has: a map's, the name of an exit reason, a count before an event */
+	if (!l->rows && !l->heading && !l->nr_names && !is_of_map(w) && !is_count_and_event(w) &&
 	    !array_any(w->nr, i,
 		       isupper((unsigned char)*w->word[i]) && exit_reason_known(w->word[i])))
 		return;
