@@ -115,6 +115,9 @@ static void missing_note(const struct tool_table *t, json_t *list)
 			   "statistics that are no counts of events, and are not shown as such: "
 			   "%" PRIu64 ", the first is %s",
 			   t->gauges, t->first_gauge);
+	if (t->apart)
+		caveat_add(list, "no average where several keys have the same reason, as it is not "
+				 "known how many each of theirs is of: stats() has that");
 	if (t->partial)
 		caveat_add(list,
 			   "counts are too small, as some CPUs, threads or intervals were not "

@@ -515,6 +515,7 @@ static int figures_put(struct tool_table *t, struct maps *maps, const struct map
 	if (!to->figures)
 		to->count = TOOL_TABLE_UNKNOWN;
 	row_join(to, &figures, which);
+	t->apart |= which == 1U << FIGURE_MEAN && to->mean_ns == TOOL_TABLE_UNKNOWN;
 	to->counted = to->count != TOOL_TABLE_UNKNOWN;
 	to->uncounted = !to->counted;
 	return 0;

@@ -65,7 +65,9 @@ static int value_put(struct tool_lines *l, const char *key, enum tool_map_of of,
 	} else {
 		figures.count = integer_of(v);
 	}
-	if (figures.count == TOOL_TABLE_UNKNOWN) {
+	if (figures.count == TOOL_TABLE_UNKNOWN ||
+	    (of == MAP_OF_STATS && (figures.mean_ns == TOOL_TABLE_UNKNOWN ||
+				    figures.total_ns == TOOL_TABLE_UNKNOWN))) { /* below 0 */
 		tool_missing_row(l, key);
 		return 1;
 	}

@@ -61,6 +61,7 @@ struct tool_table {
 	uint64_t tables;   /* of running totals, of which the last one is kept */
 	bool maybe_cleared; /* ... or of intervals: bpftrace's map may be cleared at each print */
 	bool buckets;	   /* bpftrace's histograms: the least and the largest are bounds of buckets */
+	bool apart;	   /* averages of several keys of a reason, without how many each is of */
 	bool one_count;	   /* ... and stats(): the counts of another map are shown */
 	char no_unit[64];  /* a map of durations or sizes whose name does not say their unit; "": none */
 	uint64_t unshown;  /* rows of maps whose keys are others */
