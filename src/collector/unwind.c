@@ -174,8 +174,10 @@ static bool stack_read(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret, void *ar
 	return true;
 }
 
+/* On arm64 the copy lacks registers that functions preserve: no frame is better than a wrong one. */
 static bool registers_set(Dwfl_Thread *thread, void *arg)
 {
+#ifdef __x86_64__
 	const struct stack_copy *copy = ((const struct unwinder *)arg)->copy;
 	Dwarf_Word reg[DWARF_REGS] = {0};
 
@@ -185,6 +187,11 @@ static bool registers_set(Dwfl_Thread *thread, void *arg)
 	memcpy(&reg[DWARF_R12], copy->r12_r15, sizeof(copy->r12_r15));
 	reg[DWARF_RIP] = copy->rip;
 	return dwfl_thread_state_registers(thread, 0, DWARF_REGS, reg);
+#else
+	(void)thread;
+	(void)arg;
+	return false;
+#endif
 }
 
 static const Dwfl_Thread_Callbacks threads = {
