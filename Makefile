@@ -173,15 +173,6 @@ $(BUILD)/%.o: %.c $(BUILD)/flags | $(BUILD)/version_text.h
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
-# The names of system calls, [__NR_read] = "read" and so on, of the machine that it is built for.
-$(BUILD)/syscall_names.h: Makefile
-	$(call say,GEN,$@)
-	$(Q)mkdir -p $(@D)
-	$(Q)echo '#include <asm/unistd.h>' | $(CC) -E -dM -x c - | \
-		sed -n 's/^#define __NR_\([a-z0-9_]*\) .*/[__NR_\1] = "\1",/p' | \
-		grep -v -e NR_syscalls -e NR_arch_specific | LC_ALL=C sort > $@
-$(BUILD)/src/event/syscall_table.o: $(BUILD)/syscall_names.h
-
 # Messages of protobuf as structs.
 vpath %.proto src/exporter src/output src/readers/perfetto
 $(BUILD)/%.pb-c.h: %.proto
@@ -235,7 +226,7 @@ BPF_COMMAND = $(CLANG) $(BPF_FLAGS)
 commands = for f in $(1); do printf '%b{"directory": "%s", "file": "%s", "command": "%s -c %s"}' \
 	"$$separator" '$(CURDIR)' $$f '$(subst ",\",$(2))' $$f; separator=',\n'; done
 
-compile_commands.json: $(if $(BPF_SRCS),$(BUILD)/hostrace.skel.h) $(BUILD)/syscall_names.h FORCE
+compile_commands.json: $(if $(BPF_SRCS),$(BUILD)/hostrace.skel.h) FORCE
 	$(Q){ echo '['; $(call commands,$(sort $(SRCS) $(HTTP_SRCS) $(HTTPD_SRCS) $(DECODE_SRCS) $(AGENT_SRCS) $(TEST_SRCS)),$(C_COMMAND)); \
 		$(call commands,$(BPF_SRCS),$(BPF_COMMAND)); \
 		printf '\n]\n'; } >$@

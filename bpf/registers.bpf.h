@@ -7,12 +7,13 @@
 #define HOSTRACE_REGISTERS_BPF_H
 
 #include "kernel.h"
+#include "syscalls.h"
 
 #if defined(__TARGET_ARCH_x86)
 
 #define REGS_ARG6(ctx)	((ctx)->r9) /* System V ABI for x86-64, 3.2.3 */
 #define IN_USER(regs)	((regs)->cs & 3)
-enum { SYSCALL_FUTEX = 202 };
+enum { SYSCALL_FUTEX = 202, SYSCALL_BITS = 0 };
 
 struct task_regs {
 	struct pt_regs of;
@@ -54,7 +55,7 @@ static __always_inline void stack_registers(struct stack_copy *copy, const struc
 
 #define REGS_ARG6(ctx)	(((const struct user_pt_regs *)(ctx))->regs[5]) /* AAPCS64, 6.8.2 */
 #define IN_USER(regs)	(((regs)->pstate & 0xf) == 0) /* PSR_MODE_EL0t */
-enum { SYSCALL_FUTEX = 98 };
+enum { SYSCALL_FUTEX = 98, SYSCALL_BITS = SYSCALL_GENERIC };
 
 /* arch/arm64/include/asm/ptrace.h: the system call's first argument and number follow the user's registers. */
 struct task_regs {
@@ -94,6 +95,12 @@ static __always_inline void stack_registers(struct stack_copy *copy, const struc
 }
 
 #endif
+
+/* A number as events contain it; -1: in no system call. */
+static __always_inline hr_s32 syscall_in_event(hr_s32 number)
+{
+	return number < 0 ? number : number | SYSCALL_BITS;
+}
 
 /* A sleeping thread's registers in user mode. */
 static __always_inline const struct task_regs *task_regs_of(struct task_struct *task)

@@ -119,7 +119,7 @@ int BPF_PROG(tp_sched_block, bool preempt, struct task_struct *prev)
 		return 0;
 	rec->arg0 = arg0;
 	rec->arg1 = arg1;
-	rec->syscall = number;
+	rec->syscall = syscall_in_event(number);
 	rec->is_global = number == SYSCALL_FUTEX && address && arg0 == address;
 	rec->word = lock.word;
 	rec->owner = lock.owner;
@@ -228,7 +228,7 @@ int BPF_PROG(tp_sched_stack, bool preempt, struct task_struct *prev, struct task
 	state = state_of(prev);
 	if (!state)
 		return 0;
-	if (syscall_polls(syscall_nr(task_regs_of(prev))))
+	if (syscall_polls(syscall_in_event(syscall_nr(task_regs_of(prev)))))
 		state->polled = true;
 	else if (is_loop(prev, state))
 		emit_stack(prev, false);

@@ -14,7 +14,7 @@ int BPF_PROG(tp_syscall_enter, struct pt_regs *regs, long id)
 	if (!rec)
 		return 0;
 	syscall_args_read(regs, &rec->arg0);
-	rec->id = (hr_u32)id;
+	rec->id = (hr_u32)syscall_in_event((hr_s32)id);
 	emit_publish(&e);
 	return 0;
 }
@@ -28,7 +28,7 @@ int BPF_PROG(tp_syscall_exit, struct pt_regs *regs, long ret)
 	if (!rec)
 		return 0;
 	rec->ret = ret;
-	rec->id = (hr_u32)syscall_nr((const void *)regs);
+	rec->id = (hr_u32)syscall_in_event(syscall_nr((const void *)regs));
 	emit_publish(&e);
 	return 0;
 }

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Numbers are in the header of the machine that this is built for. Arguments are named as the kernel's own events for
+ * Names are libseccomp's, which has those of each architecture. Arguments are named as the kernel's own events for
  * single calls name them (events/syscalls/sys_enter_NAME/format), for those that VMMs make.
  */
 #include "event/syscall_table.h"
 
-#include <asm/unistd.h>
+#include <seccomp.h>
+#include <stdbool.h>
 #include <string.h>
 
-static const char *const names[SYSCALLS_MAX] = {
-#include "syscall_names.h"
-};
+#include "syscalls.h"
 
 static const struct {
 	const char *name, *args;
@@ -99,9 +98,36 @@ static const struct {
 	{"membarrier", "cmd,flags,cpu_id"},
 };
 
+/* Names are looked up once; "": there is none. */
+static const char *name_of(bool generic, uint32_t number)
+{
+	static char *process_wide[2][SYSCALLS_MAX];
+	char **name = &process_wide[generic][number];
+
+	if (!*name)
+		*name = seccomp_syscall_resolve_num_arch(
+			generic ? SCMP_ARCH_AARCH64 : SCMP_ARCH_X86_64, (int)number);
+	if (!*name)
+		*name = strdup("");
+	return *name && **name ? *name : NULL;
+}
+
 const char *syscall_of_number(uint64_t number)
 {
-	return number < SYSCALLS_MAX ? names[number] : NULL;
+	uint64_t plain = number & ~(uint64_t)SYSCALL_GENERIC;
+
+	return plain < SYSCALLS_MAX ? name_of(plain != number, (uint32_t)plain) : NULL;
+}
+
+const char *syscall_of_here(long number)
+{
+#ifdef __aarch64__
+	const uint64_t bits = SYSCALL_GENERIC;
+#else
+	const uint64_t bits = 0;
+#endif
+
+	return number < 0 ? NULL : syscall_of_number((uint64_t)number | bits);
 }
 
 const char *syscall_args(const char *name)

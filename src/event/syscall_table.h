@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Names of system calls, their arguments and errors, as of Linux on x86-64. */
+/* Names of system calls, their arguments and errors: of Linux on x86-64 and arm64. */
 #ifndef HOSTRACE_SYSCALL_TABLE_H
 #define HOSTRACE_SYSCALL_TABLE_H
 
@@ -8,8 +8,14 @@
 
 enum { SYSCALLS_MAX = 1024 /* numbers with a name of their own; x86-64 has about 460 */ };
 
-/* "read"; NULL: unknown, from the header of the building machine. A 32-bit program's calls have other numbers. */
+/*
+ * "read"; NULL: unknown to libseccomp. A number as events contain it (bpf/syscalls.h); those of 32-bit programs are
+ * others.
+ */
 const char *syscall_of_number(uint64_t number);
+
+/* The same of a number of the machine that this runs on. */
+const char *syscall_of_here(long number);
 
 /* Its arguments' names, separated by commas: "fd,buf,count". NULL: not known. */
 const char *syscall_args(const char *name);

@@ -39,12 +39,11 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "model/losses.h"
+#include "syscalls.h"
 
 enum {
 	MODEL_THREADS_MAX = 1 << 15, /* of all inputs; events of further ones are counted */
 	EARLY_WAKE_NS = 20000,
-	SYSCALL_IOCTL = 16, /* x86-64 */
-	SYSCALL_FUTEX = 202,
 	RECENT_CPUS = 64,
 	SLEEPS_OPEN_MAX = 4,
 };
@@ -287,7 +286,7 @@ static inline bool model_sleeps_halted(const struct model *m, const struct model
 
 static inline bool is_kvm_run(int64_t syscall, uint64_t arg1)
 {
-	return syscall == SYSCALL_IOCTL && arg1 == KVM_RUN;
+	return syscall_is_ioctl((uint64_t)syscall) && arg1 == KVM_RUN;
 }
 
 /* It left its CPU within KVM_RUN. */

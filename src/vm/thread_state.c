@@ -185,7 +185,7 @@ static const char calls_of_others[] =
 
 const char *syscall_name(long nr)
 {
-	const char *name = nr < 0 ? NULL : syscall_of_number((uint64_t)nr);
+	const char *name = syscall_of_here(nr);
 
 	return name && (word_is_listed(calls_of_files, name) ||
 			word_is_listed(calls_of_others, name))

@@ -45,7 +45,8 @@ def main():
     if not found["recording"]:
         print("Bail out! no recording\n# " + "\n# ".join(found["record"][:20]))
         return 1
-    open("arm64.hrt", "wb").write(base64.b64decode("".join(found["recording"])))
+    for name, section in (("arm64.hrt", "recording"), ("more.hrt", "more-recording")):
+        open(name, "wb").write(base64.b64decode("".join(found[section])))
     tracefs = gzip.decompress(base64.b64decode("".join(found["tracefs"]))).decode()
     open("tracefs.txt", "w").write(tracefs)
 

@@ -14,7 +14,7 @@ objects_kept() {
 	local live
 	mapfile -t live < <(grep -rlE 'HOSTRACE_(LIVE|READLINE)' src)
 	cd "$from" || return
-	printf '%s\n' *.pb-c.h *_js.h syscall_names.h *.pb-c.c *.pb-c.o
+	printf '%s\n' *.pb-c.h *_js.h *.pb-c.c *.pb-c.o
 	find src -name '*.d' -exec grep -LF "${live[@]/#/-e}" {} + | sed 's/d$/o/'
 }
 

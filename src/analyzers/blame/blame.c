@@ -309,7 +309,7 @@ static void on_block(struct blame *b, struct thread *t, const struct event *ev)
 
 	b->counts.blocks = true;
 	owner_learn(b, t, pid_key, block->ns_tid);
-	t->waits = block->syscall == SYSCALL_FUTEX && futex_waits(block->arg1);
+	t->waits = syscall_is_futex((uint64_t)block->syscall) && futex_waits(block->arg1);
 	t->on_global = t->waits && block->is_global;
 	t->is_crowded = false;
 	owner_read(b, t, pid_key, block->global_word, block->global_owner, ev->time_ns);

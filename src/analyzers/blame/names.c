@@ -5,6 +5,7 @@
 
 #include "analyzers/blame/blame.h"
 #include "event/exit_reason.h"
+#include "event/syscall_table.h"
 #include "event/well_known.h"
 
 enum { ACCESS_BYTES = 256 };
@@ -28,57 +29,12 @@ const char *const blame_cause_names[BLAME_CAUSES] = {
 	[BLAME_UNKNOWN] = "unknown",
 };
 
-/* Those that threads of a VMM sleep in; x86-64 numbers, as this is what sched_block contains. */
-static const struct {
-	int number;
-	const char *name;
-} syscalls[] = {
-	{0, "read"},
-	{1, "write"},
-	{7, "poll"},
-	{16, "ioctl"},
-	{17, "pread64"},
-	{18, "pwrite64"},
-	{19, "readv"},
-	{20, "writev"},
-	{23, "select"},
-	{24, "sched_yield"},
-	{28, "madvise"},
-	{35, "nanosleep"},
-	{46, "sendmsg"},
-	{47, "recvmsg"},
-	{61, "wait4"},
-	{73, "flock"},
-	{74, "fsync"},
-	{75, "fdatasync"},
-	{128, "rt_sigtimedwait"},
-	{202, "futex"},
-	{208, "io_getevents"},
-	{209, "io_submit"},
-	{230, "clock_nanosleep"},
-	{232, "epoll_wait"},
-	{270, "pselect6"},
-	{271, "ppoll"},
-	{281, "epoll_pwait"},
-	{285, "fallocate"},
-	{295, "preadv"},
-	{296, "pwritev"},
-	{9, "mmap"},
-	{10, "mprotect"},
-	{11, "munmap"},
-	{42, "connect"},
-	{44, "sendto"},
-	{45, "recvfrom"},
-	{40, "sendfile"},      {2, "open"},	       {257, "openat"},
-	{426, "io_uring_enter"},
-	{441, "epoll_pwait2"},
-};
-
 const char *blame_syscall_print(uint64_t number, char *buf, size_t size)
 {
-	for (unsigned int i = 0; i < sizeof(syscalls) / sizeof(syscalls[0]); i++)
-		if ((uint64_t)syscalls[i].number == number)
-			return syscalls[i].name;
+	const char *name = syscall_of_number(number);
+
+	if (name)
+		return name;
 	snprintf(buf, size, "system call %" PRId64, (int64_t)number);
 	return buf;
 }

@@ -15,7 +15,7 @@ enum { KVM_IOCTL_TYPE = 0xae };
 
 static bool is_kvm_request(int64_t call, uint64_t request)
 {
-	return call == SYSCALL_IOCTL && (request >> 8 & 0xff) == KVM_IOCTL_TYPE;
+	return syscall_is_ioctl((uint64_t)call) && (request >> 8 & 0xff) == KVM_IOCTL_TYPE;
 }
 
 static enum boot_cause sleep_cause(const struct model *m, const struct model_thread *t,
@@ -29,7 +29,7 @@ static enum boot_cause sleep_cause(const struct model *m, const struct model_thr
 		return BOOT_HALTED;
 	if (is_kvm_request(call, t->block.known ? t->block.arg1 : request))
 		return thread_left_in_kvm_run(t) && !t->interruptible ? BOOT_FAULT : BOOT_KVM;
-	if (call == SYSCALL_FUTEX)
+	if (syscall_is_futex((uint64_t)call))
 		return t->block.known && t->block.is_global ? BOOT_BQL : BOOT_LOCK;
 	if (call < 0)
 		return t->interruptible ? BOOT_UNKNOWN : BOOT_FAULT;

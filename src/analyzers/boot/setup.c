@@ -5,8 +5,7 @@
 
 #include "analyzers/boot/internal.h"
 #include "event/records.h"
-
-enum { CALL_CLONE = 56, CALL_EXECVE = 59, CALL_EXECVEAT = 322, CALL_CLONE3 = 435 };
+#include "syscalls.h"
 
 static void vcpu_create(struct boot *b, struct machine *m, uint64_t ns, uint64_t id)
 {
@@ -63,11 +62,6 @@ static void ioctl_begin(struct boot *b, struct machine *m, const struct event *e
 	}
 }
 
-static bool call_is_exec(uint32_t id)
-{
-	return id == CALL_EXECVE || id == CALL_EXECVEAT;
-}
-
 /* Until one succeeds. */
 static void exec_begin(struct boot *b, struct machine *m, uint64_t ns)
 {
@@ -92,21 +86,22 @@ void boot_on_call(struct boot *b, struct machine *m, const struct event *ev)
 	th->call = r->id;
 	th->request = r->arg1;
 	th->arg = r->arg2;
-	if (r->id == SYSCALL_IOCTL)
+	if (syscall_is_ioctl(r->id))
 		ioctl_begin(b, m, ev, r);
-	else if (call_is_exec(r->id))
+	else if (syscall_is_exec(r->id))
 		exec_begin(b, m, ev->time_ns);
 }
 
 static void call_returns(struct boot *b, struct machine *m, const struct boot_thread *th,
 			 uint64_t ns, int64_t ret)
 {
-	if (call_is_exec(th->call) && !ret && !m->has_exec && m->phase == BOOT_VMM) {
+	if (syscall_is_exec((uint64_t)th->call) && !ret && !m->has_exec && m->phase == BOOT_VMM) {
 		m->has_exec = true;
 		boot_point_add(b, m, BOOT_AT_EXEC, m->vm.begin_ns, 0);
-	} else if ((th->call == CALL_CLONE || th->call == CALL_CLONE3) && ret > 0) {
+	} else if (syscall_is_clone((uint64_t)th->call) && ret > 0) {
 		boot_point_add(b, m, BOOT_AT_THREAD, ns, (uint64_t)ret);
-	} else if (th->call == SYSCALL_IOCTL && (uint32_t)th->request == KVM_CREATE_VCPU) {
+	} else if (syscall_is_ioctl((uint64_t)th->call) &&
+		   (uint32_t)th->request == KVM_CREATE_VCPU) {
 		vcpu_made(b, m, ns, th->arg, ret);
 	}
 }

@@ -57,7 +57,7 @@ static enum sched_use use_of_block(const struct sched *s, const struct model_thr
 		return SCHED_FAULT;
 	if (syscall_polls((uint64_t)m->block.syscall))
 		return SCHED_POLLS;
-	if (m->block.syscall == SYSCALL_FUTEX)
+	if (syscall_is_futex((uint64_t)m->block.syscall))
 		return m->block.is_global ? SCHED_MUTEX : SCHED_LOCK;
 	return thread_left_in_kvm_run(m) ? SCHED_HALTED : SCHED_SYSCALL;
 }
