@@ -95,7 +95,12 @@ is "$(jq '.totals | .allocs > 1000 and .not_followed == 0' heap.json)" true "a s
 is "$(jq '[.rows[] | select((.stack // "") | test("qmp_device_add|qdev_device_add")) | .allocs] | add > 400' heap.json)" true \
 	"stacks of device_add"
 # QEMU reports the end of a device when it frees it, which may be after the last command.
-deleted=$(jq '[.rows[] | select((.stack // "") | test("qdict_new;[^;]*;qapi_event_send_device_deleted;")) | .allocs] | max' heap.json)
+deleted=$(jq '[.rows[] | select((.stack // "") | test("qdict_new;[^;]*;qapi_event_send_device_deleted;")) | .allocs] | max // 0' heap.json)
+{
+	echo "deleted $deleted"
+	jq -r '.rows[] | select((.stack // "" | test(";qdev_new;")) and .function == "g_malloc") | "\(.allocs) \(.frees) \(.live)"' heap.json
+} >devices
 is "$(jq '[.rows[] | select((.stack // "" | test(";qdev_new;")) and .function == "g_malloc" and .allocs == 23 and
-	.frees == '"$deleted"' and .live == 23 - .frees)] | length >= 1' heap.json)" true "a device is allocated 23 times, and freed as often as QEMU says"
+	.frees == '"$deleted"' and .live == 23 - .frees)] | length >= 1' heap.json)" true \
+	"a device is allocated 23 times, and freed as often as QEMU says" devices
 finish
