@@ -80,9 +80,13 @@ static __always_inline hr_u32 task_cpu(struct task_struct *p)
 	return 0;
 }
 
-/* arm64: what is to be added to the host's CNTVCT_EL0. */
+/*
+ * arm64: what is to be added to the host's CNTVCT_EL0. Where a kernel has no type of a name at all, as x86 no vcpu_sysreg,
+ * libbpf looks for it in the kernel's modules, which needs CAP_SYS_ADMIN.
+ */
 static __always_inline hr_u64 vcpu_counter_offset(struct kvm_vcpu *v)
 {
+#ifdef __TARGET_ARCH_arm64
 	struct kvm_vcpu___arm64 *vcpu = (void *)v;
 	struct kvm___arm64 *kvm = (void *)BPF_CORE_READ(v, kvm);
 	hr_u64 behind = 0;
@@ -97,6 +101,10 @@ static __always_inline hr_u64 vcpu_counter_offset(struct kvm_vcpu *v)
 				8 * bpf_core_enum_value(enum vcpu_sysreg___arm64,
 							CNTVOFF_EL2___arm64));
 	return -behind;
+#else
+	(void)v;
+	return 0;
+#endif
 }
 
 /* Before v5.14 KVM stored only the values of what runs now, the guest (L1) or the guest's guest (L2). */
