@@ -81,8 +81,8 @@ static __always_inline hr_u32 task_cpu(struct task_struct *p)
 }
 
 /*
- * arm64: what is to be added to the host's CNTVCT_EL0. Where a kernel has no type of a name at all, as x86 no vcpu_sysreg,
- * libbpf looks for it in the kernel's modules, which needs CAP_SYS_ADMIN.
+ * arm64: what is to be added to the host's CNTVCT_EL0. Where a kernel has no type of a name at all, as x86 has no
+ * vcpu_sysreg, libbpf looks for it in the kernel's modules, which needs CAP_SYS_ADMIN.
  */
 static __always_inline hr_u64 vcpu_counter_offset(struct kvm_vcpu *v)
 {
